@@ -1,0 +1,37 @@
+"""The errors Braid raises on purpose. Every message names the offending value and the remedy, and is safe to show."""
+
+
+class BraidError(Exception):
+    """Base of every error that Braid raises on purpose."""
+
+
+class InvalidInputError(BraidError):
+    """A value given by the caller is wrong. ``field`` names it."""
+
+    def __init__(self, message: str, *, field: str = "") -> None:
+        super().__init__(message)
+        self.field = field
+
+
+class NotFoundError(BraidError):
+    """The named user, dataset, document or chunk does not exist, or is not the caller's."""
+
+
+class RegistryError(BraidError):
+    """shared_dbs.json is not valid; the last good version stays in force."""
+
+
+class UnreadableDocumentError(BraidError):
+    """A file cannot be turned into text: encrypted, empty, binary, oversized or wrongly named."""
+
+
+class EmbeddingError(BraidError):
+    """The embedding model cannot be loaded or gave something that is not a vector."""
+
+
+class IndexUnavailableError(BraidError):
+    """An index cannot answer now: it is broken, being rebuilt, or its store cannot be reached."""
+
+
+class NotOwnerError(BraidError):
+    """Another process owns the data directory and alone may touch its indexes."""

@@ -1,0 +1,301 @@
+"""The values that travel through Braid. All are frozen; results are new objects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+from core.errors import InvalidInputError
+
+Leg = Literal["dense", "bm25"]
+Mode = Literal["semantic", "keyword", "hybrid"]
+Fusion = Literal["rrf", "weighted"]
+Pooling = Literal["pooled", "none"]
+Engine = Literal["braid", "reference"]
+
+LEGS_OF_MODE: Mapping[Mode, tuple[Leg, ...]] = {
+    "semantic": ("dense",),
+    "keyword": ("bm25",),
+    "hybrid": ("dense", "bm25"),
+}
+MAX_QUERY_CHARS = 10_000
+MAX_K = 1_000
+
+
+# ---------------------------------------------------------------- what is stored
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """What a user picks. ``id`` > 0 is personal (``user_id`` set), ``id`` < 0 is shared."""
+
+    id: int
+    name: str
+    collection: str
+    user_id: int | None = None
+    description: str = ""
+    documents: int = 0
+    chunks: int = 0
+
+    @property
+    def shared(self) -> bool:
+        """Whether this is an entry of shared_dbs.json."""
+        return self.id < 0
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkInput:
+    """A passage to be stored. Lines and pages are 1-based and inclusive; None where the format has none."""
+
+    text: str
+    heading_path: str = ""
+    """Headings from the outermost to the nearest, joined by `` > ``."""
+    page: int | None = None
+    page_end: int | None = None
+    line: int | None = None
+    line_end: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentInput:
+    """One source to be stored. ``source`` is its path or URL, unique in the dataset."""
+
+    source: str
+    title: str
+    file_type: str
+    """Lower-case name of the format: ``pdf``, ``md``, ``py`` …"""
+    chunks: tuple[ChunkInput, ...]
+    content_hash: str = ""
+    """SHA-256 of the file's bytes; an equal hash means nothing to do."""
+    size_bytes: int = 0
+    date: float | None = None
+    """Seconds since the epoch (file modification time), for the date filter."""
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A stored document. ``state`` is ``ready`` or ``failed``; ``error`` says why it failed."""
+
+    id: int
+    dataset_id: int
+    source: str
+    title: str
+    file_type: str
+    state: Literal["ready", "failed"]
+    error: str
+    chunks: int
+    size_bytes: int
+    content_hash: str
+    date: float | None
+    updated_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A chunk with its document, as read from the ledger under the caller's scope."""
+
+    chunk_id: str
+    document_id: int
+    dataset_id: int
+    collection: str
+    source: str
+    title: str
+    file_type: str
+    heading_path: str
+    text: str
+    position: int
+    page: int | None
+    page_end: int | None
+    line: int | None
+    line_end: int | None
+    date: float | None
+    metadata: Mapping[str, str]
+
+
+# ---------------------------------------------------------------- what is asked
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """Restrictions on documents, applied in both legs. Empty means none."""
+
+    file_types: frozenset[str] = frozenset()
+    source_prefix: str = ""
+    date_from: float | None = None
+    """Seconds since the epoch, inclusive."""
+    date_to: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.date_from is not None and self.date_to is not None and self.date_from > self.date_to:
+            raise InvalidInputError(
+                f"date_from {self.date_from} is after date_to {self.date_to}; swap them", field="date_from"
+            )
+
+    def __bool__(self) -> bool:
+        return bool(
+            self.file_types or self.source_prefix or self.date_from is not None or self.date_to is not None
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionScope:
+    """What the caller may read of one collection: the allowed dataset ids. Made by ``core.scope`` alone."""
+
+    collection: str
+    dataset_ids: frozenset[int]
+    user_id: int | None = None
+    """The owner, for a personal collection; None for a shared one."""
+
+    def where(self) -> dict[str, object]:
+        """The scope as a Chroma filter."""
+        datasets: dict[str, object] = {"dataset_id": {"$in": sorted(self.dataset_ids)}}
+        if self.user_id is None:
+            return datasets
+        return {"$and": [{"user_id": self.user_id}, datasets]}
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What the caller may read in this request; default-deny."""
+
+    collections: tuple[CollectionScope, ...]
+    unresolved_dataset_ids: tuple[int, ...] = ()
+    """Ids that do not exist, are disabled, or are not the caller's; the three are not told apart."""
+
+    @property
+    def dataset_ids(self) -> frozenset[int]:
+        """All allowed dataset ids."""
+        return frozenset().union(*(c.dataset_ids for c in self.collections))
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One search request, validated. Raises InvalidInputError with the field's name."""
+
+    text: str
+    mode: Mode = "hybrid"
+    k: int = 5
+    fusion: Fusion = "rrf"
+    alpha: float | None = None
+    """Share of the dense leg in ``weighted`` fusion, 0.0–1.0; None means 0.7."""
+    pooling: Pooling = "pooled"
+    engine: Engine = "braid"
+    min_score: float | None = None
+    """Lowest score a hit may have: cosine (semantic), BM25 (keyword) or the fused score (hybrid)."""
+    filters: Filters = Filters()
+
+    def __post_init__(self) -> None:
+        _require_text(self.text)
+        _require_choice("mode", self.mode, get_args(Mode))
+        _require_choice("fusion", self.fusion, get_args(Fusion))
+        _require_choice("pooling", self.pooling, get_args(Pooling))
+        _require_choice("engine", self.engine, get_args(Engine))
+        if isinstance(self.k, bool) or not isinstance(self.k, int) or not 1 <= self.k <= MAX_K:
+            raise InvalidInputError(f"k is {self.k!r}; it must be a whole number from 1 to {MAX_K}", field="k")
+        if self.alpha is not None and not 0.0 <= self.alpha <= 1.0:
+            raise InvalidInputError(f"alpha is {self.alpha!r}; it must be from 0.0 to 1.0", field="alpha")
+
+    @property
+    def dense_share(self) -> float:
+        """Alpha with its default."""
+        return 0.7 if self.alpha is None else self.alpha
+
+    @property
+    def fetch_k(self) -> int:
+        """How many hits each leg fetches: at least 2k, and deep enough for the fusion to have a choice."""
+        return max(2 * self.k, 50)
+
+
+# ---------------------------------------------------------------- what is answered
+
+
+@dataclass(frozen=True, slots=True)
+class LegScore:
+    """Why a leg put a hit where it is. ``rank`` is 1-based in the pooled ranking of the leg."""
+
+    leg: Leg
+    rank: int
+    score: float
+    """Cosine similarity (dense) or BM25 (bm25); higher is better."""
+    share: float
+    """What this leg adds to the hit's fused score."""
+    query: str
+    """The query variant that found it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Another place where the same text stands."""
+
+    chunk_id: str
+    dataset_id: int
+    source: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A cited passage with its score and the reasons for it."""
+
+    passage: Passage
+    score: float
+    legs: tuple[LegScore, ...]
+    also_in: tuple[Place, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Degraded:
+    """A part that is missing from the answer, and why. ``collection`` is empty when all are concerned."""
+
+    leg: Leg
+    collection: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """The hits, best first, with everything needed to say how they were found."""
+
+    query: Query
+    strategy: str
+    generator: str
+    """Who wrote the query variants: ``none``, ``feedback`` or the name of a model."""
+    queries: tuple[str, ...]
+    hits: tuple[Hit, ...]
+    collections: tuple[str, ...]
+    degraded: tuple[Degraded, ...] = ()
+    unresolved_dataset_ids: tuple[int, ...] = ()
+    timings_ms: Mapping[str, float] = field(default_factory=dict)
+    """Milliseconds per stage: ``scope``, ``embed``, ``search``, ``fuse``, ``read``, ``total``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why a chunk is, or is not, in the result of a query."""
+
+    chunk_id: str
+    found: bool
+    reason: Literal[
+        "found", "not_in_scope", "filtered", "not_reached", "deduplicated", "below_min_score", "cut_by_k"
+    ]
+    detail: str
+    """One sentence for people."""
+    rank: int | None = None
+    """1-based rank in the fused list, whether or not it was cut."""
+    legs: tuple[LegScore, ...] = ()
+
+
+def _require_text(text: str) -> None:
+    if not isinstance(text, str) or not text.strip():
+        raise InvalidInputError("the query is empty; type at least one word", field="query")
+    if len(text) > MAX_QUERY_CHARS:
+        raise InvalidInputError(
+            f"the query has {len(text)} characters; at most {MAX_QUERY_CHARS} are allowed", field="query"
+        )
+
+
+def _require_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise InvalidInputError(f"{name} is {value!r}; choose one of {', '.join(choices)}", field=name)
