@@ -27,16 +27,17 @@ class Scored(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class IndexedChunk:
-    """What an index is given of a chunk. ``text`` is title, heading path and passage, joined by spaces."""
+    """What an index is given of a chunk. ``text`` is title, heading path and passage, joined by spaces.
+
+    File type, source and date stay in the ledger: filters on them are resolved to document ids there, so that
+    an index never holds a stale copy.
+    """
 
     id: str
     document_id: int
     dataset_id: int
     user_id: int | None
     text: str
-    source: str
-    file_type: str
-    date: float | None
     vector: Vector | None = None
     """(dim,) float32 of unit length; None for the BM25 leg."""
 

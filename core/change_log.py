@@ -1,0 +1,187 @@
+"""The indexes' side of the ledger: what changed, what a chunk is now, and how far an index has come."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from sqlalchemy import Connection, Row, Select, and_, delete, func, insert, select, update
+
+from core.database import Database
+from core.indexes import IndexedChunk
+from core.tables import ChangeRow, ChunkRow, DatasetRow, DocumentRow, EmbeddingRow, IndexStateRow
+from core.types import Leg
+
+State = Literal["ready", "writing", "rebuilding"]
+
+
+@dataclass(frozen=True, slots=True)
+class IndexState:
+    """How far one leg's index of one collection has followed the log, and with which version."""
+
+    version: str
+    applied_seq: int
+    state: State
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Chunk ids touched after a sequence number, each once, and the last number covered."""
+
+    chunk_ids: tuple[str, ...]
+    last_seq: int
+
+
+class ChangeLog:
+    """Reads the log and keeps the index states."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def heads(self) -> dict[str, int]:
+        """Per collection that has datasets or changes: its last sequence number, 0 when its log is empty."""
+        with self._database.read() as connection:
+            known = connection.execute(select(DatasetRow.collection).distinct()).scalars()
+            heads: dict[str, int] = dict.fromkeys(known, 0)
+            rows = connection.execute(
+                select(ChangeRow.collection, func.max(ChangeRow.seq)).group_by(ChangeRow.collection)
+            )
+            heads.update({collection: seq for collection, seq in rows})
+        return heads
+
+    def last_seq(self) -> int:
+        """The last sequence number of the whole log; grows with every change, 0 when the log is empty."""
+        with self._database.read() as connection:
+            return connection.execute(select(func.max(ChangeRow.seq))).scalar() or 0
+
+    def after(self, collection: str, seq: int, limit: int) -> Changes:
+        """Up to ``limit`` changes of a collection after ``seq``, oldest first."""
+        with self._database.read() as connection:
+            rows = connection.execute(
+                select(ChangeRow.seq, ChangeRow.chunk_id)
+                .where(ChangeRow.collection == collection, ChangeRow.seq > seq)
+                .order_by(ChangeRow.seq)
+                .limit(limit)
+            ).all()
+        return Changes(tuple(dict.fromkeys(row.chunk_id for row in rows)), rows[-1].seq if rows else seq)
+
+    def pending(self, collection: str, seq: int) -> int:
+        """Changes of a collection after ``seq``."""
+        with self._database.read() as connection:
+            condition = (ChangeRow.collection == collection, ChangeRow.seq > seq)
+            return connection.execute(select(func.count()).where(*condition)).scalar_one()
+
+    def prune(self, collection: str, seq: int) -> None:
+        """Forget the changes up to ``seq``: every index has applied them.
+
+        The last one is kept, so that the log still tells how far it has come.
+        """
+        with self._database.write() as connection:
+            connection.execute(delete(ChangeRow).where(ChangeRow.collection == collection, ChangeRow.seq < seq))
+
+    # ------------------------------------------------------------ chunks
+
+    def chunks(self, collection: str, chunk_ids: Sequence[str], model: str = "") -> list[IndexedChunk]:
+        """What these chunks are now, those that are still in the collection; with vectors if a model is named."""
+        with self._database.read() as connection:
+            rows = connection.execute(_select_chunks(collection, model).where(ChunkRow.id.in_(chunk_ids)))
+            return [_indexed(row) for row in rows]
+
+    def all_chunks(self, collection: str, batch: int, model: str = "") -> Iterator[list[IndexedChunk]]:
+        """Every chunk of the collection in batches, by id."""
+        last = ""
+        while True:
+            statement = _select_chunks(collection, model).where(ChunkRow.id > last)
+            with self._database.read() as connection:
+                rows = connection.execute(statement.order_by(ChunkRow.id).limit(batch)).all()
+            if not rows:
+                return
+            yield [_indexed(row) for row in rows]
+            last = rows[-1].id
+
+    def chunk_ids(self, collection: str) -> set[str]:
+        """Ids of every chunk of the collection."""
+        statement = select(ChunkRow.id).join(DatasetRow, DatasetRow.id == ChunkRow.dataset_id)
+        with self._database.read() as connection:
+            return set(connection.execute(statement.where(*_alive(collection))).scalars())
+
+    def chunk_count(self, collection: str) -> int:
+        """Chunks in the collection, from the datasets' counters."""
+        statement = select(func.sum(DatasetRow.chunks)).where(*_alive(collection))
+        with self._database.read() as connection:
+            return connection.execute(statement).scalar() or 0
+
+    def forget_other_models(self, collection: str, model: str) -> None:
+        """Delete the collection's vectors of every model but this one."""
+        ids = (
+            select(ChunkRow.id).join(DatasetRow, DatasetRow.id == ChunkRow.dataset_id).where(*_alive(collection))
+        )
+        with self._database.write() as connection:
+            connection.execute(
+                delete(EmbeddingRow).where(EmbeddingRow.model != model, EmbeddingRow.chunk_id.in_(ids))
+            )
+
+    # ------------------------------------------------------------ states
+
+    def states(self, leg: Leg) -> dict[str, IndexState]:
+        """The states of one leg's indexes by collection."""
+        with self._database.read() as connection:
+            rows = connection.execute(select(IndexStateRow).where(IndexStateRow.leg == leg))
+            return {row.collection: IndexState(row.version, row.applied_seq, row.state) for row in rows}
+
+    def set_state(self, leg: Leg, collection: str, state: IndexState) -> None:
+        """Record how far an index has come."""
+        values = {"version": state.version, "applied_seq": state.applied_seq, "state": state.state}
+        key = and_(IndexStateRow.leg == leg, IndexStateRow.collection == collection)
+        with self._database.write() as connection:
+            if _update_count(connection, key, values) == 0:
+                connection.execute(insert(IndexStateRow).values(leg=leg, collection=collection, **values))
+
+
+def _update_count(connection: Connection, key: Any, values: dict[str, Any]) -> int:
+    return connection.execute(update(IndexStateRow).where(key).values(**values)).rowcount
+
+
+def _alive(collection: str) -> tuple[Any, ...]:
+    return (DatasetRow.collection == collection, DatasetRow.removed_at.is_(None))
+
+
+def _select_chunks(collection: str, model: str) -> Select[Any]:
+    columns = (
+        ChunkRow.id,
+        ChunkRow.document_id,
+        ChunkRow.dataset_id,
+        ChunkRow.heading_path,
+        ChunkRow.text,
+        DatasetRow.user_id,
+        DocumentRow.title,
+    )
+    statement = (
+        select(*columns)
+        .join(DocumentRow, DocumentRow.id == ChunkRow.document_id)
+        .join(DatasetRow, DatasetRow.id == ChunkRow.dataset_id)
+        .where(*_alive(collection))
+    )
+    if not model:
+        return statement
+    joined = and_(EmbeddingRow.chunk_id == ChunkRow.id, EmbeddingRow.model == model)
+    return statement.add_columns(EmbeddingRow.vector).outerjoin(EmbeddingRow, joined)
+
+
+def _indexed(row: Row[Any]) -> IndexedChunk:
+    vector = getattr(row, "vector", None)
+    return IndexedChunk(
+        id=row.id,
+        document_id=row.document_id,
+        dataset_id=row.dataset_id,
+        user_id=row.user_id,
+        text=indexed_text(row.title, row.heading_path, row.text),
+        vector=None if vector is None else np.frombuffer(vector, dtype="<f4"),
+    )
+
+
+def indexed_text(title: str, heading_path: str, text: str) -> str:
+    """What both legs index of a chunk: title, heading path and passage, joined by spaces."""
+    return " ".join(part for part in (title, heading_path, text) if part)

@@ -1,0 +1,137 @@
+"""The ledger's tables. SQL is the truth; both indexes are derived from what stands here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import JSON, Double, ForeignKey, Index, LargeBinary, MetaData, Text, UniqueConstraint
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+NAMES = {
+    "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+    "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+    "pk": "pk_%(table_name)s",
+}
+NEVER_REUSE_IDS = {"sqlite_autoincrement": True}
+
+
+class Base(DeclarativeBase):
+    """All tables share one MetaData."""
+
+    metadata = MetaData(naming_convention=NAMES)
+    type_annotation_map = {str: Text, float: Double, dict[str, Any]: JSON}
+
+
+class UserRow(Base):
+    """Somebody who owns datasets."""
+
+    __tablename__ = "users"
+    __table_args__ = (NEVER_REUSE_IDS,)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    name: Mapped[str] = mapped_column(unique=True)
+    created_at: Mapped[float]
+
+
+class UserGroupRow(Base):
+    """Membership of a user in a group; shared datasets may be limited to groups."""
+
+    __tablename__ = "user_groups"
+
+    user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), primary_key=True)
+    group_name: Mapped[str] = mapped_column(primary_key=True)
+
+
+class DatasetRow(Base):
+    """A personal dataset (id > 0), or the mirror of a shared one (id < 0) whose truth is shared_dbs.json.
+
+    A removed dataset keeps its row, so that its id is never given again.
+    """
+
+    __tablename__ = "datasets"
+    __table_args__ = (NEVER_REUSE_IDS,)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    user_id: Mapped[int | None] = mapped_column(ForeignKey("users.id"), index=True)
+    name: Mapped[str]
+    collection: Mapped[str] = mapped_column(index=True)
+    documents: Mapped[int] = mapped_column(default=0)
+    chunks: Mapped[int] = mapped_column(default=0)
+    created_at: Mapped[float]
+    removed_at: Mapped[float | None]
+
+
+class DocumentRow(Base):
+    """One source in one dataset, readable or failed."""
+
+    __tablename__ = "documents"
+    __table_args__ = (UniqueConstraint("dataset_id", "source"), NEVER_REUSE_IDS)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    dataset_id: Mapped[int] = mapped_column(ForeignKey("datasets.id"))
+    source: Mapped[str]
+    title: Mapped[str]
+    file_type: Mapped[str]
+    state: Mapped[str]
+    error: Mapped[str]
+    chunks: Mapped[int]
+    size_bytes: Mapped[int]
+    content_hash: Mapped[str]
+    date: Mapped[float | None]
+    meta: Mapped[dict[str, Any]]
+    created_at: Mapped[float]
+    updated_at: Mapped[float]
+
+
+class ChunkRow(Base):
+    """A passage of a document. ``dataset_id`` repeats the document's, for the scope check of every hit."""
+
+    __tablename__ = "chunks"
+    __table_args__ = (Index(None, "document_id", "position"),)
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    document_id: Mapped[int] = mapped_column(ForeignKey("documents.id", ondelete="CASCADE"))
+    dataset_id: Mapped[int] = mapped_column(index=True)
+    position: Mapped[int]
+    text: Mapped[str]
+    heading_path: Mapped[str]
+    page: Mapped[int | None]
+    page_end: Mapped[int | None]
+    line: Mapped[int | None]
+    line_end: Mapped[int | None]
+
+
+class EmbeddingRow(Base):
+    """A chunk's vector under one model: float32, little endian, unit length."""
+
+    __tablename__ = "embeddings"
+
+    chunk_id: Mapped[str] = mapped_column(ForeignKey("chunks.id", ondelete="CASCADE"), primary_key=True)
+    model: Mapped[str] = mapped_column(primary_key=True)
+    vector: Mapped[bytes] = mapped_column(LargeBinary)
+
+
+class ChangeRow(Base):
+    """Chunk ``chunk_id`` of ``collection`` came, went or moved; what it is now stands in `chunks`."""
+
+    __tablename__ = "changes"
+    __table_args__ = (Index(None, "collection", "seq"), NEVER_REUSE_IDS)
+
+    seq: Mapped[int] = mapped_column(primary_key=True)
+    collection: Mapped[str]
+    chunk_id: Mapped[str]
+
+
+class IndexStateRow(Base):
+    """How far one leg's index of one collection has followed the change log."""
+
+    __tablename__ = "index_state"
+
+    leg: Mapped[str] = mapped_column(primary_key=True)
+    collection: Mapped[str] = mapped_column(primary_key=True)
+    version: Mapped[str]
+    """Analyzer version or model fingerprint the index was built with."""
+    applied_seq: Mapped[int]
+    state: Mapped[str]
+    """``ready``, ``writing`` (a batch is under way; found at start it means a crash) or ``rebuilding``."""
