@@ -27,11 +27,11 @@ class IndexState:
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
-    """Chunk ids touched after a sequence number, each once, and the last number covered."""
+class Change:
+    """One step of the log: chunk ``chunk_id`` came, went or moved."""
 
-    chunk_ids: tuple[str, ...]
-    last_seq: int
+    seq: int
+    chunk_id: str
 
 
 class ChangeLog:
@@ -51,12 +51,15 @@ class ChangeLog:
             heads.update({collection: seq for collection, seq in rows})
         return heads
 
-    def last_seq(self) -> int:
-        """The last sequence number of the whole log; grows with every change, 0 when the log is empty."""
+    def first_seqs(self) -> dict[str, int]:
+        """Per collection the oldest sequence number that is still in the log."""
         with self._database.read() as connection:
-            return connection.execute(select(func.max(ChangeRow.seq))).scalar() or 0
+            rows = connection.execute(
+                select(ChangeRow.collection, func.min(ChangeRow.seq)).group_by(ChangeRow.collection)
+            )
+            return {collection: seq for collection, seq in rows}
 
-    def after(self, collection: str, seq: int, limit: int) -> Changes:
+    def after(self, collection: str, seq: int, limit: int) -> list[Change]:
         """Up to ``limit`` changes of a collection after ``seq``, oldest first."""
         with self._database.read() as connection:
             rows = connection.execute(
@@ -65,7 +68,7 @@ class ChangeLog:
                 .order_by(ChangeRow.seq)
                 .limit(limit)
             ).all()
-        return Changes(tuple(dict.fromkeys(row.chunk_id for row in rows)), rows[-1].seq if rows else seq)
+        return [Change(row.seq, row.chunk_id) for row in rows]
 
     def pending(self, collection: str, seq: int) -> int:
         """Changes of a collection after ``seq``."""
@@ -113,6 +116,17 @@ class ChangeLog:
         with self._database.read() as connection:
             return connection.execute(statement).scalar() or 0
 
+    def embedded_ids(self, collection: str, model: str) -> set[str]:
+        """Ids of the collection's chunks that have a vector under the model."""
+        with self._database.read() as connection:
+            return set(connection.execute(_select_embedded(collection, model)).scalars())
+
+    def embedded_count(self, collection: str, model: str) -> int:
+        """Chunks of the collection that have a vector under the model."""
+        statement = select(func.count()).select_from(_select_embedded(collection, model).subquery())
+        with self._database.read() as connection:
+            return connection.execute(statement).scalar_one()
+
     def forget_other_models(self, collection: str, model: str) -> None:
         """Delete the collection's vectors of every model but this one."""
         ids = (
@@ -146,6 +160,15 @@ def _update_count(connection: Connection, key: Any, values: dict[str, Any]) -> i
 
 def _alive(collection: str) -> tuple[Any, ...]:
     return (DatasetRow.collection == collection, DatasetRow.removed_at.is_(None))
+
+
+def _select_embedded(collection: str, model: str) -> Select[Any]:
+    return (
+        select(EmbeddingRow.chunk_id)
+        .join(ChunkRow, ChunkRow.id == EmbeddingRow.chunk_id)
+        .join(DatasetRow, DatasetRow.id == ChunkRow.dataset_id)
+        .where(*_alive(collection), EmbeddingRow.model == model)
+    )
 
 
 def _select_chunks(collection: str, model: str) -> Select[Any]:

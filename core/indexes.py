@@ -46,6 +46,8 @@ class LegIndex(Protocol):
     """One leg's index over all collections of a data directory. Every method may raise IndexUnavailableError."""
 
     leg: Leg
+    crash_safe: bool
+    """Whether a process killed in the middle of `apply` leaves a sound index."""
 
     def apply(self, collection: str, upserts: Sequence[IndexedChunk], deletes: Sequence[str]) -> None:
         """Make the chunks findable and the deleted ids gone; durable on return; applying twice is harmless."""
@@ -61,6 +63,9 @@ class LegIndex(Protocol):
 
     def drop(self, collection: str) -> None:
         """Forget the collection, also when it is broken; the next `apply` creates it anew."""
+
+    def reset(self) -> None:
+        """Abandon all collections, also when the store cannot be opened, and start empty."""
 
     def collections(self) -> list[str]:
         """Names of the collections that exist, sorted."""

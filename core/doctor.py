@@ -1,0 +1,150 @@
+"""The doctor: compares ledger, BM25 indexes and dense indexes, says what differs, and repairs it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from sqlalchemy import func, select, update
+
+from core.braid import Braid
+from core.change_log import ChangeLog
+from core.errors import IndexUnavailableError
+from core.indexes import LegIndex
+from core.tables import ChunkRow, DatasetRow, DocumentRow
+from core.types import Leg
+
+CATCH_UP_S = 30.0
+Problem = Literal["behind", "broken", "missing", "extra", "not_embedded", "orphan", "unlisted", "counter"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One difference. ``repair`` says what `--repair` does about it; empty when a person has to decide."""
+
+    problem: Problem
+    collection: str
+    detail: str
+    repair: str = ""
+    leg: Leg | None = None
+
+
+def examine(braid: Braid) -> list[Finding]:
+    """All differences, after the indexes have had up to 30 seconds to follow the ledger.
+
+    Raises NotOwnerError when another process owns the indexes.
+    """
+    indexer = braid.indexer
+    indexer.wait(CATCH_UP_S)
+    log = ChangeLog(braid.ledger.database)
+    collections = sorted(log.heads())
+    findings = [*_counters(braid), *_unlisted(braid)]
+    for collection in collections:
+        expected = log.chunk_ids(collection)
+        embedded = log.embedded_ids(collection, braid.model_of(collection).fingerprint)
+        findings += _compare("bm25", braid.lexical, braid, collection, expected)
+        findings += _compare("dense", braid.dense, braid, collection, embedded)
+        if expected - embedded:
+            detail = f"{len(expected - embedded)} of {len(expected)} passages of {collection} have no vector"
+            findings.append(Finding("not_embedded", collection, detail, "embed them", "dense"))
+    return [*findings, *_orphans(braid, collections)]
+
+
+def repair(braid: Braid, findings: Iterable[Finding], *, timeout_s: float = 3600.0) -> bool:
+    """Do what the findings propose and wait for it. False when something was not done in time."""
+    rebuilds: dict[tuple[Leg, str], None] = {}
+    for finding in findings:
+        if finding.problem == "counter":
+            _recount(braid)
+        elif finding.leg and finding.problem == "orphan":
+            _index(braid, finding.leg).drop(finding.collection)
+        elif finding.leg and finding.repair:
+            rebuilds[finding.leg, finding.collection] = None
+    for leg, collection in rebuilds:
+        braid.indexer.rebuild(leg, collection)
+    return braid.indexer.wait(timeout_s)
+
+
+def _index(braid: Braid, leg: Leg) -> LegIndex:
+    return braid.lexical if leg == "bm25" else braid.dense
+
+
+def _compare(leg: Leg, index: LegIndex, braid: Braid, collection: str, expected: set[str]) -> Iterable[Finding]:
+    progress = braid.indexer.leg_progress(leg, collection)
+    why = progress.obstacle or progress.shortfall
+    if why:
+        yield Finding("behind", collection, why, "rebuild the index", leg)
+        return
+    try:
+        present = set(index.ids(collection))
+        broken = index.check(collection)
+    except IndexUnavailableError as error:
+        present, broken = expected, str(error)
+    if broken:
+        yield Finding("broken", collection, broken, "rebuild the index", leg)
+    differences: tuple[tuple[Problem, str, set[str]], ...] = (
+        ("missing", "are missing from", expected - present),
+        ("extra", "are gone from the ledger but still in", present - expected),
+    )
+    for problem, words, ids in differences:
+        if ids:
+            detail = f"{len(ids)} passages {words} the {leg} index of {collection}, for example {min(ids)}"
+            yield Finding(problem, collection, detail, "rebuild the index", leg)
+
+
+def _orphans(braid: Braid, collections: list[str]) -> Iterable[Finding]:
+    legs: tuple[Leg, ...] = ("bm25", "dense")
+    for leg in legs:
+        try:
+            stored = _index(braid, leg).collections()
+        except IndexUnavailableError as error:
+            yield Finding("broken", "", str(error), leg=leg)
+            continue
+        for collection in stored:
+            if collection not in collections:
+                detail = f"the {leg} index has a collection {collection!r} that no dataset lives in"
+                yield Finding("orphan", collection, detail, "delete it", leg)
+
+
+def _unlisted(braid: Braid) -> Iterable[Finding]:
+    listed = {entry.id for entry in braid.registry.entries()}
+    for dataset in braid.ledger.all_datasets():
+        if dataset.shared and dataset.id not in listed:
+            yield Finding(
+                "unlisted",
+                dataset.collection,
+                f"shared dataset {dataset.id} ({dataset.name}) with {dataset.documents} documents is not in "
+                f"{braid.registry.path.name}, so nobody can read it; put its entry back, or delete it with "
+                f"shared-db remove {dataset.id}",
+            )
+
+
+def _counters(braid: Braid) -> Iterable[Finding]:
+    for dataset_id, collection, counted, documents, chunks in _miscounted(braid):
+        detail = f"dataset {dataset_id} is noted with {counted}, but has {documents} documents and {chunks} passages"
+        yield Finding("counter", collection, detail, "count again")
+
+
+def _miscounted(braid: Braid) -> list[tuple[int, str, str, int, int]]:
+    documents, chunks = _rows_by_dataset(braid, DocumentRow), _rows_by_dataset(braid, ChunkRow)
+    return [
+        (d.id, d.collection, f"{d.documents} documents and {d.chunks} passages", documents.get(d.id, 0), chunks.get(d.id, 0))
+        for d in braid.ledger.all_datasets()
+        if (d.documents, d.chunks) != (documents.get(d.id, 0), chunks.get(d.id, 0))
+    ]
+
+
+def _rows_by_dataset(braid: Braid, table: type[DocumentRow] | type[ChunkRow]) -> dict[int, int]:
+    statement = select(table.dataset_id, func.count()).group_by(table.dataset_id)
+    with braid.ledger.database.read() as connection:
+        return {dataset_id: count for dataset_id, count in connection.execute(statement)}
+
+
+def _recount(braid: Braid) -> None:
+    documents = select(func.count()).where(DocumentRow.dataset_id == DatasetRow.id).scalar_subquery()
+    chunks = select(func.count()).where(ChunkRow.dataset_id == DatasetRow.id).scalar_subquery()
+    with braid.ledger.database.write() as connection:
+        connection.execute(
+            update(DatasetRow).where(DatasetRow.removed_at.is_(None)).values(documents=documents, chunks=chunks)
+        )

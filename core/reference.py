@@ -1,0 +1,154 @@
+"""The reference engine: plain LangChain over the same scope, in memory, to compare with.
+
+rank-bm25 through langchain-community's BM25Retriever with our analyzer, langchain-core's in-memory vector store over
+the ledger's vectors, and the stock EnsembleRetriever. Hits are re-read from the ledger like any other.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from langchain_community.retrievers import BM25Retriever
+from langchain_core.documents import Document
+from langchain_core.embeddings import DeterministicFakeEmbedding
+from langchain_core.runnables import RunnableLambda
+from langchain_core.vectorstores import InMemoryVectorStore
+
+from core.change_log import ChangeLog
+from core.embeddings import embed_query
+from core.ensemble import EnsembleRetriever
+from core.errors import EmbeddingError, InvalidInputError
+from core.indexes import IndexedChunk, Scored
+from core.leg_retrievers import LegRetriever
+from core.search import Fused, Log, Ranking, SearchContext, SearchRequest, build_hits, fuse
+from core.strategies import Variant
+from core.types import CollectionScope, Leg, Query, SearchResult
+
+CACHED_RETRIEVERS = 16
+
+
+Stock = BM25Retriever | InMemoryVectorStore
+
+
+@dataclass(frozen=True, slots=True)
+class _Built:
+    head: int
+    stock: Stock | None
+
+
+class ReferenceEngine:
+    """Builds stock retrievers once for each leg, collection and choice of datasets, until the collection changes."""
+
+    def __init__(self, context: SearchContext) -> None:
+        self._context = context
+        self._log = ChangeLog(context.ledger.database)
+        self._cache: OrderedDict[tuple[Leg, CollectionScope], _Built] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def run(self, request: SearchRequest, text: str, retrievers: Sequence[LegRetriever]) -> SearchResult:
+        """Search with stock LangChain classes. Raises InvalidInputError for options that they do not have."""
+        query, log = request.query(text), Log()
+        if query.fusion != "rrf":
+            raise InvalidInputError("engine 'reference' knows fusion 'rrf' only", field="fusion")
+        with log.stage("total"):
+            with log.stage("search"):
+                fused = self._search(query, retrievers, log)
+            with log.stage("read"):
+                passages = request.read(query, (hit.chunk_id for hit in fused.order))
+            hits = build_hits(fused, passages)
+            if query.min_score is not None:
+                hits = [hit for hit in hits if hit.score >= query.min_score]
+        return SearchResult(
+            query=query,
+            strategy=request.strategy_name,
+            generator="none",
+            queries=(text,),
+            hits=tuple(hits[: query.k]),
+            collections=tuple(c.collection for c in request.scope.collections),
+            degraded=tuple(log.degraded),
+            unresolved_dataset_ids=request.scope.unresolved_dataset_ids,
+            timings_ms=log.timings_ms,
+        )
+
+    def _search(self, query: Query, retrievers: Sequence[LegRetriever], log: Log) -> Fused:
+        vectors: dict[str, list[float]] = {}
+        lists: list[tuple[Leg, list[Document]]] = []
+        for ours in retrievers:
+            stock = self._stock(ours.leg, ours.scope)
+            try:
+                if isinstance(stock, BM25Retriever):
+                    lists.append(("bm25", stock.model_copy(update={"k": query.fetch_k}).invoke(query.text)))
+                elif stock is not None:
+                    vector = self._vector(ours.scope, query.text, vectors)
+                    lists.append(("dense", stock.similarity_search_by_vector(vector, k=query.fetch_k)))
+            except EmbeddingError as error:
+                log.missing(ours.leg, ours.scope.collection, str(error))
+        return _stock_fusion(query, lists)
+
+    def _vector(self, scope: CollectionScope, text: str, vectors: dict[str, list[float]]) -> list[float]:
+        model = self._context.model_of(scope.collection)
+        if model.fingerprint not in vectors:
+            vectors[model.fingerprint] = embed_query(model, text).tolist()
+        return vectors[model.fingerprint]
+
+    def _stock(self, leg: Leg, scope: CollectionScope) -> Stock | None:
+        key, head = (leg, scope), self._log.heads().get(scope.collection, 0)
+        with self._lock:
+            built = self._cache.get(key)
+            if built is not None and built.head == head:
+                self._cache.move_to_end(key)
+                return built.stock
+        stock = self._bm25(scope) if leg == "bm25" else self._dense(scope)
+        with self._lock:
+            self._cache[key] = _Built(head, stock)
+            while len(self._cache) > CACHED_RETRIEVERS:
+                self._cache.popitem(last=False)
+        return stock
+
+    def _bm25(self, scope: CollectionScope) -> BM25Retriever | None:
+        chunks = self._chunks(scope, "")
+        if not chunks:  # the stock class cannot be empty
+            return None
+        return BM25Retriever.from_documents(
+            [_document(chunk) for chunk in chunks], preprocess_func=self._context.analyzer.tokens
+        )
+
+    def _dense(self, scope: CollectionScope) -> InMemoryVectorStore:
+        store = InMemoryVectorStore(DeterministicFakeEmbedding(size=1))  # never asked: vectors come from the ledger
+        for chunk in self._chunks(scope, self._context.model_of(scope.collection).fingerprint):
+            if chunk.vector is not None:
+                document = _document(chunk)
+                store.store[chunk.id] = {
+                    "id": chunk.id,
+                    "vector": chunk.vector,
+                    "text": document.page_content,
+                    "metadata": document.metadata,
+                }
+        return store
+
+    def _chunks(self, scope: CollectionScope, model: str) -> list[IndexedChunk]:
+        batches = self._log.all_chunks(scope.collection, 2000, model)
+        return [chunk for batch in batches for chunk in batch if chunk.dataset_id in scope.dataset_ids]
+
+
+def _document(chunk: IndexedChunk) -> Document:
+    return Document(id=chunk.id, page_content=chunk.text, metadata={"id": chunk.id})
+
+
+def _stock_fusion(query: Query, lists: Sequence[tuple[Leg, list[Document]]]) -> Fused:
+    """The order is the stock class's own; ranks and shares are added for the explanation."""
+    variant = Variant(query.text)
+    rankings = [
+        Ranking(leg, variant, 1 / len(lists), tuple(Scored(d.metadata["id"], 1 / rank) for rank, d in enumerate(docs, 1)))
+        for leg, docs in lists
+    ]
+    fused = fuse(replace(query, pooling="none"), rankings)
+    if len(lists) < 2:
+        return fused
+    ensemble = EnsembleRetriever(retrievers=[RunnableLambda(str)] * len(lists), weights=[], id_key="id")
+    scores = dict(fused.order)
+    order = [d.metadata["id"] for d in ensemble.weighted_reciprocal_rank([docs for _, docs in lists])]
+    return replace(fused, order=tuple(Scored(chunk_id, scores[chunk_id]) for chunk_id in order))

@@ -1,0 +1,114 @@
+"""Makes retrievers and runs searches for a user over any mix of personal and shared datasets."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from langchain_core.retrievers import BaseRetriever
+
+from core.ensemble import BraidEnsembleRetriever
+from core.explain import explain
+from core.leg_retrievers import Bm25Retriever, DenseRetriever, LegRetriever, NothingRetriever
+from core.reference import ReferenceEngine
+from core.registry import Registry
+from core.scope import resolve_scope
+from core.search import SearchContext, SearchRequest
+from core.strategies import STRATEGIES, strategy_named
+from core.types import LEGS_OF_MODE, Explanation, SearchResult
+
+
+class RetrieverManager:
+    """The way in to every search. ``options`` everywhere are the fields of `core.types.Query` but ``text``.
+
+    Every method raises InvalidInputError for a wrong id, strategy or option.
+    """
+
+    def __init__(self, context: SearchContext, registry: Registry) -> None:
+        self._context = context
+        self._registry = registry
+        self._reference = ReferenceEngine(context)
+
+    def get_retriever(
+        self,
+        strategy: str = "basic",
+        *,
+        user_id: int | None,
+        dataset_ids: Sequence[int] | None = None,
+        **options: Any,
+    ) -> BaseRetriever:
+        """A LangChain retriever: an ensemble for several legs or collections, the one itself for one, and one
+        that finds nothing for none.
+        """
+        request = self._request(strategy, user_id, dataset_ids, options)
+        retrievers = self._retrievers(request)
+        if not retrievers:
+            return NothingRetriever()
+        if len(retrievers) == 1:
+            return retrievers[0]
+        return BraidEnsembleRetriever(
+            retrievers=list(retrievers), search=partial(self._run, request, retrievers=retrievers)
+        )
+
+    def search(
+        self,
+        text: str,
+        *,
+        user_id: int | None,
+        dataset_ids: Sequence[int] | None = None,
+        strategy: str = "basic",
+        **options: Any,
+    ) -> SearchResult:
+        """Search, with everything needed to say how the hits were found."""
+        request = self._request(strategy, user_id, dataset_ids, options)
+        return self._run(request, text, retrievers=self._retrievers(request))
+
+    async def asearch(self, text: str, **arguments: Any) -> SearchResult:
+        """`search` in a thread."""
+        return await asyncio.to_thread(partial(self.search, text, **arguments))
+
+    def explain(
+        self,
+        text: str,
+        *,
+        chunk_id: str,
+        user_id: int | None,
+        dataset_ids: Sequence[int] | None = None,
+        strategy: str = "basic",
+        **options: Any,
+    ) -> Explanation:
+        """Why a chunk is, or is not, in the result of this search."""
+        request = self._request(strategy, user_id, dataset_ids, options)
+        return explain(request, text, chunk_id, self._retrievers(request))
+
+    def strategies(self) -> list[tuple[str, str]]:
+        """Name and one-line description of every strategy."""
+        return [(name, strategy.description) for name, strategy in STRATEGIES.items()]
+
+    def _request(
+        self, strategy: str, user_id: int | None, dataset_ids: Sequence[int] | None, options: dict[str, Any]
+    ) -> SearchRequest:
+        scope = resolve_scope(self._context.ledger, self._registry, user_id=user_id, dataset_ids=dataset_ids)
+        request = SearchRequest(self._context, scope, strategy, strategy_named(strategy), options)
+        request.query("options are checked before there is a text")
+        return request
+
+    def _retrievers(self, request: SearchRequest) -> tuple[LegRetriever, ...]:
+        context, made = self._context, list[LegRetriever]()
+        for scope in request.scope.collections:
+            for leg in LEGS_OF_MODE[request.query("?").mode]:
+                retriever: LegRetriever
+                if leg == "dense":
+                    retriever = DenseRetriever(scope=scope, ledger=context.ledger, index=context.dense)
+                else:
+                    retriever = Bm25Retriever(scope=scope, ledger=context.ledger, index=context.lexical)
+                retriever.search = partial(self._run, request, retrievers=(retriever,))
+                made.append(retriever)
+        return tuple(made)
+
+    def _run(self, request: SearchRequest, text: str, *, retrievers: tuple[LegRetriever, ...]) -> SearchResult:
+        if request.query(text).engine == "reference":
+            return self._reference.run(request, text, retrievers)
+        return request.run(text, retrievers)
