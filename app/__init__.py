@@ -1,0 +1,1 @@
+"""The application: pages, server and command line over the library in `core`."""

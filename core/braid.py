@@ -48,9 +48,7 @@ class Braid:
         data_dir.mkdir(parents=True, exist_ok=True)
         self.data_dir = data_dir
         self.ledger = Ledger(database_url or f"sqlite:///{data_dir / 'ledger.db'}")
-        self.registry = Registry(
-            shared_dbs or data_dir / "shared_dbs.json", retired_ids=self.ledger.retired_shared_ids
-        )
+        self.registry = Registry(shared_dbs or data_dir / "shared_dbs.json", retired_ids=self.ledger.retired_shared_ids)
         self._registered_version = -1
         self._models = _Models(embedding_model, embedding_threads, self.registry)
         self._owner: OwnerLock | None = None

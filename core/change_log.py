@@ -48,7 +48,7 @@ class ChangeLog:
             rows = connection.execute(
                 select(ChangeRow.collection, func.max(ChangeRow.seq)).group_by(ChangeRow.collection)
             )
-            heads.update({collection: seq for collection, seq in rows})
+            heads.update({row[0]: row[1] for row in rows})
         return heads
 
     def first_seqs(self) -> dict[str, int]:
@@ -57,7 +57,7 @@ class ChangeLog:
             rows = connection.execute(
                 select(ChangeRow.collection, func.min(ChangeRow.seq)).group_by(ChangeRow.collection)
             )
-            return {collection: seq for collection, seq in rows}
+            return {row[0]: row[1] for row in rows}
 
     def after(self, collection: str, seq: int, limit: int) -> list[Change]:
         """Up to ``limit`` changes of a collection after ``seq``, oldest first."""
@@ -129,13 +129,9 @@ class ChangeLog:
 
     def forget_other_models(self, collection: str, model: str) -> None:
         """Delete the collection's vectors of every model but this one."""
-        ids = (
-            select(ChunkRow.id).join(DatasetRow, DatasetRow.id == ChunkRow.dataset_id).where(*_alive(collection))
-        )
+        ids = select(ChunkRow.id).join(DatasetRow, DatasetRow.id == ChunkRow.dataset_id).where(*_alive(collection))
         with self._database.write() as connection:
-            connection.execute(
-                delete(EmbeddingRow).where(EmbeddingRow.model != model, EmbeddingRow.chunk_id.in_(ids))
-            )
+            connection.execute(delete(EmbeddingRow).where(EmbeddingRow.model != model, EmbeddingRow.chunk_id.in_(ids)))
 
     # ------------------------------------------------------------ states
 
@@ -162,7 +158,7 @@ def _alive(collection: str) -> tuple[Any, ...]:
     return (DatasetRow.collection == collection, DatasetRow.removed_at.is_(None))
 
 
-def _select_embedded(collection: str, model: str) -> Select[Any]:
+def _select_embedded(collection: str, model: str) -> Select[*tuple[Any, ...]]:
     return (
         select(EmbeddingRow.chunk_id)
         .join(ChunkRow, ChunkRow.id == EmbeddingRow.chunk_id)
@@ -171,7 +167,7 @@ def _select_embedded(collection: str, model: str) -> Select[Any]:
     )
 
 
-def _select_chunks(collection: str, model: str) -> Select[Any]:
+def _select_chunks(collection: str, model: str) -> Select[*tuple[Any, ...]]:
     columns = (
         ChunkRow.id,
         ChunkRow.document_id,
@@ -181,7 +177,7 @@ def _select_chunks(collection: str, model: str) -> Select[Any]:
         DatasetRow.user_id,
         DocumentRow.title,
     )
-    statement = (
+    statement: Select[*tuple[Any, ...]] = (
         select(*columns)
         .join(DocumentRow, DocumentRow.id == ChunkRow.document_id)
         .join(DatasetRow, DatasetRow.id == ChunkRow.dataset_id)

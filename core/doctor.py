@@ -129,7 +129,13 @@ def _counters(braid: Braid) -> Iterable[Finding]:
 def _miscounted(braid: Braid) -> list[tuple[int, str, str, int, int]]:
     documents, chunks = _rows_by_dataset(braid, DocumentRow), _rows_by_dataset(braid, ChunkRow)
     return [
-        (d.id, d.collection, f"{d.documents} documents and {d.chunks} passages", documents.get(d.id, 0), chunks.get(d.id, 0))
+        (
+            d.id,
+            d.collection,
+            f"{d.documents} documents and {d.chunks} passages",
+            documents.get(d.id, 0),
+            chunks.get(d.id, 0),
+        )
         for d in braid.ledger.all_datasets()
         if (d.documents, d.chunks) != (documents.get(d.id, 0), chunks.get(d.id, 0))
     ]
@@ -138,7 +144,7 @@ def _miscounted(braid: Braid) -> list[tuple[int, str, str, int, int]]:
 def _rows_by_dataset(braid: Braid, table: type[DocumentRow] | type[ChunkRow]) -> dict[int, int]:
     statement = select(table.dataset_id, func.count()).group_by(table.dataset_id)
     with braid.ledger.database.read() as connection:
-        return {dataset_id: count for dataset_id, count in connection.execute(statement)}
+        return {row[0]: row[1] for row in connection.execute(statement)}
 
 
 def _recount(braid: Braid) -> None:

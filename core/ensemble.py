@@ -33,7 +33,11 @@ class BraidEnsembleRetriever(EnsembleRetriever):
         return documents(self.search(query))
 
     async def arank_fusion(
-        self, query: str, run_manager: AsyncCallbackManagerForRetrieverRun, *, config: RunnableConfig | None = None
+        self,
+        query: str,
+        run_manager: AsyncCallbackManagerForRetrieverRun,
+        *,
+        config: RunnableConfig | None = None,
     ) -> list[Document]:
         """The fused hits as documents; the search runs in a thread."""
         return documents(await run_in_executor(None, self.search, query))

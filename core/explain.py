@@ -30,15 +30,11 @@ def explain(request: SearchRequest, text: str, chunk_id: str, retrievers: Sequen
         return _in_the_fused_list(query, chunk_id, legs, build_hits(fused, passages))
     deep_query = replace(query, k=MAX_K)
     deep = request.fused(deep_query, variants, retrievers, Log())
-    reasons = [
-        _why_not(request, query, leg, readable[chunk_id], fused, deep, log) for leg in LEGS_OF_MODE[query.mode]
-    ]
+    reasons = [_why_not(request, query, leg, readable[chunk_id], fused, deep, log) for leg in LEGS_OF_MODE[query.mode]]
     return Explanation(chunk_id, False, "not_reached", " ".join(reasons), legs=deep.legs.get(chunk_id, ()))
 
 
-def _in_the_fused_list(
-    query: Query, chunk_id: str, legs: tuple[LegScore, ...], hits: Sequence[Hit]
-) -> Explanation:
+def _in_the_fused_list(query: Query, chunk_id: str, legs: tuple[LegScore, ...], hits: Sequence[Hit]) -> Explanation:
     for rank, hit in enumerate(hits, start=1):
         if any(place.chunk_id == chunk_id for place in hit.also_in):
             source = hit.passage.source

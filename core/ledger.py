@@ -90,9 +90,13 @@ class Ledger:
                     insert(UserRow).values(name=name, created_at=time.time()).returning(UserRow.id)
                 ).scalar_one()
             except IntegrityError:
-                raise InvalidInputError(f"a user named {name!r} exists already; choose another name", field="name") from None
+                raise InvalidInputError(
+                    f"a user named {name!r} exists already; choose another name", field="name"
+                ) from None
             if groups:
-                connection.execute(insert(UserGroupRow), [{"user_id": user_id, "group_name": g} for g in sorted(groups)])
+                connection.execute(
+                    insert(UserGroupRow), [{"user_id": user_id, "group_name": g} for g in sorted(groups)]
+                )
         return User(user_id, name, groups)
 
     def users(self) -> list[User]:
@@ -140,7 +144,9 @@ class Ledger:
         """Give a personal dataset another name."""
         with self.database.write() as connection:
             _require_dataset(connection, dataset_id)
-            connection.execute(update(DatasetRow).where(DatasetRow.id == dataset_id).values(name=_name(name, "dataset")))
+            connection.execute(
+                update(DatasetRow).where(DatasetRow.id == dataset_id).values(name=_name(name, "dataset"))
+            )
         return self.dataset(dataset_id)
 
     def datasets(self, user_id: int) -> list[Dataset]:
@@ -459,9 +465,7 @@ def _document_values(document: DocumentInput, *, state: str, error: str, chunks:
     }
 
 
-def _save_document(
-    connection: Connection, dataset_id: int, old: Row[Any] | None, values: Mapping[str, Any]
-) -> int:
+def _save_document(connection: Connection, dataset_id: int, old: Row[Any] | None, values: Mapping[str, Any]) -> int:
     if old is not None:
         connection.execute(update(DocumentRow).where(DocumentRow.id == old.id).values(**values))
         return int(old.id)
@@ -498,7 +502,12 @@ def _chunk_rows(dataset_id: int, document_id: int, document: DocumentInput) -> I
     title = _text(document.title)
     for position, given in enumerate(document.chunks):
         chunk = ChunkInput(
-            _text(given.text), _text(given.heading_path), given.page, given.page_end, given.line, given.line_end
+            _text(given.text),
+            _text(given.heading_path),
+            given.page,
+            given.page_end,
+            given.line,
+            given.line_end,
         )
         first_id = chunk_id(document_id, title, chunk, 0)
         occurrence = seen[first_id]
@@ -547,8 +556,8 @@ def _count(connection: Connection, dataset_id: int, *, documents: int, chunks: i
 # ---------------------------------------------------------------- reading
 
 
-def _select_documents() -> Select[Any]:
-    return select(
+def _select_documents() -> Select[*tuple[Any, ...]]:
+    statement: Select[*tuple[Any, ...]] = select(
         DocumentRow.id,
         DocumentRow.dataset_id,
         DocumentRow.source,
@@ -562,10 +571,11 @@ def _select_documents() -> Select[Any]:
         DocumentRow.date,
         DocumentRow.updated_at,
     )
+    return statement
 
 
-def _select_passages(filters: Filters | None) -> Select[Any]:
-    return (
+def _select_passages(filters: Filters | None) -> Select[*tuple[Any, ...]]:
+    statement: Select[*tuple[Any, ...]] = (
         select(
             ChunkRow.id.label("chunk_id"),
             ChunkRow.document_id,
@@ -592,6 +602,7 @@ def _select_passages(filters: Filters | None) -> Select[Any]:
             *_conditions(filters),
         )
     )
+    return statement
 
 
 def _conditions(filters: Filters | None) -> list[ColumnElement[bool]]:

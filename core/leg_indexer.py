@@ -273,9 +273,13 @@ class LegIndexer:
         self._rate = rate if self._rate == 0.0 else 0.8 * self._rate + 0.2 * rate
 
     def _report(
-        self, collection: str, state: Literal["checking", "ready", "rebuilding", "failed"], *, pending: int = 0, error: str = ""
+        self,
+        collection: str,
+        state: Literal["checking", "ready", "rebuilding", "failed"],
+        *,
+        pending: int = 0,
+        error: str = "",
     ) -> None:
         left = pending / self._rate if pending and self._rate else None
         with self._lock:
             self._progress[collection] = LegProgress(self.leg, collection, state, pending, left, error)
-

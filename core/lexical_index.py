@@ -88,7 +88,10 @@ class LexicalIndex:
         return Bm25Statistics(opened.documents, opened.average_length, frequencies)
 
     def _query(
-        self, terms: Mapping[str, float], dataset_ids: Collection[int] | None, document_ids: Collection[int] | None
+        self,
+        terms: Mapping[str, float],
+        dataset_ids: Collection[int] | None,
+        document_ids: Collection[int] | None,
     ) -> Query:
         clauses = [
             (Occur.Should, Query.boost_query(Query.term_query(self._schema, "body", term, "freq"), weight))

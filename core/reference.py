@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from langchain_community.retrievers import BM25Retriever
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
-from langchain_core.runnables import RunnableLambda
 from langchain_core.vectorstores import InMemoryVectorStore
 
 from core.change_log import ChangeLog
@@ -22,7 +21,7 @@ from core.embeddings import embed_query
 from core.ensemble import EnsembleRetriever
 from core.errors import EmbeddingError, InvalidInputError
 from core.indexes import IndexedChunk, Scored
-from core.leg_retrievers import LegRetriever
+from core.leg_retrievers import LegRetriever, NothingRetriever
 from core.search import Fused, Log, Ranking, SearchContext, SearchRequest, build_hits, fuse
 from core.strategies import Variant
 from core.types import CollectionScope, Leg, Query, SearchResult
@@ -142,13 +141,18 @@ def _stock_fusion(query: Query, lists: Sequence[tuple[Leg, list[Document]]]) -> 
     """The order is the stock class's own; ranks and shares are added for the explanation."""
     variant = Variant(query.text)
     rankings = [
-        Ranking(leg, variant, 1 / len(lists), tuple(Scored(d.metadata["id"], 1 / rank) for rank, d in enumerate(docs, 1)))
+        Ranking(
+            leg,
+            variant,
+            1 / len(lists),
+            tuple(Scored(d.metadata["id"], 1 / rank) for rank, d in enumerate(docs, 1)),
+        )
         for leg, docs in lists
     ]
     fused = fuse(replace(query, pooling="none"), rankings)
     if len(lists) < 2:
         return fused
-    ensemble = EnsembleRetriever(retrievers=[RunnableLambda(str)] * len(lists), weights=[], id_key="id")
+    ensemble = EnsembleRetriever(retrievers=[NothingRetriever()] * len(lists), weights=[], id_key="id")
     scores = dict(fused.order)
     order = [d.metadata["id"] for d in ensemble.weighted_reciprocal_rank([docs for _, docs in lists])]
     return replace(fused, order=tuple(Scored(chunk_id, scores[chunk_id]) for chunk_id in order))

@@ -203,9 +203,7 @@ class Registry:
                 raise RegistryError(f"{self.path.name}: {_GONE}") from None
             return ()
         except OSError as error:
-            raise RegistryError(
-                f"{self.path.name}: it cannot be read: {error.strerror}; mend that"
-            ) from error
+            raise RegistryError(f"{self.path.name}: it cannot be read: {error.strerror}; mend that") from error
         return validate(decode(content))
 
     def _put(self, plain: list[dict[str, Any]]) -> tuple[SharedDataset, ...]:

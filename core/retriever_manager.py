@@ -49,7 +49,7 @@ class RetrieverManager:
         if len(retrievers) == 1:
             return retrievers[0]
         return BraidEnsembleRetriever(
-            retrievers=list(retrievers), search=partial(self._run, request, retrievers=retrievers)
+            retrievers=list(retrievers), weights=[], search=partial(self._run, request, retrievers=retrievers)
         )
 
     def search(

@@ -99,7 +99,13 @@ def gather(
         for variant in variants:
             for keyword, terms, factor in _weigh_terms(context, query, variant, bm25, log):
                 selection = selections[keyword.scope.collection]
-                asked.append((keyword, variant, context.executor.submit(keyword.rank, terms, factor, query.fetch_k, selection)))
+                asked.append(
+                    (
+                        keyword,
+                        variant,
+                        context.executor.submit(keyword.rank, terms, factor, query.fetch_k, selection),
+                    )
+                )
     with log.stage("embed"):
         found_vectors = _collect_vectors(context, vectors, log)
     with log.stage("search"):
@@ -109,7 +115,13 @@ def gather(
                 vector = found_vectors.get((fingerprint, variant.text))
                 if vector is not None:
                     selection = selections[retriever.scope.collection]
-                    asked.append((retriever, variant, context.executor.submit(retriever.rank, vector, query.fetch_k, selection)))
+                    asked.append(
+                        (
+                            retriever,
+                            variant,
+                            context.executor.submit(retriever.rank, vector, query.fetch_k, selection),
+                        )
+                    )
         found = _collect(context, asked, log)
     return _rankings(context, query, variants, retrievers, found)
 
@@ -323,9 +335,7 @@ class SearchRequest:
             timings_ms=log.timings_ms,
         )
 
-    def fused(
-        self, query: Query, variants: Sequence[Variant], retrievers: Sequence[LegRetriever], log: Log
-    ) -> Fused:
+    def fused(self, query: Query, variants: Sequence[Variant], retrievers: Sequence[LegRetriever], log: Log) -> Fused:
         """The fused list, not yet read from the ledger."""
         with log.stage("scope"):
             selections = select(self.context.ledger, self.scope, query.filters)

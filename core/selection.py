@@ -42,9 +42,12 @@ class Selection:
         if self.document_ids is None:
             return clauses
         documents: dict[str, object] = {"document_id": {"$in": sorted(self.document_ids)}}
-        parts = clauses["$and"] if "$and" in clauses else [clauses]
-        assert isinstance(parts, list)
-        return {"$and": [*parts, documents]}
+        return {"$and": [*_clauses(clauses), documents]}
+
+
+def _clauses(where: dict[str, object]) -> list[object]:
+    clauses = where.get("$and")
+    return clauses if isinstance(clauses, list) else [where]
 
 
 def select(ledger: Ledger, scope: Scope, filters: Filters) -> dict[str, Selection]:
@@ -59,13 +62,16 @@ def select(ledger: Ledger, scope: Scope, filters: Filters) -> dict[str, Selectio
         selected = sum(count for dataset_id, count in chunks_of.items() if dataset_id in collection.dataset_ids)
         document_ids = None
         if filters and selected:
-            ids, selected = ledger.matching_documents(
-                collection.dataset_ids, filters, limit=MAX_FILTER_DOCUMENTS + 1
-            )
+            ids, selected = ledger.matching_documents(collection.dataset_ids, filters, limit=MAX_FILTER_DOCUMENTS + 1)
             document_ids = frozenset(ids) if len(ids) <= MAX_FILTER_DOCUMENTS else None
         if selected:
             selections[collection.collection] = Selection(
-                collection, filters, selected, selected / total, not filters and selected == total, document_ids
+                collection,
+                filters,
+                selected,
+                selected / total,
+                not filters and selected == total,
+                document_ids,
             )
     return selections
 

@@ -53,9 +53,7 @@ def validate(text: str, *, retired_ids: Collection[int] = ()) -> tuple[SharedDat
     """
     require_size(len(text.encode("utf-8", "surrogatepass")))
     if text.startswith("\ufeff"):
-        raise RegistryError(
-            "line 1, column 1: there is a byte order mark (BOM); save the file as UTF-8 without it"
-        )
+        raise RegistryError("line 1, column 1: there is a byte order mark (BOM); save the file as UTF-8 without it")
     try:
         plain = json.loads(text, object_pairs_hook=_without_duplicates)
     except json.JSONDecodeError as error:
@@ -63,9 +61,7 @@ def validate(text: str, *, retired_ids: Collection[int] = ()) -> tuple[SharedDat
             f"line {error.lineno}, column {error.colno}: this is not JSON ({error.msg}); mend that place"
         ) from error
     except (ValueError, RecursionError) as error:
-        raise RegistryError(
-            f"a number is too long or lists are nested too deeply; write [{_EXAMPLE}]"
-        ) from error
+        raise RegistryError(f"a number is too long or lists are nested too deeply; write [{_EXAMPLE}]") from error
     return parse(plain, retired_ids)
 
 
@@ -120,9 +116,7 @@ def _require_new_ids(entries: Sequence[SharedDataset], retired_ids: Collection[i
             )
         first = numbers.setdefault(entry.id, number)
         if first != number:
-            raise RegistryError(
-                f"entry {number}: id is {entry.id}, as in entry {first}; give each entry its own"
-            )
+            raise RegistryError(f"entry {number}: id is {entry.id}, as in entry {first}; give each entry its own")
 
 
 def _require_one_model_per_collection(entries: Sequence[SharedDataset]) -> None:
@@ -146,18 +140,11 @@ def _is_text(value: object, most: int = MAX_NAME_CHARS) -> bool:
 
 
 def _is_line(value: object) -> bool:
-    return (
-        isinstance(value, str)
-        and _is_text(value)
-        and bool(value.strip())
-        and not re.search(r"[\t\n\r]", value)
-    )
+    return isinstance(value, str) and _is_text(value) and bool(value.strip()) and not re.search(r"[\t\n\r]", value)
 
 
 def _is_collection(value: object) -> bool:
-    return (
-        isinstance(value, str) and len(value) <= MAX_COLLECTION_CHARS and bool(_COLLECTION.fullmatch(value))
-    )
+    return isinstance(value, str) and len(value) <= MAX_COLLECTION_CHARS and bool(_COLLECTION.fullmatch(value))
 
 
 _UNSTORABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from sqlalchemy import JSON, Double, ForeignKey, Index, LargeBinary, MetaData, Text, UniqueConstraint
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
@@ -20,7 +20,7 @@ class Base(DeclarativeBase):
     """All tables share one MetaData."""
 
     metadata = MetaData(naming_convention=NAMES)
-    type_annotation_map = {str: Text, float: Double, dict[str, Any]: JSON}
+    type_annotation_map: ClassVar = {str: Text, float: Double, dict[str, Any]: JSON}
 
 
 class UserRow(Base):

@@ -134,9 +134,7 @@ class Filters:
             )
 
     def __bool__(self) -> bool:
-        return bool(
-            self.file_types or self.source_prefix or self.date_from is not None or self.date_to is not None
-        )
+        return bool(self.file_types or self.source_prefix or self.date_from is not None or self.date_to is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,9 +275,7 @@ class Explanation:
 
     chunk_id: str
     found: bool
-    reason: Literal[
-        "found", "not_in_scope", "filtered", "not_reached", "deduplicated", "below_min_score", "cut_by_k"
-    ]
+    reason: Literal["found", "not_in_scope", "filtered", "not_reached", "deduplicated", "below_min_score", "cut_by_k"]
     detail: str
     """One sentence for people."""
     rank: int | None = None

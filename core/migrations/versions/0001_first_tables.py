@@ -61,9 +61,7 @@ def upgrade() -> None:
         "user_groups",
         sa.Column("user_id", sa.Integer(), nullable=False),
         sa.Column("group_name", sa.Text(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["user_id"], ["users.id"], name=op.f("fk_user_groups_user_id"), ondelete="CASCADE"
-        ),
+        sa.ForeignKeyConstraint(["user_id"], ["users.id"], name=op.f("fk_user_groups_user_id"), ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("user_id", "group_name", name=op.f("pk_user_groups")),
     )
     op.create_table(
@@ -106,18 +104,14 @@ def upgrade() -> None:
     )
     with op.batch_alter_table("chunks", schema=None) as batch_op:
         batch_op.create_index(batch_op.f("ix_chunks_dataset_id"), ["dataset_id"], unique=False)
-        batch_op.create_index(
-            batch_op.f("ix_chunks_document_id_position"), ["document_id", "position"], unique=False
-        )
+        batch_op.create_index(batch_op.f("ix_chunks_document_id_position"), ["document_id", "position"], unique=False)
 
     op.create_table(
         "embeddings",
         sa.Column("chunk_id", sa.Text(), nullable=False),
         sa.Column("model", sa.Text(), nullable=False),
         sa.Column("vector", sa.LargeBinary(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["chunk_id"], ["chunks.id"], name=op.f("fk_embeddings_chunk_id"), ondelete="CASCADE"
-        ),
+        sa.ForeignKeyConstraint(["chunk_id"], ["chunks.id"], name=op.f("fk_embeddings_chunk_id"), ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("chunk_id", "model", name=op.f("pk_embeddings")),
     )
 
