@@ -125,7 +125,9 @@ class LexicalIndex:
     def _document(self, chunk: IndexedChunk) -> tantivy.Document:
         document = tantivy.Document()
         document.add_text("id", chunk.id)
-        document.add_text("body", " ".join(self._analyzer.tokens(chunk.text)))
+        tokens = self._analyzer.tokens(chunk.text)
+        document.add_text("body", " ".join(tokens))
+        document.add_text("probe", tokens[0] if tokens else "")
         document.add_integer("dataset_id", chunk.dataset_id)
         document.add_integer("document_id", chunk.document_id)
         return document
@@ -200,6 +202,7 @@ class LexicalIndex:
 def _schema() -> tantivy.Schema:
     builder = tantivy.SchemaBuilder()
     builder.add_text_field("id", stored=True, tokenizer_name="raw", index_option="basic")
+    builder.add_text_field("probe", stored=True, tokenizer_name="raw", index_option="basic")
     builder.add_text_field("body", stored=False, tokenizer_name="whitespace", index_option="freq")
     builder.add_integer_field("dataset_id", stored=False, indexed=True)
     builder.add_integer_field("document_id", stored=False, indexed=True)
@@ -216,11 +219,14 @@ def _signature(folder: Path) -> tuple[int, int, int] | None:
 
 
 def _size_seen_by_bm25(schema: tantivy.Schema, searcher: tantivy.Searcher) -> tuple[int, float]:
-    """Documents and average length as BM25 uses them; tantivy tells them in the explanation of a score."""
-    for term, _ in searcher.terms_with_prefix("body", "", limit=50):
-        query = Query.term_query(schema, "body", term, "freq")
-        for _, address in searcher.search(query, 1, count=False).hits:
-            factors = _factors(json.loads(query.explain(searcher, address).to_json()))
+    """Documents and average length as BM25 uses them.
+
+    tantivy tells them in the explanation of a score alone, for which ``probe`` holds one word of each chunk.
+    """
+    for _, address in searcher.search(Query.all_query(), 10, count=False).hits:
+        query = Query.term_query(schema, "body", str(searcher.doc(address).get_first("probe")), "freq")
+        for _, found in searcher.search(query, 1, count=False).hits:
+            factors = _factors(json.loads(query.explain(searcher, found).to_json()))
             return int(factors["N"]), factors["avgdl"]
     return searcher.num_docs, 0.0
 
