@@ -64,8 +64,11 @@ class LegIndex(Protocol):
     def drop(self, collection: str) -> None:
         """Forget the collection, also when it is broken; the next `apply` creates it anew."""
 
-    def reset(self) -> None:
-        """Abandon all collections, also when the store cannot be opened, and start empty."""
+    def reset(self) -> bool:
+        """Abandon a store that all collections share, also when it cannot be opened, and start empty.
+
+        False, and nothing done, when each collection stands by itself.
+        """
 
     def collections(self) -> list[str]:
         """Names of the collections that exist, sorted."""

@@ -153,8 +153,8 @@ class LegIndexer:
         logger.warning("%s index of %s: %s; trying again in %.0f s", self.leg, collection, error, delay)
         self._retry_after[collection] = delay
         self._retry_at[collection] = time.monotonic() + delay
-        was_rebuilding = self._rebuilds.pop(collection, None) is not None
         before = self.progress(collection)
+        was_rebuilding = before.state == "rebuilding"
         if isinstance(error, EmbeddingError) and not was_rebuilding and before.state == "ready":
             pending = max(before.pending, 1)  # what is indexed already can still be searched
             self._report(collection, "ready", pending=pending, error=str(error))
@@ -172,11 +172,12 @@ class LegIndexer:
                 self._rebuilds[collection] = self._rebuild(collection, head)
             else:
                 return self._replay(collection, state, head)
-        pending = next(self._rebuilds[collection], None)
+        rebuild = self._rebuilds.pop(collection)
+        pending = next(rebuild, None)
         if pending is None:
-            del self._rebuilds[collection]
             self._report(collection, "ready")
         else:
+            self._rebuilds[collection] = rebuild
             self._report(collection, "rebuilding", pending=pending)
         return True
 
@@ -257,9 +258,10 @@ class LegIndexer:
                 return self.index.drop(collection)
             except IndexUnavailableError as error:
                 logger.warning("%s", error)
-        logger.warning("the %s store is broken as a whole; rebuilding all its collections", self.leg)
-        self.index.reset()
         self._store_is_broken = False
+        if not self.index.reset():
+            return self.index.drop(collection)
+        logger.warning("the %s store is broken as a whole; rebuilding all its collections", self.leg)
         for name, state in self._log.states(self.leg).items():
             self._log.set_state(self.leg, name, replace(state, state="rebuilding"))
             if name != collection:

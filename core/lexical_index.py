@@ -138,10 +138,9 @@ class LexicalIndex:
             self._opened.pop(collection, None)
         shutil.rmtree(self._path / collection, ignore_errors=True)
 
-    def reset(self) -> None:
-        """Drop every collection."""
-        for collection in self.collections():
-            self.drop(collection)
+    def reset(self) -> bool:
+        """Nothing: each collection stands by itself."""
+        return False
 
     # ------------------------------------------------------------ looking at it
 
