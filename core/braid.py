@@ -138,7 +138,8 @@ class Braid:
 
     def mirror_registry(self) -> None:
         """Bring the ledger's mirror of the shared datasets up to date with shared_dbs.json."""
-        entries, version = self.registry.entries(), self.registry.version
+        version = self.registry.version  # before the entries: a change in between is mirrored next time
+        entries = self.registry.entries()
         if version != self._registered_version:
             for entry in entries:
                 self.ledger.register_shared(entry.id, entry.name, entry.collection_name)

@@ -14,7 +14,7 @@ from core.errors import RegistryError
 MAX_FILE_BYTES = 1_000_000
 MAX_NAME_CHARS = 200
 MAX_DESCRIPTION_CHARS = 2_000
-MAX_COLLECTION_CHARS = 512
+MAX_COLLECTION_CHARS = 128  # it names a folder
 LOWEST_ID = -(2**31)
 """What a 32-bit integer column holds."""
 
@@ -71,7 +71,7 @@ def parse(plain: object, retired_ids: Collection[int] = ()) -> tuple[SharedDatas
         raise RegistryError(f"the file holds {_shown(plain)}; write a list such as [{_EXAMPLE}]")
     entries = tuple(_entry(number, entry) for number, entry in enumerate(plain, start=1))
     _require_new_ids(entries, retired_ids)
-    _require_one_model_per_collection(entries)
+    _require_one_meaning_per_collection(entries)
     return entries
 
 
@@ -119,10 +119,16 @@ def _require_new_ids(entries: Sequence[SharedDataset], retired_ids: Collection[i
             raise RegistryError(f"entry {number}: id is {entry.id}, as in entry {first}; give each entry its own")
 
 
-def _require_one_model_per_collection(entries: Sequence[SharedDataset]) -> None:
+def _require_one_meaning_per_collection(entries: Sequence[SharedDataset]) -> None:
     first_of: dict[str, SharedDataset] = {}
     for number, entry in enumerate(entries, start=1):
-        first = first_of.setdefault(entry.collection_name, entry)
+        first = first_of.setdefault(entry.collection_name.lower(), entry)
+        if first.collection_name != entry.collection_name:
+            raise RegistryError(
+                f"entry {number} (id {entry.id}): collection_name {entry.collection_name!r} differs from "
+                f"{first.collection_name!r} only in upper and lower case, which some file systems do not tell apart; "
+                "use one spelling"
+            )
         if first.embedding_model != entry.embedding_model:
             raise RegistryError(
                 f"entry {number} (id {entry.id}): embedding_model is {entry.embedding_model!r}, but "

@@ -76,7 +76,7 @@ def test_a_valid_list_in_the_order_of_the_file() -> None:
             ("collection_name", value)
             for value in ("", "main", "shared_", "user_1", "shared_a-", "shared_a b", "shared_日本")
         ],
-        *[("collection_name", value) for value in ("shared_a\n", "Shared_a", "shared_" + "a" * 506, 5)],
+        *[("collection_name", value) for value in ("shared_a\n", "Shared_a", "shared_" + "a" * 122, 5)],
         *[("description", value) for value in (None, 1, "a" * 2001, "a\x00")],
         *[("allowed_groups", value) for value in ("staff", [""], [" "], [1], None, {"a": 1})],
         *[("enabled", value) for value in (1, "true", None)],
@@ -90,7 +90,7 @@ def test_a_wrong_value_is_named_with_entry_field_and_remedy(field: str, value: o
     assert "; it must be " in told
 
 
-@pytest.mark.parametrize("name", ["shared_a", "shared_A.b-c_9", "shared__1", "shared_" + "a" * 505])
+@pytest.mark.parametrize("name", ["shared_a", "shared_A.b-c_9", "shared__1", "shared_" + "a" * 121])
 def test_collection_names_that_are_allowed(name: str) -> None:
     assert validate(entry(collection_name=name))[0].collection_name == name
 
@@ -507,3 +507,11 @@ def test_threads_of_one_registry_read_and_write_together(path: Path) -> None:
         assert registry.problem() is None
     assert seen == sorted(seen)
     assert [e.id for e in registry.entries()] == list(range(-1, -23, -1))
+
+
+def test_collection_names_that_differ_only_in_case_are_rejected() -> None:
+    with pytest.raises(RegistryError, match=r"entry 2 \(id -2\).*'shared_A'.*upper and lower case"):
+        validate(
+            '[{"id": -1, "name": "a", "collection_name": "shared_a"},'
+            ' {"id": -2, "name": "b", "collection_name": "shared_A"}]'
+        )
