@@ -19,6 +19,7 @@ from core.errors import InvalidInputError
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 SQLITE_BUSY_TIMEOUT_S = 30
+ROWS_PER_STATEMENT = 1000  # far below SQLite's limit of 32,766 variables
 MIGRATION_LOCK = 0x42524149  # any constant that other users of the same PostgreSQL server do not take
 
 
@@ -106,3 +107,8 @@ def _shown(url: str) -> str:
         return make_url(url).render_as_string(hide_password=True)
     except ArgumentError:
         return "(not a URL)"
+
+
+def storable(text: str) -> str:
+    """Text that every database can store: no NUL, no lone surrogates."""
+    return text.replace("\x00", "").encode("utf-8", "replace").decode("utf-8")
