@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
@@ -18,7 +19,7 @@ from core.owner import OwnerLock
 from core.registry import Registry
 from core.retriever_manager import RetrieverManager
 from core.search import SearchContext
-from core.types import Dataset
+from core.types import Dataset, Leg
 
 SEARCH_THREADS = 16
 
@@ -27,7 +28,8 @@ class Braid:
     """The ledger, the registry, and, with ``indexes="own"``, the indexes, the indexer and the retriever manager.
 
     With ``indexes="none"`` only the ledger is written, beside the process that owns the directory, which notices
-    within a second. Raises NotOwnerError when another process owns the indexes.
+    within a second. Raises NotOwnerError when another process owns the indexes. ``follow`` names the legs that are
+    kept up with the ledger; one that is left out is not to be searched, and without ``dense`` nothing is embedded.
     """
 
     def __init__(
@@ -43,6 +45,7 @@ class Braid:
         max_open_collections: int = 128,
         chroma_url: str = "",
         indexes: Literal["own", "none"] = "own",
+        follow: Sequence[Leg] = ("bm25", "dense"),
     ) -> None:
         data_dir = Path(data_dir).resolve()
         data_dir.mkdir(parents=True, exist_ok=True)
@@ -56,10 +59,15 @@ class Braid:
         self._manager: RetrieverManager | None = None
         self.mirror_registry()
         if indexes == "own":
-            self._open_indexes(languages, leg_timeout_s, max_open_collections, chroma_url)
+            self._open_indexes(languages, leg_timeout_s, max_open_collections, chroma_url, follow)
 
     def _open_indexes(
-        self, languages: tuple[str, ...], leg_timeout_s: float, max_open_collections: int, chroma_url: str
+        self,
+        languages: tuple[str, ...],
+        leg_timeout_s: float,
+        max_open_collections: int,
+        chroma_url: str,
+        follow: Sequence[Leg],
     ) -> None:
         self._owner = OwnerLock(self.data_dir)
         crashed = self._owner.acquire()
@@ -75,6 +83,7 @@ class Braid:
             analyzer_version=analyzer.version,
             model_of=self._models.of,
             crashed=crashed,
+            follow=follow,
             before_work=self.mirror_registry,
         )
         context = SearchContext(

@@ -29,7 +29,9 @@ logger = logging.getLogger(__name__)
 
 
 class Indexer:
-    """Runs the two legs. `start` returns when both had a first look at every collection, or after 2 seconds."""
+    """Runs the legs named by ``follow``; the index of one that is left out stays as it is, and without ``dense``
+    nothing is embedded. `start` returns when each had a first look at every collection, or after 2 seconds.
+    """
 
     def __init__(
         self,
@@ -40,6 +42,7 @@ class Indexer:
         analyzer_version: str,
         model_of: Callable[[str], EmbeddingModel],
         crashed: bool,
+        follow: Sequence[Leg] = ("bm25", "dense"),
         before_work: Callable[[], None] = lambda: None,
     ) -> None:
         self._log = ChangeLog(ledger.database)
@@ -49,10 +52,10 @@ class Indexer:
             "dense": LegIndexer(dense, self._log, _dense_preparation(self._log, ledger, model_of), crashed=crashed),
         }
         self._wakes = {leg: threading.Event() for leg in self.legs}
-        self._looked = {leg: threading.Event() for leg in self.legs}
+        self._looked = {leg: threading.Event() for leg in follow}
         self._stopping = threading.Event()
         self._threads = [
-            threading.Thread(target=self._run, args=(leg,), name=f"braid-{leg}", daemon=True) for leg in self.legs
+            threading.Thread(target=self._run, args=(leg,), name=f"braid-{leg}", daemon=True) for leg in follow
         ]
 
     def start(self) -> None:
