@@ -22,7 +22,7 @@ from core.ensemble import EnsembleRetriever
 from core.errors import EmbeddingError, InvalidInputError
 from core.indexes import IndexedChunk, Scored
 from core.leg_retrievers import LegRetriever, NothingRetriever
-from core.search import Fused, Log, Ranking, SearchContext, SearchRequest, build_hits, fuse
+from core.search import Fused, Log, Ranking, SearchContext, SearchRequest, fuse
 from core.strategies import Variant
 from core.types import CollectionScope, Leg, Query, SearchResult
 
@@ -56,16 +56,13 @@ class ReferenceEngine:
             with log.stage("search"):
                 fused = self._search(query, retrievers, log)
             with log.stage("read"):
-                passages = request.read(query, (hit.chunk_id for hit in fused.order))
-            hits = build_hits(fused, passages)
-            if query.min_score is not None:
-                hits = [hit for hit in hits if hit.score >= query.min_score]
+                hits = request.best_hits(query, fused)
         return SearchResult(
             query=query,
             strategy=request.strategy_name,
             generator="none",
             queries=(text,),
-            hits=tuple(hits[: query.k]),
+            hits=tuple(hits),
             collections=tuple(c.collection for c in request.scope.collections),
             degraded=tuple(log.degraded),
             unresolved_dataset_ids=request.scope.unresolved_dataset_ids,

@@ -25,6 +25,7 @@ from core.strategies import Strategy, Variant
 from core.types import LEGS_OF_MODE, Degraded, Hit, Leg, LegScore, Passage, Place, Query, Scope, SearchResult
 
 MAX_QUERY_TERMS = 256
+READ_AHEAD = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,8 @@ def gather(
     usable = [r for r in retrievers if r.scope.collection in selections and _is_usable(context, r, log)]
     dense = [r for r in usable if isinstance(r, DenseRetriever)]
     bm25 = [r for r in usable if isinstance(r, Bm25Retriever)]
-    vectors = _embed(context, variants, dense)
+    models = {r.scope.collection: context.model_of(r.scope.collection) for r in dense}
+    vectors = _embed(context, variants, models.values())
     asked: list[tuple[LegRetriever, Variant, Future[list[Scored]]]] = []
     with log.stage("search"):
         for variant in variants:
@@ -110,7 +112,7 @@ def gather(
         found_vectors = _collect_vectors(context, vectors, log)
     with log.stage("search"):
         for retriever in dense:
-            fingerprint = context.model_of(retriever.scope.collection).fingerprint
+            fingerprint = models[retriever.scope.collection].fingerprint
             for variant in variants:
                 vector = found_vectors.get((fingerprint, variant.text))
                 if vector is not None:
@@ -123,7 +125,7 @@ def gather(
                         )
                     )
         found = _collect(context, asked, log)
-    return _rankings(context, query, variants, retrievers, found)
+    return _rankings(query, variants, retrievers, models, found)
 
 
 def _is_usable(context: SearchContext, retriever: LegRetriever, log: Log) -> bool:
@@ -135,13 +137,12 @@ def _is_usable(context: SearchContext, retriever: LegRetriever, log: Log) -> boo
 
 
 def _embed(
-    context: SearchContext, variants: Sequence[Variant], dense: Sequence[DenseRetriever]
+    context: SearchContext, variants: Sequence[Variant], models: Iterable[EmbeddingModel]
 ) -> dict[tuple[str, str], Future[Vector]]:
     """One embedding a model and variant, whatever the number of collections; under way in the background."""
-    models = {model.fingerprint: model for model in (context.model_of(r.scope.collection) for r in dense)}
     return {
         (fingerprint, text): context.executor.submit(embed_query, model, text)
-        for fingerprint, model in models.items()
+        for fingerprint, model in {model.fingerprint: model for model in models}.items()
         for text in dict.fromkeys(variant.text for variant in variants)
     }
 
@@ -213,10 +214,10 @@ def _collect(
 
 
 def _rankings(
-    context: SearchContext,
     query: Query,
     variants: Sequence[Variant],
     retrievers: Sequence[LegRetriever],
+    models: Mapping[str, EmbeddingModel],
     found: Mapping[tuple[int, Variant], list[Scored]],
 ) -> tuple[Ranking, ...]:
     if query.pooling == "none":
@@ -232,7 +233,7 @@ def _rankings(
             for variant in variants:
                 hits = found.get((id(retriever), variant))
                 if retriever.leg == leg and hits is not None:
-                    model = context.model_of(retriever.scope.collection).fingerprint if leg == "dense" else ""
+                    model = models[retriever.scope.collection].fingerprint if leg == "dense" else ""
                     comparable.setdefault((variant, model), []).append(hits)
         for (variant, _), lists in comparable.items():
             weight = variant.weight * _leg_weight(query, leg)
@@ -318,11 +319,8 @@ class SearchRequest:
             expansion = self.strategy.expand(query)
             fused = self.fused(query, expansion.variants, retrievers, log)
             with log.stage("read"):
-                passages = self.read(query, (hit.chunk_id for hit in fused.order))
-            hits = build_hits(fused, passages)
-            if query.min_score is not None:
-                hits = [hit for hit in hits if hit.score >= query.min_score]
-            refined = self.strategy.refine(query, hits[: query.k])
+                hits = self.best_hits(query, fused)
+            refined = self.strategy.refine(query, hits)
         return SearchResult(
             query=query,
             strategy=self.strategy_name,
@@ -342,6 +340,18 @@ class SearchRequest:
         rankings = gather(self.context, query, variants, selections, retrievers, log)
         with log.stage("fuse"):
             return fuse(query, rankings)
+
+    def best_hits(self, query: Query, fused: Fused) -> list[Hit]:
+        """The ``k`` best hits that may be shown, reading no more than is needed for them."""
+        passages: dict[str, Passage] = {}
+        hits: list[Hit] = []
+        step = 2 * query.k + READ_AHEAD
+        for start in range(0, len(fused.order), step):
+            passages |= self.read(query, [hit.chunk_id for hit in fused.order[start : start + step]])
+            hits = build_hits(fused, passages)
+            if len(hits) >= query.k:
+                break
+        return [hit for hit in hits[: query.k] if query.min_score is None or hit.score >= query.min_score]
 
     def read(self, query: Query, chunk_ids: Iterable[str]) -> dict[str, Passage]:
         """What the scope and the filters let out of the ledger."""
