@@ -10,6 +10,7 @@ import numpy as np
 from sqlalchemy import Connection, Row, Select, and_, delete, func, insert, select, update
 
 from core.database import Database
+from core.document_rows import lock_datasets
 from core.indexes import IndexedChunk
 from core.tables import ChangeRow, ChunkRow, DatasetRow, DocumentRow, EmbeddingRow, IndexStateRow
 from core.types import Leg
@@ -131,6 +132,7 @@ class ChangeLog:
         """Delete the collection's vectors of every model but this one."""
         ids = select(ChunkRow.id).join(DatasetRow, DatasetRow.id == ChunkRow.dataset_id).where(*_alive(collection))
         with self._database.write() as connection:
+            lock_datasets(connection, and_(*_alive(collection)))
             connection.execute(delete(EmbeddingRow).where(EmbeddingRow.model != model, EmbeddingRow.chunk_id.in_(ids)))
 
     # ------------------------------------------------------------ states

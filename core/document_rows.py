@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, delete, insert, literal, select, update
+from sqlalchemy import ColumnElement, Connection, Row, bindparam, delete, insert, literal, select, update
 
 from core.database import ROWS_PER_STATEMENT, storable
 from core.errors import InvalidInputError, NotFoundError
@@ -45,6 +45,12 @@ def require_dataset(connection: Connection, dataset_id: int) -> str:
     if collection is None:
         raise NotFoundError(f"there is no dataset {dataset_id}")
     return collection
+
+
+def lock_datasets(connection: Connection, condition: ColumnElement[bool]) -> None:
+    """Keep others from changing these datasets' chunks until the end of the transaction."""
+    statement = select(DatasetRow.id).where(condition).order_by(DatasetRow.id)
+    connection.execute(statement.with_for_update()).all()
 
 
 def put(connection: Connection, dataset_id: int, collection: str, document: DocumentInput) -> PutResult:

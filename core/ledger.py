@@ -20,6 +20,7 @@ from core.document_rows import (
     add_to_counters,
     document_values,
     find_document,
+    lock_datasets,
     log_chunks,
     log_dataset,
     put,
@@ -28,7 +29,13 @@ from core.document_rows import (
 )
 from core.errors import InvalidInputError, NotFoundError
 from core.indexes import Vector
-from core.passage_rows import document_conditions, passage_of, select_documents, select_passages
+from core.passage_rows import (
+    document_conditions,
+    passage_of,
+    select_documents,
+    select_passages,
+    source_starts_with,
+)
 from core.tables import ChunkRow, DatasetRow, DocumentRow, EmbeddingRow, UserGroupRow, UserRow
 from core.types import Dataset, Document, DocumentInput, Filters, Passage
 
@@ -59,7 +66,7 @@ class Ledger:
     def add_user(self, name: str, groups: Iterable[str] = ()) -> User:
         """Add a user. Raises InvalidInputError when the name is empty, too long or taken."""
         name = _name(name, "user")
-        groups = frozenset(groups)
+        groups = frozenset(map(storable, groups))
         with self.database.write() as connection:
             try:
                 user_id = connection.execute(
@@ -97,7 +104,7 @@ class Ledger:
     def user_named(self, name: str) -> User | None:
         """The user with this name."""
         with self.database.read() as connection:
-            user_id = connection.execute(select(UserRow.id).where(UserRow.name == name)).scalar_one_or_none()
+            user_id = connection.execute(select(UserRow.id).where(UserRow.name == storable(name))).scalar_one_or_none()
         return None if user_id is None else self.user(user_id)
 
     # ------------------------------------------------------------ datasets
@@ -146,6 +153,12 @@ class Ledger:
 
     def register_shared(self, dataset_id: int, name: str, collection: str) -> None:
         """Mirror a shared dataset; one that changed its collection moves there with its chunks."""
+        try:
+            self._mirror_shared(dataset_id, name, collection)
+        except IntegrityError:  # another process has added it in the same moment
+            self._mirror_shared(dataset_id, name, collection)
+
+    def _mirror_shared(self, dataset_id: int, name: str, collection: str) -> None:
         with self.database.write() as connection:
             row = connection.execute(
                 select(DatasetRow.name, DatasetRow.collection).where(DatasetRow.id == dataset_id).with_for_update()
@@ -252,7 +265,7 @@ class Ledger:
         """Documents of a dataset by source."""
         statement = select_documents().where(DocumentRow.dataset_id == dataset_id)
         if source_prefix:
-            statement = statement.where(DocumentRow.source.startswith(storable(source_prefix), autoescape=True))
+            statement = statement.where(source_starts_with(source_prefix))
         if state is not None:
             statement = statement.where(DocumentRow.state == state)
         statement = statement.order_by(DocumentRow.source).limit(limit).offset(offset)
@@ -284,9 +297,11 @@ class Ledger:
 
         Chunks that were deleted meanwhile are left out.
         """
-        with self.database.write() as connection:
-            for start in range(0, len(chunk_ids), ROWS_PER_STATEMENT):
-                batch = list(chunk_ids[start : start + ROWS_PER_STATEMENT])
+        for start in range(0, len(chunk_ids), ROWS_PER_STATEMENT):
+            batch = list(chunk_ids[start : start + ROWS_PER_STATEMENT])
+            with self.database.write() as connection:
+                datasets = select(ChunkRow.dataset_id).where(ChunkRow.id.in_(batch))
+                lock_datasets(connection, DatasetRow.id.in_(datasets))
                 existing = set(connection.execute(select(ChunkRow.id).where(ChunkRow.id.in_(batch))).scalars())
                 connection.execute(
                     delete(EmbeddingRow).where(EmbeddingRow.chunk_id.in_(batch), EmbeddingRow.model == model)
@@ -309,7 +324,7 @@ class Ledger:
             return {}
         statement = select_passages(filters).where(ChunkRow.id.in_(bindparam("ids", expanding=True)))
         found: dict[str, Passage] = {}
-        ids = list(chunk_ids)
+        ids = [storable(chunk_id) for chunk_id in chunk_ids]
         with self.database.read() as connection:
             for start in range(0, len(ids), ROWS_PER_STATEMENT):
                 parameters = {"ids": ids[start : start + ROWS_PER_STATEMENT], "datasets": list(dataset_ids)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import ColumnElement, RowMapping, Select, bindparam, select
+from sqlalchemy import ColumnElement, RowMapping, Select, bindparam, func, select
 
 from core.database import storable
 from core.tables import ChunkRow, DatasetRow, DocumentRow
@@ -68,14 +68,20 @@ def document_conditions(filters: Filters | None) -> list[ColumnElement[bool]]:
         return []
     conditions: list[ColumnElement[bool]] = []
     if filters.file_types:
-        conditions.append(DocumentRow.file_type.in_(sorted(filters.file_types)))
+        conditions.append(DocumentRow.file_type.in_(sorted(map(storable, filters.file_types))))
     if filters.source_prefix:
-        conditions.append(DocumentRow.source.startswith(storable(filters.source_prefix), autoescape=True))
+        conditions.append(source_starts_with(filters.source_prefix))
     if filters.date_from is not None:
         conditions.append(DocumentRow.date >= filters.date_from)
     if filters.date_to is not None:
         conditions.append(DocumentRow.date <= filters.date_to)
     return conditions
+
+
+def source_starts_with(prefix: str) -> ColumnElement[bool]:
+    """Exactly: SQLite's LIKE takes upper and lower case for equal."""
+    prefix = storable(prefix)
+    return func.substr(DocumentRow.source, 1, len(prefix)) == prefix
 
 
 def passage_of(row: RowMapping) -> Passage:

