@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 from sqlalchemy import Connection, Row, Select, and_, delete, func, insert, select, update
+from sqlalchemy.exc import IntegrityError
 
 from core.database import Database
 from core.document_rows import lock_datasets
@@ -145,6 +146,12 @@ class ChangeLog:
 
     def set_state(self, leg: Leg, collection: str, state: IndexState) -> None:
         """Record how far an index has come."""
+        try:
+            self._write_state(leg, collection, state)
+        except IntegrityError:  # another thread has added the row in the same moment
+            self._write_state(leg, collection, state)
+
+    def _write_state(self, leg: Leg, collection: str, state: IndexState) -> None:
         values = {"version": state.version, "applied_seq": state.applied_seq, "state": state.state}
         key = and_(IndexStateRow.leg == leg, IndexStateRow.collection == collection)
         with self._database.write() as connection:
