@@ -35,6 +35,7 @@ from core.passage_rows import (
     select_documents,
     select_passages,
     source_starts_with,
+    within_datasets,
 )
 from core.tables import ChunkRow, DatasetRow, DocumentRow, EmbeddingRow, UserGroupRow, UserRow
 from core.types import Dataset, Document, DocumentInput, Filters, Passage
@@ -341,7 +342,7 @@ class Ledger:
             .join(DocumentRow, DocumentRow.id == ChunkRow.document_id)
             .where(
                 ChunkRow.id.in_(bindparam("ids", expanding=True)),
-                ChunkRow.dataset_id.in_(bindparam("datasets", expanding=True)),
+                within_datasets(),
                 *document_conditions(filters),
             )
         )
