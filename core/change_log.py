@@ -95,16 +95,12 @@ class ChangeLog:
             return [_indexed(row) for row in rows]
 
     def all_chunks(self, collection: str, batch: int, model: str = "") -> Iterator[list[IndexedChunk]]:
-        """Every chunk of the collection in batches, by id."""
-        last = ""
-        while True:
-            statement = _select_chunks(collection, model).where(ChunkRow.id > last)
-            with self._database.read() as connection:
-                rows = connection.execute(statement.order_by(ChunkRow.id).limit(batch)).all()
-            if not rows:
-                return
-            yield [_indexed(row) for row in rows]
-            last = rows[-1].id
+        """Every chunk that the collection has now, in batches, by id; those that go meanwhile are left out."""
+        ids = sorted(self.chunk_ids(collection))
+        for start in range(0, len(ids), batch):
+            chunks = self.chunks(collection, ids[start : start + batch], model)
+            if chunks:
+                yield sorted(chunks, key=lambda chunk: chunk.id)
 
     def chunk_ids(self, collection: str) -> set[str]:
         """Ids of every chunk of the collection."""
@@ -177,6 +173,8 @@ def _select_embedded(collection: str, model: str) -> Select[*tuple[Any, ...]]:
 
 
 def _select_chunks(collection: str, model: str) -> Select[*tuple[Any, ...]]:
+    # Chunks are found by their ids here. With "+ 0" SQLite cannot begin with the collection's datasets, for which it
+    # would read every chunk of the collection at each batch.
     columns = (
         ChunkRow.id,
         ChunkRow.document_id,
@@ -189,7 +187,7 @@ def _select_chunks(collection: str, model: str) -> Select[*tuple[Any, ...]]:
     statement: Select[*tuple[Any, ...]] = (
         select(*columns)
         .join(DocumentRow, DocumentRow.id == ChunkRow.document_id)
-        .join(DatasetRow, DatasetRow.id == ChunkRow.dataset_id)
+        .join(DatasetRow, DatasetRow.id == ChunkRow.dataset_id + 0)
         .where(*_alive(collection))
     )
     if not model:
