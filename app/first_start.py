@@ -1,0 +1,49 @@
+"""What a new data directory begins with: the local user, a first personal dataset and a sample to search."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+from app.cli_common import LOCAL_USER
+from core.braid import Braid
+from core.ingest import ingest_bytes
+from core.registry import SharedDataset
+
+log = logging.getLogger(__name__)
+
+FIRST_DATASET = "My documents"
+SAMPLE_NAME = "Braid guide"
+SAMPLE_COLLECTION = "shared_main_db"
+SAMPLE_DESCRIPTION = "What Braid is and how to use it, in English, Japanese and Korean"
+SAMPLE_FOLDER = Path(__file__).parent / "sample"
+
+
+def prepare(braid: Braid) -> None:
+    """Fill a data directory that has no local user yet; later starts change nothing.
+
+    The user comes last, so that a start that was interrupted is done again. Embedding is left to the indexer.
+    """
+    if braid.ledger.user_named(LOCAL_USER) is not None:
+        return
+    load_sample(braid)
+    user = braid.ledger.add_user(LOCAL_USER)
+    braid.ledger.add_dataset(user.id, FIRST_DATASET)
+
+
+def load_sample(braid: Braid) -> None:
+    """Store the sample in the shared dataset made for it; a list with other datasets only stays as it is."""
+    entry = _sample_entry(braid)
+    if entry is None:
+        log.info("event=first_start sample=left_out")
+        return
+    for path in sorted(SAMPLE_FOLDER.glob("*.md")):
+        ingest_bytes(braid, entry.id, path.name, path.read_bytes())
+
+
+def _sample_entry(braid: Braid) -> SharedDataset | None:
+    """The entry for the sample, made where there is no shared dataset at all; None when there are others."""
+    entries = braid.registry.entries()
+    if not entries and not braid.registry.problem():
+        return braid.registry.add(SAMPLE_NAME, SAMPLE_COLLECTION, description=SAMPLE_DESCRIPTION)
+    return next((entry for entry in entries if entry.name == SAMPLE_NAME), None)

@@ -1,0 +1,78 @@
+"""The line that says how far indexing is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Literal
+
+from flask_babel import format_decimal, format_timedelta, ngettext
+from flask_babel import gettext as _
+
+from core.leg_indexer import LegProgress
+from core.types import Leg
+
+
+@dataclass(frozen=True, slots=True)
+class IndexStatus:
+    """How far the indexes are, in one localized sentence, and the numbers behind it (passages)."""
+
+    state: Literal["ready", "indexing", "failed"]
+    text: str
+    total: int
+    waiting: dict[Leg, int]
+
+
+def index_status(progress: Sequence[LegProgress], total: int) -> IndexStatus:
+    """The state of the given indexes, which should hold ``total`` passages in each leg."""
+    waiting: dict[Leg, int] = {
+        leg: min(total, sum(part.pending for part in progress if part.leg == leg)) for leg in ("bm25", "dense")
+    }
+    failed = [part for part in progress if part.state == "failed" or part.error]
+    if failed:
+        return IndexStatus("failed", _failure(failed[0]), total, waiting)
+    if waiting["bm25"] or waiting["dense"]:
+        return IndexStatus("indexing", _progress(progress, total, waiting), total, waiting)
+    if any(part.state in ("checking", "rebuilding") for part in progress):
+        return IndexStatus("indexing", _("Checking the indexes …"), total, waiting)
+    return IndexStatus("ready", _readiness(total), total, waiting)
+
+
+def _failure(part: LegProgress) -> str:
+    if part.leg == "dense":
+        return str(_("Search by meaning is not complete: %(reason)s", reason=part.error))
+    return str(_("Search by keyword is not complete: %(reason)s", reason=part.error))
+
+
+def _progress(progress: Sequence[LegProgress], total: int, waiting: dict[Leg, int]) -> str:
+    text: str
+    if waiting["bm25"]:
+        text = _(
+            "Indexing: %(done)s of %(total)s passages can be found by keyword.",
+            done=format_decimal(total - waiting["bm25"]),
+            total=format_decimal(total),
+        )
+        return text
+    text = _(
+        "Keyword search is ready. %(done)s of %(total)s passages are embedded for search by meaning",
+        done=format_decimal(total - waiting["dense"]),
+        total=format_decimal(total),
+    )
+    left = [part.seconds_left for part in progress if part.leg == "dense" and part.seconds_left is not None]
+    if not left:
+        return text + " …"
+    time = format_timedelta(timedelta(seconds=max(1, round(sum(left)))), granularity="second", threshold=2)
+    return str(_("%(done)s, about %(time)s left.", done=text, time=time))
+
+
+def _readiness(total: int) -> str:
+    if not total:
+        return str(_("There are no documents yet."))
+    text: str = ngettext(
+        "Ready: %(count)s passage can be found by meaning and by keyword.",
+        "Ready: %(count)s passages can be found by meaning and by keyword.",
+        total,
+        count=format_decimal(total),
+    )
+    return text

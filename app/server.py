@@ -1,0 +1,139 @@
+"""The server: one process, one port, this computer only."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import signal
+import socket
+import sys
+from collections.abc import Callable
+
+import uvicorn
+from a2wsgi import WSGIMiddleware
+
+from app import first_start
+from app.cli_common import open_braid
+from app.factory import create_app
+from config.settings import Settings
+from core.braid import Braid
+from core.errors import InvalidInputError
+
+WORKERS = 16
+SHUTDOWN_S = 3
+MAX_HEAD_BYTES = 256 * 1024
+"""A GET form carries its query in the address: 10,000 Japanese characters are 90 kB there."""
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+log = logging.getLogger(__name__)
+
+
+def serve(settings: Settings) -> None:
+    """Serve the pages until SIGTERM or SIGINT.
+
+    Raises NotOwnerError when another process owns the data directory, and InvalidInputError when the host is
+    not this computer or the port cannot be opened.
+    """
+    _require_loopback(settings.host)
+    _log_in_lines(settings.log_level)
+    _raise_open_files()
+    with open_braid(settings, indexes="own") as braid, _listen(settings) as listener:
+        first_start.prepare(braid)
+        _run(settings, braid, listener)
+
+
+def _run(settings: Settings, braid: Braid, listener: socket.socket) -> None:
+    url = address(settings.host, settings.port)
+    config = uvicorn.Config(
+        WSGIMiddleware(create_app(settings, braid), workers=WORKERS),  # type: ignore[arg-type]
+        http="h11",
+        h11_max_incomplete_event_size=MAX_HEAD_BYTES,
+        lifespan="off",
+        log_config=None,
+        access_log=False,  # it would contain the queries
+        server_header=False,
+        timeout_graceful_shutdown=SHUTDOWN_S,
+    )
+    # uvicorn raises the signal again when it has finished; both then end here, and Braid is closed in order.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        _Announcing(config, lambda: _announce(braid, url)).run(sockets=[listener])
+    except KeyboardInterrupt:
+        log.info("event=stopped")
+
+
+class _Announcing(uvicorn.Server):
+    """A server that says when it answers."""
+
+    def __init__(self, config: uvicorn.Config, announce: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._announce = announce
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self._announce()
+
+
+def _announce(braid: Braid, url: str) -> None:
+    braid.announce(url)
+    print(f"Braid is ready: {url}", flush=True)
+
+
+def address(host: str, port: int) -> str:
+    """The URL under which the pages can be opened."""
+    return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
+
+
+def _require_loopback(host: str) -> None:
+    if host not in LOOPBACK:
+        raise InvalidInputError(
+            f"host is {host!r}; Braid has no accounts yet and serves this computer only, "
+            f"so use one of {', '.join(LOOPBACK)}",
+            field="host",
+        )
+
+
+def _listen(settings: Settings) -> socket.socket:
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    listener = socket.socket(family)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((settings.host, settings.port))
+    except OSError as error:
+        listener.close()
+        reason = "another program uses it" if error.errno == errno.EADDRINUSE else error.strerror
+        raise InvalidInputError(
+            f"port {settings.port} on {settings.host} cannot be opened: {reason}; "
+            "choose another one, for example with BRAID_PORT=8001",
+            field="port",
+        ) from error
+    return listener
+
+
+def _raise_open_files() -> None:
+    """Allow as many open files as the system lets us: Chroma keeps several for each collection."""
+    if sys.platform == "win32":
+        return
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    except (ValueError, OSError) as error:  # macOS names a hard limit that it does not grant
+        log.warning("the limit of open files stays at %d: %s", soft, error)
+
+
+class _OneLine(logging.Formatter):
+    """Log records of one line, tracebacks included."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return super().format(record).replace("\n", " | ")
+
+
+def _log_in_lines(level: str) -> None:
+    handler = logging.StreamHandler()
+    handler.setFormatter(_OneLine("time=%(asctime)s level=%(levelname)s logger=%(name)s %(message)s"))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
+    for ours in ("app", "core", "config"):
+        logging.getLogger(ours).setLevel(level)

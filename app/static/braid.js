@@ -1,0 +1,136 @@
+// Every page works without this file. With it, a search does not reload the page, the choices are remembered,
+// and the line on indexing is live.
+"use strict";
+
+const form = document.getElementById("search");
+const REGIONS = ["results", "languages", "status"];
+const CHOICES = "braid.choices";
+const POLL_MS = { indexing: 1500, failed: 5000, ready: 4000 };
+
+function address() {
+  const fields = new URLSearchParams(new FormData(form));
+  if (fields.get("mode") !== "hybrid") fields.delete("fusion");
+  if (fields.get("fusion") !== "weighted") fields.delete("alpha");
+  return `${form.action}?${fields}`;
+}
+
+// ---- searching without a reload
+
+let running = null;
+let shown = location.search;
+
+async function search() {
+  const url = address();
+  running?.abort();
+  running = new AbortController();
+  const { signal } = running;
+  document.body.classList.add("loading");
+  try {
+    const response = await fetch(url, { signal, headers: { Accept: "text/html" } });
+    const page = new DOMParser().parseFromString(await response.text(), "text/html");
+    for (const id of REGIONS) {
+      const next = page.getElementById(id);
+      if (next) document.getElementById(id).replaceWith(document.adoptNode(next));
+    }
+    document.title = page.title;
+    history.pushState(null, "", url);
+    shown = location.search;
+    announce(document.querySelector("#results .summary, #results h1")?.textContent);
+  } catch (error) {
+    if (error.name === "AbortError") return;
+    announceOffline();
+  } finally {
+    if (running.signal === signal) document.body.classList.remove("loading");
+  }
+}
+
+function announce(text) {
+  document.getElementById("announcer").textContent = (text ?? "").replace(/\s+/g, " ").trim();
+}
+
+function announceOffline() {
+  const notice = document.createElement("p");
+  notice.className = "notice";
+  notice.textContent = form.dataset.offline;
+  document.getElementById("results").replaceChildren(notice);
+  announce(form.dataset.offline);
+}
+
+// ---- remembering the choices
+
+function remember() {
+  const fields = new FormData(form);
+  const { mode, fusion, alpha, k } = Object.fromEntries(fields);
+  localStorage.setItem(CHOICES, JSON.stringify({ d: fields.getAll("d"), mode, fusion, alpha, k }));
+}
+
+function recall() {
+  let saved;
+  try {
+    saved = JSON.parse(localStorage.getItem(CHOICES));
+  } catch {
+    return;
+  }
+  if (!saved) return;
+  for (const input of form.elements) {
+    if (input.name === "d") input.checked = saved.d.includes(input.value);
+    else if (input.type === "radio") input.checked = input.value === saved[input.name];
+    else if (input.name in saved) input.value = saved[input.name] || input.value;
+  }
+}
+
+// On a narrow screen the results come first.
+function foldPicker() {
+  if (matchMedia("(max-width: 800px)").matches) document.getElementById("picker").open = !form.elements.q.value;
+}
+
+function showAlpha() {
+  form.elements.alpha.labels[0].querySelector("output").value = Number(form.elements.alpha.value).toFixed(2);
+}
+
+// ---- the line on indexing
+
+async function poll() {
+  const line = document.getElementById("status");
+  let wait = POLL_MS.ready;
+  try {
+    if (!document.hidden) {
+      const status = await (await fetch(line.dataset.url)).json();
+      if (line.textContent !== status.text) line.textContent = status.text;
+      line.className = status.state;
+      wait = POLL_MS[status.state] ?? wait;
+    }
+  } catch {
+    wait = POLL_MS.failed;
+  }
+  setTimeout(poll, wait);
+}
+
+// ---- start
+
+document.addEventListener("keydown", (event) => {
+  const typing = event.target.closest("input:not([type=radio], [type=checkbox], [type=range]), textarea, select");
+  if (event.key !== "/" || typing || event.ctrlKey || event.metaKey || event.altKey || !form) return;
+  event.preventDefault();
+  form.elements.q.select();
+});
+
+if (form) {
+  if (!location.search) recall();
+  showAlpha();
+  foldPicker();
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    foldPicker();
+    search();
+  });
+  // The pickers stand outside the form's element but belong to it; `change` bubbles to the document.
+  document.addEventListener("change", (event) => {
+    if (event.target.form !== form) return;
+    remember();
+    if (event.target.name !== "q" && form.elements.q.value.trim()) search();
+  });
+  form.elements.alpha.addEventListener("input", showAlpha);
+  addEventListener("popstate", () => location.search !== shown && location.reload());
+  poll();
+}

@@ -1,0 +1,99 @@
+"""A real browser on the real app; only the embedding model is faked."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+from werkzeug.serving import make_server
+
+from app import first_start
+from app.factory import create_app
+from config.settings import Settings
+from core.braid import Braid
+from core.types import ChunkInput, DocumentInput
+from tests.fakes import HashEmbeddings
+
+CHROMIUM = Path("/usr/bin/chromium")
+ARTIFACTS = Path(__file__).parents[2] / ".artifacts"
+
+NOTES = {
+    "notes/meeting.md": (
+        "Search team, weekly meeting",
+        "We agreed to keep hybrid search and to fuse the rankings by rank.",
+    ),
+    "notes/定例会.md": ("検索チーム定例会", "ハイブリッド検索の融合方法は、しばらく順位による方式のままにする。"),
+    "notes/회의.md": ("검색 팀 회의", "하이브리드 검색의 순위 융합 방법은 당분간 그대로 두기로 했다."),
+}
+
+
+@dataclass(frozen=True)
+class Site:
+    """A running app."""
+
+    url: str
+    braid: Braid
+    embeddings: HashEmbeddings
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """The app as after the first start, with a few personal notes."""
+    embeddings = HashEmbeddings()
+    with Braid(tmp_path_factory.mktemp("site") / "data", embedding_model=embeddings) as braid:
+        first_start.prepare(braid)
+        for source, (title, text) in NOTES.items():
+            braid.ledger.put_document(1, DocumentInput(source, title, "md", (ChunkInput(text, line=1, line_end=1),)))
+        assert braid.indexer.wait(60)
+        server = make_server("127.0.0.1", 0, create_app(Settings(), braid), threaded=True)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield Site(f"http://127.0.0.1:{server.port}/", braid, embeddings)
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    """Debian's Chromium."""
+    if not CHROMIUM.exists():
+        pytest.skip(f"{CHROMIUM} is not installed")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def open_page(chromium: Browser, site: Site) -> Iterator[Callable[..., Page]]:
+    """Open the app in a fresh profile; at the end, nothing may stand in the browser's console."""
+    complaints: list[str] = []
+    contexts = []
+
+    def open_with(path: str = "", **options: object) -> Page:
+        context = chromium.new_context(**({"locale": "en-US", "viewport": {"width": 1280, "height": 900}} | options))
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.goto(site.url + path)
+        return page
+
+    yield open_with
+    for context in contexts:
+        context.close()
+    assert complaints == []
+
+
+@pytest.fixture
+def picture() -> Callable[[Page, str], None]:
+    """Keep a screenshot of the whole page for people to look at."""
+    ARTIFACTS.mkdir(exist_ok=True)
+
+    def take(page: Page, name: str) -> None:
+        page.screenshot(path=ARTIFACTS / f"{name}.png", full_page=True)
+
+    return take
