@@ -1,0 +1,95 @@
+"""What is printed: tables and JSON on stdout, everything else on stderr."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import sys
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")  # would steer the terminal
+PIPED_WIDTH = 100_000  # in a pipe nothing is cut
+
+
+def complain(message: str) -> None:
+    """One line on stderr."""
+    click.echo(one_line(message), err=True)
+
+
+def print_json(value: object) -> None:
+    """A value, dataclasses included, as JSON on stdout."""
+    utf8 = (sys.stdout.encoding or "utf-8").lower().replace("-", "") == "utf8"
+    click.echo(json.dumps(_plain(value), ensure_ascii=not utf8, indent=2))
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, right: Sequence[str] = ()) -> None:
+    """A table: ruled on a terminal, aligned and uncut in a pipe. Columns in ``right`` are flush right."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    console = make_console()
+    table = Table(box=SIMPLE_HEAD if console.is_terminal else None, pad_edge=False, header_style="bold")
+    for column in columns:
+        table.add_column(column, justify="right" if column in right else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(one_line(str(cell))) for cell in row))
+    print_trimmed(console, table)
+
+
+def print_trimmed(console: Console, *parts: object) -> None:
+    """Print rich things without blanks at the ends of lines."""
+    with console.capture() as capture:
+        console.print(*parts)
+    lines = (line.rstrip() for line in capture.get().splitlines())
+    click.echo("\n".join(lines))
+
+
+def make_console(*, stderr: bool = False) -> Console:
+    """A console that neither guesses at markup nor, in a pipe, cuts lines."""
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() else PIPED_WIDTH
+    return Console(file=stream, width=width, markup=False, highlight=False, emoji=False)
+
+
+def one_line(text: str) -> str:
+    """Text on one line, with what would steer the terminal shown as ``�``."""
+    return clean(" ".join(text.split()))
+
+
+def clean(text: str) -> str:
+    """Text that is safe to show: control characters and bytes that are not text become ``�``."""
+    return CONTROL.sub("�", text).encode("utf-8", "replace").decode("utf-8")
+
+
+def shown_date(seconds: float | None) -> str:
+    """A moment as local date and time, to the minute."""
+    return "" if seconds is None else datetime.fromtimestamp(seconds).strftime("%Y-%m-%d %H:%M")
+
+
+def plural(count: int, thing: str) -> str:
+    """``1 document``, ``2 documents``."""
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"
+
+
+def _plain(value: Any) -> Any:
+    """Dataclasses, mappings and collections → what JSON has; sets are sorted."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, dict):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, set | frozenset):
+        return sorted(_plain(inner) for inner in value)
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return value

@@ -1,0 +1,221 @@
+"""Files → sections → chunks → ledger. One file that cannot be read never stops the others."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal
+
+from core.chunking import chunk_sections
+from core.errors import UnreadableDocumentError
+from core.readers import read_document
+from core.sources import MEBIBYTE, IngestOptions, PlannedFile, escaped, file_type_of, plan_files, source_name
+from core.types import DocumentInput
+from core.walk import find_files
+
+if TYPE_CHECKING:
+    from core.braid import Braid
+
+__all__ = [
+    "MEBIBYTE",
+    "IngestOptions",
+    "IngestProgress",
+    "IngestReport",
+    "IngestedFile",
+    "ingest_bytes",
+    "ingest_paths",
+    "source_name",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class IngestedFile:
+    """What became of one file. ``chunks`` is how many passages were added."""
+
+    source: str
+    state: Literal["put", "unchanged", "failed"]
+    reason: str = ""
+    chunks: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class IngestProgress:
+    """``done`` of ``total`` files are finished, ``file`` was the last."""
+
+    done: int
+    total: int
+    file: IngestedFile
+
+
+@dataclass(frozen=True, slots=True)
+class IngestReport:
+    """How many files were stored, were as before, could not be read, or were left out on purpose."""
+
+    put: int = 0
+    unchanged: int = 0
+    failed: int = 0
+    skipped: int = 0
+    failures: tuple[tuple[str, str], ...] = ()
+    """(source, reason) of each failed file."""
+    skips: Mapping[str, int] = field(default_factory=dict)
+    """Why files and folders were left out: reason → how many."""
+    chunks: int = 0
+    """Passages added."""
+
+
+def ingest_paths(
+    braid: Braid,
+    dataset_id: int,
+    paths: Sequence[str],
+    *,
+    options: IngestOptions | None = None,
+    on_progress: Callable[[IngestProgress], None] = lambda progress: None,
+) -> IngestReport:
+    """Store the files at these paths (files, folders, globs; see `core.walk.find_files`) in a dataset.
+
+    Each file is one transaction, so stopping in between loses nothing, and running again skips what is
+    stored. A file that cannot be read is recorded as a failed document with the reason; what an earlier,
+    readable version of it stored stays searchable. Two files that would get the same source: the first is
+    stored, the others fail. A file that vanishes before it is read fails without leaving a document.
+
+    Raises NotFoundError when there is no such dataset and InvalidInputError when a path or an option is
+    wrong, both before anything is stored.
+    """
+    options = options or IngestOptions()
+    braid.dataset(dataset_id)
+    found = find_files(paths, ignore=options.ignore, leave_out=(os.path.abspath(braid.data_dir),))
+    planned, skips = plan_files(found, options)
+    counts: Counter[str] = Counter()
+    failures: list[tuple[str, str]] = []
+    for done, file in enumerate(planned, start=1):
+        result = _ingest_file(braid, dataset_id, file, options)
+        counts[result.state] += 1
+        counts["chunks"] += result.chunks
+        if result.state == "failed":
+            failures.append((result.source, result.reason))
+        on_progress(IngestProgress(done, len(planned), result))
+    return IngestReport(
+        put=counts["put"],
+        unchanged=counts["unchanged"],
+        failed=counts["failed"],
+        skipped=skips.total(),
+        failures=tuple(failures),
+        skips=dict(skips),
+        chunks=counts["chunks"],
+    )
+
+
+def ingest_bytes(
+    braid: Braid,
+    dataset_id: int,
+    source: str,
+    content: bytes,
+    *,
+    filename: str = "",
+    date: float | None = None,
+    options: IngestOptions | None = None,
+) -> IngestedFile:
+    """Store one document from memory, an upload for instance. Of ``options``, sizes and ``id_prefix`` matter.
+
+    ``filename`` tells the format; empty: the source does. Content that cannot be read is recorded as a failed
+    document, as by `ingest_paths`. Raises NotFoundError when there is no such dataset.
+    """
+    options = options or IngestOptions()
+    braid.dataset(dataset_id)
+    source = source_name(source, prefix=options.id_prefix)
+    filename = filename or source.rpartition("/")[2]
+    return _store(braid, dataset_id, _Incoming(source, filename, content, date), options)
+
+
+# ---------------------------------------------------------------- one file
+
+
+@dataclass(frozen=True, slots=True)
+class _Incoming:
+    """The content of one document and what it is called."""
+
+    source: str
+    filename: str
+    content: bytes = b""
+    date: float | None = None
+    content_hash: str = ""
+    """SHA-256 of the content; empty while nothing is read."""
+
+
+def _ingest_file(braid: Braid, dataset_id: int, file: PlannedFile, options: IngestOptions) -> IngestedFile:
+    if file.problem and not file.recorded:
+        return IngestedFile(file.source, "failed", file.problem)
+    incoming = _Incoming(file.source, os.path.basename(file.path))
+    try:
+        if file.problem:
+            raise UnreadableDocumentError(file.problem)
+        content, date = _read(file.path, options.max_file_bytes)
+    except FileNotFoundError:
+        return IngestedFile(file.source, "failed", f"{incoming.filename} vanished before it was read")
+    except OSError as error:
+        return _fail(braid, dataset_id, incoming, f"{incoming.filename} cannot be read: {error.strerror}")
+    except UnreadableDocumentError as error:
+        return _fail(braid, dataset_id, incoming, str(error))
+    return _store(braid, dataset_id, replace(incoming, content=content, date=date), options)
+
+
+def _read(path: str, max_bytes: int) -> tuple[bytes, float]:
+    """The file's bytes and modification time; its size is checked before anything is read."""
+    with open(path, "rb") as file:
+        stat = os.fstat(file.fileno())
+        if stat.st_size > max_bytes:
+            size = f"{os.path.basename(path)} has {stat.st_size:,} bytes"
+            raise UnreadableDocumentError(f"{size}; at most {max_bytes:,} are read, so split it")
+        return file.read(max_bytes + 1), stat.st_mtime
+
+
+def _store(braid: Braid, dataset_id: int, incoming: _Incoming, options: IngestOptions) -> IngestedFile:
+    incoming = replace(incoming, content_hash=hashlib.sha256(incoming.content).hexdigest())
+    stored = braid.ledger.document(dataset_id, incoming.source)
+    if stored is not None and stored.state == "ready" and stored.content_hash == incoming.content_hash:
+        return IngestedFile(incoming.source, "unchanged")
+    try:
+        document = _document(incoming, options)
+    except UnreadableDocumentError as error:
+        return _fail(braid, dataset_id, incoming, str(error))
+    result = braid.ledger.put_document(dataset_id, document)
+    if braid.owns_indexes:
+        braid.indexer.wake()
+    return IngestedFile(incoming.source, "put", chunks=result.added)
+
+
+def _document(incoming: _Incoming, options: IngestOptions) -> DocumentInput:
+    parsed = read_document(incoming.filename, incoming.content, max_bytes=options.max_file_bytes)
+    chunks = chunk_sections(parsed, chunk_chars=options.chunk_chars, overlap_chars=options.chunk_overlap_chars)
+    if not chunks:
+        raise UnreadableDocumentError(f"{incoming.filename} has no text in it")
+    return DocumentInput(
+        source=incoming.source,
+        title=parsed.title,
+        file_type=parsed.file_type,
+        chunks=chunks,
+        content_hash=incoming.content_hash,
+        size_bytes=len(incoming.content),
+        date=incoming.date,
+        metadata=parsed.metadata,
+    )
+
+
+def _fail(braid: Braid, dataset_id: int, incoming: _Incoming, reason: str) -> IngestedFile:
+    """Record the failure. The ledger keeps the passages of an earlier version, and the reason says so."""
+    stored = braid.ledger.document(dataset_id, incoming.source)
+    if stored is not None and stored.chunks:
+        reason = f"{reason} (the version stored earlier stays searchable)"
+    braid.ledger.put_failed(
+        dataset_id,
+        incoming.source,
+        title=escaped(incoming.filename),
+        file_type=escaped(file_type_of(incoming.filename)),
+        error=reason,
+        size_bytes=len(incoming.content),
+        content_hash=incoming.content_hash,
+    )
+    return IngestedFile(incoming.source, "failed", reason)
