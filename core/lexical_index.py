@@ -136,7 +136,11 @@ class LexicalIndex:
         """Forget the collection; the next `apply` creates it anew."""
         with self._lock:
             self._opened.pop(collection, None)
-        shutil.rmtree(self._path / collection, ignore_errors=True)
+        folder = self._path / collection
+        if folder.is_dir():
+            shutil.rmtree(folder, ignore_errors=True)
+        else:
+            folder.unlink(missing_ok=True)
 
     def reset(self) -> bool:
         """Nothing: each collection stands by itself."""
@@ -212,7 +216,7 @@ def _signature(folder: Path) -> tuple[int, int, int] | None:
     """Changes with every commit, and with every damage to tantivy's table of contents."""
     try:
         stat = (folder / "meta.json").stat()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     return (stat.st_mtime_ns, stat.st_size, stat.st_ino)
 
@@ -222,7 +226,9 @@ def _size_seen_by_bm25(schema: tantivy.Schema, searcher: tantivy.Searcher) -> tu
 
     tantivy tells them in the explanation of a score alone, for which ``probe`` holds one word of each chunk.
     """
-    for _, address in searcher.search(Query.all_query(), 10, count=False).hits:
+    without_words = Query.term_query(schema, "probe", "", "basic")
+    query = Query.boolean_query([(Occur.Must, Query.all_query()), (Occur.MustNot, without_words)])
+    for _, address in searcher.search(query, 1, count=False).hits:
         query = Query.term_query(schema, "body", str(searcher.doc(address).get_first("probe")), "freq")
         for _, found in searcher.search(query, 1, count=False).hits:
             factors = _factors(json.loads(query.explain(searcher, found).to_json()))
