@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")  # would steer the terminal
 PIPED_WIDTH = 100_000  # in a pipe nothing is cut
+MOST_RULED_ROWS = 500  # rich lays out some thousand rows a second
 
 
 def complain(message: str) -> None:
@@ -31,26 +32,40 @@ def print_json(value: object) -> None:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, right: Sequence[str] = ()) -> None:
-    """A table: ruled on a terminal, aligned and uncut in a pipe. Columns in ``right`` are flush right."""
+    """A table: ruled and folded on a terminal, aligned and uncut elsewhere. Columns in ``right`` are flush right."""
+    cells = [[one_line(str(cell)) for cell in row] for row in rows]
+    console = make_console()
+    if console.is_terminal and len(cells) <= MOST_RULED_ROWS:
+        _print_ruled(console, columns, cells, right)
+    else:
+        _print_aligned([list(columns), *cells], [name in right for name in columns])
+
+
+def _print_ruled(
+    console: Console, columns: Sequence[str], cells: Iterable[Sequence[str]], right: Sequence[str]
+) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
 
-    console = make_console()
-    table = Table(box=SIMPLE_HEAD if console.is_terminal else None, pad_edge=False, header_style="bold")
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold")
     for column in columns:
         table.add_column(column, justify="right" if column in right else "left", overflow="fold")
+    for row in cells:
+        table.add_row(*map(Text, row))
+    console.print(table)
+
+
+def _print_aligned(rows: Sequence[Sequence[str]], flush_right: Sequence[bool]) -> None:
+    from rich.cells import cell_len
+
+    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
-        table.add_row(*(Text(one_line(str(cell))) for cell in row))
-    print_trimmed(console, table)
-
-
-def print_trimmed(console: Console, *parts: object) -> None:
-    """Print rich things without blanks at the ends of lines."""
-    with console.capture() as capture:
-        console.print(*parts)
-    lines = (line.rstrip() for line in capture.get().splitlines())
-    click.echo("\n".join(lines))
+        padded = []
+        for cell, width, is_right in zip(row, widths, flush_right, strict=True):
+            blanks = " " * (width - cell_len(cell))
+            padded.append(blanks + cell if is_right else cell + blanks)
+        click.echo("  ".join(padded).rstrip())
 
 
 def make_console(*, stderr: bool = False) -> Console:
