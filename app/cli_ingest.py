@@ -97,7 +97,7 @@ def _open_to_store(settings: Settings) -> Iterator[Braid]:
         try:
             braid = stack.enter_context(open_braid(settings, indexes="own"))
         except NotOwnerError as error:
-            complain(f"note: {str(error).partition(';')[0]}")  # what follows is how to search
+            complain(f"note: {error.owner} has the indexes of this data directory open")
             braid = stack.enter_context(open_braid(settings, indexes="none"))
         yield braid
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from app.cli_common import LOCAL_USER
 from core.braid import Braid
+from core.change_log import ChangeLog
 from core.ingest import ingest_bytes
 from core.registry import SharedDataset
 
@@ -20,22 +21,26 @@ SAMPLE_FOLDER = Path(__file__).parent / "sample"
 
 
 def prepare(braid: Braid) -> None:
-    """Fill a data directory that has no local user yet; later starts change nothing.
+    """Give a new data directory the local user with a dataset, and the sample. Later starts change nothing.
 
-    The user comes last, so that a start that was interrupted is done again. Embedding is left to the indexer.
+    Embedding is left to the indexer.
     """
-    if braid.ledger.user_named(LOCAL_USER) is not None:
-        return
     load_sample(braid)
-    user = braid.ledger.add_user(LOCAL_USER)
-    braid.ledger.add_dataset(user.id, FIRST_DATASET)
+    if not braid.ledger.users():
+        user = braid.ledger.add_user(LOCAL_USER)
+        braid.ledger.add_dataset(user.id, FIRST_DATASET)
 
 
 def load_sample(braid: Braid) -> None:
-    """Store the sample in the shared dataset made for it; a list with other datasets only stays as it is."""
+    """Store the sample in the shared dataset made for it, unless something was ever stored there.
+
+    A list with other datasets only stays as it is.
+    """
     entry = _sample_entry(braid)
     if entry is None:
         log.info("event=first_start sample=left_out")
+        return
+    if braid.dataset(entry.id).documents or ChangeLog(braid.ledger.database).heads().get(entry.collection_name, 0):
         return
     for path in sorted(SAMPLE_FOLDER.glob("*.md")):
         ingest_bytes(braid, entry.id, path.name, path.read_bytes())

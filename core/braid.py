@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from core.analyzer import Analyzer
-from core.dense_index import DenseIndex
 from core.embeddings import EmbeddingModel, embedding_model
 from core.errors import NotFoundError, NotOwnerError
-from core.indexer import Indexer
 from core.ledger import Ledger
-from core.lexical_index import LexicalIndex
 from core.owner import OwnerLock
 from core.registry import Registry
-from core.retriever_manager import RetrieverManager
-from core.search import SearchContext
 from core.types import Dataset, Leg
 
-SEARCH_THREADS = 16
+if TYPE_CHECKING:  # loading the engine takes seconds, and who only writes to the ledger does not need it
+    from core.analyzer import Analyzer
+    from core.dense_index import DenseIndex
+    from core.engine import Engine
+    from core.indexer import Indexer
+    from core.lexical_index import LexicalIndex
+    from core.retriever_manager import RetrieverManager
 
 
 class Braid:
@@ -55,69 +54,85 @@ class Braid:
         self._registered_version = -1
         self._models = _Models(embedding_model, embedding_threads, self.registry)
         self._owner: OwnerLock | None = None
-        self._indexer: Indexer | None = None
-        self._manager: RetrieverManager | None = None
-        self.mirror_registry()
-        if indexes == "own":
-            self._open_indexes(languages, leg_timeout_s, max_open_collections, chroma_url, follow)
+        self._engine: Engine | None = None
+        try:
+            self.mirror_registry()
+            if indexes == "own":
+                self._open_engine(
+                    languages=languages,
+                    leg_timeout_s=leg_timeout_s,
+                    max_open_collections=max_open_collections,
+                    chroma_url=chroma_url,
+                    follow=follow,
+                )
+        except BaseException:
+            self.close()
+            raise
 
-    def _open_indexes(
+    def _open_engine(
         self,
+        *,
         languages: tuple[str, ...],
         leg_timeout_s: float,
         max_open_collections: int,
         chroma_url: str,
         follow: Sequence[Leg],
     ) -> None:
-        self._owner = OwnerLock(self.data_dir)
-        crashed = self._owner.acquire()
-        analyzer = Analyzer(languages)
-        folder = self.data_dir / "indexes"
-        self.lexical = LexicalIndex(folder / "bm25", analyzer, max_open_collections=max_open_collections)
-        self.dense = DenseIndex(folder / "dense", max_open_collections=max_open_collections, url=chroma_url)
-        self._executor = ThreadPoolExecutor(SEARCH_THREADS, thread_name_prefix="braid-search")
-        self._indexer = Indexer(
+        owner = OwnerLock(self.data_dir)
+        crashed = owner.acquire()
+        self._owner = owner
+        from core.engine import Engine
+
+        self._engine = Engine(
+            self.data_dir / "indexes",
             self.ledger,
-            self.lexical,
-            self.dense,
-            analyzer_version=analyzer.version,
+            self.registry,
             model_of=self._models.of,
-            crashed=crashed,
+            languages=languages,
+            leg_timeout_s=leg_timeout_s,
+            max_open_collections=max_open_collections,
+            chroma_url=chroma_url,
             follow=follow,
+            crashed=crashed,
             before_work=self.mirror_registry,
         )
-        context = SearchContext(
-            ledger=self.ledger,
-            indexer=self._indexer,
-            dense=self.dense,
-            lexical=self.lexical,
-            analyzer=analyzer,
-            model_of=self._models.of,
-            executor=self._executor,
-            leg_timeout_s=leg_timeout_s,
-        )
-        self._manager = RetrieverManager(context, self.registry)
-        self.analyzer = analyzer
-        self._indexer.start()
 
     @property
     def owns_indexes(self) -> bool:
         """Whether this process may search."""
-        return self._indexer is not None
+        return self._engine is not None
+
+    @property
+    def engine(self) -> Engine:
+        """The open indexes. Raises NotOwnerError with ``indexes="none"``, as all that follow do."""
+        if self._engine is None:
+            raise NotOwnerError("the indexes are not open in this process; open Braid with indexes='own'")
+        return self._engine
 
     @property
     def indexer(self) -> Indexer:
-        """What keeps the indexes equal to the ledger. Raises NotOwnerError with ``indexes="none"``."""
-        if self._indexer is None:
-            raise NotOwnerError("the indexes are not open in this process; open Braid with indexes='own'")
-        return self._indexer
+        """What keeps the indexes equal to the ledger."""
+        return self.engine.indexer
 
     @property
     def manager(self) -> RetrieverManager:
-        """The way in to every search. Raises NotOwnerError with ``indexes="none"``."""
-        if self._manager is None:
-            raise NotOwnerError("the indexes are not open in this process; open Braid with indexes='own'")
-        return self._manager
+        """The way in to every search."""
+        return self.engine.manager
+
+    @property
+    def analyzer(self) -> Analyzer:
+        """Text to tokens, as the keyword index has them."""
+        return self.engine.analyzer
+
+    @property
+    def lexical(self) -> LexicalIndex:
+        """The keyword indexes."""
+        return self.engine.lexical
+
+    @property
+    def dense(self) -> DenseIndex:
+        """The dense indexes."""
+        return self.engine.dense
 
     def model_of(self, collection: str) -> EmbeddingModel:
         """The embedding model of a collection."""
@@ -137,13 +152,17 @@ class Braid:
         return self.ledger.dataset(dataset_id)
 
     def remove_dataset(self, dataset_id: int) -> None:
-        """Delete a dataset with its documents, and a shared one's entry; its id is never given again."""
-        self.dataset(dataset_id)
-        if dataset_id < 0:
+        """Delete a dataset with its documents, and a shared one's entry; its id is never given again.
+
+        A shared dataset that is no longer listed can be removed, too. Raises NotFoundError.
+        """
+        self.mirror_registry()
+        self.ledger.dataset(dataset_id)
+        if self.registry.get(dataset_id) is not None:
             self.registry.remove(dataset_id)
         self.ledger.remove_dataset(dataset_id)
-        if self._indexer is not None:
-            self._indexer.wake()
+        if self._engine is not None:
+            self._engine.indexer.wake()
 
     def mirror_registry(self) -> None:
         """Bring the ledger's mirror of the shared datasets up to date with shared_dbs.json."""
@@ -156,11 +175,8 @@ class Braid:
 
     def close(self) -> None:
         """Finish the batches under way and give everything back."""
-        if self._indexer is not None:
-            self._indexer.stop()
-            self._executor.shutdown(wait=True, cancel_futures=True)
-            self.lexical.close()
-            self.dense.close()
+        if self._engine is not None:
+            self._engine.close()
         if self._owner is not None:
             self._owner.release()
         self.ledger.close()

@@ -34,4 +34,8 @@ class IndexUnavailableError(BraidError):
 
 
 class NotOwnerError(BraidError):
-    """Another process owns the data directory and alone may touch its indexes."""
+    """Another process owns the data directory and alone may touch its indexes. ``owner`` says which, if known."""
+
+    def __init__(self, message: str, *, owner: str = "") -> None:
+        super().__init__(message)
+        self.owner = owner

@@ -198,13 +198,14 @@ def _embed_each_that_can(model: EmbeddingModel, texts: dict[str, str]) -> dict[s
         if len(texts) == 1:
             raise
     vectors: dict[str, Vector] = {}
-    failure: EmbeddingError | None = None
+    refused: dict[str, EmbeddingError] = {}
     for chunk_id, text in texts.items():
         try:
             vectors[chunk_id] = embed_passages(model, [text])[0]
         except EmbeddingError as error:
-            logger.warning("chunk %s cannot be embedded: %s", chunk_id, error)
-            failure = error
-    if not vectors and failure is not None:
-        raise failure
+            refused[chunk_id] = error
+            if len(refused) > 1 and not vectors:  # not the texts, the model
+                raise
+    for chunk_id, error in refused.items():
+        logger.warning("chunk %s is left out of the dense index: %s", chunk_id, error)
     return vectors

@@ -145,7 +145,6 @@ class LegIndexer:
         except BraidError as error:
             self._failed(collection, error)
             return False
-        self._retry_after.pop(collection, None)
         return busy
 
     def _failed(self, collection: str, error: BraidError) -> None:
@@ -207,11 +206,12 @@ class LegIndexer:
     def _replay(self, collection: str, state: IndexState, head: int) -> bool:
         changes = self._log.after(collection, state.applied_seq, CHANGES_PER_READ)
         if not changes:
+            self._retry_after.pop(collection, None)
             self._report(collection, "ready")
             return False
         started = time.monotonic()
         applied = self._apply(collection, state, changes)
-        self._measure(len(applied), time.monotonic() - started)
+        self._measure(collection, len(applied), time.monotonic() - started)
         done = applied[-1].seq
         pending = self._log.pending(collection, done) if done < head else 0
         self._report(collection, "ready", pending=pending)
@@ -246,7 +246,7 @@ class LegIndexer:
                 started = time.monotonic()
                 ready, covered = self._leg.prepare(collection, rest)
                 self.index.apply(collection, ready, ())
-                self._measure(covered, time.monotonic() - started)
+                self._measure(collection, covered, time.monotonic() - started)
                 rest = rest[covered:]
                 pending = max(0, pending - covered)
                 yield pending
@@ -270,7 +270,8 @@ class LegIndexer:
 
     # ------------------------------------------------------------ progress
 
-    def _measure(self, chunks: int, seconds: float) -> None:
+    def _measure(self, collection: str, chunks: int, seconds: float) -> None:
+        self._retry_after.pop(collection, None)
         rate = chunks / max(seconds, 1e-6)
         self._rate = rate if self._rate == 0.0 else 0.8 * self._rate + 0.2 * rate
 

@@ -23,7 +23,12 @@ class OwnerLock:
         try:
             self._lock.acquire(timeout=0)
         except Timeout:
-            raise NotOwnerError(self._who()) from None
+            owner = self._who()
+            raise NotOwnerError(
+                f"{owner} has the data directory {str(self._note.parent)!r} open and alone may search its indexes; "
+                "search there, or stop it first",
+                owner=owner,
+            ) from None
         crashed = self._note.exists()
         self.announce("")
         return crashed
@@ -40,10 +45,6 @@ class OwnerLock:
     def _who(self) -> str:
         try:
             note = json.loads(self._note.read_text(encoding="utf-8"))
-            who = f"process {int(note['pid'])}" + (f" at {note['url']}" if note["url"] else "")
+            return f"process {int(note['pid'])}" + (f" at {note['url']}" if note["url"] else "")
         except (OSError, ValueError, KeyError, TypeError):
-            who = "another process"
-        return (
-            f"{who} has the data directory {str(self._note.parent)!r} open and alone may search its indexes; "
-            "search there, or stop it first"
-        )
+            return "another process"

@@ -1,0 +1,73 @@
+"""What the owner of a data directory has open: both indexes, the indexer that feeds them, and the way to search."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from core.analyzer import Analyzer
+from core.dense_index import DenseIndex
+from core.embeddings import EmbeddingModel
+from core.indexer import Indexer
+from core.ledger import Ledger
+from core.lexical_index import LexicalIndex
+from core.registry import Registry
+from core.retriever_manager import RetrieverManager
+from core.search import SearchContext
+from core.types import Leg
+
+SEARCH_THREADS = 16
+
+
+class Engine:
+    """Opens the indexes under ``folder`` and begins to follow the ledger. One at a time, see `core.owner`."""
+
+    def __init__(
+        self,
+        folder: Path,
+        ledger: Ledger,
+        registry: Registry,
+        *,
+        model_of: Callable[[str], EmbeddingModel],
+        languages: tuple[str, ...],
+        leg_timeout_s: float,
+        max_open_collections: int,
+        chroma_url: str,
+        follow: Sequence[Leg],
+        crashed: bool,
+        before_work: Callable[[], None],
+    ) -> None:
+        self.analyzer = Analyzer(languages)
+        self.lexical = LexicalIndex(folder / "bm25", self.analyzer, max_open_collections=max_open_collections)
+        self.dense = DenseIndex(folder / "dense", max_open_collections=max_open_collections, url=chroma_url)
+        self.indexer = Indexer(
+            ledger,
+            self.lexical,
+            self.dense,
+            analyzer_version=self.analyzer.version,
+            model_of=model_of,
+            crashed=crashed,
+            follow=follow,
+            before_work=before_work,
+        )
+        self._executor = ThreadPoolExecutor(SEARCH_THREADS, thread_name_prefix="braid-search")
+        context = SearchContext(
+            ledger=ledger,
+            indexer=self.indexer,
+            dense=self.dense,
+            lexical=self.lexical,
+            analyzer=self.analyzer,
+            model_of=model_of,
+            executor=self._executor,
+            leg_timeout_s=leg_timeout_s,
+        )
+        self.manager = RetrieverManager(context, registry)
+        self.indexer.start()
+
+    def close(self) -> None:
+        """Finish the batches under way and give everything back."""
+        self.indexer.stop()
+        self._executor.shutdown(wait=True, cancel_futures=True)
+        self.lexical.close()
+        self.dense.close()
