@@ -18,6 +18,7 @@ from core.search import SearchContext
 from core.types import Leg
 
 SEARCH_THREADS = 16
+"""Of each leg."""
 
 
 class Engine:
@@ -51,7 +52,8 @@ class Engine:
             follow=follow,
             before_work=before_work,
         )
-        self._executor = ThreadPoolExecutor(SEARCH_THREADS, thread_name_prefix="braid-search")
+        legs: tuple[Leg, ...] = ("dense", "bm25")
+        self._executors = {leg: ThreadPoolExecutor(SEARCH_THREADS, f"braid-search-{leg}") for leg in legs}
         context = SearchContext(
             ledger=ledger,
             indexer=self.indexer,
@@ -59,7 +61,7 @@ class Engine:
             lexical=self.lexical,
             analyzer=self.analyzer,
             model_of=model_of,
-            executor=self._executor,
+            executors=self._executors,
             leg_timeout_s=leg_timeout_s,
         )
         self.manager = RetrieverManager(context, registry)
@@ -68,6 +70,7 @@ class Engine:
     def close(self) -> None:
         """Finish the batches under way and give everything back."""
         self.indexer.stop()
-        self._executor.shutdown(wait=True, cancel_futures=True)
+        for executor in self._executors.values():
+            executor.shutdown(wait=True, cancel_futures=True)
         self.lexical.close()
         self.dense.close()

@@ -206,6 +206,6 @@ def _embed_each_that_can(model: EmbeddingModel, texts: dict[str, str]) -> dict[s
             refused[chunk_id] = error
             if len(refused) > 1 and not vectors:  # not the texts, the model
                 raise
-    for chunk_id, error in refused.items():
-        logger.warning("chunk %s is left out of the dense index: %s", chunk_id, error)
+    for chunk_id, reason in refused.items():
+        logger.warning("chunk %s is left out of the dense index: %s", chunk_id, reason)
     return vectors

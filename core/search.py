@@ -38,7 +38,8 @@ class SearchContext:
     lexical: LexicalIndex
     analyzer: Analyzer
     model_of: Callable[[str], EmbeddingModel]
-    executor: Executor
+    executors: Mapping[Leg, Executor]
+    """One a leg, so that a store or model that hangs does not take the other leg's threads."""
     leg_timeout_s: float
 
 
@@ -105,7 +106,7 @@ def gather(
                     (
                         keyword,
                         variant,
-                        context.executor.submit(keyword.rank, terms, factor, query.fetch_k, selection),
+                        context.executors["bm25"].submit(keyword.rank, terms, factor, query.fetch_k, selection),
                     )
                 )
     with log.stage("embed"):
@@ -121,7 +122,7 @@ def gather(
                         (
                             retriever,
                             variant,
-                            context.executor.submit(retriever.rank, vector, query.fetch_k, selection),
+                            context.executors["dense"].submit(retriever.rank, vector, query.fetch_k, selection),
                         )
                     )
         found = _collect(context, asked, log)
@@ -141,7 +142,7 @@ def _embed(
 ) -> dict[tuple[str, str], Future[Vector]]:
     """One embedding a model and variant, whatever the number of collections; under way in the background."""
     return {
-        (fingerprint, text): context.executor.submit(embed_query, model, text)
+        (fingerprint, text): context.executors["dense"].submit(embed_query, model, text)
         for fingerprint, model in {model.fingerprint: model for model in models}.items()
         for text in dict.fromkeys(variant.text for variant in variants)
     }
@@ -221,8 +222,14 @@ def _rankings(
     found: Mapping[tuple[int, Variant], list[Scored]],
 ) -> tuple[Ranking, ...]:
     if query.pooling == "none":
+        collections = Counter(r.leg for r in retrievers)
         return tuple(
-            Ranking(r.leg, variant, variant.weight / len(retrievers), tuple(found.get((id(r), variant), ())))
+            Ranking(
+                r.leg,
+                variant,
+                variant.weight * _leg_weight(query, r.leg) / collections[r.leg],
+                tuple(found.get((id(r), variant), ())),
+            )
             for variant in variants
             for r in retrievers
         )
