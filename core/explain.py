@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from core.change_log import indexed_text
+from core.errors import InvalidInputError
 from core.leg_retrievers import LegRetriever
 from core.search import Fused, Log, SearchRequest, build_hits
 from core.types import LEGS_OF_MODE, MAX_K, Explanation, Hit, Leg, LegScore, Passage, Query
@@ -14,8 +15,13 @@ LEG_NAMES: dict[Leg, str] = {"dense": "by meaning", "bm25": "by keyword"}
 
 
 def explain(request: SearchRequest, text: str, chunk_id: str, retrievers: Sequence[LegRetriever]) -> Explanation:
-    """Follow one chunk through the search. What the caller may not read is `not_in_scope`, existing or not."""
+    """Follow one chunk through the search. What the caller may not read is `not_in_scope`, existing or not.
+
+    Raises InvalidInputError for the reference engine, which ranks otherwise.
+    """
     query = request.query(text)
+    if query.engine == "reference":
+        raise InvalidInputError("engine 'reference' cannot be explained; use engine 'braid'", field="engine")
     readable = request.context.ledger.passages([chunk_id], request.scope.dataset_ids)
     if chunk_id not in readable:
         return Explanation(chunk_id, False, "not_in_scope", "It is not in the selected datasets.")

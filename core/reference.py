@@ -19,7 +19,7 @@ from langchain_core.vectorstores import InMemoryVectorStore
 from core.change_log import ChangeLog
 from core.embeddings import embed_query
 from core.ensemble import EnsembleRetriever
-from core.errors import EmbeddingError, InvalidInputError
+from core.errors import EmbeddingError
 from core.indexes import IndexedChunk, Scored
 from core.leg_retrievers import LegRetriever, NothingRetriever
 from core.search import Fused, Log, Ranking, SearchContext, SearchRequest, fuse
@@ -48,10 +48,8 @@ class ReferenceEngine:
         self._lock = threading.Lock()
 
     def run(self, request: SearchRequest, text: str, retrievers: Sequence[LegRetriever]) -> SearchResult:
-        """Search with stock LangChain classes. Raises InvalidInputError for options that they do not have."""
+        """Search with stock LangChain classes."""
         query, log = request.query(text), Log()
-        if query.fusion != "rrf":
-            raise InvalidInputError("engine 'reference' knows fusion 'rrf' only", field="fusion")
         with log.stage("total"):
             with log.stage("search"):
                 fused = self._search(query, retrievers, log)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
@@ -192,8 +193,14 @@ class Query:
         _require_choice("engine", self.engine, get_args(Engine))
         if isinstance(self.k, bool) or not isinstance(self.k, int) or not 1 <= self.k <= MAX_K:
             raise InvalidInputError(f"k is {self.k!r}; it must be a whole number from 1 to {MAX_K}", field="k")
-        if self.alpha is not None and not 0.0 <= self.alpha <= 1.0:
+        if self.alpha is not None and not (_is_number(self.alpha) and 0.0 <= self.alpha <= 1.0):
             raise InvalidInputError(f"alpha is {self.alpha!r}; it must be from 0.0 to 1.0", field="alpha")
+        if self.min_score is not None and not _is_number(self.min_score):
+            raise InvalidInputError(f"min_score is {self.min_score!r}; it must be a number", field="min_score")
+        if not isinstance(self.filters, Filters):
+            raise InvalidInputError(f"filters is {self.filters!r}; it must be a Filters", field="filters")
+        if self.engine == "reference" and self.fusion != "rrf":
+            raise InvalidInputError(f"engine 'reference' knows fusion 'rrf' only, not {self.fusion!r}", field="fusion")
 
     @property
     def dense_share(self) -> float:
@@ -290,6 +297,10 @@ def _require_text(text: str) -> None:
         raise InvalidInputError(
             f"the query has {len(text)} characters; at most {MAX_QUERY_CHARS} are allowed", field="query"
         )
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _require_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
