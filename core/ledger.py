@@ -364,9 +364,9 @@ class Ledger:
             return [passage_of(row) for row in rows]
 
     def matching_documents(
-        self, dataset_ids: Collection[int], filters: Filters, *, limit: int
+        self, dataset_ids: Collection[int], filters: Filters, *, limit: int | None = None
     ) -> tuple[list[int], int]:
-        """Ids of up to ``limit`` documents that the filters select, and the number of their chunks."""
+        """Ids of documents that the filters select, up to ``limit``, and the number of chunks of all of them."""
         conditions = (DocumentRow.dataset_id.in_(dataset_ids), DocumentRow.chunks > 0, *document_conditions(filters))
         with self.database.read() as connection:
             ids = connection.execute(select(DocumentRow.id).where(*conditions).limit(limit)).scalars().all()

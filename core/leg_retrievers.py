@@ -49,14 +49,11 @@ class DenseRetriever(LegRetriever):
     def rank(self, vector: Vector, k: int, selection: Selection) -> list[Scored]:
         """The ``k`` nearest selected chunks by cosine similarity. ``vector`` is (dim,) float32 of unit length."""
         collection = self.scope.collection
-        filterable = not selection.filters or selection.document_ids is not None
         return fetch_within(
             selection,
             k,
             fetch=lambda n: self.index.search(collection, vector, n),
-            fetch_filtered=(lambda n: self.index.search(collection, vector, n, where=selection.where()))
-            if filterable
-            else None,
+            fetch_filtered=lambda part, n: self.index.search(collection, vector, n, where=part.where()),
             ledger=self.ledger,
         )
 
@@ -71,15 +68,17 @@ class Bm25Retriever(LegRetriever):
         """The ``k`` best selected chunks by factor · Σ weight · BM25."""
         datasets = None if selection.whole else self.scope.dataset_ids
 
-        def fetch(n: int) -> list[Scored]:
+        def fetch(part: Selection, n: int) -> list[Scored]:
             return self.index.search(
-                self.scope.collection, terms, n, dataset_ids=datasets, document_ids=selection.document_ids
+                self.scope.collection, terms, n, dataset_ids=datasets, document_ids=part.document_ids
             )
 
         if selection.filters and selection.document_ids is None:
-            hits = fetch_within(selection, k, fetch=fetch, fetch_filtered=None, ledger=self.ledger)
+            hits = fetch_within(
+                selection, k, fetch=lambda n: fetch(selection, n), fetch_filtered=fetch, ledger=self.ledger
+            )
         else:
-            hits = fetch(k)
+            hits = fetch(selection, k)
         return [Scored(chunk_id, factor * score) for chunk_id, score in hits]
 
 

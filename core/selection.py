@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from core.fusion import pool
 from core.indexes import Scored
 from core.ledger import Ledger
 from core.types import CollectionScope, Filters, Scope
@@ -43,6 +44,16 @@ class Selection:
             return clauses
         documents: dict[str, object] = {"document_id": {"$in": sorted(self.document_ids)}}
         return {"$and": [*_clauses(clauses), documents]}
+
+    def parts(self, ledger: Ledger) -> list[Selection]:
+        """The selection cut so that every part names its documents."""
+        if not self.filters or self.document_ids is not None:
+            return [self]
+        ids, _ = ledger.matching_documents(self.scope.dataset_ids, self.filters)
+        return [
+            replace(self, document_ids=frozenset(ids[start : start + MAX_FILTER_DOCUMENTS]))
+            for start in range(0, len(ids), MAX_FILTER_DOCUMENTS)
+        ]
 
 
 def _clauses(where: dict[str, object]) -> list[object]:
@@ -81,19 +92,23 @@ def fetch_within(
     k: int,
     *,
     fetch: Callable[[int], list[Scored]],
-    fetch_filtered: Callable[[int], list[Scored]] | None,
+    fetch_filtered: Callable[[Selection, int], list[Scored]],
     ledger: Ledger,
 ) -> list[Scored]:
     """The ``k`` best selected hits of one leg.
 
-    ``fetch`` and ``fetch_filtered`` give the n best of the whole collection and of the selection; the latter is
-    None when the index cannot express it. An index may be wrong about what it filtered: the ledger is asked again
-    for every hit before it is shown.
+    ``fetch`` gives the n best of the whole collection, ``fetch_filtered`` those of a selection that names its
+    documents. An index may be wrong about what it filtered: the ledger is asked again for every hit before it is
+    shown.
     """
+
+    def fetch_selected() -> list[Scored]:
+        return pool((fetch_filtered(part, k) for part in selection.parts(ledger)), k)
+
     if selection.whole:
         return fetch(k)
-    if fetch_filtered is not None and selection.share < NARROW_SHARE:
-        return fetch_filtered(k)
+    if selection.share < NARROW_SHARE:
+        return fetch_selected()
     wanted = min(k, selection.chunks)
     n = min(MAX_FETCH, math.ceil(1.5 * k / selection.share) + 10)
     while True:
@@ -103,5 +118,5 @@ def fetch_within(
         if len(kept) >= wanted or len(hits) < n:
             return kept
         if n >= MAX_FETCH:
-            return fetch_filtered(k) if fetch_filtered is not None else kept
+            return fetch_selected()
         n = min(MAX_FETCH, 4 * n)
