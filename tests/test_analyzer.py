@@ -205,8 +205,8 @@ def test_text_without_words_has_no_tokens(text: str) -> None:
     "unit",
     ["a", "aB", "a1", "_", "a_", "漢", "ー", "한", "ก", "é", "\u0323\u0301", "ﾞ\u0301", "ﷺ", "\ud800", "\x00", "1,000"],
 )
-def test_a_megabyte_without_a_space_is_analyzed_in_seconds(unit: str) -> None:
-    text = "x" + unit * (200_000 // len(unit))
+def test_a_long_text_without_a_space_is_analyzed_in_seconds(unit: str) -> None:
+    text = "x" + unit * (100_000 // len(unit))
     started = time.thread_time()
     tokens = ENGLISH.tokens(text)
     assert time.thread_time() - started < 5
@@ -233,7 +233,7 @@ def test_what_is_remembered_is_bounded() -> None:
 
 
 @given(any_text | tricky_text)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_tokens_can_be_joined_by_spaces_and_stored(text: str) -> None:
     tokens = ENGLISH.tokens(text)
     assert " ".join(tokens).split() == tokens
@@ -271,7 +271,7 @@ def test_a_span_is_where_the_token_stands_in_the_original(text: str, token: str,
 @example("ㄱㅏ\u00ad각ﾞ\u3099か\u00ad\u3099")
 @example("to be ｏr")
 @example("a" + "\u0323\u0301" * 40 + "ﾞ" * 40)
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=250, deadline=None)
 def test_spans_are_the_tokens_with_places_inside_the_text(text: str) -> None:
     spans = ENGLISH.spans(text)
     assert [token for token, _, _ in spans] == ENGLISH.tokens(text)
@@ -279,7 +279,7 @@ def test_spans_are_the_tokens_with_places_inside_the_text(text: str) -> None:
 
 
 @given(any_text | tricky_text)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_bigrams_of_han_stand_in_the_text_of_their_span(text: str) -> None:
     for token, start, end in ENGLISH.spans(text):
         if len(token) == 2 and "\u3400" <= token[0] <= "\u9fff" and "\u3400" <= token[1] <= "\u9fff":
@@ -300,7 +300,7 @@ def test_no_character_composes_across_the_places_that_are_kept_apart() -> None:
 
 
 @given(tricky_text | any_text)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_tokens_do_not_depend_on_the_normal_form(text: str) -> None:
     tokens = ENGLISH.tokens(text)
     for form in ("NFC", "NFD", "NFKC", "NFKD"):
@@ -309,7 +309,7 @@ def test_tokens_do_not_depend_on_the_normal_form(text: str) -> None:
 
 
 @given(tricky_text, tricky_text)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_lines_are_analyzed_by_themselves(one: str, other: str) -> None:
     lines = [f"{one} cat", f"{other} dog"]
     assert ENGLISH.tokens("\n".join(lines)) == [token for line in lines for token in ENGLISH.tokens(line)]
