@@ -18,6 +18,8 @@ CHANGES_PER_READ = 512
 FIRST_RETRY_S = 1.0
 LAST_RETRY_S = 60.0
 
+ProgressState = Literal["checking", "ready", "rebuilding", "failed"]
+
 logger = logging.getLogger(__name__)
 
 
@@ -27,7 +29,7 @@ class LegProgress:
 
     leg: Leg
     collection: str
-    state: Literal["checking", "ready", "rebuilding", "failed"]
+    state: ProgressState
     pending: int = 0
     """Chunks still to be applied."""
     seconds_left: float | None = None
@@ -79,7 +81,9 @@ class LegIndexer:
         self._crashed = crashed
         self._progress: dict[str, LegProgress] = {}
         self._rebuilds: dict[str, Iterator[int]] = {}
+        self._versions: dict[str, str] = {}
         self._suspects: set[str] = set()
+        self._wanted_rebuilds: set[str] = set()
         self._retry_at: dict[str, float] = {}
         self._retry_after: dict[str, float] = {}
         self._store_is_broken = False
@@ -89,14 +93,32 @@ class LegIndexer:
     # ------------------------------------------------------------ asked from any thread
 
     def progress(self, collection: str) -> LegProgress:
-        """How far a collection is; one that was never seen is new, empty and ready."""
+        """How far a collection is. An index of another version than is wanted now must not be searched."""
+        known = self._known(collection)
+        if known is None:
+            return LegProgress(self.leg, collection, "ready", pending=self._log.chunk_count(collection))
+        try:
+            version = self._leg.version(collection)
+        except BraidError as error:
+            return replace(known, state="failed", error=str(error))
         with self._lock:
-            return self._progress.get(collection) or LegProgress(self.leg, collection, "ready")
+            valid = self._versions.get(collection) == version and collection not in self._wanted_rebuilds
+        return known if valid or known.state != "ready" else replace(known, state="checking")
 
     def all_progress(self) -> list[LegProgress]:
         """How far every collection is, by name."""
         with self._lock:
-            return [self._progress[name] for name in sorted(self._progress)]
+            names = sorted(self._progress)
+        return [self.progress(name) for name in names]
+
+    def _known(self, collection: str) -> LegProgress | None:
+        """What was last reported; None before the first look."""
+        with self._lock:
+            return self._progress.get(collection)
+
+    def _state(self, collection: str) -> ProgressState:
+        known = self._known(collection)
+        return known.state if known else "ready"
 
     def suspect(self, collection: str) -> None:
         """A search failed: look at the index, and rebuild it if it is broken."""
@@ -106,6 +128,8 @@ class LegIndexer:
 
     def rebuild(self, collection: str) -> None:
         """Build the collection's index anew from the ledger."""
+        with self._lock:
+            self._wanted_rebuilds.add(collection)
         self._log.set_state(self.leg, collection, IndexState(self._leg.version(collection), 0, "rebuilding"))
         self.suspect(collection)
 
@@ -121,7 +145,7 @@ class LegIndexer:
         heads, states = self._log.heads(), self._log.states(self.leg)
         busy = False
         # Collections that only need a look come before those with much to do.
-        for collection in sorted(heads, key=lambda name: (self.progress(name).state == "ready", name)):
+        for collection in sorted(heads, key=lambda name: (self._state(name) == "ready", name)):
             if stopping.is_set():
                 return False
             state, head = states.get(collection), heads[collection]
@@ -152,7 +176,7 @@ class LegIndexer:
         logger.warning("%s index of %s: %s; trying again in %.0f s", self.leg, collection, error, delay)
         self._retry_after[collection] = delay
         self._retry_at[collection] = time.monotonic() + delay
-        before = self.progress(collection)
+        before = self._known(collection) or LegProgress(self.leg, collection, "ready")
         was_rebuilding = before.state == "rebuilding"
         if isinstance(error, EmbeddingError) and not was_rebuilding and before.state == "ready":
             pending = max(before.pending, 1)  # what is indexed already can still be searched
@@ -167,10 +191,10 @@ class LegIndexer:
     def _advance(self, collection: str, state: IndexState | None, head: int) -> bool:
         if collection not in self._rebuilds:
             state, sound = self._inspect(collection, state, head)
-            if not sound:
-                self._rebuilds[collection] = self._rebuild(collection, head)
-            else:
+            if sound:
+                self._versions[collection] = state.version
                 return self._replay(collection, state, head)
+            self._rebuilds[collection] = self._rebuild(collection, head)
         rebuild = self._rebuilds.pop(collection)
         pending = next(rebuild, None)
         if pending is None:
@@ -190,18 +214,23 @@ class LegIndexer:
         with self._lock:
             suspected = collection in self._suspects
             self._suspects.discard(collection)
-        if state.version != version or state.state == "rebuilding":
+            rebuild_wanted = collection in self._wanted_rebuilds
+        if rebuild_wanted or state.version != version or state.state == "rebuilding":
             return state, False
         if state.state == "writing" and not self.index.crash_safe:
             return state, False
-        unseen = self.progress(collection).state == "checking"
+        unseen = self._state(collection) == "checking"
         if (suspected or (unseen and self._crashed)) and self.index.check(collection):
             return state, False
         if (suspected or unseen) and state.applied_seq >= head:
             return state, self.index.count(collection) == self._leg.count(collection)
         if (suspected or unseen) and state.applied_seq > 0 and self.index.count(collection) == 0:
             return state, self._leg.count(collection) == 0
-        return state, True
+        return state, state.applied_seq == 0 or not self._is_lost(collection)
+
+    def _is_lost(self, collection: str) -> bool:
+        """Whether the index has vanished: another `apply` would begin an empty one without a word."""
+        return self.index.count(collection) == 0 and collection not in self.index.collections()
 
     def _replay(self, collection: str, state: IndexState, head: int) -> bool:
         changes = self._log.after(collection, state.applied_seq, CHANGES_PER_READ)
@@ -209,6 +238,9 @@ class LegIndexer:
             self._retry_after.pop(collection, None)
             self._report(collection, "ready")
             return False
+        known = self._known(collection)
+        if known is None or not known.pending:  # until the first batch is done, which may take seconds
+            self._report(collection, "ready", pending=self._log.pending(collection, state.applied_seq))
         started = time.monotonic()
         applied = self._apply(collection, state, changes)
         self._measure(collection, len(applied), time.monotonic() - started)
@@ -225,16 +257,18 @@ class LegIndexer:
             later = wanted[covered].id
             changes = changes[: next(i for i, change in enumerate(changes) if change.chunk_id == later)]
         deletes = [key for key in dict.fromkeys(c.chunk_id for c in changes) if key not in found]
-        version = self._leg.version(collection)
+        # The version from before the chunks were read and embedded: one that came since calls for a rebuild.
         if not self.index.crash_safe:
-            self._log.set_state(self.leg, collection, IndexState(version, state.applied_seq, "writing"))
+            self._log.set_state(self.leg, collection, replace(state, state="writing"))
         self.index.apply(collection, ready, deletes)
-        self._log.set_state(self.leg, collection, IndexState(version, changes[-1].seq, "ready"))
+        self._log.set_state(self.leg, collection, replace(state, applied_seq=changes[-1].seq, state="ready"))
         return changes
 
     def _rebuild(self, collection: str, head: int) -> Iterator[int]:
         """Yields the number of chunks to go after each batch."""
         version = self._leg.version(collection)
+        with self._lock:
+            self._wanted_rebuilds.discard(collection)
         logger.info("rebuilding the %s index of %s", self.leg, collection)
         self._log.set_state(self.leg, collection, IndexState(version, 0, "rebuilding"))
         pending = self._log.chunk_count(collection)
@@ -251,6 +285,7 @@ class LegIndexer:
                 pending = max(0, pending - covered)
                 yield pending
         self._log.set_state(self.leg, collection, IndexState(version, head, "ready"))
+        self._versions[collection] = version
 
     def _drop(self, collection: str) -> None:
         if not self._store_is_broken:
@@ -278,7 +313,7 @@ class LegIndexer:
     def _report(
         self,
         collection: str,
-        state: Literal["checking", "ready", "rebuilding", "failed"],
+        state: ProgressState,
         *,
         pending: int = 0,
         error: str = "",

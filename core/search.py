@@ -176,6 +176,8 @@ def _weigh_terms(
         collection = retriever.scope.collection
         try:
             statistics[collection] = context.lexical.statistics(collection, terms)
+            if not statistics[collection].documents and not context.indexer.leg_progress("bm25", collection).pending:
+                raise IndexUnavailableError(f"the keyword index of {collection} is empty; it is being looked at")
         except IndexUnavailableError as error:
             context.indexer.suspect("bm25", collection)
             log.missing("bm25", collection, str(error))
