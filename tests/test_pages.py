@@ -109,11 +109,14 @@ def results_of(client: FlaskClient, query: str, **arguments: object) -> str:
 
 def test_first_page_offers_personal_and_shared_datasets_with_sizes(client: FlaskClient) -> None:
     page = text_of(client.get("/").text)
-    assert re.search(r"Yours.*My notes 3 documents · 3 passages.*Empty empty.*Shared Handbook 1 document · 2", page)
+    assert re.search(
+        r"Yours.*My notes 3 documents · 3 passages.*Empty empty.*Shared Handbook 1 document · 2 passages For everybody",
+        page,
+    )
 
 
 def test_everything_is_ticked_until_somebody_chooses(client: FlaskClient) -> None:
-    assert client.get("/").text.count('name="d"') == client.get("/").text.count(' checked aria-describedby="d')
+    assert re.findall(r'name="d" value="(-?\d+)" checked', client.get("/").text) == ["1", "2", "-1"]
     assert 'value="-1" checked' not in client.get("/?q=printer&d=1").text
 
 
@@ -343,6 +346,18 @@ def test_deleted_passage_is_not_found(own_client: FlaskClient, library: Braid) -
 # ---------------------------------------------------------------- marks and snippets
 
 
+@pytest.mark.parametrize(
+    ("query", "marked"),
+    [("順位の融合を行いますか", {"順位", "融合"}), ("ます", {"ます"}), ("何", {"何"}), ("rankings", {"rank"})],
+)
+def test_endings_and_single_characters_are_marked_only_where_there_is_nothing_else(
+    query: str, marked: set[str]
+) -> None:
+    text = "順位を使います。融合とは何か。rank"
+    analyzer = Analyzer(("en",))
+    assert {s.text for s in mark(analyzer, text, wanted_tokens(analyzer, query)) if s.marked} == marked
+
+
 def test_snippet_shows_the_part_with_the_marks() -> None:
     analyzer = Analyzer(("en",))
     text = "Nothing of interest here. " * 60 + "The zeppelin landed." + " More of nothing." * 60
@@ -382,7 +397,7 @@ def test_marking_never_changes_the_text(text: str) -> None:
     ("language", "expected"),
     [
         ("en", "12 of 40 passages are embedded for search by meaning, about 10 seconds left."),
-        ("ja", "40 件中 12 件まで準備できました（残り約 10 秒）。"),
+        ("ja", "40 箇所中 12 箇所まで準備できました（残り約 10 秒）。"),
         ("ko", "40개 중 12개까지 준비되었습니다(약 10초 남음)."),
     ],
 )
@@ -397,7 +412,7 @@ def test_progress_is_said_in_the_readers_language(client: FlaskClient, language:
 def test_status_is_live(own_client: FlaskClient, library: Braid, embeddings: HashEmbeddings) -> None:
     assert own_client.get("/status.json").json == {
         "state": "ready",
-        "text": "Ready: 5 passages can be found by meaning and by keyword.",
+        "text": "Ready: 5 passages are indexed by meaning and by keyword.",
         "total": 5,
         "waiting": {"bm25": 0, "dense": 0},
     }
@@ -608,6 +623,14 @@ def test_first_page_of_a_new_directory_offers_examples(braid: Braid) -> None:
     page = create_app(Settings(), braid).test_client().get("/").text
     assert re.findall(r'<a href="/\?q=[^"]+" lang="(..)"', page) == ["en", "ja", "ko"]
     assert "python -m app ingest PATH --dataset 1" in page
+
+
+def test_sample_goes_into_the_dataset_that_is_listed_for_it(braid: Braid) -> None:
+    listed = (ROOT / "shared_dbs.json").read_text(encoding="utf-8")
+    braid.registry.replace_text(listed)
+    first_start.prepare(braid)
+    assert braid.dataset(-1).documents == 18
+    assert (braid.data_dir / "shared_dbs.json").read_text(encoding="utf-8") == listed
 
 
 def test_somebody_elses_list_of_shared_datasets_is_left_alone(braid: Braid) -> None:

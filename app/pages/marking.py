@@ -18,7 +18,7 @@ LEAD_CHARS = 40
 _KANA = re.compile(r"[\u3041-\u30ff]")
 _HANGUL = re.compile(r"[\uac00-\ud7a3]")
 _HAN = re.compile(r"[\u4e00-\u9fff]")
-_CJK_CHARACTER = re.compile(r"[\u3041-\u30ff\u4e00-\u9fff\uac00-\ud7a3]")
+_WEAK = re.compile(r"[\u3041-\u30ff\u4e00-\u9fff\uac00-\ud7a3]|[\u3041-\u309f]+")
 _BLANK_LINES = re.compile(r"\n(?:[ \t]*\n)+")
 # A line break inside a paragraph: something other than a list, a table, a quotation or code follows.
 _WRAPPED = re.compile(r"(?<=[^\n])\n(?=[^\s|`*>#+•・-])(?!\d+[.)] )")
@@ -41,10 +41,11 @@ class Segment:
 def wanted_tokens(analyzer: Analyzer, query: str) -> frozenset[str]:
     """The query's tokens that are worth a mark.
 
-    Single characters of Japanese and Korean, which the bigrams repeat, count where there is nothing else.
+    Single characters of Japanese and Korean, which the bigrams repeat, and hiragana alone, which are endings and
+    particles, count where there is nothing else.
     """
     tokens = frozenset(analyzer.tokens(query))
-    return frozenset(token for token in tokens if not _CJK_CHARACTER.fullmatch(token)) or tokens
+    return frozenset(token for token in tokens if not _WEAK.fullmatch(token)) or tokens
 
 
 def flow(text: str, file_type: str) -> str:

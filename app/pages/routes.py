@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from flask import Blueprint, Response, current_app, render_template, request, url_for
 
@@ -129,7 +129,10 @@ def _user(braid: Braid) -> User:
 
 
 def _shared_datasets(braid: Braid, user: User) -> list[Dataset]:
-    return [braid.dataset(entry.id) for entry in readable_shared(braid.ledger, braid.registry, user.id)]
+    braid.mirror_registry()
+    entries = readable_shared(braid.ledger, braid.registry, user.id)
+    stored = {d.id: d for d in braid.ledger.datasets_in({entry.collection_name for entry in entries})}
+    return [replace(stored[entry.id], description=entry.description) for entry in entries if entry.id in stored]
 
 
 def _status(braid: Braid, datasets: list[Dataset]) -> IndexStatus:

@@ -70,8 +70,8 @@ def _readiness(total: int) -> str:
     if not total:
         return str(_("There are no documents yet."))
     text: str = ngettext(
-        "Ready: %(count)s passage can be found by meaning and by keyword.",
-        "Ready: %(count)s passages can be found by meaning and by keyword.",
+        "Ready: %(count)s passage is indexed by meaning and by keyword.",
+        "Ready: %(count)s passages are indexed by meaning and by keyword.",
         total,
         count=format_decimal(total),
     )

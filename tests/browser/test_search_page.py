@@ -155,8 +155,18 @@ def test_back_button_returns_to_the_search_before(open_page: Open) -> None:
     expect(page.get_by_role("searchbox")).to_have_value("hybrid search")
 
 
-def test_error_is_shown_in_place(open_page: Open) -> None:
-    page = open_page(ignore_https_errors=True)
+def test_missing_leg_is_said(open_page: Open, picture: Picture, site: Site) -> None:
+    site.embeddings.failing = True
+    page = open_page("?q=hybrid+search&d=1&d=-1&d=-77")
+    site.embeddings.failing = False
+    expect(page.locator(".notice").first).to_contain_text("Search by meaning is incomplete.")
+    expect(page.locator(".notice").nth(1)).to_contain_text("Dataset -77 was left out")
+    expect(page.locator(".hit")).to_have_count(5)
+    picture(page, "degraded")
+
+
+def test_error_is_shown_in_place(open_page: Open, picture: Picture) -> None:
+    page = open_page()
     search(page, "hybrid search")
     page.locator("#options summary").click()
     page.locator("form").evaluate("form => { form.noValidate = true }")
@@ -164,6 +174,7 @@ def test_error_is_shown_in_place(open_page: Open) -> None:
     page.get_by_label("Passages", exact=True).fill("0")
     page.keyboard.press("Enter")
     expect(page.locator("#results")).to_contain_text("must be a whole number from 1 to 1000")
+    picture(page, "error")
     expect(page.get_by_role("searchbox")).to_have_value("hybrid search")
 
 
