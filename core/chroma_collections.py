@@ -9,7 +9,8 @@ from chromadb.api.collection_configuration import CreateCollectionConfiguration
 from chromadb.errors import NotFoundError
 from langchain_chroma import Chroma
 
-from core.chroma_stores import Session, told
+from core.chroma_errors import told
+from core.chroma_stores import Session
 from core.errors import IndexUnavailableError
 
 DIMENSION = "dimension"

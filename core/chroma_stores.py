@@ -6,10 +6,7 @@ import ctypes
 import re
 import shutil
 import socket
-import sqlite3
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -23,8 +20,8 @@ from chromadb.api.client import Client
 from chromadb.api.fastapi import FastAPI
 from chromadb.api.rust import RustBindingsAPI
 from chromadb.config import Settings, System
-from chromadb.errors import ChromaError
 
+from core.chroma_errors import StoreUnreachableError, told
 from core.chroma_files import DATABASE, Segment, read_segments, remove_leftovers
 from core.errors import IndexUnavailableError, InvalidInputError
 
@@ -34,26 +31,6 @@ _FILES_PER_COLLECTION = 5
 _STORE_NAME = re.compile(r"store-(\d+)(-[0-9a-f]+)?")
 # Far more than is ever open: an index that Chroma evicts loses what was not saved.
 _HNSW_CACHE = 1 << 20
-
-
-class StoreUnreachableError(IndexUnavailableError):
-    """The Chroma server does not answer. Nothing is known to be wrong with what it keeps."""
-
-
-@contextmanager
-def told(subject: str) -> Iterator[None]:
-    """Turn whatever Chroma raises, also panics of its Rust code, into IndexUnavailableError about the subject."""
-    try:
-        yield
-    except httpx.TransportError as error:
-        raise StoreUnreachableError(f"{subject} cannot be reached: {error}") from error
-    except (ChromaError, ValueError, OSError, sqlite3.Error) as error:
-        raise IndexUnavailableError(f"{subject} cannot be used: {error}") from error
-    except BaseException as error:
-        # pyo3 does not export PanicException; Chroma raises a bare Exception for an answer that it does not know.
-        if type(error).__name__ != "PanicException" and type(error) is not Exception:
-            raise
-        raise IndexUnavailableError(f"{subject} is damaged: {error}") from error
 
 
 @dataclass(slots=True)

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.chroma_collections import DIMENSION, Collections, subject
+from core.chroma_errors import StoreUnreachableError, told
 from core.chroma_filter import NOTHING, checked, simplified
 from core.chroma_probe import IDS_PER_PAGE, fault_in_answers, id_page
 from core.chroma_sessions import Sessions
-from core.chroma_stores import EmbeddedStore, ServerStore, Session, StoreUnreachableError, told
+from core.chroma_stores import EmbeddedStore, ServerStore, Session
 from core.errors import EmbeddingError, IndexUnavailableError, InvalidInputError
 from core.indexes import IndexedChunk, Scored, Vector
 from core.types import Leg

@@ -21,7 +21,8 @@ import chromadb
 import numpy as np
 import pytest
 
-from core.chroma_stores import ServerStore, StoreUnreachableError, told
+from core.chroma_errors import StoreUnreachableError, told
+from core.chroma_stores import ServerStore
 from core.dense_index import DenseIndex
 from core.errors import EmbeddingError, IndexUnavailableError, InvalidInputError
 from core.indexes import IndexedChunk, Vector
