@@ -22,7 +22,8 @@ from core.types import Leg
 
 POLL_S = 0.5
 FIRST_LOOK_S = 2.0
-CHUNKS_PER_EMBEDDING = 16
+CHUNKS_PER_EMBEDDING = 8
+"""Stopping, and a query that wants the processor, wait for one batch."""
 CHUNKS_PER_REBUILD_READ = 2000
 
 logger = logging.getLogger(__name__)
@@ -176,7 +177,7 @@ def _dense_preparation(log: ChangeLog, ledger: Ledger, model_of: Callable[[str],
 def embed_leading(
     ledger: Ledger, model: EmbeddingModel, chunks: Sequence[IndexedChunk]
 ) -> tuple[list[IndexedChunk], int]:
-    """The leading chunks with vectors, and how many chunks that covers: up to 16 that had none are embedded and
+    """The leading chunks with vectors, and how many chunks that covers: up to 8 that had none are embedded and
     their vectors stored. A chunk that the model refuses though it takes others is left out.
     """
     bare = [position for position, chunk in enumerate(chunks) if chunk.vector is None]

@@ -26,6 +26,8 @@ from core.types import LEGS_OF_MODE, Degraded, Hit, Leg, LegScore, Passage, Plac
 
 MAX_QUERY_TERMS = 256
 READ_AHEAD = 20
+MAX_EMBEDDED_CHARS = 2_000
+"""Of a query; models read about 512 tokens, and more only costs time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +144,7 @@ def _embed(
 ) -> dict[tuple[str, str], Future[Vector]]:
     """One embedding a model and variant, whatever the number of collections; under way in the background."""
     return {
-        (fingerprint, text): context.executors["dense"].submit(embed_query, model, text)
+        (fingerprint, text): context.executors["dense"].submit(embed_query, model, text[:MAX_EMBEDDED_CHARS])
         for fingerprint, model in {model.fingerprint: model for model in models}.items()
         for text in dict.fromkeys(variant.text for variant in variants)
     }
