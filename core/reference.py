@@ -24,7 +24,7 @@ from core.indexes import IndexedChunk, Scored
 from core.leg_retrievers import LegRetriever, NothingRetriever
 from core.search import Fused, Log, Ranking, SearchContext, SearchRequest, fuse
 from core.strategies import Variant
-from core.types import CollectionScope, Leg, Query, SearchResult
+from core.types import CollectionScope, Filters, Leg, Query, SearchResult
 
 CACHED_RETRIEVERS = 16
 
@@ -32,19 +32,26 @@ CACHED_RETRIEVERS = 16
 Stock = BM25Retriever | InMemoryVectorStore
 
 
+Selected = frozenset[int] | None
+"""Ids of the documents that the filters select; None without filters."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Built:
-    head: int
+    stamp: tuple[object, ...]
+    """What it was built from; another one means that it is out of date."""
     stock: Stock | None
+    unembedded: int = 0
+    """Chunks that it lacks because they have no vector."""
 
 
 class ReferenceEngine:
-    """Builds stock retrievers once for each leg, collection and choice of datasets, until the collection changes."""
+    """Builds stock retrievers once for each leg, collection and choice of documents, until the collection changes."""
 
     def __init__(self, context: SearchContext) -> None:
         self._context = context
         self._log = ChangeLog(context.ledger.database)
-        self._cache: OrderedDict[tuple[Leg, CollectionScope], _Built] = OrderedDict()
+        self._cache: OrderedDict[tuple[Leg, CollectionScope, Selected], _Built] = OrderedDict()
         self._lock = threading.Lock()
 
     def run(self, request: SearchRequest, text: str, retrievers: Sequence[LegRetriever]) -> SearchResult:
@@ -71,15 +78,18 @@ class ReferenceEngine:
         vectors: dict[str, list[float]] = {}
         lists: list[tuple[Leg, list[Document]]] = []
         for ours in retrievers:
-            stock = self._stock(ours.leg, ours.scope)
+            collection = ours.scope.collection
+            built = self._built(ours.leg, ours.scope, query.filters)
+            if built.unembedded:
+                log.missing("dense", collection, f"{built.unembedded} passages of {collection} have no vector yet")
             try:
-                if isinstance(stock, BM25Retriever):
-                    lists.append(("bm25", stock.model_copy(update={"k": query.fetch_k}).invoke(query.text)))
-                elif stock is not None:
+                if isinstance(built.stock, BM25Retriever):
+                    lists.append(("bm25", built.stock.model_copy(update={"k": query.fetch_k}).invoke(query.text)))
+                elif built.stock is not None:
                     vector = self._vector(ours.scope, query.text, vectors)
-                    lists.append(("dense", stock.similarity_search_by_vector(vector, k=query.fetch_k)))
+                    lists.append(("dense", built.stock.similarity_search_by_vector(vector, k=query.fetch_k)))
             except EmbeddingError as error:
-                log.missing(ours.leg, ours.scope.collection, str(error))
+                log.missing(ours.leg, collection, str(error))
         return _stock_fusion(query, lists)
 
     def _vector(self, scope: CollectionScope, text: str, vectors: dict[str, list[float]]) -> list[float]:
@@ -88,31 +98,45 @@ class ReferenceEngine:
             vectors[model.fingerprint] = embed_query(model, text).tolist()
         return vectors[model.fingerprint]
 
-    def _stock(self, leg: Leg, scope: CollectionScope) -> Stock | None:
-        key, head = (leg, scope), self._log.heads().get(scope.collection, 0)
+    def _built(self, leg: Leg, scope: CollectionScope, filters: Filters) -> _Built:
+        selected = self._selected(scope, filters)
+        key, stamp = (leg, scope, selected), self._stamp(leg, scope.collection)
         with self._lock:
             built = self._cache.get(key)
-            if built is not None and built.head == head:
+            if built is not None and built.stamp == stamp:
                 self._cache.move_to_end(key)
-                return built.stock
-        stock = self._bm25(scope) if leg == "bm25" else self._dense(scope)
+                return built
+        built = (self._bm25 if leg == "bm25" else self._dense)(scope, selected, stamp)
         with self._lock:
-            self._cache[key] = _Built(head, stock)
+            self._cache[key] = built
             while len(self._cache) > CACHED_RETRIEVERS:
                 self._cache.popitem(last=False)
-        return stock
+        return built
 
-    def _bm25(self, scope: CollectionScope) -> BM25Retriever | None:
-        chunks = self._chunks(scope, "")
-        if not chunks:  # the stock class cannot be empty
+    def _selected(self, scope: CollectionScope, filters: Filters) -> Selected:
+        if not filters:
             return None
-        return BM25Retriever.from_documents(
-            [_document(chunk) for chunk in chunks], preprocess_func=self._context.analyzer.tokens
-        )
+        ids, _ = self._context.ledger.matching_documents(scope.dataset_ids, filters)
+        return frozenset(ids)
 
-    def _dense(self, scope: CollectionScope) -> InMemoryVectorStore:
+    def _stamp(self, leg: Leg, collection: str) -> tuple[object, ...]:
+        head = self._log.heads().get(collection, 0)
+        if leg == "bm25":
+            return (head,)
+        model = self._context.model_of(collection).fingerprint
+        return (head, model, self._log.embedded_count(collection, model))
+
+    def _bm25(self, scope: CollectionScope, selected: Selected, stamp: tuple[object, ...]) -> _Built:
+        chunks, tokens = self._chunks(scope, selected, ""), self._context.analyzer.tokens
+        if not any(tokens(chunk.text) for chunk in chunks):  # the stock class divides by the number of words
+            return _Built(stamp, None)
+        documents = [_document(chunk) for chunk in chunks]
+        return _Built(stamp, BM25Retriever.from_documents(documents, preprocess_func=tokens))
+
+    def _dense(self, scope: CollectionScope, selected: Selected, stamp: tuple[object, ...]) -> _Built:
         store = InMemoryVectorStore(DeterministicFakeEmbedding(size=1))  # never asked: vectors come from the ledger
-        for chunk in self._chunks(scope, self._context.model_of(scope.collection).fingerprint):
+        chunks = self._chunks(scope, selected, self._context.model_of(scope.collection).fingerprint)
+        for chunk in chunks:
             if chunk.vector is not None:
                 document = _document(chunk)
                 store.store[chunk.id] = {
@@ -121,11 +145,16 @@ class ReferenceEngine:
                     "text": document.page_content,
                     "metadata": document.metadata,
                 }
-        return store
+        return _Built(stamp, store, len(chunks) - len(store.store))
 
-    def _chunks(self, scope: CollectionScope, model: str) -> list[IndexedChunk]:
+    def _chunks(self, scope: CollectionScope, selected: Selected, model: str) -> list[IndexedChunk]:
         batches = self._log.all_chunks(scope.collection, 2000, model)
-        return [chunk for batch in batches for chunk in batch if chunk.dataset_id in scope.dataset_ids]
+        return [
+            chunk
+            for batch in batches
+            for chunk in batch
+            if chunk.dataset_id in scope.dataset_ids and (selected is None or chunk.document_id in selected)
+        ]
 
 
 def _document(chunk: IndexedChunk) -> Document:
