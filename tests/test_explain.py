@@ -1,0 +1,194 @@
+"""Why a passage is, or is not, in a result: every reason, and agreement with the search itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, get_args
+
+import pytest
+
+from core.braid import Braid
+from core.errors import InvalidInputError
+from core.types import ChunkInput, DocumentInput, Explanation, Filters, Fusion, Mode, Pooling
+from tests.fakes import HashEmbeddings
+
+WAIT_S = 30
+SAME = "This sentence stands in two datasets"
+
+
+class World:
+    """Ann's two datasets, Bob's, and a shared one."""
+
+    def __init__(self, braid: Braid, model: HashEmbeddings) -> None:
+        self.braid, self.model = braid, model
+        ann, bob = (braid.ledger.add_user(name).id for name in ("ann", "bob"))
+        notes, more = (braid.ledger.add_dataset(ann, name).id for name in ("notes", "more"))
+        secret = braid.ledger.add_dataset(bob, "secret").id
+        shared = braid.registry.add("Guide", "shared_main").id
+        braid.mirror_registry()
+        self.ids = {"notes": notes, "more": more, "secret": secret, "shared": shared}
+        self.chunks: dict[str, str] = {}
+        self.put("notes", "cats.md", "The cat sat on the mat", "A cat met a dog", SAME)
+        self.put("notes", "many.txt", *(f"filler number {n} about stones" for n in range(70)))
+        self.put("more", "more.md", "Birds sing in the morning")
+        self.put("secret", "secret.md", "The cat of Bob sat on the mat")
+        self.put("shared", "shared.md", SAME, "Feed the cat twice")
+        assert braid.indexer.wait(WAIT_S)
+
+    def put(self, dataset: str, source: str, *texts: str) -> None:
+        """Store; `chunks` is then dataset/text → id."""
+        chunks = tuple(ChunkInput(text) for text in texts)
+        document = DocumentInput(source, "", source.rpartition(".")[2], chunks)
+        document_id = self.braid.ledger.put_document(self.ids[dataset], document).document_id
+        for passage in self.braid.ledger.document_passages(document_id, [self.ids[dataset]]):
+            self.chunks[f"{dataset}/{passage.text}"] = passage.chunk_id
+
+    def explain(self, query: str, chunk: str, *, datasets: tuple[str, ...] = ("notes",), **options: Any) -> Explanation:
+        return self.braid.manager.explain(
+            query,
+            chunk_id=self.chunks.get(chunk, chunk),
+            user_id=1,
+            dataset_ids=[self.ids[name] for name in datasets],
+            **options,
+        )
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    model = HashEmbeddings()
+    with Braid(tmp_path_factory.mktemp("explain"), embedding_model=model) as braid:
+        yield World(braid, model)
+
+
+def test_found(world: World) -> None:
+    explanation = world.explain("cat mat", "notes/The cat sat on the mat")
+    assert (explanation.found, explanation.reason, explanation.rank) == (True, "found", 1)
+    assert explanation.detail == "It is at rank 1."
+    assert {leg.leg: leg.rank for leg in explanation.legs} == {"dense": 1, "bm25": 1}
+
+
+@pytest.mark.parametrize(
+    ("chunk", "datasets"),
+    [
+        ("secret/The cat of Bob sat on the mat", ("notes",)),
+        ("secret/The cat of Bob sat on the mat", ("secret",)),
+        ("more/Birds sing in the morning", ("notes",)),
+        ("shared/Feed the cat twice", ("notes",)),
+        ("no such chunk", ("notes", "shared")),
+        ("", ("notes",)),
+        ("\x00", ("notes",)),
+        ("\ud800", ("notes",)),
+    ],
+)
+def test_what_may_not_be_read_and_what_does_not_exist_are_the_same(
+    world: World, chunk: str, datasets: tuple[str, ...]
+) -> None:
+    explanation = world.explain("cat mat", chunk, datasets=datasets)
+    assert explanation == Explanation(
+        world.chunks.get(chunk, chunk), False, "not_in_scope", "It is not in the selected datasets."
+    )
+
+
+def test_filtered(world: World) -> None:
+    explanation = world.explain("cat", "notes/A cat met a dog", filters=Filters(frozenset({"txt"})))
+    assert (explanation.reason, explanation.detail) == ("filtered", "The filters leave its document out.")
+
+
+def test_deduplicated(world: World) -> None:
+    both = [
+        world.explain(SAME, f"{name}/{SAME}", datasets=("notes", "shared"), mode="keyword")
+        for name in ("notes", "shared")
+    ]
+    assert sorted(explanation.reason for explanation in both) == ["deduplicated", "found"]
+    hidden = next(e for e in both if not e.found)
+    assert hidden.rank == 1
+    assert "which is shown at rank 1 with both places" in hidden.detail
+
+
+def test_below_min_score(world: World) -> None:
+    explanation = world.explain("cat mat", "notes/A cat met a dog", mode="semantic", min_score=0.99)
+    assert (explanation.found, explanation.reason) == (False, "below_min_score")
+    assert "is below min_score 0.99" in explanation.detail
+
+
+def test_cut_by_k(world: World) -> None:
+    explanation = world.explain("cat mat", "notes/A cat met a dog", k=1)
+    assert (explanation.found, explanation.reason, explanation.rank) == (False, "cut_by_k", 2)
+    assert explanation.detail == "It is at rank 2; only 1 are shown. Raise k to see it."
+
+
+def test_not_a_word_of_the_query(world: World) -> None:
+    explanation = world.explain("zebra", "notes/A cat met a dog", mode="keyword")
+    assert (explanation.reason, explanation.legs) == ("not_reached", ())
+    assert explanation.detail == "Searched by keyword it has no word of the query."
+
+
+def test_too_deep_for_both_legs(world: World) -> None:
+    """Both would have to fetch more than 50."""
+    last = world.braid.manager.search("filler stones", user_id=1, mode="keyword", k=1000).hits[-1].passage
+    explanation = world.explain("filler stones", last.chunk_id, k=5)
+    assert explanation.reason == "not_reached"
+    assert {leg.leg for leg in explanation.legs} == {"dense", "bm25"}
+    assert all(leg.rank > 50 for leg in explanation.legs)
+    for leg in ("by meaning", "by keyword"):
+        assert f"Searched {leg} it is at rank" in explanation.detail
+    assert "where the last one fetched scores" in explanation.detail
+    assert "50 are fetched" in explanation.detail
+
+
+def test_a_leg_that_failed_is_the_reason(world: World) -> None:
+    world.model.failing = True
+    explanation = world.explain("zebra", "notes/A cat met a dog")
+    world.model.failing = False
+    assert explanation.reason == "not_reached"
+    assert "Searched by meaning: the embedding model fake:hash-64 failed" in explanation.detail
+    assert "Searched by keyword it has no word of the query." in explanation.detail
+
+
+def test_not_embedded_yet(world: World) -> None:
+    world.model.failing = True
+    world.put("more", "late.md", "Late arrival")
+    assert world.braid.indexer.wait(WAIT_S, legs=("bm25",))
+    explanation = world.explain("zebra", "more/Late arrival", datasets=("more",), mode="semantic")
+    world.model.failing = False
+    assert world.braid.indexer.wait(WAIT_S)
+    assert explanation.reason == "not_reached"
+    assert "Searched by meaning" in explanation.detail
+    assert world.explain("late", "more/Late arrival", datasets=("more",), mode="semantic").found
+
+
+WAYS = [
+    {"mode": mode, "fusion": fusion, "pooling": pooling}
+    for mode in get_args(Mode)
+    for fusion in get_args(Fusion)
+    for pooling in get_args(Pooling)
+]
+
+
+@pytest.mark.parametrize("way", WAYS, ids=["-".join(way.values()) for way in WAYS])
+@pytest.mark.parametrize("query", ["cat mat", SAME, "stones 7"])
+def test_an_explanation_agrees_with_the_search(world: World, way: dict[str, str], query: str) -> None:
+    datasets = ("notes", "more", "shared")
+    options: dict[str, Any] = {**way, "k": 4}
+    result = world.braid.manager.search(query, user_id=1, dataset_ids=[world.ids[name] for name in datasets], **options)
+    ranks = {hit.passage.chunk_id: rank for rank, hit in enumerate(result.hits, start=1)}
+    elsewhere = {place.chunk_id: hit.passage.chunk_id for hit in result.hits for place in hit.also_in}
+    fillers = [chunk_id for text, chunk_id in world.chunks.items() if "filler" in text]
+    for chunk_id in {*world.chunks.values()} - {*fillers} | {*fillers[::8]}:
+        explanation = world.explain(query, chunk_id, datasets=datasets, **options)
+        assert explanation.found == (chunk_id in ranks)
+        if explanation.found:
+            hit = result.hits[ranks[chunk_id] - 1]
+            assert (explanation.rank, explanation.legs) == (ranks[chunk_id], hit.legs)
+        elif chunk_id in elsewhere:
+            assert (explanation.reason, explanation.rank) == ("deduplicated", ranks[elsewhere[chunk_id]])
+        elif chunk_id == world.chunks["secret/The cat of Bob sat on the mat"]:
+            assert explanation.reason == "not_in_scope"
+        else:
+            assert explanation.reason in ("cut_by_k", "not_reached") or (explanation.rank or 0) > 4
+
+
+def test_the_reference_engine_is_not_explained(world: World) -> None:
+    with pytest.raises(InvalidInputError, match="engine 'reference' cannot be explained; use engine 'braid'") as caught:
+        world.explain("cat", "notes/A cat met a dog", engine="reference")
+    assert caught.value.field == "engine"
