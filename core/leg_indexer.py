@@ -241,8 +241,6 @@ class LegIndexer:
         known = self._known(collection)
         if known is None or not known.pending:  # until the first batch is done, which may take seconds
             self._report(collection, "ready", pending=self._log.pending(collection, state.applied_seq))
-        if not self.progress(collection).pending:  # a first batch may take seconds
-            self._report(collection, "ready", pending=self._log.pending(collection, state.applied_seq))
         started = time.monotonic()
         applied = self._apply(collection, state, changes)
         self._measure(collection, len(applied), time.monotonic() - started)
