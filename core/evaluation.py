@@ -30,7 +30,6 @@ MEASURES: Mapping[str, Measure] = {
 DEPTH = 100
 """Hits a query; the deepest measure needs them."""
 TIMED_EMBEDDINGS = 30
-"""Queries a set that are embedded for their time, where vectors.npz spares the embedding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +98,13 @@ def measure(
     each: bool,
     strategy: str = "basic",
     options: Mapping[str, Any] | None = None,
+    timed_embeddings: int = TIMED_EMBEDDINGS,
     on_progress: OnProgress = lambda _: None,
 ) -> EvaluationReport:
-    """As `evaluate`, over sets that are stored already."""
+    """As `evaluate`, over sets that are stored already.
+
+    Where vectors.npz spares the embedding, ``timed_embeddings`` queries a set (at least one) are embedded for the time.
+    """
     options = {**(options or {}), "k": max(DEPTH, _query(options or {}).k)}
     everywhere = stored.dataset_ids()
     if "dense" in LEGS_OF_MODE[_query(options).mode]:
@@ -110,7 +113,7 @@ def measure(
     for judged in stored.sets:
         dataset_ids = list(stored.datasets[judged.name]) if each else everywhere
         arguments = {"user_id": None, "dataset_ids": dataset_ids, "strategy": strategy, **options}
-        answers[judged.name] = _answer_set(stored, judged, arguments, on_progress)
+        answers[judged.name] = _answer_set(stored, judged, arguments, timed_embeddings, on_progress)
     return _report(stored.sets, answers)
 
 
@@ -126,7 +129,11 @@ def _query(options: Mapping[str, Any]) -> Query:
 
 
 def _answer_set(
-    stored: StoredSets, judged: JudgedSet, arguments: Mapping[str, Any], on_progress: OnProgress
+    stored: StoredSets,
+    judged: JudgedSet,
+    arguments: Mapping[str, Any],
+    timed_embeddings: int,
+    on_progress: OnProgress,
 ) -> dict[str, _Answer]:
     set_of = {dataset_id: name for name, ids in stored.datasets.items() for dataset_id in ids}
     answers: dict[str, _Answer] = {}
@@ -135,7 +142,7 @@ def _answer_set(
         embed_ms: float | None = result.timings_ms.get("embed", 0.0)
         search_ms = result.timings_ms["total"] - (embed_ms or 0.0)
         if text in stored.known_queries and "dense" in LEGS_OF_MODE[result.query.mode]:
-            embed_ms = _embedding_ms(stored.model, text) if number <= TIMED_EMBEDDINGS else None
+            embed_ms = _embedding_ms(stored.model, text) if number <= timed_embeddings else None
         reasons = tuple(f"{part.leg} {part.collection}: {part.reason}" for part in result.degraded)
         answers[query_id] = _Answer(_found(result, set_of), search_ms, embed_ms, reasons)
         on_progress(EvaluationProgress("search", judged.name, number, len(judged.queries)))

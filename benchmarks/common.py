@@ -1,0 +1,151 @@
+"""What the benchmarks share: where the collections are, fake models, tables."""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import hashlib
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from core.beir import JudgedSet, read_sets
+
+EVAL = Path(__file__).resolve().parents[2] / "shared" / "eval"
+SETS = (
+    "jsquad-valid",
+    "scifact",
+    "cosqa-dev",
+    "gimphelp-ja",
+    "gimphelp-ko",
+    "ko-strategyqa-facts",
+    "mtrag-mini",
+)
+SCALE = EVAL / "scale-100k.jsonl.gz"
+
+
+class RandomVectors:
+    """A model of ``size`` dimensions whose vector of a text is random, but the same at every call."""
+
+    def __init__(self, size: int = 384) -> None:
+        self.size = size
+        self.fingerprint = f"benchmark:random-{size}"
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        """One vector a text."""
+        return [self.embed_query(text) for text in texts]
+
+    def embed_query(self, text: str) -> list[float]:
+        """The vector of a text."""
+        seed = int.from_bytes(hashlib.sha256(text.encode("utf-8", "replace")).digest()[:8])
+        return [float(value) for value in np.random.default_rng(seed).standard_normal(self.size)]
+
+
+class WordVectors:
+    """Each word of a text adds 1 in one of ``size`` places; texts that share words are near each other."""
+
+    def __init__(self, size: int = 256) -> None:
+        self.size = size
+        self.fingerprint = f"benchmark:words-{size}"
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        """One vector a text."""
+        return [self.embed_query(text) for text in texts]
+
+    def embed_query(self, text: str) -> list[float]:
+        """The vector of a text."""
+        vector = [0.001] * self.size
+        for word in text.lower().split():
+            vector[int.from_bytes(hashlib.md5(word.encode()).digest()[:4]) % self.size] += 1.0
+        return vector
+
+
+def arguments(description: str, *, add: Callable[[argparse.ArgumentParser], None] | None = None) -> argparse.Namespace:
+    """The command line: ``--json``, ``--scratch`` and what the benchmark adds."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    parser.add_argument("--scratch", type=Path, help="keep the data directories here, for the next run")
+    if add is not None:
+        add(parser)
+    return parser.parse_args()
+
+
+@contextmanager
+def scratch_folder(given: Path | None) -> Iterator[Path]:
+    """The given folder, or a temporary one that is removed at the end."""
+    if given is not None:
+        given.mkdir(parents=True, exist_ok=True)
+        yield given
+        return
+    with tempfile.TemporaryDirectory(prefix="braid-benchmark-", ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
+
+
+def judged_sets(names: Sequence[str] = SETS) -> list[JudgedSet]:
+    """The test collections; exits with the reason when they are not there."""
+    for name in names:
+        need(EVAL / name)
+    return read_sets([EVAL / name for name in names])
+
+
+def scale_passages(limit: int) -> list[tuple[str, str]]:
+    """Title and text of the first ``limit`` passages made for measuring speed."""
+    need(SCALE)
+    passages = []
+    with gzip.open(SCALE, "rt", encoding="utf-8") as lines:
+        for _, line in zip(range(limit), lines, strict=False):
+            row = json.loads(line)
+            passages.append((row["title"], row["text"]))
+    return passages
+
+
+def need(path: Path) -> None:
+    """Exit with the reason when the path is not there."""
+    if not path.exists():
+        sys.exit(f"{os.path.relpath(path)} is not there: this benchmark needs the test collections beside the project")
+
+
+def percentiles(milliseconds: Sequence[float]) -> dict[str, float]:
+    """``p50`` and ``p95``."""
+    p50, p95 = np.percentile(milliseconds, [50, 95])
+    return {"p50": float(p50), "p95": float(p95)}
+
+
+def note(message: str) -> None:
+    """Say on stderr what is under way."""
+    print(message, file=sys.stderr, flush=True)
+
+
+def show(
+    figures: Mapping[str, Any], tables: Sequence[tuple[str, Sequence[str], Sequence[Sequence[Any]]]], *, as_json: bool
+) -> None:
+    """Print the figures as JSON, or the tables: title, column names, rows."""
+    if as_json:
+        print(json.dumps(figures, indent=2, ensure_ascii=False))
+        return
+    for title, columns, rows in tables:
+        print(f"\n{title}\n")
+        _print_table(columns, [[_cell(value) for value in row] for row in rows])
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.3f}" if abs(value) < 10 else f"{value:,.1f}"
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+def _print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    widths = [max(len(row[number]) for row in [columns, *rows]) for number in range(len(columns))]
+    for row in [columns, ["-" * width for width in widths], *rows]:
+        first, *others = (
+            cell.ljust(width) if n == 0 else cell.rjust(width)
+            for n, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        print("| " + " | ".join([first, *others]) + " |")

