@@ -261,8 +261,8 @@ def _leg_weight(query: Query, leg: Leg) -> float:
 
 
 def fuse(query: Query, rankings: Sequence[Ranking]) -> Fused:
-    """One list from all rankings. A single ranking keeps its own scores."""
-    if len(rankings) == 1:
+    """One list from all rankings. A single one keeps its own scores, but in hybrid mode, where the other leg failed."""
+    if len(rankings) == 1 and query.mode != "hybrid":
         shares = [{hit.chunk_id: hit.score for hit in rankings[0].hits}]
     elif query.fusion == "weighted":
         shares = [fusion.min_max_shares(ranking.hits, ranking.weight) for ranking in rankings]

@@ -160,6 +160,7 @@ def test_a_documents_own_metadata_cannot_pass_for_ours(braid: Braid) -> None:
     assert (found.metadata["source"], found.metadata["dataset_id"]) == ("real.md", 3)
     assert found.metadata["id"] == found.id
     braid.ledger.remove_document(3, "real.md")
+    assert braid.indexer.wait(WAIT_S)
 
 
 def test_options_are_the_fields_of_a_query(braid: Braid) -> None:
