@@ -70,6 +70,7 @@ RANKING_OPTIONS = (
     click.option("--pooling", type=click.Choice(get_args(Pooling)), help="How collections are pooled."),
     click.option("--engine", type=click.Choice(get_args(Engine)), help="Braid's engine, or LangChain's own."),
     click.option("--strategy", default="basic", show_default=True, help="How the query is expanded and refined."),
+    click.option("--reranker", metavar="NAME", help="cohere:MODEL, local:MODEL, or '' for none (setting reranker)."),
     click.option("-k", type=click.IntRange(1, 1000), help="How many hits (setting k)."),
 )
 SCOPE_OPTIONS = (
@@ -101,9 +102,9 @@ def query_options(settings: Settings, asked: Mapping[str, Any]) -> dict[str, Any
 
     ``asked`` holds the values of RANKING_OPTIONS and FILTER_OPTIONS; None is not given.
     """
-    named = ("mode", "fusion", "alpha", "pooling", "engine", "k", "min_score")
+    named = ("mode", "fusion", "alpha", "pooling", "engine", "k", "min_score", "reranker")
     options = {name: asked[name] for name in named if asked.get(name) is not None}
-    for name in ("mode", "fusion", "alpha", "k"):
+    for name in ("mode", "fusion", "alpha", "k", "reranker"):
         options.setdefault(name, getattr(settings, name))
     filters = Filters(
         file_types=asked.get("file_types") or frozenset(),

@@ -97,6 +97,40 @@ class Settings:
         default="rrf", metadata=_means("Fusion of the two legs in hybrid mode", choices=get_args(Fusion))
     )
     alpha: float = field(default=0.7, metadata=_means("Share of the dense leg in `weighted` fusion", low=0, high=1))
+    reranker: str = field(
+        default="",
+        metadata=_means(
+            "Reranker of the fused hits unless the request says otherwise; empty means none",
+            pattern=r"|(cohere|local):\S+",
+            form="empty, cohere:MODEL such as cohere:rerank-v3.5, or local:MODEL, a cross-encoder by name or folder",
+        ),
+    )
+    reranker_base_url: str = field(
+        default="",
+        metadata=_means(
+            "Address of the server that `cohere:` rerankers are asked at; empty means Cohere's",
+            pattern=r"|https?://\S+",
+            form="empty or a URL such as http://localhost:8010",
+            secret=True,
+        ),
+    )
+    reranker_api_key: str = field(
+        default="",
+        metadata=_means(
+            "Key for that server; empty means the one in `CO_API_KEY`, which goes to Cohere's own address only",
+            pattern=r"\S*",
+            form="empty or a key",
+            secret=True,
+        ),
+    )
+    reranker_timeout_s: float = field(
+        default=10.0,
+        metadata=_means(
+            "Seconds that the reranker may take, loading included, before the fused order is shown",
+            low=0.01,
+            high=3600,
+        ),
+    )
     languages: tuple[str, ...] = field(
         default=("en",),
         metadata=_means(

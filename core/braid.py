@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # loading the engine takes seconds, and who only writes to th
     from core.engine import Engine
     from core.indexer import Indexer
     from core.lexical_index import LexicalIndex
+    from core.rerank import Rerankers
     from core.retriever_manager import RetrieverManager
 
 
@@ -45,6 +46,7 @@ class Braid:
         chroma_url: str = "",
         indexes: Literal["own", "none"] = "own",
         follow: Sequence[Leg] = ("bm25", "dense"),
+        rerankers: Rerankers | None = None,
     ) -> None:
         data_dir = Path(data_dir).resolve()
         data_dir.mkdir(parents=True, exist_ok=True)
@@ -64,6 +66,7 @@ class Braid:
                     max_open_collections=max_open_collections,
                     chroma_url=chroma_url,
                     follow=follow,
+                    rerankers=rerankers,
                 )
         except BaseException:
             self.close()
@@ -77,6 +80,7 @@ class Braid:
         max_open_collections: int,
         chroma_url: str,
         follow: Sequence[Leg],
+        rerankers: Rerankers | None,
     ) -> None:
         owner = OwnerLock(self.data_dir)
         crashed = owner.acquire()
@@ -95,6 +99,7 @@ class Braid:
             follow=follow,
             crashed=crashed,
             before_work=self.mirror_registry,
+            rerankers=rerankers,
         )
 
     @property

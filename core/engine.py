@@ -13,6 +13,7 @@ from core.indexer import Indexer
 from core.ledger import Ledger
 from core.lexical_index import LexicalIndex
 from core.registry import Registry
+from core.rerank import Rerankers
 from core.retriever_manager import RetrieverManager
 from core.search import SearchContext
 from core.types import Leg
@@ -38,6 +39,7 @@ class Engine:
         follow: Sequence[Leg],
         crashed: bool,
         before_work: Callable[[], None],
+        rerankers: Rerankers | None,
     ) -> None:
         self.analyzer = Analyzer(languages)
         self.lexical = LexicalIndex(folder / "bm25", self.analyzer, max_open_collections=max_open_collections)
@@ -54,6 +56,7 @@ class Engine:
         )
         legs: tuple[Leg, ...] = ("dense", "bm25")
         self._executors = {leg: ThreadPoolExecutor(SEARCH_THREADS, f"braid-search-{leg}") for leg in legs}
+        self._rerankers = rerankers or Rerankers()
         context = SearchContext(
             ledger=ledger,
             indexer=self.indexer,
@@ -63,6 +66,7 @@ class Engine:
             model_of=model_of,
             executors=self._executors,
             leg_timeout_s=leg_timeout_s,
+            rerankers=self._rerankers,
         )
         self.manager = RetrieverManager(context, registry)
         self.indexer.start()
@@ -72,5 +76,6 @@ class Engine:
         self.indexer.stop()
         for executor in self._executors.values():
             executor.shutdown(wait=True, cancel_futures=True)
+        self._rerankers.close()
         self.lexical.close()
         self.dense.close()

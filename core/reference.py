@@ -53,8 +53,7 @@ class ReferenceEngine:
         with log.stage("total"):
             with log.stage("search"):
                 fused = self._search(query, retrievers, log)
-            with log.stage("read"):
-                hits = request.best_hits(query, fused)
+            hits = request.best_hits(query, fused, log)
         return SearchResult(
             query=query,
             strategy=request.strategy_name,

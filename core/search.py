@@ -14,15 +14,16 @@ from core import fusion
 from core.analyzer import Analyzer
 from core.dense_index import DenseIndex
 from core.embeddings import EmbeddingModel, embed_query
-from core.errors import EmbeddingError, IndexUnavailableError, InvalidInputError
+from core.errors import EmbeddingError, IndexUnavailableError, InvalidInputError, ModelError
 from core.indexer import Indexer
 from core.indexes import Scored, Vector
 from core.ledger import Ledger
 from core.leg_retrievers import Bm25Retriever, DenseRetriever, LegRetriever
 from core.lexical_index import LexicalIndex
+from core.rerank import Rerankers, reaches_min_score
 from core.selection import Selection, select
 from core.strategies import Strategy, Variant
-from core.types import LEGS_OF_MODE, Degraded, Hit, Leg, LegScore, Passage, Place, Query, Scope, SearchResult
+from core.types import LEGS_OF_MODE, Degraded, Hit, Leg, LegScore, Part, Passage, Place, Query, Scope, SearchResult
 
 MAX_QUERY_TERMS = 256
 READ_AHEAD = 20
@@ -41,6 +42,7 @@ class SearchContext:
     executors: Mapping[Leg, Executor]
     """One a leg, so that a store or model that hangs does not take the other leg's threads."""
     leg_timeout_s: float
+    rerankers: Rerankers
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,7 @@ class Log:
         finally:
             self.timings_ms[name] = self.timings_ms.get(name, 0.0) + 1000 * (time.perf_counter() - started)
 
-    def missing(self, leg: Leg, collection: str, reason: str) -> None:
+    def missing(self, leg: Part, collection: str, reason: str) -> None:
         """Name a part that is not in the answer."""
         self.degraded.append(Degraded(leg, collection, reason))
 
@@ -325,8 +327,7 @@ class SearchRequest:
         with log.stage("total"):
             expansion = self.strategy.expand(query)
             fused = self.fused(query, expansion.variants, retrievers, log)
-            with log.stage("read"):
-                hits = self.best_hits(query, fused)
+            hits = self.best_hits(query, fused, log)
             refined = self.strategy.refine(query, hits)
         return SearchResult(
             query=query,
@@ -348,17 +349,35 @@ class SearchRequest:
         with log.stage("fuse"):
             return fuse(query, rankings)
 
-    def best_hits(self, query: Query, fused: Fused) -> list[Hit]:
-        """The ``k`` best hits that may be shown, reading no more than is needed for them."""
+    def best_hits(self, query: Query, fused: Fused, log: Log) -> list[Hit]:
+        """The ``k`` best hits that may be shown, in the order of the reranker if there is one."""
+        with log.stage("read"):
+            candidates = self.candidates(query, fused)
+        hits = self.reranked(query, candidates, log)
+        return [hit for hit in hits[: query.k] if reaches_min_score(query, hit)]
+
+    def candidates(self, query: Query, fused: Fused) -> list[Hit]:
+        """The first fused hits that may be shown, reading no more than is needed for them."""
         passages: dict[str, Passage] = {}
         hits: list[Hit] = []
-        step = 2 * query.k + READ_AHEAD
+        step = 2 * query.candidates + READ_AHEAD
         for start in range(0, len(fused.order), step):
             passages |= self.read(query, [hit.chunk_id for hit in fused.order[start : start + step]])
             hits = build_hits(fused, passages)
-            if len(hits) >= query.k:
+            if len(hits) >= query.candidates:
                 break
-        return [hit for hit in hits[: query.k] if query.min_score is None or hit.score >= query.min_score]
+        return hits[: query.candidates]
+
+    def reranked(self, query: Query, candidates: Sequence[Hit], log: Log) -> list[Hit]:
+        """The candidates by the reranker's scores; in fused order without one, or when it fails, which is noted."""
+        if query.reranker:
+            try:
+                with log.stage("rerank"):
+                    return self.context.rerankers.rerank(query, candidates)
+            except ModelError as error:
+                unused = "" if query.min_score is None else "; min_score is meant for its scores and was not applied"
+                log.missing("rerank", "", f"{error}{unused}")
+        return list(candidates)
 
     def read(self, query: Query, chunk_ids: Iterable[str]) -> dict[str, Passage]:
         """What the scope and the filters let out of the ledger."""

@@ -14,6 +14,8 @@ Mode = Literal["semantic", "keyword", "hybrid"]
 Fusion = Literal["rrf", "weighted"]
 Pooling = Literal["pooled", "none"]
 Engine = Literal["braid", "reference"]
+Part = Literal["dense", "bm25", "model", "rerank"]
+"""What can be missing from an answer: a leg, the chat model, the reranker."""
 
 LEGS_OF_MODE: Mapping[Mode, tuple[Leg, ...]] = {
     "semantic": ("dense",),
@@ -22,6 +24,8 @@ LEGS_OF_MODE: Mapping[Mode, tuple[Leg, ...]] = {
 }
 MAX_QUERY_CHARS = 10_000
 MAX_K = 1_000
+RERANKERS = ("cohere", "local")
+MIN_RERANKED, MAX_RERANKED = 20, 1_000
 
 
 # ---------------------------------------------------------------- what is stored
@@ -182,8 +186,11 @@ class Query:
     pooling: Pooling = "pooled"
     engine: Engine = "braid"
     min_score: float | None = None
-    """Lowest score a hit may have: cosine (semantic), BM25 (keyword) or the fused score (hybrid)."""
+    """Lowest score a hit may have: the reranker's where there is one, else cosine (semantic), BM25 (keyword) or the
+    fused score (hybrid)."""
     filters: Filters = Filters()
+    reranker: str = ""
+    """``cohere:MODEL`` or ``local:MODEL``; empty means none."""
 
     def __post_init__(self) -> None:
         _require_text(self.text)
@@ -201,6 +208,7 @@ class Query:
             raise InvalidInputError(f"filters is {self.filters!r}; it must be a Filters", field="filters")
         if self.engine == "reference" and self.fusion != "rrf":
             raise InvalidInputError(f"engine 'reference' knows fusion 'rrf' only, not {self.fusion!r}", field="fusion")
+        _require_reranker(self.reranker)
 
     @property
     def dense_share(self) -> float:
@@ -210,7 +218,12 @@ class Query:
     @property
     def fetch_k(self) -> int:
         """How many hits each leg fetches: at least 2k, and deep enough for the fusion to have a choice."""
-        return max(2 * self.k, 50)
+        return max(self.candidates, 2 * self.k, 50)
+
+    @property
+    def candidates(self) -> int:
+        """How many fused hits are read: ``k``, or with a reranker enough for it to have a choice."""
+        return min(max(4 * self.k, MIN_RERANKED), MAX_RERANKED) if self.reranker else self.k
 
 
 # ---------------------------------------------------------------- what is answered
@@ -248,13 +261,15 @@ class Hit:
     score: float
     legs: tuple[LegScore, ...]
     also_in: tuple[Place, ...] = ()
+    rerank_score: float | None = None
+    """What the reranker gave, on its own scale, higher is better; None where it was not asked, or failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Degraded:
     """A part that is missing from the answer, and why. ``collection`` is empty when all are concerned."""
 
-    leg: Leg
+    leg: Part
     collection: str
     reason: str
 
@@ -273,7 +288,7 @@ class SearchResult:
     degraded: tuple[Degraded, ...] = ()
     unresolved_dataset_ids: tuple[int, ...] = ()
     timings_ms: Mapping[str, float] = field(default_factory=dict)
-    """Milliseconds per stage: ``scope``, ``embed``, ``search``, ``fuse``, ``read``, ``total``."""
+    """Milliseconds per stage: ``scope``, ``embed``, ``search``, ``fuse``, ``read``, ``rerank``, ``total``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,6 +312,13 @@ def _require_text(text: str) -> None:
         raise InvalidInputError(
             f"the query has {len(text)} characters; at most {MAX_QUERY_CHARS} are allowed", field="query"
         )
+
+
+def _require_reranker(name: str) -> None:
+    provider, _, model = name.partition(":") if isinstance(name, str) else ("", "", "")
+    if name != "" and (provider not in RERANKERS or not model.strip()):
+        forms = " or ".join(f"{known}:MODEL" for known in RERANKERS)
+        raise InvalidInputError(f"reranker is {name!r}; write {forms}, or nothing for none", field="reranker")
 
 
 def _is_number(value: object) -> bool:
