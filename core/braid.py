@@ -20,6 +20,8 @@ if TYPE_CHECKING:  # loading the engine takes seconds, and who only writes to th
     from core.engine import Engine
     from core.indexer import Indexer
     from core.lexical_index import LexicalIndex
+    from core.llm import ChatModels
+    from core.prompts import Prompts
     from core.rerank import Rerankers
     from core.retriever_manager import RetrieverManager
 
@@ -47,6 +49,8 @@ class Braid:
         indexes: Literal["own", "none"] = "own",
         follow: Sequence[Leg] = ("bm25", "dense"),
         rerankers: Rerankers | None = None,
+        models: ChatModels | None = None,
+        prompts: Prompts | None = None,
     ) -> None:
         data_dir = Path(data_dir).resolve()
         data_dir.mkdir(parents=True, exist_ok=True)
@@ -67,6 +71,8 @@ class Braid:
                     chroma_url=chroma_url,
                     follow=follow,
                     rerankers=rerankers,
+                    models=models,
+                    prompts=prompts,
                 )
         except BaseException:
             self.close()
@@ -81,6 +87,8 @@ class Braid:
         chroma_url: str,
         follow: Sequence[Leg],
         rerankers: Rerankers | None,
+        models: ChatModels | None,
+        prompts: Prompts | None,
     ) -> None:
         owner = OwnerLock(self.data_dir)
         crashed = owner.acquire()
@@ -100,6 +108,8 @@ class Braid:
             crashed=crashed,
             before_work=self.mirror_registry,
             rerankers=rerankers,
+            models=models,
+            prompts=prompts,
         )
 
     @property

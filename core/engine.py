@@ -12,6 +12,8 @@ from core.embeddings import EmbeddingModel
 from core.indexer import Indexer
 from core.ledger import Ledger
 from core.lexical_index import LexicalIndex
+from core.llm import ChatModels
+from core.prompts import Prompts
 from core.registry import Registry
 from core.rerank import Rerankers
 from core.retriever_manager import RetrieverManager
@@ -40,6 +42,8 @@ class Engine:
         crashed: bool,
         before_work: Callable[[], None],
         rerankers: Rerankers | None,
+        models: ChatModels | None,
+        prompts: Prompts | None,
     ) -> None:
         self.analyzer = Analyzer(languages)
         self.lexical = LexicalIndex(folder / "bm25", self.analyzer, max_open_collections=max_open_collections)
@@ -67,6 +71,8 @@ class Engine:
             executors=self._executors,
             leg_timeout_s=leg_timeout_s,
             rerankers=self._rerankers,
+            models=models or ChatModels(),
+            prompts=prompts or Prompts(),
         )
         self.manager = RetrieverManager(context, registry)
         self.indexer.start()

@@ -10,6 +10,7 @@ from core.errors import InvalidInputError
 from core.leg_retrievers import LegRetriever
 from core.rerank import reaches_min_score
 from core.search import Fused, Log, SearchRequest, build_hits
+from core.search_tools import SearchTools
 from core.types import LEGS_OF_MODE, MAX_K, Explanation, Hit, Leg, LegScore, Passage, Query
 
 LEG_NAMES: dict[Leg, str] = {"dense": "by meaning", "bm25": "by keyword"}
@@ -29,7 +30,7 @@ def explain(request: SearchRequest, text: str, chunk_id: str, retrievers: Sequen
     if chunk_id not in request.read(query, [chunk_id]):
         return Explanation(chunk_id, False, "filtered", "The filters leave its document out.")
     log = Log()
-    variants = request.strategy.expand(query).variants
+    variants = request.strategy.expand(query, SearchTools(request, query, retrievers, log)).variants
     fused = request.fused(query, variants, retrievers, log)
     legs = fused.legs.get(chunk_id, ())
     if legs:

@@ -23,7 +23,7 @@ from core.errors import EmbeddingError
 from core.indexes import IndexedChunk, Scored
 from core.leg_retrievers import LegRetriever, NothingRetriever
 from core.search import Fused, Log, Ranking, SearchContext, SearchRequest, fuse
-from core.strategies import Variant
+from core.strategies.base import Variant
 from core.types import CollectionScope, Leg, Query, SearchResult
 
 CACHED_RETRIEVERS = 16

@@ -16,7 +16,7 @@ from core.reference import ReferenceEngine
 from core.registry import Registry
 from core.scope import resolve_scope
 from core.search import SearchContext, SearchRequest
-from core.strategies import STRATEGIES, strategy_named
+from core.strategies import strategies, strategy_named
 from core.types import LEGS_OF_MODE, Explanation, SearchResult
 
 
@@ -85,7 +85,7 @@ class RetrieverManager:
 
     def strategies(self) -> list[tuple[str, str]]:
         """Name and one-line description of every strategy."""
-        return [(name, strategy.description) for name, strategy in STRATEGIES.items()]
+        return [(name, strategy.description) for name, strategy in strategies().items()]
 
     def _request(
         self, strategy: str, user_id: int | None, dataset_ids: Sequence[int] | None, options: dict[str, Any]

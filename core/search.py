@@ -8,25 +8,47 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 
 from core import fusion
 from core.analyzer import Analyzer
 from core.dense_index import DenseIndex
-from core.embeddings import EmbeddingModel, embed_query
+from core.embeddings import EmbeddingModel, embed_passages, embed_queries
 from core.errors import EmbeddingError, IndexUnavailableError, InvalidInputError, ModelError
 from core.indexer import Indexer
 from core.indexes import Scored, Vector
 from core.ledger import Ledger
 from core.leg_retrievers import Bm25Retriever, DenseRetriever, LegRetriever
 from core.lexical_index import LexicalIndex
+from core.llm import ChatModels
+from core.prompts import Prompts
 from core.rerank import Rerankers, reaches_min_score
+from core.search_tools import SearchTools
 from core.selection import Selection, select
-from core.strategies import Strategy, Variant
-from core.types import LEGS_OF_MODE, Degraded, Hit, Leg, LegScore, Part, Passage, Place, Query, Scope, SearchResult
+from core.strategies.base import Expansion, Strategy, Variant
+from core.types import (
+    LEGS_OF_MODE,
+    MAX_K,
+    Degraded,
+    Hit,
+    Leg,
+    LegScore,
+    Part,
+    Passage,
+    Place,
+    Query,
+    Scope,
+    SearchResult,
+)
 
 MAX_QUERY_TERMS = 256
 READ_AHEAD = 20
+
+
+VectorKey = tuple[str, str, object]
+"""Fingerprint of the model, and what was embedded: `Variant.search_key` of the dense leg."""
+FoundKey = tuple[int, int, str, object]
+"""Id of the retriever, how many hits it was asked for, and `Variant.search_key` of its leg."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +65,8 @@ class SearchContext:
     """One a leg, so that a store or model that hangs does not take the other leg's threads."""
     leg_timeout_s: float
     rerankers: Rerankers
+    models: ChatModels
+    prompts: Prompts
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +81,17 @@ class Ranking:
 
 @dataclass(slots=True)
 class Log:
-    """What a search notes on its way: what is missing, and how long each stage took."""
+    """What a search notes on its way: what is missing, what it cost, and what it need not do again."""
 
     degraded: list[Degraded] = field(default_factory=list)
     timings_ms: dict[str, float] = field(default_factory=dict)
+    model_calls: int = 0
+    embeddings: int = 0
+    """Texts that were given to an embedding model."""
+    vectors: dict[VectorKey, Vector | None] = field(default_factory=dict)
+    """What was embedded; None where that failed."""
+    found: dict[FoundKey, list[Scored] | None] = field(default_factory=dict)
+    """What each retriever found; None where it failed."""
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -73,7 +104,9 @@ class Log:
 
     def missing(self, leg: Part, collection: str, reason: str) -> None:
         """Name a part that is not in the answer."""
-        self.degraded.append(Degraded(leg, collection, reason))
+        part = Degraded(leg, collection, reason)
+        if part not in self.degraded:
+            self.degraded.append(part)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,37 +131,39 @@ def gather(
     dense = [r for r in usable if isinstance(r, DenseRetriever)]
     bm25 = [r for r in usable if isinstance(r, Bm25Retriever)]
     models = {r.scope.collection: context.model_of(r.scope.collection) for r in dense}
-    vectors = _embed(context, variants, models.values())
-    asked: list[tuple[LegRetriever, Variant, Future[list[Scored]]]] = []
+    embedding = _embed(context, variants, models.values(), log)
+    asked: dict[FoundKey, tuple[LegRetriever, Future[list[Scored]]]] = {}
     with log.stage("search"):
         for variant in variants:
-            for keyword, terms, factor in _weigh_terms(context, query, variant, bm25, log):
+            new = [r for r in bm25 if "bm25" in variant.legs and _found_key(query, r, variant) not in log.found]
+            for keyword, terms, factor in _weigh_terms(context, query, variant, new, log):
                 selection = selections[keyword.scope.collection]
-                asked.append(
-                    (
-                        keyword,
-                        variant,
-                        context.executors["bm25"].submit(keyword.rank, terms, factor, query.fetch_k, selection),
-                    )
-                )
+                job = context.executors["bm25"].submit(keyword.rank, terms, factor, query.fetch_k, selection)
+                asked.setdefault(_found_key(query, keyword, variant), (keyword, job))
     with log.stage("embed"):
-        found_vectors = _collect_vectors(context, vectors, log)
+        _collect_vectors(context, embedding, log)
     with log.stage("search"):
         for retriever in dense:
             fingerprint = models[retriever.scope.collection].fingerprint
             for variant in variants:
-                vector = found_vectors.get((fingerprint, variant.text))
-                if vector is not None:
+                key = _found_key(query, retriever, variant)
+                vector = _vector(variant, fingerprint, log)
+                if "dense" in variant.legs and vector is not None and key not in log.found and key not in asked:
                     selection = selections[retriever.scope.collection]
-                    asked.append(
-                        (
-                            retriever,
-                            variant,
-                            context.executors["dense"].submit(retriever.rank, vector, query.fetch_k, selection),
-                        )
-                    )
-        found = _collect(context, asked, log)
-    return _rankings(query, variants, retrievers, models, found)
+                    job = context.executors["dense"].submit(retriever.rank, vector, query.fetch_k, selection)
+                    asked[key] = (retriever, job)
+        _collect(context, asked, log)
+    return _rankings(query, variants, retrievers, models, log.found)
+
+
+def _found_key(query: Query, retriever: LegRetriever, variant: Variant) -> FoundKey:
+    return (id(retriever), query.fetch_k, *variant.search_key(retriever.leg))
+
+
+def _vector(variant: Variant, fingerprint: str, log: Log) -> Vector | None:
+    if variant.vectors is not None:
+        return variant.vectors.get(fingerprint)
+    return log.vectors.get((fingerprint, *variant.search_key("dense")))
 
 
 def _is_usable(context: SearchContext, retriever: LegRetriever, log: Log) -> bool:
@@ -139,31 +174,45 @@ def _is_usable(context: SearchContext, retriever: LegRetriever, log: Log) -> boo
     return not progress.obstacle
 
 
+Embedding = tuple[EmbeddingModel, list[VectorKey], Future[Vector]]
+
+
 def _embed(
-    context: SearchContext, variants: Sequence[Variant], models: Iterable[EmbeddingModel]
-) -> dict[tuple[str, str], Future[Vector]]:
-    """One embedding a model and variant, whatever the number of collections; under way in the background."""
-    return {
-        (fingerprint, text): context.executors["dense"].submit(embed_query, model, text)
-        for fingerprint, model in {model.fingerprint: model for model in models}.items()
-        for text in dict.fromkeys(variant.text for variant in variants)
-    }
+    context: SearchContext, variants: Sequence[Variant], models: Iterable[EmbeddingModel], log: Log
+) -> list[Embedding]:
+    """One batch a model for all variants, whatever the number of collections; under way in the background."""
+    wanted = {v.search_key("dense"): v for v in variants if "dense" in v.legs and v.vectors is None}
+    jobs: list[Embedding] = []
+    for model in {model.fingerprint: model for model in models}.values():
+        for embed, chosen in (
+            (embed_queries, {key: v.text for key, v in wanted.items() if not v.passage}),
+            (embed_passages, {key: v.passage for key, v in wanted.items() if v.passage}),
+        ):
+            texts = {
+                (model.fingerprint, *key): text
+                for key, text in chosen.items()
+                if (model.fingerprint, *key) not in log.vectors
+            }
+            if texts:
+                log.embeddings += len(texts)
+                job = context.executors["dense"].submit(embed, model, list(texts.values()))
+                jobs.append((model, list(texts), job))
+    return jobs
 
 
-def _collect_vectors(
-    context: SearchContext, futures: Mapping[tuple[str, str], Future[Vector]], log: Log
-) -> dict[tuple[str, str], Vector]:
+def _collect_vectors(context: SearchContext, jobs: Sequence[Embedding], log: Log) -> None:
     deadline = time.monotonic() + context.leg_timeout_s
-    vectors: dict[tuple[str, str], Vector] = {}
-    for key, future in futures.items():
+    for model, keys, job in jobs:
+        log.vectors.update(dict.fromkeys(keys))
         try:
-            vectors[key] = future.result(max(0.0, deadline - time.monotonic()))
+            log.vectors.update(zip(keys, job.result(max(0.0, deadline - time.monotonic())), strict=True))
         except EmbeddingError as error:
             log.missing("dense", "", str(error))
         except FutureTimeoutError:
-            future.cancel()
-            log.missing("dense", "", f"the embedding model {key[0]} took longer than {context.leg_timeout_s:g} s")
-    return vectors
+            job.cancel()
+            log.missing(
+                "dense", "", f"the embedding model {model.fingerprint} took longer than {context.leg_timeout_s:g} s"
+            )
 
 
 def _weigh_terms(
@@ -172,7 +221,9 @@ def _weigh_terms(
     """Per retriever the terms with their weights, and the factor for its scores."""
     if not retrievers:
         return []
-    terms = {term: float(count) for term, count in Counter(context.analyzer.tokens(variant.text)).items()}
+    terms = variant.terms
+    if terms is None:
+        terms = {term: float(count) for term, count in Counter(context.analyzer.tokens(variant.text)).items()}
     statistics = {}
     for retriever in retrievers:
         collection = retriever.scope.collection
@@ -199,21 +250,20 @@ def _heaviest(weights: Mapping[str, float]) -> Mapping[str, float]:
 
 
 def _collect(
-    context: SearchContext, asked: Sequence[tuple[LegRetriever, Variant, Future[list[Scored]]]], log: Log
-) -> dict[tuple[int, Variant], list[Scored]]:
+    context: SearchContext, asked: Mapping[FoundKey, tuple[LegRetriever, Future[list[Scored]]]], log: Log
+) -> None:
     deadline = time.monotonic() + context.leg_timeout_s
-    found: dict[tuple[int, Variant], list[Scored]] = {}
-    for retriever, variant, future in asked:
+    for key, (retriever, future) in asked.items():
         collection = retriever.scope.collection
+        log.found[key] = None
         try:
-            found[id(retriever), variant] = future.result(max(0.0, deadline - time.monotonic()))
+            log.found[key] = future.result(max(0.0, deadline - time.monotonic()))
         except (IndexUnavailableError, EmbeddingError) as error:
             context.indexer.suspect(retriever.leg, collection)
             log.missing(retriever.leg, collection, str(error))
         except FutureTimeoutError:
             future.cancel()
             log.missing(retriever.leg, collection, f"no answer within {context.leg_timeout_s:g} s")
-    return found
 
 
 def _rankings(
@@ -221,7 +271,7 @@ def _rankings(
     variants: Sequence[Variant],
     retrievers: Sequence[LegRetriever],
     models: Mapping[str, EmbeddingModel],
-    found: Mapping[tuple[int, Variant], list[Scored]],
+    found: Mapping[FoundKey, list[Scored] | None],
 ) -> tuple[Ranking, ...]:
     if query.pooling == "none":
         collections = Counter(r.leg for r in retrievers)
@@ -230,18 +280,19 @@ def _rankings(
                 r.leg,
                 variant,
                 variant.weight * _leg_weight(query, r.leg) / collections[r.leg],
-                tuple(found.get((id(r), variant), ())),
+                tuple(found.get(_found_key(query, r, variant)) or ()),
             )
             for variant in variants
             for r in retrievers
+            if r.leg in variant.legs
         )
     rankings = []
     for leg in LEGS_OF_MODE[query.mode]:
         comparable: dict[tuple[Variant, str], list[list[Scored]]] = {}
         for retriever in retrievers:
             for variant in variants:
-                hits = found.get((id(retriever), variant))
-                if retriever.leg == leg and hits is not None:
+                hits = found.get(_found_key(query, retriever, variant))
+                if retriever.leg == leg and leg in variant.legs and hits is not None:
                     model = models[retriever.scope.collection].fingerprint if leg == "dense" else ""
                     comparable.setdefault((variant, model), []).append(hits)
         for (variant, _), lists in comparable.items():
@@ -273,7 +324,7 @@ def fuse(query: Query, rankings: Sequence[Ranking]) -> Fused:
         for rank, hit in enumerate(ranking.hits, start=1):
             share = given[hit.chunk_id]
             legs.setdefault(hit.chunk_id, []).append(
-                LegScore(ranking.leg, rank, hit.score, share, ranking.variant.text)
+                LegScore(ranking.leg, rank, hit.score, share, ranking.variant.asked(ranking.leg))
             )
     return Fused(tuple(rankings), tuple(order), {key: tuple(scores) for key, scores in legs.items()})
 
@@ -325,21 +376,34 @@ class SearchRequest:
         """Search with these retrievers."""
         query, log = self.query(text), Log()
         with log.stage("total"):
-            expansion = self.strategy.expand(query)
-            fused = self.fused(query, expansion.variants, retrievers, log)
-            hits = self.best_hits(query, fused, log)
-            refined = self.strategy.refine(query, hits)
+            wide = self.widened(query)
+            tools = SearchTools(self, wide, retrievers, log)
+            expansion = self.strategy.expand(wide, tools)
+            fused = self.fused(wide, expansion.variants, retrievers, log)
+            hits = self.best_hits(wide, fused, log)
+            refined = list(self.strategy.refine(query, hits, tools))[: query.k]
         return SearchResult(
             query=query,
             strategy=self.strategy_name,
-            generator=expansion.generator,
-            queries=tuple(variant.text for variant in expansion.variants),
+            generator=_generator(self.strategy, expansion, tools),
+            queries=tuple(dict.fromkeys(v.asked(leg) for v in expansion.variants for leg in v.legs)),
             hits=tuple(refined),
             collections=tuple(c.collection for c in self.scope.collections),
             degraded=tuple(log.degraded),
             unresolved_dataset_ids=self.scope.unresolved_dataset_ids,
             timings_ms=log.timings_ms,
+            model_calls=log.model_calls,
+            embeddings=log.embeddings,
         )
+
+    def widened(self, query: Query) -> Query:
+        """The query with as many hits as the strategy wants to refine."""
+        return replace(query, k=min(MAX_K, query.k * self.strategy.spare))
+
+    def embed(self, models: Iterable[EmbeddingModel], variants: Sequence[Variant], log: Log) -> None:
+        """Put the variants' vectors into the log, those that are not there yet."""
+        with log.stage("embed"):
+            _collect_vectors(self.context, _embed(self.context, variants, models, log), log)
 
     def fused(self, query: Query, variants: Sequence[Variant], retrievers: Sequence[LegRetriever], log: Log) -> Fused:
         """The fused list, not yet read from the ledger."""
@@ -382,3 +446,10 @@ class SearchRequest:
     def read(self, query: Query, chunk_ids: Iterable[str]) -> dict[str, Passage]:
         """What the scope and the filters let out of the ledger."""
         return self.context.ledger.passages(list(chunk_ids), self.scope.dataset_ids, query.filters)
+
+
+def _generator(strategy: Strategy, expansion: Expansion, tools: SearchTools) -> str:
+    """Who wrote the variants, or, for a strategy that only refines, who was to choose."""
+    if expansion.generator != "none" or not strategy.costs:
+        return expansion.generator
+    return tools.generator

@@ -14,6 +14,7 @@ Mode = Literal["semantic", "keyword", "hybrid"]
 Fusion = Literal["rrf", "weighted"]
 Pooling = Literal["pooled", "none"]
 Engine = Literal["braid", "reference"]
+Generator = Literal["auto", "llm", "feedback"]
 Part = Literal["dense", "bm25", "model", "rerank"]
 """What can be missing from an answer: a leg, the chat model, the reranker."""
 
@@ -189,6 +190,8 @@ class Query:
     """Lowest score a hit may have: the reranker's where there is one, else cosine (semantic), BM25 (keyword) or the
     fused score (hybrid)."""
     filters: Filters = Filters()
+    generator: Generator = "auto"
+    """Who serves the strategy: the search model (``llm``), the first pass (``feedback``), or whichever there is."""
     reranker: str = ""
     """``cohere:MODEL`` or ``local:MODEL``; empty means none."""
 
@@ -198,6 +201,7 @@ class Query:
         _require_choice("fusion", self.fusion, get_args(Fusion))
         _require_choice("pooling", self.pooling, get_args(Pooling))
         _require_choice("engine", self.engine, get_args(Engine))
+        _require_choice("generator", self.generator, get_args(Generator))
         if isinstance(self.k, bool) or not isinstance(self.k, int) or not 1 <= self.k <= MAX_K:
             raise InvalidInputError(f"k is {self.k!r}; it must be a whole number from 1 to {MAX_K}", field="k")
         if self.alpha is not None and not (_is_number(self.alpha) and 0.0 <= self.alpha <= 1.0):
@@ -288,7 +292,10 @@ class SearchResult:
     degraded: tuple[Degraded, ...] = ()
     unresolved_dataset_ids: tuple[int, ...] = ()
     timings_ms: Mapping[str, float] = field(default_factory=dict)
-    """Milliseconds per stage: ``scope``, ``embed``, ``search``, ``fuse``, ``read``, ``rerank``, ``total``."""
+    """Milliseconds a stage: ``scope``, ``model``, ``embed``, ``search``, ``fuse``, ``read``, ``rerank``, ``total``."""
+    model_calls: int = 0
+    embeddings: int = 0
+    """Texts that were given to an embedding model."""
 
 
 @dataclass(frozen=True, slots=True)
