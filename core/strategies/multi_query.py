@@ -75,6 +75,8 @@ def feedback_terms(tools: Tools) -> dict[str, float]:
     hits = tools.first_pass(FEEDBACK_PASSAGES)
     texts = [tools.analyzer.tokens(passage_text(hit.passage)) for hit in hits]
     model = relevance_model(texts, reciprocal_ranks(hits))
-    idf = tools.idf(model)
-    distinguishing = best_terms({term: weight * idf.get(term, 0.0) for term, weight in model.items()}, FEEDBACK_TERMS)
+    frequent = best_terms(model, 10 * FEEDBACK_TERMS)
+    idf = tools.idf(frequent)
+    weights = {term: weight * idf.get(term, 0.0) for term, weight in frequent.items()}
+    distinguishing = best_terms(weights, FEEDBACK_TERMS)
     return {term: model[term] for term in distinguishing}

@@ -14,6 +14,8 @@ from core.types import Hit, Passage
 
 FEEDBACK_PASSAGES = 5
 FEEDBACK_TERMS = 10
+FEEDBACK_CHARS = 1_500
+"""Of each passage; an unusually long one would take long and tell little more."""
 QUERY_SHARE = 0.6
 """Of the query's own terms in the expanded ones."""
 
@@ -55,8 +57,8 @@ def rocchio(query: Vector, passages: Sequence[Vector], share: float = 1.0) -> Ve
 
 
 def passage_text(passage: Passage) -> str:
-    """What the keyword index holds of it."""
-    return indexed_text(passage.title, passage.heading_path, passage.text)
+    """What the keyword index holds of its beginning."""
+    return indexed_text(passage.title, passage.heading_path, passage.text[:FEEDBACK_CHARS])
 
 
 def reciprocal_ranks(hits: Sequence[Hit]) -> list[float]:
