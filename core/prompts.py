@@ -76,6 +76,14 @@ NORMALIZE = Prompt(
     ),
     user="{history}\n\nLast message: {question}",
 )
+NORMALIZE_FIELDS = Prompt(
+    system=(
+        "Rewrite the fields of the search below with the terms and units of scientific texts: one term for one thing, "
+        "the unit's symbol behind each number. Add nothing, leave nothing out, keep the language. Write one line a "
+        "field, beginning with its name, such as purpose: or materials: or methods:, and nothing else. " + DATA_RULE
+    ),
+    user="{fields}",
+)
 GENERATE_QUERY = Prompt(
     system=(
         "Write the one search query that finds passages which answer the question below. Use its language. Write the "
@@ -109,6 +117,7 @@ class Prompts:
     step_back: Prompt = STEP_BACK
     compression: Prompt = COMPRESSION
     normalize: Prompt = NORMALIZE
+    normalize_fields: Prompt = NORMALIZE_FIELDS
     generate_query: Prompt = GENERATE_QUERY
     answer: Prompt = ANSWER
     compare: Prompt = COMPARE
