@@ -20,6 +20,7 @@ from app.cli_maintenance import doctor, serve
 from app.cli_output import complain, one_line
 from app.cli_records import dataset, shared_db, user
 from app.cli_search import explain, search
+from app.cli_tune import tune
 from core.errors import BraidError
 
 WRONG_USE = 2
@@ -78,5 +79,5 @@ def cli() -> None:
     """Braid: search your documents by meaning and by keyword."""
 
 
-for command in (serve, user, dataset, shared_db, ingest, documents, search, explain, eval_command, doctor):
+for command in (serve, user, dataset, shared_db, ingest, documents, search, explain, eval_command, tune, doctor):
     cli.add_command(command)

@@ -306,7 +306,7 @@ def _leg_weight(query: Query, leg: Leg) -> float:
         return 1.0
     if query.fusion == "weighted":
         return query.dense_share if leg == "dense" else 1.0 - query.dense_share
-    return 0.5
+    return query.dense_weight if leg == "dense" else 1.0 - query.dense_weight
 
 
 def fuse(query: Query, rankings: Sequence[Ranking]) -> Fused:

@@ -184,6 +184,8 @@ class Query:
     fusion: Fusion = "rrf"
     alpha: float | None = None
     """Share of the dense leg in ``weighted`` fusion, 0.0–1.0; None means 0.7."""
+    dense_weight: float = 0.5
+    """Weight of the dense leg in ``rrf`` fusion, 0.0–1.0; the keyword leg has the rest."""
     pooling: Pooling = "pooled"
     engine: Engine = "braid"
     min_score: float | None = None
@@ -206,12 +208,21 @@ class Query:
             raise InvalidInputError(f"k is {self.k!r}; it must be a whole number from 1 to {MAX_K}", field="k")
         if self.alpha is not None and not (_is_number(self.alpha) and 0.0 <= self.alpha <= 1.0):
             raise InvalidInputError(f"alpha is {self.alpha!r}; it must be from 0.0 to 1.0", field="alpha")
+        if not (_is_number(self.dense_weight) and 0.0 <= self.dense_weight <= 1.0):
+            raise InvalidInputError(
+                f"dense_weight is {self.dense_weight!r}; it must be from 0.0 to 1.0", field="dense_weight"
+            )
         if self.min_score is not None and not _is_number(self.min_score):
             raise InvalidInputError(f"min_score is {self.min_score!r}; it must be a number", field="min_score")
         if not isinstance(self.filters, Filters):
             raise InvalidInputError(f"filters is {self.filters!r}; it must be a Filters", field="filters")
         if self.engine == "reference" and self.fusion != "rrf":
             raise InvalidInputError(f"engine 'reference' knows fusion 'rrf' only, not {self.fusion!r}", field="fusion")
+        if self.engine == "reference" and self.dense_weight != 0.5:
+            raise InvalidInputError(
+                f"engine 'reference' knows equal weights only, not dense_weight {self.dense_weight:g}",
+                field="dense_weight",
+            )
         _require_reranker(self.reranker)
 
     @property
