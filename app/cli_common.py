@@ -79,6 +79,7 @@ def current_settings(**overrides: Any) -> Settings:
 @contextmanager
 def open_braid(settings: Settings, *, indexes: Literal["own", "none"]) -> Iterator[Braid]:
     """The data directory, opened. ``own`` raises NotOwnerError when another process has the indexes."""
+    from config.models import models_of, prompts_of
     from core.braid import Braid
 
     log_briefly(debug=settings.log_level == "DEBUG")
@@ -94,6 +95,8 @@ def open_braid(settings: Settings, *, indexes: Literal["own", "none"]) -> Iterat
         chroma_url=settings.chroma_url,
         indexes=indexes,
         rerankers=rerankers_of(settings),
+        models=models_of(settings),
+        prompts=prompts_of(settings),
     ) as braid:
         yield braid
 
