@@ -14,6 +14,11 @@ TEXTS: Mapping[str, Mapping[Language, str]] = {
         "ja": "選択されたデータセットには見つかりませんでした。",
         "ko": "선택한 데이터셋에서 찾을 수 없습니다.",
     },
+    "another_script": {
+        "en": "The passages found are in another language than the question, and are quoted without a language model.",
+        "ja": "見つかった箇所は質問と別の言語で書かれています(言語モデルを使わない抜粋)。",
+        "ko": "찾은 구절은 질문과 다른 언어로 쓰여 있습니다(언어 모델 없이 발췌).",
+    },
     "nearest": {
         "en": "The nearest passages:",
         "ja": "最も近い箇所:",

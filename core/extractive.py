@@ -9,12 +9,15 @@ from core.analyzer import Analyzer
 from core.answer_texts import Language, say
 from core.citations import Citation, without_marks
 from core.sentences import sentences
+from core.strategies.parsing import same_script
 from core.token_budget import cut
 
 MAX_SENTENCES = 3
 MAX_SENTENCE_TOKENS = 160
-MIN_COVERAGE = 0.4
-"""Share of the question's terms, weighed by idf, that the passages must have between them."""
+MIN_COVERAGE = 0.5
+"""Share of the question's terms, weighed by idf, that the passages must have between them. On mtrag-mini, of the best
+five passages, 3 % of the questions with a relevant one fall below it, and 26 % of those asked of other collections.
+"""
 REPEATED = 0.25
 """What a term counts that an earlier sentence has already."""
 NEAREST = 2
@@ -43,7 +46,7 @@ def extract(
     and Goldstein 1998), each with its citation. ``weights`` are the question's terms with their idf.
 
     When the passages lack most of the question's terms the answer says that nothing was found, and then what came
-    nearest.
+    nearest. Passages in another script than the question cannot have its words: the nearest ones are quoted.
     """
     candidates = [
         _Sentence(citation.number, position, text, frozenset(analyzer.tokens(text)))
@@ -53,8 +56,10 @@ def extract(
     ]
     if coverage(weights, [candidate.terms for candidate in candidates]) < MIN_COVERAGE:
         nearest = [c for c in candidates if c.position == 0][:NEAREST]
-        said = [say("not_found", language)] + ([say("nearest", language)] if nearest else [])
-        return Extract("\n".join([*said, *map(_quoted, nearest)]), False)
+        comparable = any(same_script(" ".join(weights), citation.text) for citation in citations)
+        said = [say("not_found" if comparable else "another_script", language)]
+        said += [say("nearest", language)] if nearest else []
+        return Extract("\n".join([*said, *map(_quoted, nearest)]), not comparable)
     chosen = _choose(weights, candidates)
     return Extract("\n".join([say("extractive", language), *map(_quoted, chosen)]), True)
 

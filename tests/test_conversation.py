@@ -26,10 +26,11 @@ from core.chat_types import (
 from core.comparison import ThreeFields
 from core.conversation import Conversation
 from core.errors import InvalidInputError, ModelError
-from core.llm import ChatModels
+from core.llm import ChatModels, chat_models
 from core.prompts import custom_prompts
 from core.token_budget import estimate_tokens
 from tests.fakes import HashEmbeddings
+from tests.model_server import model_server
 
 Put = Callable[..., str]
 HISTORY = (
@@ -110,15 +111,24 @@ def test_a_question_that_stands_alone_is_left_as_it_is(braid: Braid, user_id: in
 
 @pytest.mark.parametrize(
     ("question", "language"),
-    [("quantum chromodynamics lattice", "en"), ("量子色力学の格子計算とは", "ja"), ("양자 색역학 격자 계산", "ko")],
+    [("quantum chromodynamics lattice", "en"), ("量子色力学の格子計算", "ja"), ("양자색역학 격자 계산", "ko")],
 )
 def test_what_is_in_no_passage_is_said_not_to_be_found(
-    braid: Braid, user_id: int, question: str, language: Any
+    braid: Braid, user_id: int, put: Put, question: str, language: Any
 ) -> None:
+    dataset = braid.ledger.datasets(user_id)[0].id
+    put(dataset, "ja", "札幌市の人口は百九十万人です。")
+    put(dataset, "ko", "서울의 인구는 구백만 명이다.")
     result = Conversation(braid).ask(ChatRequest(user_id, question))
     assert result.text.startswith(TEXTS["not_found"][language])
     assert not result.found
     assert language_of(question) == language
+
+
+def test_passages_in_another_language_are_quoted_and_said_to_be(braid: Braid, user_id: int) -> None:
+    result = Conversation(braid).ask(ChatRequest(user_id, "ビザンツ帝国はいつ滅びましたか"))
+    assert result.text.startswith(say("another_script", "ja"))
+    assert (result.found, bool(result.citations)) == (True, True)
 
 
 def test_an_empty_scope_is_not_found(braid: Braid) -> None:
@@ -273,6 +283,36 @@ def test_a_stream_that_is_closed_stops_the_model(braid: Braid, user_id: int) -> 
             break
     stream.close()  # type: ignore[attr-defined]
     assert asked < 100_000
+
+
+def test_two_servers_get_exactly_their_own_calls(braid: Braid, user_id: int) -> None:
+    """Over real HTTP, with the real client of OpenAI's interface."""
+    with model_server("When did the Byzantine Empire fall?") as search, model_server("In 1453 [1] [5].") as summary:
+        chat = Conversation(braid, models=chat_models(search.settings("fast"), summary.settings("good")))
+        result = chat.ask(ChatRequest(user_id, "When did it fall?", history=HISTORY))
+    assert (result.text, result.removed_citations) == ("In 1453 [1].", 1)
+    assert (result.query_generator, result.generator) == ("openai:fast", "openai:good")
+    assert [(call.model, call.temperature, call.roles) for call in search.calls] == [
+        ("fast", 0, ("system", "user")),
+        ("fast", 0, ("system", "user")),
+    ]
+    assert [(call.model, call.temperature, call.roles, call.stream) for call in summary.calls] == [
+        ("good", 0, ("system", "user"), True)
+    ]
+
+
+def test_a_server_that_is_down_or_slow_leaves_answers_without_it(braid: Braid, user_id: int) -> None:
+    with model_server("too late") as search, model_server("too late") as summary:
+        search.delay_s, summary.broken = 5.0, 500
+        settings = search.settings("fast", timeout_s=0.3), summary.settings("good")
+        started = time.monotonic()
+        result = Conversation(braid, models=chat_models(*settings)).ask(
+            ChatRequest(user_id, "When did it fall?", history=HISTORY)
+        )
+        assert time.monotonic() - started < 4
+    assert (result.query_generator, result.generator, result.found) == ("feedback", "extractive", True)
+    assert ["openai:fast" in part.reason or "openai:good" in part.reason for part in result.degraded] == [True, True]
+    assert len(search.calls) <= 1
 
 
 # ---------------------------------------------------------------- passages are data
