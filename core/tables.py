@@ -20,7 +20,13 @@ class Base(DeclarativeBase):
     """All tables share one MetaData."""
 
     metadata = MetaData(naming_convention=NAMES)
-    type_annotation_map: ClassVar = {str: Text, float: Double, dict[str, Any]: JSON}
+    type_annotation_map: ClassVar = {
+        str: Text,
+        float: Double,
+        dict[str, Any]: JSON,
+        list[int]: JSON,
+        list[str]: JSON,
+    }
 
 
 class UserRow(Base):
@@ -181,3 +187,25 @@ class CitationRow(Base):
     page: Mapped[int | None]
     line: Mapped[int | None]
     text: Mapped[str]
+
+
+class FeedbackRow(Base):
+    """What a user said about one passage of one search: a thumb, or a click on its citation.
+
+    The passage is no foreign key: it may be deleted, what was said stays.
+    """
+
+    __tablename__ = "feedback"
+    __table_args__ = (NEVER_REUSE_IDS,)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), index=True)
+    kind: Mapped[str]
+    """``up``, ``down``, ``none`` (a thumb that was taken back) or ``click``."""
+    chunk_id: Mapped[str]
+    query: Mapped[str]
+    scope: Mapped[list[int]]
+    """Ids of the datasets that were searched."""
+    ranking: Mapped[list[str]]
+    """Chunk ids in the order in which they were shown."""
+    created_at: Mapped[float]
