@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 import click
 
+from app.cli_chat import chat
 from app.cli_common import BraidGroup
 from app.cli_eval import eval_command
 from app.cli_ingest import documents, ingest
@@ -80,5 +81,5 @@ def cli() -> None:
     """Braid: search your documents by meaning and by keyword."""
 
 
-for command in (serve, user, dataset, shared_db, ingest, documents, search, explain, eval_command, tune, qrels, doctor):
+for command in (serve, user, dataset, shared_db, ingest, documents, search, explain, chat, eval_command, tune, qrels, doctor):
     cli.add_command(command)
