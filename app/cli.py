@@ -81,5 +81,19 @@ def cli() -> None:
     """Braid: search your documents by meaning and by keyword."""
 
 
-for command in (serve, user, dataset, shared_db, ingest, documents, search, explain, chat, eval_command, tune, qrels, doctor):
+for command in (
+    serve,
+    user,
+    dataset,
+    shared_db,
+    ingest,
+    documents,
+    search,
+    explain,
+    chat,
+    eval_command,
+    tune,
+    qrels,
+    doctor,
+):
     cli.add_command(command)
