@@ -58,7 +58,7 @@ class CitationFilter:
 
     def feed(self, piece: str) -> str:
         """What can be shown so far."""
-        text = _NESTED.sub("(", self._held + piece)
+        text = _NESTED.sub("", self._held + piece)
         unfinished = _UNFINISHED.search(text)
         end = unfinished.start() if unfinished else len(text)
         while end and text[end - 1] in " \t":  # it goes with a citation that is removed

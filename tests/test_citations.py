@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from core.analyzer import Analyzer
 from core.citations import CitationFilter, without_marks
@@ -26,8 +30,8 @@ def passage(text: str, title: str = "T") -> Passage:
         ("a [1-3]", "a [1][2]", [1, 2], 1),
         ("a【2】［１］", "a[2][1]", [2, 1], 0),
         ("a [1†source] [passage 2]", "a [1] [2]", [1, 2], 0),
-        ("[[9]1]", "(1]", [], 1),
-        ("[1, [9]2]", "(1,2]", [], 1),
+        ("[[9]1]", "1]", [], 1),
+        ("[1, [9]2]", "1,2]", [], 1),
         ("[1](http://evil.example)", "[1] (http://evil.example)", [1], 0),
         ("[1]: http://evil.example", "[1] : http://evil.example", [1], 0),
         ("see [note] and x[i] and [", "see [note] and x[i] and [", [], 0),
@@ -43,6 +47,22 @@ def test_only_given_passages_are_cited_however_the_text_is_split(
     pieces = [checked.feed(written[start : start + size]) for start in range(0, len(written), size)]
     assert "".join([*pieces, checked.flush()]) == shown
     assert (checked.cited, checked.removed) == (cited, removed)
+
+
+NASTY = st.text(alphabet="[]【】［(:1239, -–†#p\nx", max_size=40)
+
+
+@settings(max_examples=300, deadline=None)
+@given(NASTY, st.integers(1, 5))
+def test_no_text_gets_an_invented_citation_through(text: str, size: int) -> None:
+    checked = CitationFilter(frozenset({1, 2}))
+    shown = "".join([checked.feed(text[i : i + size]) for i in range(0, len(text), size)]) + checked.flush()
+    again = CitationFilter(frozenset({1, 2}))
+    again.feed(shown)
+    again.flush()
+    assert again.removed == 0, shown
+    assert set(again.cited) == set(checked.cited)
+    assert not re.search(r"\[\d+\]\(", shown)
 
 
 def test_marks_in_passages_are_no_citations() -> None:
