@@ -39,6 +39,7 @@ def eval_command(
     Each DIR has BEIR layout (corpus.jsonl, queries.jsonl, qrels.tsv). What is stored and embedded for it is kept
     in the data directory, so the next run only searches.
     """
+    from config.models import models_of, prompts_of
     from core import evaluation
 
     settings = current_settings()
@@ -58,6 +59,8 @@ def eval_command(
             languages=settings.languages,
             on_progress=show,
             rerankers=rerankers_of(settings),
+            models=models_of(settings),
+            prompts=prompts_of(settings),
         )
     for reason in report.degraded:
         complain(f"degraded, the figures are too low: {reason}")

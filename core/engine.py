@@ -9,6 +9,7 @@ from pathlib import Path
 from core.analyzer import Analyzer
 from core.dense_index import DenseIndex
 from core.embeddings import EmbeddingModel
+from core.gather import SearchContext
 from core.indexer import Indexer
 from core.ledger import Ledger
 from core.lexical_index import LexicalIndex
@@ -17,7 +18,6 @@ from core.prompts import Prompts
 from core.registry import Registry
 from core.rerank import Rerankers
 from core.retriever_manager import RetrieverManager
-from core.search import SearchContext
 from core.types import Leg
 
 SEARCH_THREADS = 16

@@ -20,6 +20,8 @@ from core.change_log import ChangeLog
 from core.embeddings import EmbeddingModel, embedding_model
 from core.errors import EmbeddingError, IndexUnavailableError
 from core.indexes import Vector
+from core.llm import ChatModels
+from core.prompts import Prompts
 from core.rerank import Rerankers
 from core.shared_dbs import SharedDataset
 from core.types import ChunkInput, Dataset, DocumentInput, Leg
@@ -96,6 +98,8 @@ def stored_sets(
     collection_of: Callable[[str], str] | None = None,
     on_progress: OnProgress = lambda _: None,
     rerankers: Rerankers | None = None,
+    models: ChatModels | None = None,
+    prompts: Prompts | None = None,
 ) -> Iterator[StoredSets]:
     """Store what is new or changed, wait until the legs have all of it, and keep the directory open for searches.
 
@@ -122,6 +126,8 @@ def stored_sets(
         leg_timeout_s=LEG_TIMEOUT_S,
         follow=legs,
         rerankers=rerankers,
+        models=models,
+        prompts=prompts,
     ) as braid:
         _wait(braid, legs, [dataset for of_set in datasets.values() for dataset in of_set], on_progress)
         ids = {name: tuple(dataset.id for dataset in of_set) for name, of_set in datasets.items()}

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 from core.change_log import indexed_text
 from core.errors import InvalidInputError
+from core.gather import Log
 from core.leg_retrievers import LegRetriever
 from core.rerank import reaches_min_score
-from core.search import Fused, Log, SearchRequest, build_hits
+from core.search import Fused, SearchRequest, build_hits
 from core.search_tools import SearchTools
 from core.types import LEGS_OF_MODE, MAX_K, Explanation, Hit, Leg, LegScore, Passage, Query
 

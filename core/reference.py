@@ -20,9 +20,10 @@ from core.change_log import ChangeLog
 from core.embeddings import embed_query
 from core.ensemble import EnsembleRetriever
 from core.errors import EmbeddingError
+from core.gather import Log, Ranking, SearchContext
 from core.indexes import IndexedChunk, Scored
 from core.leg_retrievers import LegRetriever, NothingRetriever
-from core.search import Fused, Log, Ranking, SearchContext, SearchRequest, fuse
+from core.search import Fused, SearchRequest, fuse
 from core.strategies.base import Variant
 from core.types import CollectionScope, Leg, Query, SearchResult
 

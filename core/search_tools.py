@@ -11,6 +11,7 @@ from core import fusion
 from core.analyzer import Analyzer
 from core.embeddings import EmbeddingModel, embed_passages
 from core.errors import EmbeddingError, IndexUnavailableError, ModelError
+from core.gather import Log
 from core.indexes import Vector
 from core.leg_retrievers import LegRetriever
 from core.prompts import Prompt, Prompts
@@ -18,7 +19,7 @@ from core.strategies.base import Variant, Vectors
 from core.types import Hit, Passage, Query
 
 if TYPE_CHECKING:
-    from core.search import Fused, Log, SearchRequest
+    from core.search import Fused, SearchRequest
 
 Answer = TypeVar("Answer")
 
@@ -36,6 +37,7 @@ class SearchTools:
         self._model = None if query.generator == "feedback" else request.context.models.search
         self._answered = False
         self._first: Fused | None = None
+        self._first_hits: dict[int, Sequence[Hit]] = {}
         if query.generator == "llm" and self._model is None:
             self.missing("no search model is configured (setting search_model); feedback is used instead")
 
@@ -83,9 +85,11 @@ class SearchTools:
         """The best hits of the query as it is."""
         if self._first is None:
             self._first = self._request.fused(self._query, (self.original,), self._retrievers, self._log)
-        plain = replace(self._query, k=k, reranker="", min_score=None)
-        with self._log.stage("read"):
-            return self._request.candidates(plain, self._first)
+        if k not in self._first_hits:
+            plain = replace(self._query, k=k, reranker="", min_score=None)
+            with self._log.stage("read"):
+                self._first_hits[k] = self._request.candidates(plain, self._first)
+        return self._first_hits[k]
 
     def idf(self, terms: Collection[str]) -> Mapping[str, float]:
         """Over all collections in scope that can be asked."""

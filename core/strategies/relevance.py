@@ -73,8 +73,12 @@ def best_terms(weights: Mapping[str, float], count: int) -> dict[str, float]:
 
 def words_of(analyzer: Analyzer, terms: Iterable[str], texts: Sequence[str]) -> list[str]:
     """Each term as it is written in the texts, for people to read; no word twice."""
+    terms = list(terms)
     written: dict[str, str] = {}
     for text in texts:
+        if len(written) == len(terms):
+            break
         for piece in analyzer.spans(text):
-            written.setdefault(piece.token, text[piece.start : piece.end])
+            if piece.token in terms:
+                written.setdefault(piece.token, text[piece.start : piece.end])
     return list(dict.fromkeys(written.get(term, term) for term in terms))
