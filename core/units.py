@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from core.normalization import normalize
@@ -46,11 +46,18 @@ _UNITS: Mapping[str, tuple[str, float, float, str]] = {
 }
 _CANONICAL = {written: unit for unit, (*_, others) in _UNITS.items() for written in (unit, *others.split())}
 _CANONICAL_LOWER = {written.lower(): unit for written, unit in reversed(_CANONICAL.items()) if len(written) > 2}
-_NAMES = "|".join(
-    re.escape(normalize(name)).replace(r"\-", r"[\s-]") for name in sorted(_CANONICAL, key=len, reverse=True)
-)
+
+
+def _alternatives(names: Iterable[str]) -> str:
+    longest_first = sorted(names, key=len, reverse=True)
+    return "|".join(re.escape(normalize(name)).replace(r"\-", r"[\s-]") for name in longest_first)
+
+
+_NAMES = _alternatives(_CANONICAL)
+_NAMES_IN_ANY_CASE = _alternatives(_CANONICAL_LOWER)
 _NUMBER = r"(?<![\w.])[-−]?\d+(?:,\d{3})*(?:\.\d+)?"
-_QUANTITY = re.compile(rf"({_NUMBER})\s*({_NAMES}|(?i:{_NAMES}))(?![A-Za-z0-9/])")
+_DECADE = r"(?<=\d\d\d\d)s\b"  # the 1990s
+_QUANTITY = re.compile(rf"({_NUMBER})(?!{_DECADE})\s*({_NAMES}|(?i:{_NAMES_IN_ANY_CASE}))(?![A-Za-z0-9/])")
 RELATIVE_TOLERANCE = 1e-6
 
 
