@@ -45,7 +45,8 @@ _UNITS: Mapping[str, tuple[str, float, float, str]] = {
     "%": ("share", 1.0, 0.0, "percent per-cent パーセント 퍼센트"),
 }
 _CANONICAL = {written: unit for unit, (*_, others) in _UNITS.items() for written in (unit, *others.split())}
-_CANONICAL_LOWER = {written.lower(): unit for written, unit in reversed(_CANONICAL.items()) if len(written) > 2}
+# In capitals, too, are read words alone: mPa is not MPa.
+_CANONICAL_LOWER = {name: unit for name, unit in _CANONICAL.items() if len(name) > 2 and name.islower()}
 
 
 def _alternatives(names: Iterable[str]) -> str:

@@ -113,7 +113,7 @@ def test_texts_are_cut_at_sentence_ends(text: str) -> None:
         ("5 mg/ml, 30 分間", "5 mg/mL, 30 min"),
         ("0.5 mol/l NaCl", "0.5 M NaCl"),
         ("in 5 months, 3 items", "in 5 months, 3 items"),
-        ("the 1990s, 5G, 2 CM wide, 3 HOURS", "the 1990s, 5G, 2 CM wide, 3 h"),
+        ("the 1990s, 5G, 2 CM wide, 5 mPa, 3 HOURS", "the 1990s, 5G, 2 CM wide, 5 mPa, 3 h"),
     ],
 )
 def test_units_are_written_in_one_way(text: str, expected: str) -> None:
