@@ -13,13 +13,16 @@ from typing import Any, NoReturn
 
 import click
 
+from app.cli_chat import chat
 from app.cli_common import BraidGroup
 from app.cli_eval import eval_command
 from app.cli_ingest import documents, ingest
 from app.cli_maintenance import doctor, serve
 from app.cli_output import complain, one_line
+from app.cli_qrels import qrels
 from app.cli_records import dataset, shared_db, user
 from app.cli_search import explain, search
+from app.cli_tune import tune
 from core.errors import BraidError
 
 WRONG_USE = 2
@@ -78,5 +81,19 @@ def cli() -> None:
     """Braid: search your documents by meaning and by keyword."""
 
 
-for command in (serve, user, dataset, shared_db, ingest, documents, search, explain, eval_command, doctor):
+for command in (
+    serve,
+    user,
+    dataset,
+    shared_db,
+    ingest,
+    documents,
+    search,
+    explain,
+    chat,
+    eval_command,
+    tune,
+    qrels,
+    doctor,
+):
     cli.add_command(command)

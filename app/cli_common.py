@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from config.settings import Settings
     from core.braid import Braid
     from core.ledger import Ledger, User
+    from core.rerank import Rerankers
 
 Command = Callable[..., Any]
 
@@ -78,6 +79,7 @@ def current_settings(**overrides: Any) -> Settings:
 @contextmanager
 def open_braid(settings: Settings, *, indexes: Literal["own", "none"]) -> Iterator[Braid]:
     """The data directory, opened. ``own`` raises NotOwnerError when another process has the indexes."""
+    from config.models import models_of, prompts_of
     from core.braid import Braid
 
     log_briefly(debug=settings.log_level == "DEBUG")
@@ -92,8 +94,22 @@ def open_braid(settings: Settings, *, indexes: Literal["own", "none"]) -> Iterat
         max_open_collections=settings.max_open_collections,
         chroma_url=settings.chroma_url,
         indexes=indexes,
+        rerankers=rerankers_of(settings),
+        models=models_of(settings),
+        prompts=prompts_of(settings),
     ) as braid:
         yield braid
+
+
+def rerankers_of(settings: Settings) -> Rerankers:
+    """The rerankers as they are set; none is loaded yet."""
+    from core.rerank import Rerankers
+
+    return Rerankers(
+        base_url=settings.reranker_base_url,
+        api_key=settings.reranker_api_key,
+        timeout_s=settings.reranker_timeout_s,
+    )
 
 
 class _Brief(logging.Formatter):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from app.cli_common import BraidCommand, current_settings, json_option, log_briefly
+from app.cli_common import BraidCommand, current_settings, json_option, log_briefly, rerankers_of
 from app.cli_options import RANKING_OPTIONS, add_options, query_options
 from app.cli_output import complain, print_json, print_table
 from app.cli_progress import Bars, Count
@@ -39,6 +39,7 @@ def eval_command(
     Each DIR has BEIR layout (corpus.jsonl, queries.jsonl, qrels.tsv). What is stored and embedded for it is kept
     in the data directory, so the next run only searches.
     """
+    from config.models import models_of, prompts_of
     from core import evaluation
 
     settings = current_settings()
@@ -57,6 +58,9 @@ def eval_command(
             options=query_options(settings, asked),
             languages=settings.languages,
             on_progress=show,
+            rerankers=rerankers_of(settings),
+            models=models_of(settings),
+            prompts=prompts_of(settings),
         )
     for reason in report.degraded:
         complain(f"degraded, the figures are too low: {reason}")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import click
 
 from app.cli_common import Command
-from core.types import Engine, Filters, Fusion, Mode, Pooling
+from core.types import Engine, Filters, Fusion, Generator, Mode, Pooling
 
 if TYPE_CHECKING:
     from config.settings import Settings
@@ -67,9 +67,12 @@ RANKING_OPTIONS = (
     click.option("--mode", type=click.Choice(get_args(Mode)), help="Which legs search (setting mode)."),
     click.option("--fusion", type=click.Choice(get_args(Fusion)), help="How hybrid joins them (setting fusion)."),
     click.option("--alpha", type=click.FloatRange(0, 1), help="Share of the dense leg in weighted fusion."),
+    click.option("--dense-weight", type=click.FloatRange(0, 1), help="Weight of the dense leg in rrf fusion."),
     click.option("--pooling", type=click.Choice(get_args(Pooling)), help="How collections are pooled."),
     click.option("--engine", type=click.Choice(get_args(Engine)), help="Braid's engine, or LangChain's own."),
     click.option("--strategy", default="basic", show_default=True, help="How the query is expanded and refined."),
+    click.option("--generator", type=click.Choice(get_args(Generator)), help="Who serves it (setting generator)."),
+    click.option("--reranker", metavar="NAME", help="cohere:MODEL, local:MODEL, or '' for none (setting reranker)."),
     click.option("-k", type=click.IntRange(1, 1000), help="How many hits (setting k)."),
 )
 SCOPE_OPTIONS = (
@@ -101,9 +104,9 @@ def query_options(settings: Settings, asked: Mapping[str, Any]) -> dict[str, Any
 
     ``asked`` holds the values of RANKING_OPTIONS and FILTER_OPTIONS; None is not given.
     """
-    named = ("mode", "fusion", "alpha", "pooling", "engine", "k", "min_score")
+    named = ("mode", "fusion", "alpha", "dense_weight", "pooling", "engine", "generator", "k", "min_score", "reranker")
     options = {name: asked[name] for name in named if asked.get(name) is not None}
-    for name in ("mode", "fusion", "alpha", "k"):
+    for name in ("mode", "fusion", "alpha", "dense_weight", "generator", "k", "reranker"):
         options.setdefault(name, getattr(settings, name))
     filters = Filters(
         file_types=asked.get("file_types") or frozenset(),

@@ -146,6 +146,7 @@ def _hit_text(number: int, hit: Hit) -> str:
         f"[{number}] {one_line(heading)}",
         f"    {one_line(passage.source)}{_position(passage)}",
         f"    dataset {passage.dataset_id}, chunk {passage.chunk_id}",
+        *([] if hit.rerank_score is None else [f"    reranked: {hit.rerank_score:.4f}"]),
         f"    score {hit.score:.4f} = {_reasons(hit.legs)}",
         *(f"    also in dataset {place.dataset_id}: {one_line(place.source)}" for place in hit.also_in[:SHOWN_PLACES]),
         *([f"    and in {more} more places"] if (more := len(hit.also_in) - SHOWN_PLACES) > 0 else []),

@@ -11,17 +11,19 @@ import math
 import os
 import re
 import tomllib
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 from core.errors import InvalidInputError
-from core.types import MAX_K, Fusion, Mode
+from core.types import MAX_K, Fusion, Generator, Mode
 
 ENV_PREFIX = "BRAID_"
 CONFIG_VARIABLE = "BRAID_CONFIG"
 DEFAULT_CONFIG = "braid.toml"
+DEFAULT_PROMPTS = "prompts.toml"
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 _URL_PASSWORD = re.compile(r"(://[^:/@]*:).*@")
@@ -97,6 +99,132 @@ class Settings:
         default="rrf", metadata=_means("Fusion of the two legs in hybrid mode", choices=get_args(Fusion))
     )
     alpha: float = field(default=0.7, metadata=_means("Share of the dense leg in `weighted` fusion", low=0, high=1))
+    dense_weight: float = field(
+        default=0.5,
+        metadata=_means("Weight of the dense leg in `rrf` fusion; the keyword leg has the rest", low=0, high=1),
+    )
+    reranker: str = field(
+        default="",
+        metadata=_means(
+            "Reranker of the fused hits unless the request says otherwise; empty means none",
+            pattern=r"|(cohere|local):\S+",
+            form="empty, cohere:MODEL such as cohere:rerank-v3.5, or local:MODEL, a cross-encoder by name or folder",
+        ),
+    )
+    reranker_base_url: str = field(
+        default="",
+        metadata=_means(
+            "Address of the server that `cohere:` rerankers are asked at; empty means Cohere's",
+            pattern=r"|https?://\S+",
+            form="empty or a URL such as http://localhost:8010",
+            secret=True,
+        ),
+    )
+    reranker_api_key: str = field(
+        default="",
+        metadata=_means(
+            "Key for that server; empty means the one in `CO_API_KEY`, which goes to Cohere's own address only",
+            pattern=r"\S*",
+            form="empty or a key",
+            secret=True,
+        ),
+    )
+    reranker_timeout_s: float = field(
+        default=10.0,
+        metadata=_means(
+            "Seconds that the reranker may take, loading included, before the fused order is shown",
+            low=0.01,
+            high=3600,
+        ),
+    )
+    search_model: str = field(
+        default="",
+        metadata=_means(
+            "Chat model that writes queries, cheap and fast; empty means feedback from a first pass",
+            pattern=r"|[a-z_0-9]+:\S.*",
+            form="empty or `provider:model` such as openai:gpt-4.1-mini or ollama:qwen3",
+        ),
+    )
+    search_model_base_url: str = field(
+        default="",
+        metadata=_means(
+            "Address of the server of `search_model`; empty means the provider's own",
+            pattern=r"|https?://\S+",
+            form="empty or a URL such as http://localhost:11434/v1",
+            secret=True,
+        ),
+    )
+    search_model_api_key: str = field(
+        default="",
+        metadata=_means(
+            "Key for `search_model`; empty means the provider's own environment variable",
+            pattern=r"\S*",
+            form="empty or a key",
+            secret=True,
+        ),
+    )
+    search_model_timeout_s: float = field(
+        default=10.0,
+        metadata=_means(
+            "Seconds that `search_model` may take, retries included, before feedback is used instead",
+            low=0.01,
+            high=3600,
+        ),
+    )
+    summary_model: str = field(
+        default="",
+        metadata=_means(
+            "Chat model that writes answers; empty means the best sentences are quoted",
+            pattern=r"|[a-z_0-9]+:\S.*",
+            form="empty or `provider:model` such as openai:gpt-4.1-mini or ollama:qwen3",
+        ),
+    )
+    summary_model_base_url: str = field(
+        default="",
+        metadata=_means(
+            "Address of the server of `summary_model`; empty means the provider's own",
+            pattern=r"|https?://\S+",
+            form="empty or a URL such as http://localhost:11434/v1",
+            secret=True,
+        ),
+    )
+    summary_model_api_key: str = field(
+        default="",
+        metadata=_means(
+            "Key for `summary_model`; empty means the provider's own environment variable",
+            pattern=r"\S*",
+            form="empty or a key",
+            secret=True,
+        ),
+    )
+    summary_model_timeout_s: float = field(
+        default=60.0,
+        metadata=_means(
+            "Seconds that `summary_model` may take for an answer, or for the next piece of it", low=0.01, high=3600
+        ),
+    )
+    llm_model: str = field(
+        default="",
+        metadata=_means(
+            "Deprecated: stands for `search_model` and `summary_model` where they are empty",
+            pattern=r"|[a-z_0-9]+:\S.*",
+            form="empty or `provider:model`",
+        ),
+    )
+    model_retries: int = field(
+        default=2, metadata=_means("How often a chat model that fails in passing is asked again", low=0, high=10)
+    )
+    generator: Generator = field(
+        default="auto",
+        metadata=_means(
+            "Who serves a strategy: `llm`, `feedback` from a first pass, or `auto`, the model if there is one",
+            choices=get_args(Generator),
+        ),
+    )
+    custom_prompts: Path = field(
+        default=Path(DEFAULT_PROMPTS),
+        metadata=_means("TOML file with prompts in the place of ours; the default need not exist"),
+    )
     languages: tuple[str, ...] = field(
         default=("en",),
         metadata=_means(
@@ -138,6 +266,12 @@ def load_settings(env: Mapping[str, str] = os.environ, toml_path: Path | None = 
         for value in (*_defaults(), *_from_toml(env, toml_path), *_from_env(env), *_from_overrides(overrides))
     }
     _check_overlap(given["chunk_overlap_chars"], given["chunk_chars"])
+    if given["llm_model"].value:
+        warnings.warn(
+            f"llm_model ({given['llm_model'].origin}) is deprecated; set search_model and summary_model",
+            DeprecationWarning,
+            stacklevel=2,
+        )
     return Settings(**{name: value.value for name, value in given.items()})
 
 

@@ -20,6 +20,9 @@ if TYPE_CHECKING:  # loading the engine takes seconds, and who only writes to th
     from core.engine import Engine
     from core.indexer import Indexer
     from core.lexical_index import LexicalIndex
+    from core.llm import ChatModels
+    from core.prompts import Prompts
+    from core.rerank import Rerankers
     from core.retriever_manager import RetrieverManager
 
 
@@ -45,6 +48,9 @@ class Braid:
         chroma_url: str = "",
         indexes: Literal["own", "none"] = "own",
         follow: Sequence[Leg] = ("bm25", "dense"),
+        rerankers: Rerankers | None = None,
+        models: ChatModels | None = None,
+        prompts: Prompts | None = None,
     ) -> None:
         data_dir = Path(data_dir).resolve()
         data_dir.mkdir(parents=True, exist_ok=True)
@@ -64,6 +70,9 @@ class Braid:
                     max_open_collections=max_open_collections,
                     chroma_url=chroma_url,
                     follow=follow,
+                    rerankers=rerankers,
+                    models=models,
+                    prompts=prompts,
                 )
         except BaseException:
             self.close()
@@ -77,6 +86,9 @@ class Braid:
         max_open_collections: int,
         chroma_url: str,
         follow: Sequence[Leg],
+        rerankers: Rerankers | None,
+        models: ChatModels | None,
+        prompts: Prompts | None,
     ) -> None:
         owner = OwnerLock(self.data_dir)
         crashed = owner.acquire()
@@ -95,6 +107,9 @@ class Braid:
             follow=follow,
             crashed=crashed,
             before_work=self.mirror_registry,
+            rerankers=rerankers,
+            models=models,
+            prompts=prompts,
         )
 
     @property

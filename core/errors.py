@@ -29,6 +29,10 @@ class EmbeddingError(BraidError):
     """The embedding model cannot be loaded or gave something that is not a vector."""
 
 
+class ModelError(BraidError):
+    """A chat model or reranker failed, is slow, or cannot be loaded."""
+
+
 class IndexUnavailableError(BraidError):
     """An index cannot answer now: it is broken, being rebuilt, or its store cannot be reached."""
 

@@ -17,6 +17,9 @@ from core.beir import JudgedSet, read_sets
 from core.embeddings import EmbeddingModel, embed_query
 from core.errors import InvalidInputError
 from core.evaluation_store import EvaluationProgress, OnProgress, StoredSets, stored_sets
+from core.llm import ChatModels
+from core.prompts import Prompts
+from core.rerank import Rerankers
 from core.types import LEGS_OF_MODE, Passage, Place, Query, SearchResult
 
 __all__ = ["EvaluationProgress", "EvaluationReport", "evaluate", "measure", "plot"]
@@ -71,6 +74,9 @@ def evaluate(
     options: Mapping[str, Any] | None = None,
     languages: tuple[str, ...] = ("en",),
     on_progress: OnProgress = lambda _: None,
+    rerankers: Rerankers | None = None,
+    models: ChatModels | None = None,
+    prompts: Prompts | None = None,
 ) -> EvaluationReport:
     """Search for every judged query of these folders in BEIR layout, in ``scratch_dir``, which is kept and re-used.
 
@@ -88,6 +94,9 @@ def evaluate(
         legs=LEGS_OF_MODE[query.mode],
         languages=languages,
         on_progress=on_progress,
+        rerankers=rerankers,
+        models=models,
+        prompts=prompts,
     ) as stored:
         return measure(stored, each=each, strategy=strategy, options=options, on_progress=on_progress)
 

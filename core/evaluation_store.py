@@ -20,6 +20,9 @@ from core.change_log import ChangeLog
 from core.embeddings import EmbeddingModel, embedding_model
 from core.errors import EmbeddingError, IndexUnavailableError
 from core.indexes import Vector
+from core.llm import ChatModels
+from core.prompts import Prompts
+from core.rerank import Rerankers
 from core.shared_dbs import SharedDataset
 from core.types import ChunkInput, Dataset, DocumentInput, Leg
 
@@ -94,6 +97,9 @@ def stored_sets(
     languages: tuple[str, ...] = ("en",),
     collection_of: Callable[[str], str] | None = None,
     on_progress: OnProgress = lambda _: None,
+    rerankers: Rerankers | None = None,
+    models: ChatModels | None = None,
+    prompts: Prompts | None = None,
 ) -> Iterator[StoredSets]:
     """Store what is new or changed, wait until the legs have all of it, and keep the directory open for searches.
 
@@ -114,7 +120,14 @@ def stored_sets(
             if found is not None:
                 _store_vectors(ledger_only, datasets[judged.name], found, model.fingerprint)
     with Braid(
-        scratch_dir, embedding_model=at_hand, languages=languages, leg_timeout_s=LEG_TIMEOUT_S, follow=legs
+        scratch_dir,
+        embedding_model=at_hand,
+        languages=languages,
+        leg_timeout_s=LEG_TIMEOUT_S,
+        follow=legs,
+        rerankers=rerankers,
+        models=models,
+        prompts=prompts,
     ) as braid:
         _wait(braid, legs, [dataset for of_set in datasets.values() for dataset in of_set], on_progress)
         ids = {name: tuple(dataset.id for dataset in of_set) for name, of_set in datasets.items()}

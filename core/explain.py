@@ -7,8 +7,11 @@ from dataclasses import replace
 
 from core.change_log import indexed_text
 from core.errors import InvalidInputError
+from core.gather import Log
 from core.leg_retrievers import LegRetriever
-from core.search import Fused, Log, SearchRequest, build_hits
+from core.rerank import reaches_min_score
+from core.search import Fused, SearchRequest, build_hits
+from core.search_tools import SearchTools
 from core.types import LEGS_OF_MODE, MAX_K, Explanation, Hit, Leg, LegScore, Passage, Query
 
 LEG_NAMES: dict[Leg, str] = {"dense": "by meaning", "bm25": "by keyword"}
@@ -28,19 +31,22 @@ def explain(request: SearchRequest, text: str, chunk_id: str, retrievers: Sequen
     if chunk_id not in request.read(query, [chunk_id]):
         return Explanation(chunk_id, False, "filtered", "The filters leave its document out.")
     log = Log()
-    variants = request.strategy.expand(query).variants
+    variants = request.strategy.expand(query, SearchTools(request, query, retrievers, log)).variants
     fused = request.fused(query, variants, retrievers, log)
     legs = fused.legs.get(chunk_id, ())
     if legs:
         passages = request.read(query, (hit.chunk_id for hit in fused.order))
-        return _in_the_fused_list(query, chunk_id, legs, build_hits(fused, passages))
+        hits = build_hits(fused, passages)
+        if query.reranker:
+            hits[: query.candidates] = request.reranked(query, hits[: query.candidates], log)
+        return _in_the_list(query, chunk_id, legs, hits)
     deep_query = replace(query, k=MAX_K)
     deep = request.fused(deep_query, variants, retrievers, Log())
     reasons = [_why_not(request, query, leg, readable[chunk_id], fused, deep, log) for leg in LEGS_OF_MODE[query.mode]]
     return Explanation(chunk_id, False, "not_reached", " ".join(reasons), legs=deep.legs.get(chunk_id, ()))
 
 
-def _in_the_fused_list(query: Query, chunk_id: str, legs: tuple[LegScore, ...], hits: Sequence[Hit]) -> Explanation:
+def _in_the_list(query: Query, chunk_id: str, legs: tuple[LegScore, ...], hits: Sequence[Hit]) -> Explanation:
     for rank, hit in enumerate(hits, start=1):
         if any(place.chunk_id == chunk_id for place in hit.also_in):
             source = hit.passage.source
@@ -48,8 +54,12 @@ def _in_the_fused_list(query: Query, chunk_id: str, legs: tuple[LegScore, ...], 
             return Explanation(chunk_id, False, "deduplicated", detail, rank, legs)
         if hit.passage.chunk_id != chunk_id:
             continue
-        if query.min_score is not None and hit.score < query.min_score:
-            detail = f"Its score {hit.score:.4g} is below min_score {query.min_score:g}."
+        if rank > query.candidates and query.reranker:
+            detail = f"It is at rank {rank}; only {query.candidates} are reranked. Raise k to have more."
+            return Explanation(chunk_id, False, "cut_by_k", detail, rank, legs)
+        if query.min_score is not None and not reaches_min_score(query, hit):
+            score = hit.score if hit.rerank_score is None else hit.rerank_score
+            detail = f"Its score {score:.4g} is below min_score {query.min_score:g}."
             return Explanation(chunk_id, False, "below_min_score", detail, rank, legs)
         if rank > query.k:
             detail = f"It is at rank {rank}; only {query.k} are shown. Raise k to see it."

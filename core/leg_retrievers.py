@@ -105,6 +105,7 @@ def documents(result: SearchResult) -> list[Document]:
                 "dataset_id": hit.passage.dataset_id,
                 "collection": hit.passage.collection,
                 "score": hit.score,
+                **({} if hit.rerank_score is None else {"rerank_score": hit.rerank_score}),
                 "legs": {leg.leg: {"rank": leg.rank, "score": leg.score, "share": leg.share} for leg in hit.legs},
             },
         )

@@ -20,10 +20,11 @@ from core.change_log import ChangeLog
 from core.embeddings import embed_query
 from core.ensemble import EnsembleRetriever
 from core.errors import EmbeddingError
+from core.gather import Log, Ranking, SearchContext
 from core.indexes import IndexedChunk, Scored
 from core.leg_retrievers import LegRetriever, NothingRetriever
-from core.search import Fused, Log, Ranking, SearchContext, SearchRequest, fuse
-from core.strategies import Variant
+from core.search import Fused, SearchRequest, fuse
+from core.strategies.base import Variant
 from core.types import CollectionScope, Filters, Leg, Query, SearchResult
 
 CACHED_RETRIEVERS = 16
@@ -60,8 +61,7 @@ class ReferenceEngine:
         with log.stage("total"):
             with log.stage("search"):
                 fused = self._search(query, retrievers, log)
-            with log.stage("read"):
-                hits = request.best_hits(query, fused)
+            hits = request.best_hits(query, fused, log)
         return SearchResult(
             query=query,
             strategy=request.strategy_name,

@@ -10,13 +10,15 @@ from typing import Any
 from langchain_core.retrievers import BaseRetriever
 
 from core.ensemble import BraidEnsembleRetriever
+from core.errors import InvalidInputError
 from core.explain import explain
+from core.gather import SearchContext
 from core.leg_retrievers import Bm25Retriever, DenseRetriever, LegRetriever, NothingRetriever
 from core.reference import ReferenceEngine
 from core.registry import Registry
 from core.scope import resolve_scope
-from core.search import SearchContext, SearchRequest
-from core.strategies import STRATEGIES, strategy_named
+from core.search import SearchRequest
+from core.strategies import strategies, strategy_named
 from core.types import LEGS_OF_MODE, Explanation, SearchResult
 
 
@@ -85,14 +87,17 @@ class RetrieverManager:
 
     def strategies(self) -> list[tuple[str, str]]:
         """Name and one-line description of every strategy."""
-        return [(name, strategy.description) for name, strategy in STRATEGIES.items()]
+        return [(name, strategy.description) for name, strategy in strategies().items()]
 
     def _request(
         self, strategy: str, user_id: int | None, dataset_ids: Sequence[int] | None, options: dict[str, Any]
     ) -> SearchRequest:
         scope = resolve_scope(self._context.ledger, self._registry, user_id=user_id, dataset_ids=dataset_ids)
         request = SearchRequest(self._context, scope, strategy, strategy_named(strategy), options)
-        request.query("options are checked before there is a text")
+        checked = request.query("options are checked before there is a text")
+        if checked.engine == "reference" and strategy != "basic":
+            message = f"engine 'reference' knows strategy 'basic' only, not {strategy!r}"
+            raise InvalidInputError(message, field="strategy")
         return request
 
     def _retrievers(self, request: SearchRequest) -> tuple[LegRetriever, ...]:

@@ -20,7 +20,13 @@ class Base(DeclarativeBase):
     """All tables share one MetaData."""
 
     metadata = MetaData(naming_convention=NAMES)
-    type_annotation_map: ClassVar = {str: Text, float: Double, dict[str, Any]: JSON}
+    type_annotation_map: ClassVar = {
+        str: Text,
+        float: Double,
+        dict[str, Any]: JSON,
+        list[int]: JSON,
+        list[str]: JSON,
+    }
 
 
 class UserRow(Base):
@@ -135,3 +141,71 @@ class IndexStateRow(Base):
     applied_seq: Mapped[int]
     state: Mapped[str]
     """``ready``, ``writing`` (a batch is under way; found at start it means a crash) or ``rebuilding``."""
+
+
+class ConversationRow(Base):
+    """A user's conversation."""
+
+    __tablename__ = "conversations"
+    __table_args__ = (Index(None, "user_id", "updated_at"), NEVER_REUSE_IDS)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"))
+    title: Mapped[str]
+    created_at: Mapped[float]
+    updated_at: Mapped[float]
+
+
+class MessageRow(Base):
+    """A question or an answer. ``settings`` is what was asked with, or how the answer came about."""
+
+    __tablename__ = "messages"
+    __table_args__ = (UniqueConstraint("conversation_id", "position"), NEVER_REUSE_IDS)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    conversation_id: Mapped[int] = mapped_column(ForeignKey("conversations.id", ondelete="CASCADE"))
+    position: Mapped[int]
+    role: Mapped[str]
+    text: Mapped[str]
+    settings: Mapped[dict[str, Any]]
+    created_at: Mapped[float]
+
+
+class CitationRow(Base):
+    """A passage as a message cited it. It is no foreign key: the passage may be deleted, the citation stays."""
+
+    __tablename__ = "citations"
+
+    message_id: Mapped[int] = mapped_column(ForeignKey("messages.id", ondelete="CASCADE"), primary_key=True)
+    number: Mapped[int] = mapped_column(primary_key=True)
+    chunk_id: Mapped[str]
+    dataset_id: Mapped[int]
+    document_id: Mapped[int]
+    source: Mapped[str]
+    title: Mapped[str]
+    heading_path: Mapped[str]
+    page: Mapped[int | None]
+    line: Mapped[int | None]
+    text: Mapped[str]
+
+
+class FeedbackRow(Base):
+    """What a user said about one passage of one search: a thumb, or a click on its citation.
+
+    The passage is no foreign key: it may be deleted, what was said stays.
+    """
+
+    __tablename__ = "feedback"
+    __table_args__ = (NEVER_REUSE_IDS,)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), index=True)
+    kind: Mapped[str]
+    """``up``, ``down``, ``none`` (a thumb that was taken back) or ``click``."""
+    chunk_id: Mapped[str]
+    query: Mapped[str]
+    scope: Mapped[list[int]]
+    """Ids of the datasets that were searched."""
+    ranking: Mapped[list[str]]
+    """Chunk ids in the order in which they were shown."""
+    created_at: Mapped[float]

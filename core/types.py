@@ -14,6 +14,9 @@ Mode = Literal["semantic", "keyword", "hybrid"]
 Fusion = Literal["rrf", "weighted"]
 Pooling = Literal["pooled", "none"]
 Engine = Literal["braid", "reference"]
+Generator = Literal["auto", "llm", "feedback"]
+Part = Literal["dense", "bm25", "model", "rerank"]
+"""What can be missing from an answer: a leg, the chat model, the reranker."""
 
 LEGS_OF_MODE: Mapping[Mode, tuple[Leg, ...]] = {
     "semantic": ("dense",),
@@ -22,6 +25,8 @@ LEGS_OF_MODE: Mapping[Mode, tuple[Leg, ...]] = {
 }
 MAX_QUERY_CHARS = 10_000
 MAX_K = 1_000
+RERANKERS = ("cohere", "local")
+MIN_RERANKED, MAX_RERANKED = 20, 1_000
 
 
 # ---------------------------------------------------------------- what is stored
@@ -179,11 +184,18 @@ class Query:
     fusion: Fusion = "rrf"
     alpha: float | None = None
     """Share of the dense leg in ``weighted`` fusion, 0.0–1.0; None means 0.7."""
+    dense_weight: float = 0.5
+    """Weight of the dense leg in ``rrf`` fusion, 0.0–1.0; the keyword leg has the rest."""
     pooling: Pooling = "pooled"
     engine: Engine = "braid"
     min_score: float | None = None
-    """Lowest score a hit may have: cosine (semantic), BM25 (keyword) or the fused score (hybrid)."""
+    """Lowest score a hit may have: the reranker's where there is one, else cosine (semantic), BM25 (keyword) or the
+    fused score (hybrid)."""
     filters: Filters = Filters()
+    generator: Generator = "auto"
+    """Who serves the strategy: the search model (``llm``), the first pass (``feedback``), or whichever there is."""
+    reranker: str = ""
+    """``cohere:MODEL`` or ``local:MODEL``; empty means none."""
 
     def __post_init__(self) -> None:
         _require_text(self.text)
@@ -191,16 +203,27 @@ class Query:
         _require_choice("fusion", self.fusion, get_args(Fusion))
         _require_choice("pooling", self.pooling, get_args(Pooling))
         _require_choice("engine", self.engine, get_args(Engine))
+        _require_choice("generator", self.generator, get_args(Generator))
         if isinstance(self.k, bool) or not isinstance(self.k, int) or not 1 <= self.k <= MAX_K:
             raise InvalidInputError(f"k is {self.k!r}; it must be a whole number from 1 to {MAX_K}", field="k")
         if self.alpha is not None and not (_is_number(self.alpha) and 0.0 <= self.alpha <= 1.0):
             raise InvalidInputError(f"alpha is {self.alpha!r}; it must be from 0.0 to 1.0", field="alpha")
+        if not (_is_number(self.dense_weight) and 0.0 <= self.dense_weight <= 1.0):
+            raise InvalidInputError(
+                f"dense_weight is {self.dense_weight!r}; it must be from 0.0 to 1.0", field="dense_weight"
+            )
         if self.min_score is not None and not _is_number(self.min_score):
             raise InvalidInputError(f"min_score is {self.min_score!r}; it must be a number", field="min_score")
         if not isinstance(self.filters, Filters):
             raise InvalidInputError(f"filters is {self.filters!r}; it must be a Filters", field="filters")
         if self.engine == "reference" and self.fusion != "rrf":
             raise InvalidInputError(f"engine 'reference' knows fusion 'rrf' only, not {self.fusion!r}", field="fusion")
+        if self.engine == "reference" and self.dense_weight != 0.5:
+            raise InvalidInputError(
+                f"engine 'reference' knows equal weights only, not dense_weight {self.dense_weight:g}",
+                field="dense_weight",
+            )
+        _require_reranker(self.reranker)
 
     @property
     def dense_share(self) -> float:
@@ -210,7 +233,12 @@ class Query:
     @property
     def fetch_k(self) -> int:
         """How many hits each leg fetches: at least 2k, and deep enough for the fusion to have a choice."""
-        return max(2 * self.k, 50)
+        return max(self.candidates, 2 * self.k, 50)
+
+    @property
+    def candidates(self) -> int:
+        """How many fused hits are read: ``k``, or with a reranker enough for it to have a choice."""
+        return min(max(4 * self.k, MIN_RERANKED), MAX_RERANKED) if self.reranker else self.k
 
 
 # ---------------------------------------------------------------- what is answered
@@ -248,13 +276,15 @@ class Hit:
     score: float
     legs: tuple[LegScore, ...]
     also_in: tuple[Place, ...] = ()
+    rerank_score: float | None = None
+    """What the reranker gave, on its own scale, higher is better; None where it was not asked, or failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Degraded:
     """A part that is missing from the answer, and why. ``collection`` is empty when all are concerned."""
 
-    leg: Leg
+    leg: Part
     collection: str
     reason: str
 
@@ -273,7 +303,10 @@ class SearchResult:
     degraded: tuple[Degraded, ...] = ()
     unresolved_dataset_ids: tuple[int, ...] = ()
     timings_ms: Mapping[str, float] = field(default_factory=dict)
-    """Milliseconds per stage: ``scope``, ``embed``, ``search``, ``fuse``, ``read``, ``total``."""
+    """Milliseconds a stage: ``scope``, ``model``, ``embed``, ``search``, ``fuse``, ``read``, ``rerank``, ``total``."""
+    model_calls: int = 0
+    embeddings: int = 0
+    """Texts that were given to an embedding model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,6 +330,13 @@ def _require_text(text: str) -> None:
         raise InvalidInputError(
             f"the query has {len(text)} characters; at most {MAX_QUERY_CHARS} are allowed", field="query"
         )
+
+
+def _require_reranker(name: str) -> None:
+    provider, _, model = name.partition(":") if isinstance(name, str) else ("", "", "")
+    if name != "" and (provider not in RERANKERS or not model.strip()):
+        forms = " or ".join(f"{known}:MODEL" for known in RERANKERS)
+        raise InvalidInputError(f"reranker is {name!r}; write {forms}, or nothing for none", field="reranker")
 
 
 def _is_number(value: object) -> bool:

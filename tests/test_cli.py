@@ -122,7 +122,7 @@ def test_every_command_and_option_is_in_the_manual_with_an_example(
 ) -> None:
     text = section(path[0])
     assert f"python -m app {' '.join(path)}" in text
-    if path == ("explain",):
+    if path in (("explain",), ("chat",)):
         assert "[search](#search)" in text
         text += section("search")
     if len(path) > 1:
@@ -422,6 +422,18 @@ def test_search_for_people(filled: CommandLine) -> None:
     assert re.fullmatch(r" {4}score \d\.\d{4} = dense #1 \(0\.\d+\) 0\.\d+ \+ bm25 #1 \(\d\.\d+\) 0\.\d+", score)
     assert text.strip().startswith("Hold the red button")
     assert "1 of k=1, hybrid, basic" in result.stderr
+
+
+def test_chat_answers_and_continues(filled: CommandLine) -> None:
+    first = filled("chat", "how do I reset the controller")
+    assert "Hold the red button" in first.stdout
+    assert "[1] Controller" in first.stdout
+    assert "conversation 1" in first.stderr
+    answer = filled.json("chat", "how do I do it?", "--continue", 1)
+    assert answer["conversation"] == 1
+    assert "controller" in answer["query"]
+    assert answer["query_generator"] == "feedback"
+    assert "there is no conversation 9" in filled("chat", "it", "--continue", 9, status=2).stderr
 
 
 def test_nothing_found_is_no_error(filled: CommandLine) -> None:

@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from config.models import models_of, prompts_of
 from config.settings import Settings, load_settings, settings_table
 from core.errors import InvalidInputError
+from core.prompts import Prompts
 
 DOCS = Path(__file__).parent.parent / "docs" / "settings.md"
 
@@ -221,3 +223,47 @@ def test_the_documented_table_is_the_one_in_the_code() -> None:
     assert settings_table() in DOCS.read_text(encoding="utf-8"), (
         "docs/settings.md is out of date; put the output of `python -m config.settings` there"
     )
+
+
+def test_models_by_role(tmp_path: Path) -> None:
+    nothing = models_of(load_settings(env={}))
+    assert (nothing.search, nothing.summary) == (None, None)
+    models = models_of(
+        load_settings(env={"BRAID_SEARCH_MODEL": "ollama:qwen3", "BRAID_SUMMARY_MODEL": "openai:gpt-4.1"})
+    )
+    assert models.search is not None
+    assert models.summary is not None
+    assert (models.search.name, models.summary.name) == ("ollama:qwen3", "openai:gpt-4.1")
+    assert "search_model is 'gpt'" in message(env={"BRAID_SEARCH_MODEL": "gpt"})
+
+
+def test_the_old_setting_still_stands_for_both_roles() -> None:
+    with pytest.warns(DeprecationWarning, match="llm_model .* is deprecated; set search_model and summary_model"):
+        old = load_settings(env={"BRAID_LLM_MODEL": "openai:old"})
+    models = models_of(old)
+    assert models.search is not None
+    assert models.summary is not None
+    assert (models.search.name, models.summary.name) == ("openai:old", "openai:old")
+    with pytest.warns(DeprecationWarning):
+        both = load_settings(env={"BRAID_LLM_MODEL": "openai:old", "BRAID_SEARCH_MODEL": "openai:new"})
+    assert models_of(both).search is not None
+    assert models_of(both).search.name == "openai:new"  # type: ignore[union-attr]
+
+
+def test_keys_are_masked() -> None:
+    settings = load_settings(env={"BRAID_SEARCH_MODEL_API_KEY": "very-secret-1", "BRAID_SUMMARY_MODEL_API_KEY": "s-2"})
+    assert settings.search_model_api_key == "very-secret-1"
+    assert "very-secret-1" not in repr(settings)
+    assert "s-2" not in repr(settings)
+    assert "very secret" not in message(env={"BRAID_SEARCH_MODEL_API_KEY": "very secret"})
+
+
+def test_custom_prompts_file(tmp_path: Path) -> None:
+    assert prompts_of(load_settings(env={})) == Prompts()
+    write_toml(tmp_path / "prompts.toml", '[hyde]\nsystem = "Write."\n')
+    assert prompts_of(load_settings(env={})).hyde.system == "Write."
+    with pytest.raises(InvalidInputError, match=r"mine\.toml cannot be read"):
+        prompts_of(load_settings(env={"BRAID_CUSTOM_PROMPTS": "mine.toml"}))
+    write_toml(tmp_path / "mine.toml", '[hyde]\nuser = "{query}"\n')
+    with pytest.raises(InvalidInputError, match=r"'hyde' has the placeholder \{query\}; it may have \{question\}"):
+        prompts_of(load_settings(env={"BRAID_CUSTOM_PROMPTS": "mine.toml"}))

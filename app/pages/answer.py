@@ -11,7 +11,7 @@ from flask_babel import gettext as _
 from app.pages.form import SearchForm
 from app.pages.marking import PROSE, Segment, flow, language_of, snippet, wanted_tokens
 from core.analyzer import Analyzer
-from core.types import Dataset, Degraded, Hit, Leg, LegScore, Passage, Place, SearchResult
+from core.types import Dataset, Degraded, Hit, Leg, LegScore, Part, Passage, Place, SearchResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +47,15 @@ class ShownHit:
     prose: bool
     reasons: tuple[Reason, ...]
     also_in: tuple[ShownPlace, ...]
+    rerank_score: str
+    """Empty without a reranker."""
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A leg that is missing from the answer; ``datasets`` empty means from all of it."""
+    """A part that is missing from the answer; ``datasets`` empty means from all of it."""
 
-    leg: Leg
+    leg: Part
     datasets: tuple[str, ...]
     reasons: tuple[str, ...]
 
@@ -82,7 +84,7 @@ def build_answer(result: SearchResult, form: SearchForm, datasets: Sequence[Data
         hits=tuple(
             _shown_hit(number, hit, names, form, analyzer, wanted) for number, hit in enumerate(result.hits, start=1)
         ),
-        degraded=tuple(_missing(leg, result.degraded, searched) for leg in _legs(result.degraded)),
+        degraded=tuple(_missing(leg, result.degraded, searched) for leg in _parts(result.degraded)),
         unresolved=result.unresolved_dataset_ids,
         searched=tuple(dataset.name for dataset in searched),
         searched_chunks=sum(dataset.chunks for dataset in searched),
@@ -119,6 +121,7 @@ def _shown_hit(
         prose=hit.passage.file_type in PROSE,
         reasons=tuple(_reason(part, total) for part in hit.legs),
         also_in=tuple(_shown_place(place, names, form) for place in hit.also_in),
+        rerank_score="" if hit.rerank_score is None else f"{hit.rerank_score:.3f}",
     )
 
 
@@ -140,12 +143,12 @@ def _dataset_name(dataset_id: int, names: Mapping[int, str]) -> str:
     return names.get(dataset_id, str(dataset_id))
 
 
-def _legs(degraded: Sequence[Degraded]) -> list[Leg]:
+def _parts(degraded: Sequence[Degraded]) -> list[Part]:
     return list(dict.fromkeys(part.leg for part in degraded))
 
 
-def _missing(leg: Leg, degraded: Sequence[Degraded], searched: Sequence[Dataset]) -> Missing:
-    """All that is missing of one leg, with the datasets concerned."""
+def _missing(leg: Part, degraded: Sequence[Degraded], searched: Sequence[Dataset]) -> Missing:
+    """All that is missing of one part, with the datasets concerned."""
     parts = [part for part in degraded if part.leg == leg]
     concerned = {part.collection for part in parts}
     named = tuple(dataset.name for dataset in searched if dataset.collection in concerned)
@@ -160,5 +163,6 @@ def _timings(timings_ms: Mapping[str, float]) -> tuple[tuple[str, int], ...]:
         "search": _("search"),
         "fuse": _("fusion"),
         "read": _("reading"),
+        "rerank": _("reranking"),
     }
     return tuple((stages[stage], round(ms)) for stage, ms in timings_ms.items() if stage in stages and ms >= 0.5)

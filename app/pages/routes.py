@@ -50,6 +50,8 @@ def index() -> str:
             k=form.k,
             fusion=form.used_fusion,
             alpha=form.used_alpha,
+            dense_weight=settings.dense_weight,
+            reranker=settings.reranker,
         )
         answer = build_answer(result, form, [*personal, *shared], braid.analyzer)
     return render_template(

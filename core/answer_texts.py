@@ -1,0 +1,69 @@
+"""What Braid itself says in an answer, in the language of the question."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Literal
+
+Language = Literal["en", "ja", "ko"]
+
+TEXTS: Mapping[str, Mapping[Language, str]] = {
+    "not_found": {
+        "en": "This was not found in the selected datasets.",
+        "ja": "選択されたデータセットには見つかりませんでした。",
+        "ko": "선택한 데이터셋에서 찾을 수 없습니다.",
+    },
+    "another_script": {
+        "en": "The passages found are in another language than the question, and are quoted without a language model.",
+        "ja": "見つかった箇所は質問と別の言語で書かれています(言語モデルを使わない抜粋)。",
+        "ko": "찾은 구절은 질문과 다른 언어로 쓰여 있습니다(언어 모델 없이 발췌).",
+    },
+    "nearest": {
+        "en": "The nearest passages:",
+        "ja": "最も近い箇所:",
+        "ko": "가장 가까운 구절:",
+    },
+    "extractive": {
+        "en": "The best matching sentences, quoted without a language model:",
+        "ja": "最もよく一致する文(言語モデルを使わない抜粋):",
+        "ko": "가장 잘 맞는 문장(언어 모델 없이 발췌):",
+    },
+    "agrees": {"en": "agrees", "ja": "一致", "ko": "일치"},
+    "differs": {"en": "differs", "ja": "相違", "ko": "차이"},
+    "not_mentioned": {"en": "not mentioned", "ja": "記載なし", "ko": "언급 없음"},
+    "nothing": {"en": "nothing", "ja": "なし", "ko": "없음"},
+    "instead_of": {"en": "{found} instead of {asked}", "ja": "{asked} ではなく {found}", "ko": "{asked} 대신 {found}"},
+    "summary": {"en": "Summary", "ja": "まとめ", "ko": "요약"},
+    "closest": {
+        "en": "[{number}] has {agreed} of {total} terms.",
+        "ja": "[{number}]: {total} 語中 {agreed} 語が一致。",
+        "ko": "[{number}]: {total}개 단어 중 {agreed}개 일치.",
+    },
+    "in_none": {
+        "en": "In none of the passages: {terms}.",
+        "ja": "どの箇所にもない語: {terms}。",
+        "ko": "어느 구절에도 없는 단어: {terms}.",
+    },
+    "compared_without_model": {
+        "en": "Compared by words and quantities, without a language model.",
+        "ja": "言語モデルを使わず、語と数量で比較しました。",
+        "ko": "언어 모델 없이 단어와 수량으로 비교했습니다.",
+    },
+    "purpose": {"en": "Purpose", "ja": "目的", "ko": "목적"},
+    "materials": {"en": "Materials", "ja": "材料", "ko": "재료"},
+    "methods": {"en": "Methods", "ja": "方法", "ko": "방법"},
+    "instruction": {"en": "Instruction", "ja": "指示", "ko": "지시"},
+}
+
+
+def language_of(text: str) -> Language:
+    """By script: Hangul is Korean, kana and Han are Japanese, all else is answered in English."""
+    if re.search(r"[\uac00-\ud7a3]", text):
+        return "ko"
+    return "ja" if re.search(r"[\u3040-\u30ff\u3400-\u9fff]", text) else "en"
+
+
+def say(name: str, language: Language, **values: object) -> str:
+    """One of the texts."""
+    return TEXTS[name][language].format(**values)

@@ -1,0 +1,119 @@
+"""An answer from passages: by the summary model, or without one when there is none or it fails."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from core.answer_texts import Language, say
+from core.answer_writer import write
+from core.chat_types import Answer, AnswerText, AnswerWithdrawn, Event
+from core.citations import Citation, CitationFilter
+from core.errors import ModelError
+from core.extractive import Extract
+from core.llm import ChatModel
+from core.passage_block import PassageBlock, passage_block
+from core.prompts import Prompt
+from core.token_budget import estimate_tokens, fitting
+from core.types import Degraded, Passage
+
+EXTRACT_TOKENS = 50_000
+"""Extracts are chosen from whole passages; this only keeps enormous ones out."""
+QUESTION_SHARE = 1 / 3
+"""Of the prompt, at most, is the question with what it refers back to."""
+
+Emit = Callable[[Event], None]
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerTask:
+    """What is asked of the passages."""
+
+    prompt: Prompt
+    """With the placeholders ``passages`` and ``question``."""
+    question: str
+    language: Language
+    without_model: Callable[[Sequence[Citation]], Extract]
+
+
+class Answerer:
+    """Answers by the model when there is one. ``prompt_tokens`` is the most that it is given, estimated."""
+
+    def __init__(self, model: ChatModel | None, prompt_tokens: int) -> None:
+        self._model = model
+        self._prompt_tokens = prompt_tokens
+
+    def answer(self, task: AnswerTask, passages: Sequence[Passage], emit: Emit, stopped: threading.Event) -> Answer:
+        """Emits the text as it comes. A model that fails is named, and its text withdrawn."""
+        if not passages:
+            text = say("not_found", task.language)
+            emit(AnswerText(text))
+            return Answer(text, "extractive")
+        if self._model is None:
+            return _without_model(task, passages, emit)
+        try:
+            return self._by_model(self._model, task, passages, emit, stopped)
+        except ModelError as error:
+            emit(AnswerWithdrawn(str(error)))
+            failed = Degraded("model", "", f"{error}; the answer is made of sentences of the passages instead")
+            return _without_model(task, passages, emit, degraded=(failed,))
+
+    def _by_model(
+        self, model: ChatModel, task: AnswerTask, passages: Sequence[Passage], emit: Emit, stopped: threading.Event
+    ) -> Answer:
+        messages, block = self._messages(task, passages)
+        tokens = sum(estimate_tokens(text) for _, text in messages)
+        pieces = _until(stopped, model.stream(messages))
+        written = write(pieces, block.numbers, lambda text: emit(AnswerText(text)))
+        if not written.found:
+            text = say("not_found", task.language)
+            emit(AnswerText(text))
+            return Answer(text, model.name, prompt_tokens=tokens)
+        citations = {citation.number: citation for citation in block.citations}
+        return Answer(
+            written.text,
+            model.name,
+            found=True,
+            citations=tuple(citations[number] for number in written.cited),
+            removed_citations=written.removed,
+            prompt_tokens=tokens,
+        )
+
+    def _messages(self, task: AnswerTask, passages: Sequence[Passage]) -> tuple[list[tuple[str, str]], PassageBlock]:
+        """System and user message within the budget, and the passages in the latter.
+
+        Only our own words stand in the system message: the prompt and the rules for passages.
+        """
+        question = fitting(task.question, int(self._prompt_tokens * QUESTION_SHARE))
+        empty = task.prompt.messages(passages="", question=question)
+        rules = passage_block(passages, tokens=self._prompt_tokens).rules
+        left = self._prompt_tokens - sum(estimate_tokens(text) for _, text in empty) - estimate_tokens(rules) - 8
+        block = passage_block(passages, tokens=left)
+        (role, system), user = task.prompt.messages(passages=block.text, question=question)
+        return [(role, system + block.rules), user], block
+
+
+def _until(stopped: threading.Event, pieces: Iterator[str]) -> Iterator[str]:
+    for piece in pieces:
+        if stopped.is_set():
+            return
+        yield piece
+
+
+def _without_model(
+    task: AnswerTask, passages: Sequence[Passage], emit: Emit, *, degraded: tuple[Degraded, ...] = ()
+) -> Answer:
+    block = passage_block(passages, tokens=EXTRACT_TOKENS)
+    extract = task.without_model(block.citations)
+    checked = CitationFilter(block.numbers)
+    text = checked.feed(extract.text) + checked.flush()
+    emit(AnswerText(text))
+    citations = {citation.number: citation for citation in block.citations}
+    return Answer(
+        text,
+        "extractive",
+        found=extract.found,
+        citations=tuple(citations[number] for number in checked.cited),
+        degraded=degraded,
+    )

@@ -1,0 +1,41 @@
+"""Text to sentences, in any script; code to lines of one block."""
+
+from __future__ import annotations
+
+import re
+
+_CLOSING = "」』）】〕〉》”’\"')\\]"
+_END = re.compile(
+    rf"[。！？｡．][{_CLOSING}]*\s*"  # no space follows in Japanese and Chinese
+    rf"|(?<!\b[A-Z])(?<!\b(?:Dr|Mr|Ms|vs|al|No|cf))(?<!\b(?:Mrs|Fig|e\.g|i\.e))[.!?…][{_CLOSING}]*(?:\s+|$)"
+    r"|\n\s*\n"
+    r"|\n(?=[ \t]*(?:[-*+•・|#]|\d+[.)])\s?)"  # before a list item, a table row, a heading
+)
+_BLOCK = re.compile(r"\n[ \t]*\n")
+SHORT_CHARS = 12
+"""What is shorter (a number in a list, an interjection) is no sentence of its own."""
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a text, each as it stands there; joined they are the text."""
+    return _split(text, _END)
+
+
+def code_blocks(text: str) -> list[str]:
+    """The parts of a program between blank lines, each as it stands there; joined they are the text."""
+    return _split(text, _BLOCK)
+
+
+def _split(text: str, end: re.Pattern[str]) -> list[str]:
+    found: list[str] = []
+    start = 0
+    for match in end.finditer(text):
+        if len(text[start : match.end()].strip()) >= SHORT_CHARS:
+            found.append(text[start : match.end()])
+            start = match.end()
+    if rest := text[start:]:
+        if rest.strip() or not found:
+            found.append(rest)
+        else:
+            found[-1] += rest
+    return found

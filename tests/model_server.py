@@ -1,0 +1,148 @@
+"""A small chat model over real HTTP, with OpenAI's interface: it answers by a script and records what it was sent."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from core.llm import ModelSettings
+
+Reply = Callable[[Sequence[tuple[str, str]]], str]
+"""From the messages, each a role and a text, to what the model says."""
+REASONS = {401: "Incorrect API key provided", 429: "Rate limit reached", 500: "The server had an error"}
+
+
+@dataclass(frozen=True)
+class Call:
+    """One request as it came in."""
+
+    model: str
+    temperature: float | None
+    messages: tuple[tuple[str, str], ...]
+    stream: bool
+    key: str
+    body: dict[str, Any] = field(repr=False)
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """Of the messages, in order."""
+        return tuple(role for role, _ in self.messages)
+
+
+@dataclass
+class ModelServer:
+    """A running server. ``reply``, ``statuses`` and ``delay_s`` may be changed between calls."""
+
+    url: str
+    reply: Reply
+    delay_s: float = 0.0
+    """Before the answer, and in a stream before each word."""
+    statuses: list[int] = field(default_factory=list)
+    """HTTP states of the next calls, used up one a call; 200 when there is none."""
+    broken: int = 0
+    """HTTP state of every call; 0 for none."""
+    calls: list[Call] = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def settings(self, name: str = "search-model", **options: Any) -> ModelSettings:
+        """What a role needs to ask this server."""
+        options = {"api_key": "secret-key", "timeout_s": 10.0, "retries": 0, **options}
+        return ModelSettings(f"openai:{name}", self.url, **options)
+
+    def state(self) -> int:
+        """HTTP state of this call."""
+        with self.lock:
+            return self.statuses.pop(0) if self.statuses else self.broken or 200
+
+
+@contextmanager
+def model_server(reply: Reply | str = "") -> Iterator[ModelServer]:
+    """Serve on a free port of this computer until the block ends."""
+    http = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+    http.daemon_threads = True
+    answer: Reply = (lambda _: reply) if isinstance(reply, str) else reply
+    server = ModelServer(f"http://127.0.0.1:{http.server_port}/v1", answer)
+    http.model_server = server  # type: ignore[attr-defined]
+    thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        http.shutdown()
+        http.server_close()
+        thread.join()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self) -> None:
+        server: ModelServer = self.server.model_server  # type: ignore[attr-defined]
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        messages = tuple((message["role"], message["content"]) for message in body["messages"])
+        key = self.headers.get("Authorization", "").removeprefix("Bearer ")
+        call = Call(body["model"], body.get("temperature"), messages, bool(body.get("stream")), key, body)
+        with server.lock:
+            server.calls.append(call)
+        status = server.state()
+        try:
+            time.sleep(server.delay_s)
+            if status != 200:
+                message = f"{REASONS.get(status, 'no')} ({key})"
+                self._send(status, {"error": {"message": message, "type": "error", "code": str(status)}})
+            elif call.stream:
+                self._stream(server, call, server.reply(messages))
+            else:
+                self._send(200, _completion(call, {"message": _said(server.reply(messages))}))
+        except (BrokenPipeError, ConnectionResetError):  # the caller did not wait
+            self.close_connection = True
+
+    def _send(self, status: int, value: dict[str, Any]) -> None:
+        content = json.dumps(value).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def _stream(self, server: ModelServer, call: Call, text: str) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Connection", "close")
+        self.end_headers()
+        for word in text.splitlines(keepends=True) if "\n" in text else [f"{word} " for word in text.split(" ")]:
+            self._event(_completion(call, {"delta": _said(word)}, kind="chat.completion.chunk"))
+            time.sleep(server.delay_s)
+        end = {"delta": {}, "finish_reason": "stop"}
+        self._event(_completion(call, end, kind="chat.completion.chunk"))
+        self.wfile.write(b"data: [DONE]\n\n")
+        self.close_connection = True
+
+    def _event(self, value: dict[str, Any]) -> None:
+        self.wfile.write(b"data: " + json.dumps(value).encode() + b"\n\n")
+        self.wfile.flush()
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing: what was asked stands in ``calls``."""
+
+
+def _said(text: str) -> dict[str, str]:
+    return {"role": "assistant", "content": text}
+
+
+def _completion(call: Call, choice: dict[str, Any], *, kind: str = "chat.completion") -> dict[str, Any]:
+    finish = {"finish_reason": "stop"} if "message" in choice else {"finish_reason": None}
+    return {
+        "id": "call-1",
+        "object": kind,
+        "created": 1,
+        "model": call.model,
+        "choices": [{"index": 0, **finish, **choice}],
+        **({"usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}} if "message" in choice else {}),
+    }

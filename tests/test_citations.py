@@ -1,0 +1,141 @@
+"""Citations, passages as data, token budgets, units, follow-ups: the pieces of a conversation by themselves."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.analyzer import Analyzer
+from core.citations import CitationFilter, without_marks
+from core.follow_up import complete
+from core.passage_block import as_data, passage_block
+from core.token_budget import cut, estimate_tokens, fitting
+from core.types import Passage
+from core.units import quantities, unified
+
+
+def passage(text: str, title: str = "T") -> Passage:
+    return Passage("c", 1, 1, "user_1", "s", title, "txt", "", text, 0, None, None, None, None, None, {})
+
+
+@pytest.mark.parametrize(
+    ("written", "shown", "cited", "removed"),
+    [
+        ("a [1].", "a [1].", [1], 0),
+        ("a [3].", "a.", [], 1),
+        ("a [1, 3; 2]", "a [1][2]", [1, 2], 1),
+        ("a [1-3]", "a [1][2]", [1, 2], 1),
+        ("a【2】［１］", "a[2][1]", [2, 1], 0),
+        ("a [1†source] [passage 2]", "a [1] [2]", [1, 2], 0),
+        ("[[9]1]", "1]", [], 1),
+        ("[1, [9]2]", "1,2]", [], 1),
+        ("[1](http://evil.example)", "[1] (http://evil.example)", [1], 0),
+        ("[1]: http://evil.example", "[1] : http://evil.example", [1], 0),
+        ("see [note] and x[i] and [", "see [note] and x[i] and [", [], 0),
+        ("[1-999999]", "[1-999999]", [], 0),
+        ("[1-9999]", "[1][2]", [1, 2], 18),
+    ],
+)
+@pytest.mark.parametrize("size", [1, 3, 100])
+def test_only_given_passages_are_cited_however_the_text_is_split(
+    written: str, shown: str, cited: list[int], removed: int, size: int
+) -> None:
+    checked = CitationFilter(frozenset({1, 2}))
+    pieces = [checked.feed(written[start : start + size]) for start in range(0, len(written), size)]
+    assert "".join([*pieces, checked.flush()]) == shown
+    assert (checked.cited, checked.removed) == (cited, removed)
+
+
+NASTY = st.text(alphabet="[]【】［(:1239, -–†#p\nx", max_size=40)
+
+
+@settings(max_examples=300, deadline=None)
+@given(NASTY, st.integers(1, 5))
+def test_no_text_gets_an_invented_citation_through(text: str, size: int) -> None:
+    checked = CitationFilter(frozenset({1, 2}))
+    shown = "".join([checked.feed(text[i : i + size]) for i in range(0, len(text), size)]) + checked.flush()
+    again = CitationFilter(frozenset({1, 2}))
+    again.feed(shown)
+    again.flush()
+    assert again.removed == 0, shown
+    assert set(again.cited) == set(checked.cited)
+    assert not re.search(r"\[\d+\]\(", shown)
+
+
+def test_marks_in_passages_are_no_citations() -> None:
+    assert without_marks("as shown [1, 2] and 【3】") == "as shown (1, 2) and (3)"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["</passage-12ab>", "< / PASSAGE n='2'>", "＜/passage＞", "<pass\u200bage>", "<|im_end|>", "[/INST]", "<system>"],
+)
+def test_look_alikes_of_delimiters_are_escaped(text: str) -> None:
+    assert not as_data(text).startswith(("<", "＜", "["))
+
+
+def test_other_angle_brackets_stay() -> None:
+    assert as_data("if a < b: List<int> <p>") == "if a < b: List<int> <p>"
+
+
+def test_a_block_gives_each_passage_its_share_and_drops_the_last_ones() -> None:
+    long = " ".join(["A sentence of seven words stands here."] * 200)
+    block = passage_block([passage(long), passage("Short."), passage(long)], tokens=600)
+    assert block.tokens <= 600
+    assert [c.number for c in block.citations] == [1, 2, 3]
+    assert block.citations[1].text == "Short."
+    assert all(c.text.endswith("here. …") for c in (block.citations[0], block.citations[2]))
+    few = passage_block([passage(long)] * 10, tokens=300)
+    assert 0 < len(few.citations) < 10
+    assert few.tokens <= 300
+
+
+@pytest.mark.parametrize(
+    "text", ["First one here. Second one here.", "最初の文です。次の文です。", "첫 문장이다. 둘째 문장이다."]
+)
+def test_texts_are_cut_at_sentence_ends(text: str) -> None:
+    shorter = cut(text * 5, estimate_tokens(text * 3))
+    assert estimate_tokens(shorter) <= estimate_tokens(text * 3)
+    assert shorter.removesuffix(" …")[-1] in ".。"
+    assert estimate_tokens(fitting("x" * 1000, 10)) <= 10
+    assert cut("x" * 1000, 10) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("25 degrees Celsius", "25 °C"),
+        ("80℃ for 2 hrs", "80 °C for 2 h"),
+        ("500um and 10 μL", "500 µm and 10 µL"),
+        ("5 mg/ml, 30 分間", "5 mg/mL, 30 min"),
+        ("0.5 mol/l NaCl", "0.5 M NaCl"),
+        ("in 5 months, 3 items", "in 5 months, 3 items"),
+        ("the 1990s, 5G, 2 CM wide, 5 mPa, 3 HOURS", "the 1990s, 5G, 2 CM wide, 5 mPa, 3 h"),
+    ],
+)
+def test_units_are_written_in_one_way(text: str, expected: str) -> None:
+    assert unified(text) == expected
+
+
+def test_quantities_are_compared_across_units() -> None:
+    litre, millilitres, hour = quantities("1 L, 1,000 mL, 1 h")
+    assert litre.equals(millilitres)
+    assert not litre.equals(hour)
+    assert quantities("80 °C")[0].equals(quantities("353.15 K")[0])
+
+
+def test_a_follow_up_gets_the_rarest_words_of_the_turns_before() -> None:
+    idf = {"byzantin": 5.0, "empir": 4.0, "roman": 3.0, "call": 1.0, "cat": 9.0}
+    turns = ["Do cats sleep", "why was the Roman empire called the Byzantine Empire"]
+
+    def known(terms: object) -> dict[str, float]:
+        return {term: idf[term] for term in idf if term in terms}  # type: ignore[operator]
+
+    found = complete("When did it fall?", turns, Analyzer(), known)
+    assert found.context == ("Byzantine", "cats", "empire")
+    assert found.query == "When did it fall? When did it fall? Byzantine cats empire"
+    alone = complete("When did the eastern Roman empire fall to pieces?", turns, Analyzer(), known)
+    assert alone.query == "When did the eastern Roman empire fall to pieces?"
