@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from app.factory import create_app
+from config.settings import Settings
 from core.braid import Braid
 from core.errors import InvalidInputError, ModelError
 from core.rerank import Rerankers, reranker_named
@@ -74,7 +76,7 @@ def make(tmp_path: Path) -> Iterator[Callable[..., Callable[..., SearchResult]]]
     def open_with(rerankers: Rerankers | None = None, texts: dict[str, str] = TEXTS) -> Callable[..., SearchResult]:
         braid = Braid(tmp_path / f"data{len(opened)}", embedding_model=HashEmbeddings(), rerankers=rerankers)
         opened.append(braid)
-        user = braid.ledger.add_user("ann").id
+        user = braid.ledger.add_user("local").id
         dataset = braid.ledger.add_dataset(user, "animals").id
         for source, text in texts.items():
             braid.ledger.put_document(dataset, document(source, text))
@@ -323,6 +325,20 @@ def test_langchain_documents_carry_the_score(cross_encoders: object, make: Any) 
     assert retriever.invoke("cat")[0].metadata["rerank_score"] == -1.0
     plain = search.braid.manager.get_retriever(user_id=search.user, mode="hybrid").invoke("cat")
     assert all("rerank_score" not in found.metadata for found in plain)
+
+
+def test_the_page_shows_scores_and_failures(cross_encoders: object, make: Any) -> None:
+    search = make()
+
+    def page(model: str) -> str:
+        app = create_app(Settings(mode="keyword", reranker=f"local:{model}"), search.braid)
+        return app.test_client().get("/", query_string={"q": "cat"}).get_data(as_text=True)
+
+    assert "reranker -1.000" in page("tiny")
+    failed = page("nan")
+    assert "The passages were not reranked." in failed
+    assert "gave 0 scores for 3 passages" in failed
+    assert "Passages may be missing" not in failed
 
 
 def test_explain_follows_the_reranker(cross_encoders: object, make: Any) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import log2
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -35,6 +36,7 @@ from core.tune import (
 )
 from core.tune_plot import plot
 from core.tune_rankings import Judged, collect
+from core.types import Query
 from tests.fakes import HashEmbeddings
 from tests.test_evaluation import write_set
 
@@ -239,6 +241,18 @@ def test_a_plot_is_written(tmp_path: Path) -> None:
     assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
     with pytest.raises(InvalidInputError, match="cannot be written"):
         plot(report, tmp_path / "plot.nonsense")
+
+
+@pytest.mark.parametrize("weight", [-0.1, 1.1, float("nan"), True, "0.5", None])
+def test_a_wrong_weight_is_refused(weight: Any) -> None:
+    with pytest.raises(InvalidInputError, match=r"must be from 0\.0 to 1\.0") as refused:
+        Query("cat", dense_weight=weight)
+    assert refused.value.field == "dense_weight"
+
+
+def test_the_reference_engine_knows_equal_weights_only() -> None:
+    with pytest.raises(InvalidInputError, match="knows equal weights only"):
+        Query("cat", engine="reference", dense_weight=0.6)
 
 
 # ---------------------------------------------------------------- the command
