@@ -38,8 +38,6 @@ class SearchTools:
         self._answered = False
         self._first: Fused | None = None
         self._first_hits: dict[int, Sequence[Hit]] = {}
-        if query.generator == "llm" and self._model is None:
-            self.missing("no search model is configured (setting search_model); feedback is used instead")
 
     @property
     def prompts(self) -> Prompts:
@@ -64,6 +62,8 @@ class SearchTools:
     def ask(self, prompt: Prompt, parse: Callable[[str], Answer | None], **values: object) -> Answer | None:
         """The search model's answer, parsed."""
         if self._model is None:
+            if self._query.generator == "llm":
+                self.missing("no search model is configured (setting search_model); feedback is used instead")
             return None
         self._log.model_calls += 1
         try:
@@ -156,7 +156,7 @@ class SearchTools:
     # ------------------------------------------------------------ passages
 
     def neighbours(self, passage: Passage, reach: int) -> Sequence[Passage]:
-        """Passages of the same document around this one."""
+        """Passages of the same document around this one. Filters select whole documents, so this one passed them."""
         offset = max(0, passage.position - reach)
         with self._log.stage("read"):
             return self._context.ledger.document_passages(

@@ -352,6 +352,8 @@ def test_without_a_model_feedback_serves_and_asking_for_one_is_noted(tmp_path: P
             llm = braid.manager.search("lonely", user_id=user, strategy=strategy, generator="llm")
             assert llm.generator == "feedback"
             assert "no search model is configured" in llm.degraded[0].reason
+        for strategy in ("basic", "parent_document"):
+            assert braid.manager.search("lonely", user_id=user, strategy=strategy, generator="llm").degraded == ()
 
 
 def test_the_result_names_who_wrote_the_variants(world: World) -> None:

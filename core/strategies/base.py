@@ -58,7 +58,11 @@ class Expansion:
 
 
 class Tools(Protocol):
-    """What a strategy may use of the search it is part of. Everything respects the caller's scope and filters."""
+    """What a strategy may use of the search it is part of.
+
+    Passages are read within the caller's scope, and the first pass within the filters, too. Filters select whole
+    documents: the neighbours of a passage that passed them pass them as well.
+    """
 
     @property
     def prompts(self) -> Prompts:
@@ -74,7 +78,7 @@ class Tools(Protocol):
 
     def ask(self, prompt: Prompt, parse: Callable[[str], Answer | None], **values: object) -> Answer | None:
         """The search model's answer, parsed. None when there is no model to ask, and when it fails, is slow or gives
-        nothing usable; the latter three are noted.
+        nothing usable; the latter three are noted, and the first when the request names the model as generator.
         """
 
     @property
