@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import queue
 import threading
 import time
@@ -31,6 +32,15 @@ PACKAGES: Mapping[str, str] = {
     "google_vertexai": "langchain-google-vertexai",
 }
 """Of providers whose package is not named ``langchain-<provider>``."""
+KEY_VARIABLES: Mapping[str, str] = {
+    "bedrock": "AWS_SECRET_ACCESS_KEY",
+    "bedrock_converse": "AWS_SECRET_ACCESS_KEY",
+    "google_genai": "GOOGLE_API_KEY",
+    "mistralai": "MISTRAL_API_KEY",
+}
+"""Of providers that do not read their key from ``<PROVIDER>_API_KEY``."""
+MAX_REASON_CHARS = 300
+"""Of what a provider says about a failure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +144,10 @@ class ChatModel:
 
     def _safe(self, error: BaseException) -> str:
         """The error in one line, without the key, which some providers repeat."""
-        text = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
-        return text.replace(self._settings.api_key, "***") if self._settings.api_key else text
+        text = " ".join(str(error).split())
+        for secret in filter(None, (self._settings.api_key, os.environ.get(_key_variable(self._settings.provider)))):
+            text = text.replace(secret, "***")
+        return f"{type(error).__name__}: {text[:MAX_REASON_CHARS]}"
 
     def _loaded(self) -> BaseChatModel:
         with self._lock:
@@ -207,6 +219,11 @@ def _begun(pieces: Iterator[T]) -> Iterator[T]:
     """The same pieces, the first of which has come: what fails later is not asked for again."""
     first = list(itertools.islice(pieces, 1))
     return itertools.chain(first, pieces)
+
+
+def _key_variable(provider: str) -> str:
+    """Where the provider's package looks for a key that was not given."""
+    return KEY_VARIABLES.get(provider, f"{provider.upper()}_API_KEY")
 
 
 def _is_transient(error: Exception) -> bool:

@@ -111,6 +111,17 @@ def test_an_unknown_provider_and_a_wrong_name() -> None:
             ModelSettings(name)
 
 
+def test_a_key_at_the_end_of_a_long_message_is_masked_before_the_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    def reason(error: str, **options: str) -> str:
+        return ChatModel(ModelSettings("openai:m", **options))._safe(ValueError(error))
+
+    key = "sk-0123456789-0123456789-0123456789"
+    long = f"{'x' * 279}{key}"
+    assert reason(long, api_key=key) == f"ValueError: {'x' * 279}***"
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    assert reason(f"wrong key {key}") == "ValueError: wrong key ***"
+
+
 def test_the_key_is_not_shown() -> None:
     assert "very-secret" not in repr(ModelSettings("openai:m", api_key="very-secret"))
 
