@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,14 +13,17 @@ from langchain_core.embeddings import Embeddings
 from core.errors import EmbeddingError, InvalidInputError
 from core.indexes import Vector
 
-SYMMETRIC_PROVIDERS = frozenset({"openai", "azure_openai", "ollama"})
+SYMMETRIC_PROVIDERS = frozenset({"openai", "azure_openai", "mistralai", "ollama"})
 """Those that embed a query as they embed a passage."""
+QUERY_THREADS = 4
+"""Queries under way at once, for a model that takes them one by one."""
 
 
 class EmbeddingModel(Protocol):
     """What Braid needs of a model: LangChain's two methods, and a name for what its vectors are.
 
-    One that has ``embed_queries(texts)``, too, is asked for several queries at once.
+    Both are called from several threads at once. One that has ``embed_queries(texts)``, too, is given several queries
+    in one call; any other is given each in a call of its own, in parallel.
     """
 
     @property
@@ -88,10 +92,12 @@ class ProviderModel(Embeddings):
         return self._loaded().embed_query(text)
 
     def embed_queries(self, texts: list[str]) -> list[list[float]]:
-        """Vectors of several queries; in one call where the provider makes no difference between query and passage."""
+        """Vectors of several queries; in one call where the provider makes no difference between query and passage, else
+        in parallel calls.
+        """
         if self._spec.partition(":")[0] in SYMMETRIC_PROVIDERS:
             return self._loaded().embed_documents(texts)
-        return [self._loaded().embed_query(text) for text in texts]
+        return _one_by_one(self._loaded().embed_query, texts)
 
     def _loaded(self) -> Embeddings:
         with self._lock:
@@ -135,10 +141,13 @@ def embed_query(model: EmbeddingModel, text: str) -> Vector:
 
 
 def embed_queries(model: EmbeddingModel, texts: Sequence[str]) -> Vector:
-    """(n, dim) float32 of unit length, in one call where the model takes several queries; raises EmbeddingError."""
+    """(n, dim) float32 of unit length, in one call where the model takes several queries, else in parallel calls.
+
+    Raises EmbeddingError.
+    """
     batch = getattr(model, "embed_queries", None)
     if batch is None:
-        return _vectors(model, lambda: [model.embed_query(text) for text in texts], len(texts))
+        return _vectors(model, lambda: _one_by_one(model.embed_query, texts), len(texts))
     return _vectors(model, lambda: batch(list(texts)), len(texts))
 
 
@@ -165,6 +174,14 @@ def _vectors(model: EmbeddingModel, embed: Callable[[], Sequence[Sequence[float]
         raise EmbeddingError(f"the embedding model {model.fingerprint} gave a vector that is zero or not finite")
     unit: Vector = np.ascontiguousarray(vectors / lengths, dtype=np.float32)
     return unit
+
+
+def _one_by_one(embed: Callable[[str], list[float]], texts: Sequence[str]) -> list[list[float]]:
+    """Each text in a call of its own, several at once, so that they take hardly longer than one. In their order."""
+    if len(texts) < 2:
+        return [embed(text) for text in texts]
+    with ThreadPoolExecutor(min(len(texts), QUERY_THREADS), "braid-embed") as executor:
+        return list(executor.map(embed, texts))
 
 
 def _without_nul(text: str) -> str:

@@ -36,7 +36,7 @@ class MultiQuery(ExpandOnly):
 
     description = "Searches for several ways of putting the query and fuses what they find."
     costs: Mapping[Literal["llm", "feedback"], str] = {
-        "llm": f"1 model call, 1 batch of up to {VARIANTS + 1} embeddings",
+        "llm": f"1 model call, up to {VARIANTS + 1} embeddings at once",
         "feedback": "no model call, 1 embedding, a second keyword search",
     }
 

@@ -29,7 +29,7 @@ class StepBack(ExpandOnly):
 
     description = "Searches for a more general question, too, for the background of the answer."
     costs: Mapping[Literal["llm", "feedback"], str] = {
-        "llm": "1 model call, 1 batch of 2 embeddings",
+        "llm": "1 model call, 2 embeddings at once",
         "feedback": "no model call, 1 embedding, a second keyword search",
     }
 
