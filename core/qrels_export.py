@@ -13,8 +13,9 @@ from core.braid import Braid
 from core.errors import InvalidInputError, NotFoundError
 from core.feedback import FeedbackStore, judgements_of
 from core.scope import resolve_scope
-from core.types import Passage, Scope
+from core.types import Passage
 
+IDS_PER_SCOPE = 500
 Judgements = Mapping[str, Mapping[str, int]]
 
 
@@ -46,8 +47,8 @@ def export_qrels(braid: Braid, user_id: int, folder: Path) -> ExportReport:
         raise InvalidInputError(f"{folder} is there already and not empty; name a new folder", field="out")
     said = FeedbackStore(braid.ledger).of_user(user_id)
     asked = judgements_of(said)
-    scope = _readable(braid, user_id, {dataset_id for feedback in said for dataset_id in feedback.scope})
-    readable = braid.ledger.passages({c for grades in asked.values() for c in grades}, scope.dataset_ids)
+    datasets = _readable(braid, user_id, {dataset_id for feedback in said for dataset_id in feedback.scope})
+    readable = braid.ledger.passages({c for grades in asked.values() for c in grades}, datasets)
     alive = {query: {c: g for c, g in grades.items() if c in readable} for query, grades in asked.items()}
     kept = {query: grades for query, grades in alive.items() if any(grade > 0 for grade in grades.values())}
     if not kept:
@@ -56,7 +57,7 @@ def export_qrels(braid: Braid, user_id: int, folder: Path) -> ExportReport:
             "give thumbs up to passages first"
         )
     folder.mkdir(parents=True, exist_ok=True)
-    passages = _write_lines(folder / CORPUS, map(_document, _passages(braid, scope)))
+    passages = _write_lines(folder / CORPUS, map(_document, _passages(braid, datasets)))
     _write_lines(folder / QUERIES, (json.dumps({"_id": _id(q), "text": q}, ensure_ascii=False) for q in kept))
     judgements = _write_lines(folder / QRELS, _qrels(kept)) - 1
     return ExportReport(
@@ -69,17 +70,19 @@ def export_qrels(braid: Braid, user_id: int, folder: Path) -> ExportReport:
     )
 
 
-def _readable(braid: Braid, user_id: int, dataset_ids: Iterable[int]) -> Scope:
-    """What is still open to the user of these datasets; for none, nothing: no ids would mean all personal ones."""
+def _readable(braid: Braid, user_id: int, dataset_ids: Iterable[int]) -> frozenset[int]:
+    """What is still open to the user of these datasets, asked in parts: a scope has a limit, their union has none."""
     braid.mirror_registry()
     wanted = sorted(dataset_ids)
-    if not wanted:
-        return Scope(())
-    return resolve_scope(braid.ledger, braid.registry, user_id=user_id, dataset_ids=wanted)
+    readable: set[int] = set()
+    for start in range(0, len(wanted), IDS_PER_SCOPE):
+        part = wanted[start : start + IDS_PER_SCOPE]
+        readable |= resolve_scope(braid.ledger, braid.registry, user_id=user_id, dataset_ids=part).dataset_ids
+    return frozenset(readable)
 
 
-def _passages(braid: Braid, scope: Scope) -> Iterator[Passage]:
-    for dataset_id in sorted(scope.dataset_ids):
+def _passages(braid: Braid, dataset_ids: Iterable[int]) -> Iterator[Passage]:
+    for dataset_id in sorted(dataset_ids):
         for document in braid.ledger.documents(dataset_id):
             yield from braid.ledger.document_passages(document.id, [dataset_id])
 

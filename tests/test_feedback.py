@@ -205,6 +205,20 @@ def test_what_the_user_may_no_longer_read_is_left_out(library: Library, tmp_path
     assert (report.judgements, report.deleted) == (1, 1)
 
 
+def test_more_datasets_than_a_scope_may_have(library: Library, tmp_path: Path) -> None:
+    chunk = library.say(library.ann, "up", "a cat eats fish")
+    for start in (10_000, 20_000):
+        ids = (library.notes, *range(start, start + 900))
+        library.store.add(library.ann, Feedback("up", chunk, "fish", ids, (chunk,)))
+
+    report = export_qrels(library.braid, library.ann, tmp_path / "out")
+
+    assert (report.queries, report.judgements, report.deleted) == (2, 2, 0)
+    texts = [document.text for document in read_set(tmp_path / "out").documents]
+    assert "a cat eats fish" in texts
+    assert "a cat nobody asked about" not in texts
+
+
 def test_a_forged_scope_opens_nothing(library: Library, tmp_path: Path) -> None:
     library.say(library.bob, "up", "how to feed a cat", "feed", (library.guide,))
     mine = library.search("cat", library.ann, library.notes).hits[0].passage.chunk_id
