@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-NAMES = ("quality", "split", "speed", "many_users", "crash")
+NAMES = ("quality", "split", "speed", "many_users", "crash", "strategies", "conversation")
 
 
 def main() -> int:

@@ -244,7 +244,7 @@ def test_the_old_setting_still_stands_for_both_roles() -> None:
     assert models.search is not None
     assert models.summary is not None
     assert (models.search.name, models.summary.name) == ("openai:old", "openai:old")
-    with pytest.warns(DeprecationWarning):
+    with pytest.warns(DeprecationWarning, match="llm_model"):
         both = load_settings(env={"BRAID_LLM_MODEL": "openai:old", "BRAID_SEARCH_MODEL": "openai:new"})
     assert models_of(both).search is not None
     assert models_of(both).search.name == "openai:new"  # type: ignore[union-attr]
