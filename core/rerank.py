@@ -131,13 +131,15 @@ class Rerankers:
         self._arguments: dict[str, Any] = {"base_url": base_url, "api_key": api_key, "timeout_s": timeout_s}
         self._timeout_s = timeout_s
         self._made: dict[str, Reranker | None] = {}
+        self._lock = threading.Lock()
         self._executor = ThreadPoolExecutor(THREADS, "braid-rerank")
 
     def named(self, name: str) -> Reranker | None:
         """As `reranker_named`; the same object each time."""
-        if name not in self._made:
-            self._made[name] = reranker_named(name, **self._arguments)
-        return self._made[name]
+        with self._lock:
+            if name not in self._made:
+                self._made[name] = reranker_named(name, **self._arguments)
+            return self._made[name]
 
     def rerank(self, query: Query, hits: Sequence[Hit]) -> list[Hit]:
         """The hits by the scores of the query's reranker, which each one gets; equal scores keep their order.

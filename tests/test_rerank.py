@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -236,6 +238,19 @@ def test_a_local_cross_encoder_is_loaded_once(cross_encoders: Callable[[], list[
     assert first == second
     assert first[0] == "tiny"
     assert sorted(first[1]) == sorted(("cat", TEXTS[source]) for source in "abc")
+
+
+def test_threads_that_name_a_reranker_at_once_get_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    def slowly(name: str, **options: Any) -> Any:
+        time.sleep(0.05)
+        return reranker_named(name, **options)
+
+    monkeypatch.setattr("core.rerank.reranker_named", slowly)
+    rerankers = Rerankers()
+    with ThreadPoolExecutor(4) as executor:
+        named = list(executor.map(rerankers.named, ["local:tiny"] * 4))
+    rerankers.close()
+    assert len(set(map(id, named))) == 1
 
 
 def test_negative_scores_and_min_score(cross_encoders: object, make: Any) -> None:
