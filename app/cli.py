@@ -15,6 +15,7 @@ import click
 
 from app.cli_chat import chat
 from app.cli_common import BraidGroup
+from app.cli_conversation import conversation
 from app.cli_eval import eval_command
 from app.cli_ingest import documents, ingest
 from app.cli_maintenance import doctor, serve
@@ -91,6 +92,7 @@ for command in (
     search,
     explain,
     chat,
+    conversation,
     eval_command,
     tune,
     qrels,
