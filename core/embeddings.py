@@ -92,9 +92,7 @@ class ProviderModel(Embeddings):
         return self._loaded().embed_query(text)
 
     def embed_queries(self, texts: list[str]) -> list[list[float]]:
-        """Vectors of several queries; in one call where the provider makes no difference between query and passage, else
-        in parallel calls.
-        """
+        """Vectors of several queries: in one call where the provider embeds them like passages, else in parallel."""
         if self._spec.partition(":")[0] in SYMMETRIC_PROVIDERS:
             return self._loaded().embed_documents(texts)
         return _one_by_one(self._loaded().embed_query, texts)
