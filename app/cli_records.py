@@ -198,10 +198,7 @@ def remove_shared(dataset_id: int, yes: bool, as_json: bool) -> None:
             f"Remove shared dataset {found.id}, {found.name}, with {plural(found.documents, 'document')}?",
             yes,
         )
-        if braid.registry.get(dataset_id) is None and braid.registry.problem() is None:
-            braid.ledger.remove_dataset(dataset_id)
-        else:
-            braid.remove_dataset(dataset_id)
+        braid.remove_dataset(dataset_id)
     if as_json:
         print_json(found)
     else:

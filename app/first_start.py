@@ -49,6 +49,6 @@ def load_sample(braid: Braid) -> None:
 def _sample_entry(braid: Braid) -> SharedDataset | None:
     """The entry for the sample, made where there is no shared dataset at all; None when there are others."""
     entries = braid.registry.entries()
-    if not entries and not braid.registry.problem():
+    if not entries and not braid.registry.problem() and not braid.ledger.shared_ids():
         return braid.registry.add(SAMPLE_NAME, SAMPLE_COLLECTION, description=SAMPLE_DESCRIPTION)
     return next((entry for entry in entries if entry.name == SAMPLE_NAME), None)

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Literal
 
 from core.embeddings import EmbeddingModel, embedding_model
-from core.errors import NotFoundError, NotOwnerError
+from core.errors import EmbeddingError, InvalidInputError, NotFoundError, NotOwnerError, RegistryError
 from core.ledger import Ledger
 from core.owner import OwnerLock
 from core.registry import Registry
@@ -56,7 +56,11 @@ class Braid:
         data_dir.mkdir(parents=True, exist_ok=True)
         self.data_dir = data_dir
         self.ledger = Ledger(database_url or f"sqlite:///{data_dir / 'ledger.db'}")
-        self.registry = Registry(shared_dbs or data_dir / "shared_dbs.json", retired_ids=self.ledger.retired_shared_ids)
+        self.registry = Registry(
+            shared_dbs or data_dir / "shared_dbs.json",
+            retired_ids=self.ledger.retired_shared_ids,
+            used_ids=self.ledger.shared_ids,
+        )
         self._registered_version = -1
         self._models = _Models(embedding_model, embedding_threads, self.registry)
         self._owner: OwnerLock | None = None
@@ -169,10 +173,14 @@ class Braid:
     def remove_dataset(self, dataset_id: int) -> None:
         """Delete a dataset with its documents, and a shared one's entry; its id is never given again.
 
-        A shared dataset that is no longer listed can be removed, too. Raises NotFoundError.
+        A shared dataset that is no longer listed can be removed, too. Raises NotFoundError, and RegistryError while
+        shared_dbs.json is broken: its entry could not be taken out.
         """
         self.mirror_registry()
         self.ledger.dataset(dataset_id)
+        problem = self.registry.problem() if dataset_id < 0 else None
+        if problem:
+            raise RegistryError(f"{problem}; mend it first")
         if self.registry.get(dataset_id) is not None:
             self.registry.remove(dataset_id)
         self.ledger.remove_dataset(dataset_id)
@@ -215,11 +223,17 @@ class _Models:
         self._named: dict[str, EmbeddingModel] = {}
 
     def of(self, collection: str) -> EmbeddingModel:
-        """The model that the registry names for the collection, else the default."""
+        """The model that the registry names for the collection, else the default. Raises EmbeddingError."""
         for entry in self._registry.entries() if collection.startswith("shared_") else ():
             if entry.collection_name == collection and entry.embedding_model:
                 spec = entry.embedding_model
                 if spec not in self._named:
-                    self._named[spec] = embedding_model(spec, threads=self._threads)
+                    self._named[spec] = self._load(spec)
                 return self._named[spec]
         return self._default
+
+    def _load(self, spec: str) -> EmbeddingModel:
+        try:
+            return embedding_model(spec, threads=self._threads)
+        except InvalidInputError as error:  # of whoever edits the registry, not of who searches
+            raise EmbeddingError(f"{self._registry.path.name}: {error}") from error

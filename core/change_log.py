@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from sqlalchemy import Connection, Row, Select, and_, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from core.database import Database
@@ -42,23 +42,23 @@ class ChangeLog:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def heads(self) -> dict[str, int]:
-        """Per collection that has datasets or changes: its last sequence number, 0 when its log is empty."""
-        with self._database.read() as connection:
-            known = connection.execute(select(DatasetRow.collection).distinct()).scalars()
-            heads: dict[str, int] = dict.fromkeys(known, 0)
-            rows = connection.execute(
-                select(ChangeRow.collection, func.max(ChangeRow.seq)).group_by(ChangeRow.collection)
-            )
-            heads.update({row[0]: row[1] for row in rows})
-        return heads
+    def heads(self, collections: Collection[str] | None = None) -> dict[str, int]:
+        """Per collection that has datasets: its last sequence number, 0 when its log is empty."""
+        return self._ends(func.max(ChangeRow.seq), collections)
 
     def first_seqs(self) -> dict[str, int]:
-        """Per collection the oldest sequence number that is still in the log."""
+        """Per collection that has datasets the oldest sequence number that is still in the log, 0 when it is empty."""
+        return self._ends(func.min(ChangeRow.seq), None)
+
+    def _ends(self, end: ColumnElement[int], collections: Collection[str] | None) -> dict[str, int]:
+        """One look into the index a collection, however long the log is."""
+        known = select(DatasetRow.collection).distinct()
+        if collections is not None:
+            known = known.where(DatasetRow.collection.in_(collections))
+        names = known.subquery()
+        seq = select(end).where(ChangeRow.collection == names.c.collection).scalar_subquery()
         with self._database.read() as connection:
-            rows = connection.execute(
-                select(ChangeRow.collection, func.min(ChangeRow.seq)).group_by(ChangeRow.collection)
-            )
+            rows = connection.execute(select(names.c.collection, func.coalesce(seq, 0)))
             return {row[0]: row[1] for row in rows}
 
     def after(self, collection: str, seq: int, limit: int) -> list[Change]:

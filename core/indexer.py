@@ -6,15 +6,12 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
-
-import numpy as np
 
 from core.change_log import ChangeLog
+from core.chunk_embedder import ChunkEmbedder
 from core.dense_index import DenseIndex
-from core.embeddings import EmbeddingModel, embed_passages
-from core.errors import EmbeddingError
-from core.indexes import IndexedChunk, Vector
+from core.embeddings import EmbeddingModel
+from core.indexes import IndexedChunk
 from core.ledger import Ledger
 from core.leg_indexer import LegIndexer, LegProgress, Preparation
 from core.lexical_index import LexicalIndex
@@ -22,8 +19,6 @@ from core.types import Leg
 
 POLL_S = 0.5
 FIRST_LOOK_S = 2.0
-CHUNKS_PER_EMBEDDING = 8
-"""Stopping, and a query that wants the processor, wait for one batch."""
 CHUNKS_PER_REBUILD_READ = 2000
 
 logger = logging.getLogger(__name__)
@@ -143,7 +138,7 @@ class Indexer:
         for collection, seq in self._log.first_seqs().items():
             if collection in mine and collection in theirs:
                 applied = min(mine[collection].applied_seq, theirs[collection].applied_seq)
-                if seq < applied:
+                if 0 < seq < applied:
                     self._log.prune(collection, applied)
 
 
@@ -154,10 +149,13 @@ def _keyword_preparation(log: ChangeLog, version: str) -> Preparation:
         read=lambda collection, ids: log.chunks(collection, ids),
         read_all=lambda collection: log.all_chunks(collection, CHUNKS_PER_REBUILD_READ),
         prepare=lambda _, chunks: (list(chunks), len(chunks)),
+        left_out=lambda _: 0,
     )
 
 
 def _dense_preparation(log: ChangeLog, ledger: Ledger, model_of: Callable[[str], EmbeddingModel]) -> Preparation:
+    embedder = ChunkEmbedder(ledger, log)
+
     def fingerprint(collection: str) -> str:
         return model_of(collection).fingerprint
 
@@ -170,43 +168,6 @@ def _dense_preparation(log: ChangeLog, ledger: Ledger, model_of: Callable[[str],
         count=lambda collection: log.embedded_count(collection, fingerprint(collection)),
         read=lambda collection, ids: log.chunks(collection, ids, fingerprint(collection)),
         read_all=read_all,
-        prepare=lambda collection, chunks: embed_leading(ledger, model_of(collection), chunks),
+        prepare=lambda collection, chunks: embedder.leading(collection, model_of(collection), chunks),
+        left_out=lambda collection: embedder.left_out(collection, model_of(collection)),
     )
-
-
-def embed_leading(
-    ledger: Ledger, model: EmbeddingModel, chunks: Sequence[IndexedChunk]
-) -> tuple[list[IndexedChunk], int]:
-    """The leading chunks with vectors, and how many chunks that covers: up to 8 that had none are embedded and
-    their vectors stored. A chunk that the model refuses though it takes others is left out.
-    """
-    bare = [position for position, chunk in enumerate(chunks) if chunk.vector is None]
-    covered = bare[CHUNKS_PER_EMBEDDING] if len(bare) > CHUNKS_PER_EMBEDDING else len(chunks)
-    given = {chunks[position].id: chunks[position].text for position in bare[:CHUNKS_PER_EMBEDDING]}
-    vectors = _embed_each_that_can(model, given)
-    if vectors:
-        ledger.store_embeddings(model.fingerprint, list(vectors), np.stack(list(vectors.values())))
-    complete = [replace(c, vector=c.vector if c.vector is not None else vectors.get(c.id)) for c in chunks[:covered]]
-    return [chunk for chunk in complete if chunk.vector is not None], covered
-
-
-def _embed_each_that_can(model: EmbeddingModel, texts: dict[str, str]) -> dict[str, Vector]:
-    if not texts:
-        return {}
-    try:
-        return dict(zip(texts, embed_passages(model, list(texts.values())), strict=True))
-    except EmbeddingError:
-        if len(texts) == 1:
-            raise
-    vectors: dict[str, Vector] = {}
-    refused: dict[str, EmbeddingError] = {}
-    for chunk_id, text in texts.items():
-        try:
-            vectors[chunk_id] = embed_passages(model, [text])[0]
-        except EmbeddingError as error:
-            refused[chunk_id] = error
-            if len(refused) > 1 and not vectors:  # not the texts, the model
-                raise
-    for chunk_id, reason in refused.items():
-        logger.warning("chunk %s is left out of the dense index: %s", chunk_id, reason)
-    return vectors

@@ -186,6 +186,11 @@ class Ledger:
             )
             return frozenset(rows.scalars())
 
+    def shared_ids(self) -> frozenset[int]:
+        """Ids of all shared datasets that there ever were, removed or not, listed or not."""
+        with self.database.read() as connection:
+            return frozenset(connection.execute(select(DatasetRow.id).where(DatasetRow.id < 0)).scalars())
+
     def remove_dataset(self, dataset_id: int) -> None:
         """Delete a dataset with its documents at once; the indexes follow. Raises NotFoundError."""
         with self.database.write() as connection:

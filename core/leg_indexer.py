@@ -34,6 +34,8 @@ class LegProgress:
     """Chunks still to be applied."""
     seconds_left: float | None = None
     error: str = ""
+    left_out: int = 0
+    """Chunks that could not be indexed and are not tried again by themselves."""
 
     @property
     def obstacle(self) -> str:
@@ -49,6 +51,8 @@ class LegProgress:
     @property
     def shortfall(self) -> str:
         """What a search of the index misses though it may be searched, in one sentence; empty when nothing."""
+        if self.state == "ready" and self.left_out and not self.pending:
+            return f"{self.left_out} passages of {self.collection} were refused by the embedding model"
         if self.state != "ready" or not self.pending:
             return ""
         missing = f"{self.pending} passages of {self.collection} are not in the {self.leg} index yet"
@@ -68,6 +72,8 @@ class Preparation:
     prepare: Callable[[str, Sequence[IndexedChunk]], tuple[list[IndexedChunk], int]]
     """Chunks → those of the leading ones that can be indexed, and how many leading ones that covers (at least
     one; the rest is for the next call). May raise EmbeddingError."""
+    left_out: Callable[[str], int]
+    """Collection → chunks that were covered, but could not be indexed."""
 
 
 class LegIndexer:
@@ -149,7 +155,7 @@ class LegIndexer:
             if stopping.is_set():
                 return False
             state, head = states.get(collection), heads[collection]
-            if not self._settled(collection, state, head) and time.monotonic() >= self._retry_at.get(collection, 0.0):
+            if time.monotonic() >= self._retry_at.get(collection, 0.0):
                 busy |= self._attempt(collection, state, head)
         return busy
 
@@ -165,7 +171,7 @@ class LegIndexer:
 
     def _attempt(self, collection: str, state: IndexState | None, head: int) -> bool:
         try:
-            busy = self._advance(collection, state, head)
+            busy = not self._settled(collection, state, head) and self._advance(collection, state, head)
         except BraidError as error:
             self._failed(collection, error)
             return False
@@ -215,7 +221,8 @@ class LegIndexer:
             suspected = collection in self._suspects
             self._suspects.discard(collection)
             rebuild_wanted = collection in self._wanted_rebuilds
-        if rebuild_wanted or state.version != version or state.state == "rebuilding":
+        from_another_ledger = state.applied_seq > head  # restored from an older backup
+        if rebuild_wanted or from_another_ledger or state.version != version or state.state == "rebuilding":
             return state, False
         if state.state == "writing" and not self.index.crash_safe:
             return state, False
@@ -223,7 +230,13 @@ class LegIndexer:
         if (suspected or (unseen and self._crashed)) and self.index.check(collection):
             return state, False
         if (suspected or unseen) and state.applied_seq >= head:
-            return state, self.index.count(collection) == self._leg.count(collection)
+            if self.index.count(collection) == self._leg.count(collection):
+                return state, True
+            if self._log.heads().get(collection, 0) == head:
+                return state, False
+            with self._lock:  # somebody has written meanwhile: look again when that is applied
+                self._suspects.add(collection)
+            return state, True
         if (suspected or unseen) and state.applied_seq > 0 and self.index.count(collection) == 0:
             return state, self._leg.count(collection) == 0
         return state, state.applied_seq == 0 or not self._is_lost(collection)
@@ -319,5 +332,6 @@ class LegIndexer:
         error: str = "",
     ) -> None:
         left = pending / self._rate if pending and self._rate else None
+        left_out = self._leg.left_out(collection) if state == "ready" and not pending else 0
         with self._lock:
-            self._progress[collection] = LegProgress(self.leg, collection, state, pending, left, error)
+            self._progress[collection] = LegProgress(self.leg, collection, state, pending, left, error, left_out)

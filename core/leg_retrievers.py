@@ -66,7 +66,7 @@ class Bm25Retriever(LegRetriever):
 
     def rank(self, terms: Mapping[str, float], factor: float, k: int, selection: Selection) -> list[Scored]:
         """The ``k`` best selected chunks by factor · Σ weight · BM25."""
-        datasets = None if selection.whole else self.scope.dataset_ids
+        datasets = None if selection.whole else selection.scope.dataset_ids
 
         def fetch(part: Selection, n: int) -> list[Scored]:
             return self.index.search(

@@ -79,10 +79,10 @@ class ReferenceEngine:
         lists: list[tuple[Leg, list[Document]]] = []
         for ours in retrievers:
             collection = ours.scope.collection
-            built = self._built(ours.leg, ours.scope, query.filters)
-            if built.unembedded:
-                log.missing("dense", collection, f"{built.unembedded} passages of {collection} have no vector yet")
             try:
+                built = self._built(ours.leg, ours.scope, query.filters)
+                if built.unembedded:
+                    log.missing("dense", collection, f"{built.unembedded} passages of {collection} have no vector yet")
                 if isinstance(built.stock, BM25Retriever):
                     lists.append(("bm25", built.stock.model_copy(update={"k": query.fetch_k}).invoke(query.text)))
                 elif built.stock is not None:

@@ -45,12 +45,20 @@ class Registry:
     """The shared datasets in force. Safe to use from many threads, and beside other processes.
 
     ``retired_ids`` gives the ids of removed datasets; they are rejected and never given again. It is called
-    whenever a changed file is validated.
+    whenever a changed file is validated. ``used_ids`` gives every id that ever had documents; none of them is given
+    to a new entry, also when the file has lost it.
     """
 
-    def __init__(self, path: Path, *, retired_ids: Callable[[], Collection[int]] = frozenset) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        retired_ids: Callable[[], Collection[int]] = frozenset,
+        used_ids: Callable[[], Collection[int]] = frozenset,
+    ) -> None:
         self.path = path
         self._retired_ids = retired_ids
+        self._used_ids = used_ids
         self._lock = threading.Lock()
         self._entries: tuple[SharedDataset, ...] = ()
         self._version = 0
@@ -96,7 +104,7 @@ class Registry:
         with self._exclusive():
             entries = self._on_disk()
             added = {
-                "id": min(*(e.id for e in entries), *self._retired_ids(), self._lowest_id, 0) - 1,
+                "id": min(*(e.id for e in entries), *self._retired_ids(), *self._used_ids(), self._lowest_id, 0) - 1,
                 "name": name,
                 "collection_name": collection_name,
                 "description": description,

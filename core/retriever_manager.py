@@ -42,17 +42,17 @@ class RetrieverManager:
         **options: Any,
     ) -> BaseRetriever:
         """A LangChain retriever: an ensemble for several legs or collections, the one itself for one, and one
-        that finds nothing for none.
+        that finds nothing for none. What the user may read is asked again at every call.
         """
-        request = self._request(strategy, user_id, dataset_ids, options)
-        retrievers = self._retrievers(request)
+        retrievers = self._retrievers(self._request(strategy, user_id, dataset_ids, options))
+        ask_again = partial(self._search_with, strategy, user_id, dataset_ids, options)
+        for retriever in retrievers:
+            retriever.search = partial(ask_again, (retriever,))
         if not retrievers:
             return NothingRetriever()
         if len(retrievers) == 1:
             return retrievers[0]
-        return BraidEnsembleRetriever(
-            retrievers=list(retrievers), weights=[], search=partial(self._run, request, retrievers=retrievers)
-        )
+        return BraidEnsembleRetriever(retrievers=list(retrievers), weights=[], search=partial(ask_again, retrievers))
 
     def search(
         self,
@@ -109,9 +109,19 @@ class RetrieverManager:
                     retriever = DenseRetriever(scope=scope, ledger=context.ledger, index=context.dense)
                 else:
                     retriever = Bm25Retriever(scope=scope, ledger=context.ledger, index=context.lexical)
-                retriever.search = partial(self._run, request, retrievers=(retriever,))
                 made.append(retriever)
         return tuple(made)
+
+    def _search_with(
+        self,
+        strategy: str,
+        user_id: int | None,
+        dataset_ids: Sequence[int] | None,
+        options: dict[str, Any],
+        retrievers: tuple[LegRetriever, ...],
+        text: str,
+    ) -> SearchResult:
+        return self._run(self._request(strategy, user_id, dataset_ids, options), text, retrievers=retrievers)
 
     def _run(self, request: SearchRequest, text: str, *, retrievers: tuple[LegRetriever, ...]) -> SearchResult:
         if request.query(text).engine == "reference":

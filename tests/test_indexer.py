@@ -302,6 +302,34 @@ def test_a_text_that_the_model_refuses_does_not_hold_up_the_others(tmp_path: Pat
         assert shelf.braid.indexer.wait(WAIT_S)
         assert shelf.texts("harmless", mode="semantic") == {*TEXTS, "harmless", "harmless too"}
         assert shelf.texts("poison", mode="keyword") == {"pure poison"}
+        reasons = [part.reason for part in shelf.search("harmless").degraded]
+        assert reasons == ["1 passages of user_1 were refused by the embedding model"]
+
+
+class Flaky(HashEmbeddings):
+    """Takes no batch, and each text only at the second time of asking, as a provider over its rate limit does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: set[str] = set()
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        late = [text for text in texts if "late" in text and text not in self.asked]
+        if late:
+            if len(texts) == 1:
+                self.asked.update(late)
+            raise ConnectionError("429 too many requests")
+        return super().embed_documents(texts)
+
+
+def test_texts_that_a_model_refuses_for_a_moment_are_not_left_out(tmp_path: Path) -> None:
+    shelf = open_shelf(tmp_path, Flaky())
+    with shelf.braid:
+        shelf.put("c", "in time", "late one", "late two", "late three")
+        assert shelf.braid.indexer.wait(WAIT_S)
+        found = shelf.texts("in time", mode="semantic")
+        assert found == {*TEXTS, "in time", "late one", "late two", "late three"}
+        assert shelf.search("in time").degraded == ()
 
 
 # ---------------------------------------------------------------- another analyzer, another model
@@ -423,6 +451,22 @@ def test_a_model_is_changed_while_a_batch_is_embedded_with_the_old_one(shelf: Sh
     assert_all_dense_scores_are_of(second, "猫 passage 3", result)
 
 
+def test_a_model_that_does_not_exist_costs_the_dense_leg_of_its_collection_alone(shelf: Shelf) -> None:
+    shelf.braid.registry.update(shelf.ids[1], embedding_model="nonsense")
+
+    def named() -> bool:
+        for engine in ("braid", "reference"):
+            result = shelf.search("mat 猫", engine=engine)
+            assert {CAT, "吾輩は猫である。"} <= {hit.passage.text for hit in result.hits}
+            assert {(d.leg, d.collection) for d in result.degraded} <= {("dense", "shared_main")}
+        return "embedding_model is 'nonsense'" in " ".join(d.reason for d in shelf.search("mat").degraded)
+
+    assert eventually(named)
+    shelf.braid.registry.update(shelf.ids[1], embedding_model="")
+    assert eventually(shelf.complete)
+    assert shelf.embeddings.documents_embedded == len(TEXTS)
+
+
 def test_each_model_has_a_dense_ranking_of_its_own(shelf: Shelf, second: Shifted) -> None:
     shelf.braid.registry.update(shelf.ids[1], embedding_model="fake:second")
     assert eventually(lambda: second.documents_embedded == 2 and shelf.complete())
@@ -481,10 +525,10 @@ def test_a_rebuild_asked_for_while_documents_arrive_is_done(shelf: Shelf) -> Non
     """What the index holds is wrong in a way that its count does not show."""
     chunk_id = next(p.chunk_id for p in shelf.braid.ledger.document_passages(1, [shelf.ids[0]]) if p.text == CAT)
     wrong = replace(shelf.log.chunks("user_1", [chunk_id])[0], text="something else")
-    for turn in range(4):
+    for turn in range(3):
         shelf.braid.lexical.apply("user_1", [wrong], [])
         assert CAT not in shelf.texts("mat", mode="keyword")
-        shelf.put("busy", *(f"turn {turn} passage {n}" for n in range(50)))
+        shelf.put("busy", *(f"turn {turn} passage {n}" for n in range(20)))
         shelf.braid.indexer.wake()
         time.sleep(0.005 * turn)
         shelf.braid.indexer.rebuild("bm25", "user_1")

@@ -175,7 +175,7 @@ def test_searches_go_on_while_changes_are_applied(index: LexicalIndex) -> None:
     threads = [threading.Thread(target=search) for _ in range(3)]
     for thread in threads:
         thread.start()
-    for number in range(15):
+    for number in range(8):
         index.apply(WHERE, [chunk("c2", f"cat {number}")], ["c1"])
     stop.set()
     for thread in threads:

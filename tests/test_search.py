@@ -6,7 +6,7 @@ import itertools
 import math
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,12 +14,13 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
+from sqlalchemy import Engine
 
-from core import selection
+from core import selection, types
 from core.braid import Braid
 from core.change_log import ChangeLog
 from core.errors import InvalidInputError
-from core.types import ChunkInput, DocumentInput, Engine, Filters, Fusion, Hit, Mode, Pooling, SearchResult
+from core.types import ChunkInput, DocumentInput, Filters, Fusion, Hit, Mode, Pooling, SearchResult
 from tests.fakes import HashEmbeddings
 
 WAIT_S = 30
@@ -94,13 +95,24 @@ def fill(braid: Braid) -> dict[str, int]:
 
 WAYS: list[dict[str, Any]] = [
     {"mode": mode, "fusion": fusion, "pooling": pooling, "engine": engine}
-    for mode, fusion, pooling, engine in itertools.product(*map(get_args, (Mode, Fusion, Pooling, Engine)))
+    for mode, fusion, pooling, engine in itertools.product(*map(get_args, (Mode, Fusion, Pooling, types.Engine)))
     if (engine, fusion) != ("reference", "weighted")
 ]
 each_way = pytest.mark.parametrize("way", WAYS, ids=["-".join(way.values()) for way in WAYS])
 
 
-ODD_QUERIES = ("the of and", "?!… – “”", "🎉🎊", "\x00", "\ud800", "a" * 10_000, "cat " * 2500, "' OR 1=1 --", "*")
+MANY_WORDS = " ".join(f"cat{number}" for number in range(1200))
+ODD_QUERIES = (
+    "the of and",
+    "?!… – “”",
+    "🎉🎊",
+    "\x00",
+    "\ud800",
+    "a" * 10_000,
+    "cat " * 2500,
+    "' OR 1=1 --",
+    MANY_WORDS,
+)
 
 
 @each_way
@@ -198,6 +210,30 @@ def test_the_list_is_the_same_after_reopening(tmp_path: Path) -> None:
             ]
             answers.append([[(h.passage.chunk_id, h.score) for h in result.hits] for result in found])
     assert answers[0] == answers[1]
+
+
+def test_postgresql_gives_the_same_answers_and_may_be_restarted(
+    world: World, tmp_path: Path, postgres: Engine, new_postgres_url: Callable[[], str]
+) -> None:
+    def answers(of: World) -> list[list[tuple[str, float]]]:
+        found = (of.search("the dog and the cat 猫", *CONTENTS, k=20, **way) for way in WAYS)
+        return [[(hit.passage.text, round(hit.score, 5)) for hit in result.hits] for result in found]
+
+    with Braid(tmp_path, database_url=new_postgres_url(), embedding_model=HashEmbeddings()) as braid:
+        ids = fill(braid)
+        assert ids == world.ids
+        assert braid.indexer.wait(WAIT_S)
+        other = World(braid, HashEmbeddings(), 1, ids)
+        assert answers(other) == answers(world)
+        with postgres.connect() as connection:
+            connection.exec_driver_sql(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"
+            )
+        assert answers(other) == answers(world)
+        braid.ledger.put_document(ids["single"], document("two.md", "another lonely passage"))
+        assert braid.indexer.wait(WAIT_S)
+        assert shown(other.search("another lonely passage", "single"))[0] == "another lonely passage"
 
 
 # ---------------------------------------------------------------- what is refused
@@ -335,7 +371,7 @@ def test_what_a_result_says_of_itself(world: World) -> None:
 
 
 @pytest.mark.parametrize(("mode", "embedded"), [("semantic", 1), ("keyword", 0), ("hybrid", 1)])
-@pytest.mark.parametrize("engine", get_args(Engine))
+@pytest.mark.parametrize("engine", get_args(types.Engine))
 def test_a_query_is_embedded_once_whatever_the_number_of_collections(
     world: World, mode: str, embedded: int, engine: str
 ) -> None:

@@ -23,6 +23,7 @@ from core.scope import readable_shared
 from core.types import MAX_K, MAX_QUERY_CHARS, Dataset, Passage
 
 PASSAGES_PER_PAGE = 50
+MAX_START = 10**9
 
 EXAMPLES = (
     ("en", "How are the two rankings fused?"),
@@ -77,7 +78,7 @@ def document(chunk_id: str) -> str:
     cited = braid.ledger.passages([chunk_id], datasets.keys()).get(chunk_id)
     if cited is None:
         raise NotFoundError("there is no such passage, or it is not yours; search again, it may have been replaced")
-    start = max(0, request.args.get("start", cited.position - PASSAGES_PER_PAGE // 2, type=int))
+    start = min(max(0, request.args.get("start", cited.position - PASSAGES_PER_PAGE // 2, type=int)), MAX_START)
     found = braid.ledger.document_passages(
         cited.document_id, datasets.keys(), limit=PASSAGES_PER_PAGE + 1, offset=start
     )
