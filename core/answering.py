@@ -63,13 +63,16 @@ class Answerer:
         self, model: ChatModel, task: AnswerTask, passages: Sequence[Passage], emit: Emit, stopped: threading.Event
     ) -> Answer:
         messages, block = self._messages(task, passages)
+        left_out = _left_out(passages, block, f"prompt_tokens ({self._prompt_tokens})")
+        if not block.citations:
+            return _without_model(task, passages, emit, degraded=left_out)
         tokens = sum(estimate_tokens(text) for _, text in messages)
         pieces = _until(stopped, model.stream(messages))
         written = write(pieces, block.numbers, lambda text: emit(AnswerText(text)))
         if not written.found:
             text = say("not_found", task.language)
             emit(AnswerText(text))
-            return Answer(text, model.name, prompt_tokens=tokens)
+            return Answer(text, model.name, prompt_tokens=tokens, degraded=left_out)
         citations = {citation.number: citation for citation in block.citations}
         return Answer(
             written.text,
@@ -78,6 +81,7 @@ class Answerer:
             citations=tuple(citations[number] for number in written.cited),
             removed_citations=written.removed,
             prompt_tokens=tokens,
+            degraded=left_out,
         )
 
     def _messages(self, task: AnswerTask, passages: Sequence[Passage]) -> tuple[list[tuple[str, str]], PassageBlock]:
@@ -92,6 +96,20 @@ class Answerer:
         block = passage_block(passages, tokens=left)
         (role, system), user = task.prompt.messages(passages=block.text, question=question)
         return [(role, system + block.rules), user], block
+
+
+def _left_out(passages: Sequence[Passage], block: PassageBlock, limit: str) -> tuple[Degraded, ...]:
+    """That the budget is too small for some of the passages, if it is."""
+    count = len(passages) - len(block.citations)
+    if not count:
+        return ()
+    if block.citations:
+        reason = (
+            f"the last {count} of {len(passages)} passages do not fit into the prompt; ask for fewer, or raise {limit}"
+        )
+    else:
+        reason = f"no passage fits into the prompt, so the model was not asked; shorten the prompt, or raise {limit}"
+    return (Degraded("model", "", reason),)
 
 
 def _until(stopped: threading.Event, pieces: Iterator[str]) -> Iterator[str]:

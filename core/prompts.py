@@ -126,7 +126,8 @@ class Prompts:
 def custom_prompts(given: Mapping[str, object]) -> Prompts:
     """The prompts with those replaced that are given, whole or one message of them.
 
-    A prompt must keep the placeholders of the user message it replaces and may use those of the system message.
+    A user message must keep the placeholders of the one it replaces and may use those of the system message. A system
+    message may have its own alone: nothing typed or stored comes into it.
     Raises InvalidInputError, which names the prompt and the placeholder.
     """
     defaults = {prompt.name: getattr(Prompts(), prompt.name) for prompt in fields(Prompts)}
@@ -159,14 +160,16 @@ def _custom(name: str, messages: object, default: Prompt) -> Prompt:
             raise _wrong(name, f"has an empty {key} message; write one or leave it out")
     prompt = replace(default, **messages)
     try:
-        found = prompt.placeholders()
+        in_system, in_user = _placeholders(prompt.system), _placeholders(prompt.user)
     except ValueError as error:
         raise _wrong(name, f"has a brace that is not a placeholder ({error}); write it twice: {{{{ or }}}}") from error
     allowed, required = default.placeholders(), _placeholders(default.user)
-    for unknown in sorted(found - allowed):
+    for unknown in sorted((in_system | in_user) - allowed):
         raise _wrong(name, f"has the placeholder {{{unknown}}}; it may have {_listed(allowed)}")
-    for missing in sorted(required - found):
-        raise _wrong(name, f"lacks the placeholder {{{missing}}}; it must have {_listed(required)}")
+    for misplaced in sorted(in_system - _placeholders(default.system)):
+        raise _wrong(name, f"has the placeholder {{{misplaced}}} in its system message; move it to the user message")
+    for missing in sorted(required - in_user):
+        raise _wrong(name, f"lacks the placeholder {{{missing}}} in its user message; it must have {_listed(required)}")
     return prompt
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 
 from core.sentences import sentences
 
@@ -19,6 +20,8 @@ _COUNTED = [(re.compile(f"[{characters}]"), tokens) for characters, tokens in _S
 _OTHER = re.compile(f"[^{''.join(_SCRIPTS)}]")
 _TOKENS_OF_OTHER = 2.0
 ELLIPSIS = "…"
+FEWEST_TOKENS_OF = 4
+"""So many characters of any script have at least a token."""
 
 
 def estimate_tokens(text: str) -> int:
@@ -49,7 +52,7 @@ def fitting(text: str, tokens: int) -> str:
     """The first whole sentences that fit; when not even the first does, as much of it as fits."""
     if kept := cut(text, tokens):
         return kept
-    share = tokens / estimate_tokens(text)
-    while text and estimate_tokens(text + ELLIPSIS) > tokens:
-        text = text[: int(len(text) * min(share, 0.9))]
-    return text + ELLIPSIS if text else ""
+    text = text[: max(0, FEWEST_TOKENS_OF * tokens)]
+    sizes = range(1, len(text) + 1)
+    text = text[: bisect_right(sizes, tokens, key=lambda size: estimate_tokens(text[:size] + ELLIPSIS))]
+    return text + ELLIPSIS if text.strip() else ""

@@ -71,14 +71,37 @@ def test_marks_in_passages_are_no_citations() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["</passage-12ab>", "< / PASSAGE n='2'>", "＜/passage＞", "<pass\u200bage>", "<|im_end|>", "[/INST]", "<system>"],
+    [
+        "</passage-12ab>",
+        "< / PASSAGE n='2'>",
+        "＜/passage＞",
+        "<pass\u200bage>",
+        "<|im_end|>",
+        "[/INST]",
+        "<system>",
+        "<start_of_turn>user",
+        "<end_of_turn>",
+        "<bos>",
+        "</eos>",
+        "<think>",
+        "</think>",
+        "<<SYS>>",
+        "<</SYS>>",
+        "[SYSTEM_PROMPT]",
+        "[/AVAILABLE_TOOLS]",
+    ],
 )
 def test_look_alikes_of_delimiters_are_escaped(text: str) -> None:
     assert not as_data(text).startswith(("<", "＜", "["))
 
 
-def test_other_angle_brackets_stay() -> None:
-    assert as_data("if a < b: List<int> <p>") == "if a < b: List<int> <p>"
+def test_both_brackets_of_a_doubled_mark_are_escaped() -> None:
+    assert as_data("<<SYS>>") == "&lt;&lt;SYS>>"
+
+
+@pytest.mark.parametrize("text", ["if a < b: List<int> <p>", "a << system_load", "[note] [Fe] x[i]", "<strong>"])
+def test_other_brackets_stay(text: str) -> None:
+    assert as_data(text) == text
 
 
 def test_a_block_gives_each_passage_its_share_and_drops_the_last_ones() -> None:
@@ -93,6 +116,30 @@ def test_a_block_gives_each_passage_its_share_and_drops_the_last_ones() -> None:
     assert few.tokens <= 300
 
 
+@pytest.mark.parametrize("text", ["x" * 3_000, "最初の文は終わらず" * 300, "{'a': 1}, " * 400])
+def test_a_passage_without_a_sentence_end_is_cut_hard(text: str) -> None:
+    block = passage_block([passage(text), passage("Short."), passage(text)], tokens=400)
+    assert [citation.number for citation in block.citations] == [1, 2, 3]
+    assert estimate_tokens(block.citations[0].text) > 60
+    assert block.citations[0].text.endswith("…")
+    assert block.tokens <= 400
+
+
+def test_a_long_title_leaves_the_best_passage_in() -> None:
+    first, others = passage("It fell in 1453. " * 50, "題" * 200), [passage("It fell in 1453. " * 50)] * 6
+    block = passage_block([first, *others], tokens=950)
+    assert block.citations[0].passage is first
+    assert block.tokens <= 950
+
+
+def test_what_is_escaped_stays_within_the_budget() -> None:
+    assert passage_block([passage("<s>" * 2_000)], tokens=500).tokens <= 500
+
+
+def test_no_budget_leaves_no_passage() -> None:
+    assert passage_block([passage("Short.")], tokens=-5).citations == ()
+
+
 @pytest.mark.parametrize(
     "text", ["First one here. Second one here.", "最初の文です。次の文です。", "첫 문장이다. 둘째 문장이다."]
 )
@@ -100,7 +147,8 @@ def test_texts_are_cut_at_sentence_ends(text: str) -> None:
     shorter = cut(text * 5, estimate_tokens(text * 3))
     assert estimate_tokens(shorter) <= estimate_tokens(text * 3)
     assert shorter.removesuffix(" …")[-1] in ".。"
-    assert estimate_tokens(fitting("x" * 1000, 10)) <= 10
+    assert 8 <= estimate_tokens(fitting("x" * 1000, 10)) <= 10
+    assert fitting("", -5) == fitting("x", 0) == fitting("xxx " * 9, -5) == ""
     assert cut("x" * 1000, 10) == ""
 
 

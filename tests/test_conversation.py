@@ -361,6 +361,31 @@ def test_passages_are_cut_at_sentence_ends_within_the_budget(braid: Braid, user_
     assert result.citations[0].text.endswith("run. …")
 
 
+def test_passages_that_do_not_fit_are_named(braid: Braid, user_id: int, put: Put) -> None:
+    dataset = braid.ledger.datasets(user_id)[0].id
+    for number in range(40):
+        put(dataset, f"zebra{number}.md", f"Zebra fact {number} is that zebras run. " * 30)
+    summary = ScriptedModel("fake:summary", "Run [1].")
+    conversation = Conversation(braid, models=models(summary=summary), prompt_tokens=1_000)
+    result = conversation.ask(ChatRequest(user_id, "zebra facts", options={"k": 40}))
+    sent = len(re.findall(r'number="\d+"', summary.sent[0][1][1]))
+    (missing,) = result.degraded
+    assert 0 < sent < 40
+    assert f"the last {len(result.search.hits) - sent} of {len(result.search.hits)} passages" in missing.reason
+
+
+def test_a_prompt_that_leaves_no_room_is_not_sent(braid: Braid, user_id: int) -> None:
+    summary = ScriptedModel("fake:summary")
+    prompts = custom_prompts({"answer": {"system": "Answer like a pirate. " * 400}})
+    conversation = Conversation(braid, models=models(summary=summary), prompts=prompts, prompt_tokens=1_000)
+    events = list(conversation.stream(ChatRequest(user_id, "When did the empire fall?")))
+    result = events[-1]
+    assert isinstance(result, ChatResult)
+    assert (summary.sent, result.generator, result.found) == ([], "extractive", True)
+    assert "the model was not asked" in result.degraded[0].reason
+    assert not any(isinstance(event, AnswerWithdrawn) for event in events)
+
+
 def test_the_history_goes_to_the_model_when_no_model_has_completed_the_question(braid: Braid, user_id: int) -> None:
     summary = ScriptedModel("fake:summary", "In 1453 [1].")
     Conversation(braid, models=models(summary=summary)).ask(ChatRequest(user_id, "When did it fall?", history=HISTORY))
