@@ -31,7 +31,7 @@ def models_of(settings: Settings) -> ChatModels:
 def prompts_of(settings: Settings) -> Prompts:
     """The prompts, with those of the file ``custom_prompts`` in the place of ours. Raises InvalidInputError."""
     path = settings.custom_prompts
-    if path == Path.cwd() / DEFAULT_PROMPTS and not path.exists():
+    if path.absolute() == Path.cwd() / DEFAULT_PROMPTS and not path.exists():
         return Prompts()
     return read_prompts(path)
 

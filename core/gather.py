@@ -19,7 +19,7 @@ from core.indexer import Indexer
 from core.indexes import Scored, Vector
 from core.ledger import Ledger
 from core.leg_retrievers import Bm25Retriever, DenseRetriever, LegRetriever
-from core.lexical_index import LexicalIndex
+from core.lexical_index import Bm25Statistics, LexicalIndex
 from core.llm import ChatModels
 from core.prompts import Prompts
 from core.rerank import Rerankers
@@ -111,7 +111,8 @@ def gather(
     log: Log,
 ) -> tuple[Ranking, ...]:
     """Ask every retriever for every variant, in parallel, each with the deadline; pool what can be compared."""
-    usable = [r for r in retrievers if r.scope.collection in selections and _is_usable(context, r, log)]
+    heads = context.indexer.heads(selections.keys())
+    usable = [r for r in retrievers if r.scope.collection in selections and _is_usable(context, r, heads, log)]
     dense = [r for r in usable if isinstance(r, DenseRetriever)]
     bm25 = [r for r in usable if isinstance(r, Bm25Retriever)]
     models = {r.scope.collection: context.model_of(r.scope.collection) for r in dense}
@@ -150,8 +151,9 @@ def _vector(variant: Variant, fingerprint: str, log: Log) -> Vector | None:
     return log.vectors.get((fingerprint, *variant.search_key("dense")))
 
 
-def _is_usable(context: SearchContext, retriever: LegRetriever, log: Log) -> bool:
-    progress = context.indexer.leg_progress(retriever.leg, retriever.scope.collection)
+def _is_usable(context: SearchContext, retriever: LegRetriever, heads: Mapping[str, int], log: Log) -> bool:
+    collection = retriever.scope.collection
+    progress = context.indexer.leg_progress(retriever.leg, collection, heads.get(collection))
     reason = progress.obstacle or progress.shortfall
     if reason:
         log.missing(retriever.leg, retriever.scope.collection, reason)
@@ -209,17 +211,7 @@ def _weigh_terms(
     terms = variant.terms
     if terms is None:
         terms = {term: float(count) for term, count in Counter(context.analyzer.tokens(variant.text)).items()}
-    statistics = {}
-    for retriever in retrievers:
-        collection = retriever.scope.collection
-        try:
-            statistics[collection] = context.lexical.statistics(collection, terms)
-            if not statistics[collection].documents and not context.indexer.leg_progress("bm25", collection).pending:
-                raise IndexUnavailableError(f"the keyword index of {collection} is empty; it is being looked at")
-        except IndexUnavailableError as error:
-            context.indexer.suspect("bm25", collection)
-            log.missing("bm25", collection, str(error))
-    boosts = fusion.pooled_bm25_boosts(statistics, terms)
+    boosts = fusion.pooled_bm25_boosts(_statistics(context, retrievers, terms, log), terms)
     weighed = []
     for retriever in retrievers:
         if retriever.scope.collection in boosts:
@@ -228,6 +220,29 @@ def _weigh_terms(
                 weights, factor = {term: terms[term] for term in weights}, 1.0
             weighed.append((retriever, _heaviest(weights), factor))
     return weighed
+
+
+def _statistics(
+    context: SearchContext, retrievers: Sequence[Bm25Retriever], terms: Mapping[str, float], log: Log
+) -> dict[str, Bm25Statistics]:
+    """By collection, of those that answer within the deadline."""
+    deadline = time.monotonic() + context.leg_timeout_s
+    collections = [retriever.scope.collection for retriever in retrievers]
+    jobs = {name: context.executors["bm25"].submit(context.lexical.statistics, name, terms) for name in collections}
+    found: dict[str, Bm25Statistics] = {}
+    for name, job in jobs.items():
+        try:
+            statistics = job.result(max(0.0, deadline - time.monotonic()))
+            if not statistics.documents and not context.indexer.leg_progress("bm25", name).pending:
+                raise IndexUnavailableError(f"the keyword index of {name} is empty; it is being looked at")
+            found[name] = statistics
+        except IndexUnavailableError as error:
+            context.indexer.suspect("bm25", name)
+            log.missing("bm25", name, str(error))
+        except FutureTimeoutError:
+            job.cancel()
+            log.missing("bm25", name, f"no answer within {context.leg_timeout_s:g} s")
+    return found
 
 
 def _heaviest(weights: Mapping[str, float]) -> Mapping[str, float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from core.change_log import ChangeLog
 from core.chunk_embedder import ChunkEmbedder
@@ -91,9 +91,13 @@ class Indexer:
         """How far every index is."""
         return tuple(progress for leg in self.legs.values() for progress in leg.all_progress())
 
-    def leg_progress(self, leg: Leg, collection: str) -> LegProgress:
-        """How far one index is."""
-        return self.legs[leg].progress(collection)
+    def leg_progress(self, leg: Leg, collection: str, head: int | None = None) -> LegProgress:
+        """How far one index is; with the collection's ``head`` it counts what came since the last look, too."""
+        return self.legs[leg].progress(collection, head)
+
+    def heads(self, collections: Collection[str]) -> dict[str, int]:
+        """The last sequence number of each collection in the change log."""
+        return self._log.heads(collections)
 
     def wait(self, timeout_s: float, legs: Sequence[Leg] = ("bm25", "dense")) -> bool:
         """Wait until these legs have applied all that is in the log now. False when the time is over."""

@@ -93,13 +93,17 @@ class LegIndexer:
         self._retry_at: dict[str, float] = {}
         self._retry_after: dict[str, float] = {}
         self._store_is_broken = False
+        self._applied: dict[str, int] = {}
         self._rate = 0.0
         self._lock = threading.Lock()
 
     # ------------------------------------------------------------ asked from any thread
 
-    def progress(self, collection: str) -> LegProgress:
-        """How far a collection is. An index of another version than is wanted now must not be searched."""
+    def progress(self, collection: str, head: int | None = None) -> LegProgress:
+        """How far a collection is. An index of another version than is wanted now must not be searched.
+
+        With its ``head``, the last sequence number in the log, what came since the last look is pending, too.
+        """
         known = self._known(collection)
         if known is None:
             return LegProgress(self.leg, collection, "ready", pending=self._log.chunk_count(collection))
@@ -109,7 +113,14 @@ class LegIndexer:
             return replace(known, state="failed", error=str(error))
         with self._lock:
             valid = self._versions.get(collection) == version and collection not in self._wanted_rebuilds
-        return known if valid or known.state != "ready" else replace(known, state="checking")
+        if known.state != "ready":
+            return known
+        if not valid:
+            return replace(known, state="checking")
+        applied = self._applied.get(collection, 0)
+        if head is not None and head > applied and not known.pending:
+            return replace(known, pending=self._log.pending(collection, applied))
+        return known
 
     def all_progress(self) -> list[LegProgress]:
         """How far every collection is, by name."""
@@ -199,6 +210,7 @@ class LegIndexer:
             state, sound = self._inspect(collection, state, head)
             if sound:
                 self._versions[collection] = state.version
+                self._applied[collection] = state.applied_seq
                 return self._replay(collection, state, head)
             self._rebuilds[collection] = self._rebuild(collection, head)
         rebuild = self._rebuilds.pop(collection)
@@ -275,6 +287,7 @@ class LegIndexer:
             self._log.set_state(self.leg, collection, replace(state, state="writing"))
         self.index.apply(collection, ready, deletes)
         self._log.set_state(self.leg, collection, replace(state, applied_seq=changes[-1].seq, state="ready"))
+        self._applied[collection] = changes[-1].seq
         return changes
 
     def _rebuild(self, collection: str, head: int) -> Iterator[int]:
@@ -299,6 +312,7 @@ class LegIndexer:
                 yield pending
         self._log.set_state(self.leg, collection, IndexState(version, head, "ready"))
         self._versions[collection] = version
+        self._applied[collection] = head
 
     def _drop(self, collection: str) -> None:
         if not self._store_is_broken:
