@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import dataclass, field
 
 from core.types import Passage
 
-_OPEN, _CLOSE = r"\[［【〔", r"\]］】〕"
-_SEPARATOR = r"[\s,;、，\-–~〜]"
-_RANGE = r"\d{1,4}(?:\s{0,3}[-–~〜]\s{0,3}\d{1,4})?"
-_MARK_TEXT = (
-    rf"[{_OPEN}]\s{{0,3}}(?:(?:passage|source|ref|cite|出典|출처)\s{{0,3}})?[#^]?"
-    rf"({_RANGE}(?:\s{{0,3}}[,;、，]\s{{0,3}}{_RANGE}){{0,19}})\s{{0,3}}(?:†[^{_CLOSE}]{{0,80}})?[{_CLOSE}]"
-)
-_MARK = re.compile(_MARK_TEXT, re.IGNORECASE)
-_SPACED_MARK = re.compile(rf"([ \t]*){_MARK_TEXT}(?=([(:])?)", re.IGNORECASE)
-_UNFINISHED = re.compile(
-    rf"[{_OPEN}][\s#^]{{0,6}}[A-Za-z出典출처]{{0,8}}(?:\d|#|\^|{_SEPARATOR}){{0,450}}(?:†[^{_CLOSE}]{{0,80}})?$"
-    rf"|{_MARK_TEXT}$",
+_OPEN, _CLOSE = r"\[［【〔〖〚⟦", r"\]］】〕〗〛⟧"
+_WITHIN = rf"[^{_OPEN}{_CLOSE}]{{0,200}}"
+_MARK = re.compile(rf"\\?[{_OPEN}]({_WITHIN})[{_CLOSE}]")
+_SPACED_MARK = re.compile(rf"([ \t]*){_MARK.pattern}(?=([(:])?)")
+_UNFINISHED = re.compile(rf"\\?[{_OPEN}]{_WITHIN}[{_CLOSE}]?$")
+_UNFINISHED_ENTITY = re.compile(r"(?:&[#\w]{0,10})+$")
+_NESTED = re.compile(rf"\\?[{_OPEN}]({_WITHIN}?)(?=\\?[{_OPEN}])")
+_ENTITY = re.compile(r"&(?:#0{0,6}(?P<dec>\d{2,6})|#x0{0,6}(?P<hex>[\da-f]{2,5})|(?P<name>[lr](?:sqb|brack)));", re.I)
+# What may stand in a citation beside its numbers. Words longest first; "P" may be a part of a formula.
+_BESIDE = re.compile(
+    r"\d+|[\s,;:.、，；：。・&+/|\\#^@*_~`'\"“”‘’(){}<>=№§\-‐-―〜]+"
+    r"|passages?|sources?|references?|refs?|citations?|cited?|cites|see|documents?|docs?|chunks?|pages?|numbers?|nos?"
+    r"|and|or|also|to|through|(?-i:pp?)|出典|出处|来源|文献|資料|参照|参考|番号|および|及び|と"
+    r"|출처|문서|자료|참고|참조|및|와|과",
     re.IGNORECASE,
 )
-_NESTED = re.compile(rf"[{_OPEN}](?=(?:\d|{_SEPARATOR})*[{_OPEN}])")
-_FIRST_AND_LAST = re.compile(r"(\d+)(?:\s*[-–~〜]\s*(\d+))?")
+_INVISIBLE = re.compile("[\u00ad\u034f\u061c\u115f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]")
+_DECIMAL = re.compile(r"\d\.\d")
+_FIRST_AND_LAST = re.compile(r"(\d+)(?:\s*(?:[-‐-―~〜]|to|through)\s*(\d+))?", re.IGNORECASE)
 LONGEST_RANGE = 20
 
 
@@ -37,7 +41,7 @@ class Citation:
 
 def without_marks(text: str) -> str:
     """Text in which nothing looks like a citation: ``[3]`` becomes ``(3)``."""
-    return _MARK.sub(lambda mark: f"({mark[1]})", _NESTED.sub("(", text))
+    return _MARK.sub(_in_parentheses, _NESTED.sub(lambda mark: _unnested(mark, "("), _decoded(text)))
 
 
 @dataclass(slots=True)
@@ -58,10 +62,11 @@ class CitationFilter:
 
     def feed(self, piece: str) -> str:
         """What can be shown so far."""
-        text = _NESTED.sub("", self._held + piece)
-        unfinished = _UNFINISHED.search(text)
+        text = _NESTED.sub(lambda mark: _unnested(mark, ""), _decoded(self._held + piece))
+        entity = _UNFINISHED_ENTITY.search(text)
+        unfinished = _UNFINISHED.search(text) or entity
         end = unfinished.start() if unfinished else len(text)
-        while end and text[end - 1] in " \t":  # it goes with a citation that is removed
+        while end and text[end - 1] in " \t\\":  # they go with a citation that is removed
             end -= 1
         self._held = text[end:]
         return self._checked(text[:end])
@@ -75,8 +80,11 @@ class CitationFilter:
         return _SPACED_MARK.sub(self._written, text)
 
     def _written(self, mark: re.Match[str]) -> str:
+        numbers = _numbers(mark[2])
+        if not numbers:
+            return mark[0]
         kept = []
-        for number in _numbers(mark[2]):
+        for number in numbers:
             if number in self.given:
                 kept.append(f"[{number}]")
                 if number not in self.cited:
@@ -88,10 +96,46 @@ class CitationFilter:
         return mark[1] + "".join(kept) + (" " if mark[3] else "")
 
 
-def _numbers(listed: str) -> list[int]:
-    """``1, 3-5`` → 1, 3, 4, 5. Of a longer range the first 20."""
+def _numbers(within: str) -> list[int]:
+    """``Source 1, 3-5`` → 1, 3, 4, 5; of a longer range the first 20. Empty for what is no citation."""
+    if not _is_listing(within) or _DECIMAL.search(within):
+        return []
     numbers: list[int] = []
-    for first, last in _FIRST_AND_LAST.findall(listed):
-        start, stop = int(first), int(last or first)
+    for first, last in _FIRST_AND_LAST.findall(_listing(within)):
+        start, stop = sorted((int(first), int(last or first)))
         numbers += range(start, min(stop, start + LONGEST_RANGE - 1) + 1)
     return list(dict.fromkeys(numbers))
+
+
+def _listing(within: str) -> str:
+    """Without what is invisible, and without a name such as ``†source``."""
+    return _INVISIBLE.sub("", within).partition("†")[0]
+
+
+def _is_listing(within: str) -> bool:
+    """Whether numbers, and what may stand beside them, are all there is."""
+    return not _BESIDE.sub("", _listing(within))
+
+
+def _in_parentheses(mark: re.Match[str]) -> str:
+    return f"({_listing(mark[1]).strip()})" if _numbers(mark[1]) else mark[0]
+
+
+def _unnested(mark: re.Match[str], instead: str) -> str:
+    """A bracket in front of a citation's own must not make another one of what is left when that one is gone."""
+    return instead + mark[1] if _is_listing(mark[1]) else mark[0]
+
+
+def _decoded(text: str) -> str:
+    """With brackets and digits that are written as HTML entities, which a page would show as what they are."""
+    while (decoded := _ENTITY.sub(_character, text)) != text:
+        text = decoded
+    return text
+
+
+def _character(entity: re.Match[str]) -> str:
+    if entity["name"]:
+        return "[" if entity["name"][0] in "lL" else "]"
+    code = int(entity["dec"]) if entity["dec"] else int(entity["hex"], 16)
+    character = chr(code) if code <= sys.maxunicode else ""
+    return character if character.isdecimal() or re.match(rf"[{_OPEN}{_CLOSE}]", character) else entity[0]

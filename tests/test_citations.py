@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import re
+import time
+import unicodedata
 
 import pytest
 from hypothesis import given, settings
@@ -35,7 +38,26 @@ def passage(text: str, title: str = "T") -> Passage:
         ("[1](http://evil.example)", "[1] (http://evil.example)", [1], 0),
         ("[1]: http://evil.example", "[1] : http://evil.example", [1], 0),
         ("see [note] and x[i] and [", "see [note] and x[i] and [", [], 0),
-        ("[1-999999]", "[1-999999]", [], 0),
+        ("[1-999999]", "[1][2]", [1, 2], 18),
+        ("a [1 and 99].", "a [1].", [1], 1),
+        ("a [Source 1, Source 99].", "a [1].", [1], 1),
+        ("a [Source 1, Source 2].", "a [1][2].", [1, 2], 0),
+        ("a [Source: 99].", "a.", [], 1),
+        ("a [Passages 1, 99].", "a [1].", [1], 1),
+        ("a [1 & 99].", "a [1].", [1], 1),
+        ("a [99.].", "a.", [], 1),
+        ("a [1 99].", "a [1].", [1], 1),
+        ("a [p99].", "a.", [], 1),
+        ("a [No. 99].", "a.", [], 1),
+        ("a [**99**].", "a.", [], 1),
+        (r"a \[99\].", "a.", [], 1),
+        (r"a \[1\].", "a [1].", [1], 0),
+        ("a [9\u200b9] [\u20601\ufeff1].", "a.", [], 2),
+        ("a &#91;99&#93; &#x5B;2&rsqb; [&#57;].", "a [2].", [2], 2),
+        ("a [99-98] [123456].", "a.", [], 3),
+        ("a [出典1、出典99]と[출처 2].", "a [1]と[2].", [1, 2], 1),
+        ("a & b &#91; c \\", "a & b [ c \\", [], 0),
+        ("[P4441][BF4], [Fe(CN)6], [COVID-19], [0.5, 1.5]", "[P4441][BF4], [Fe(CN)6], [COVID-19], [0.5, 1.5]", [], 0),
         ("[1-9999]", "[1][2]", [1, 2], 18),
     ],
 )
@@ -65,7 +87,45 @@ def test_no_text_gets_an_invented_citation_through(text: str, size: int) -> None
     assert not re.search(r"\[\d+\]\(", shown)
 
 
+PIECES = st.lists(
+    st.sampled_from(
+        ["[", "]", "【", "】", "&#91;", "&#93;", "&lbrack;", "\\[", "\\]", "1", "2", "9", "99", "&#57;", " ", ", ",
+         " and ", " & ", "Source ", "source: ",
+         "Passages ", "p", "No. ", "**", "-", "–", "^", "†", "\u200b", "\ufeff", "/", "(", "\n"]
+    ),
+    max_size=14,
+).map("".join)  # fmt: skip
+
+
+def invented(shown: str, given: frozenset[int]) -> list[str]:
+    """Short brackets with a number that was not given, found without the means of the filter."""
+    visible = "".join(c for c in html.unescape(shown) if unicodedata.category(c) != "Cf").replace("\\", "")
+    brackets = re.findall(r"[\[【]([^\[\]【】]{0,30})[\]】]", visible)
+    return [b for b in brackets if {int(n) for n in re.findall(r"\d+", b.partition("†")[0])} - given]
+
+
+@settings(max_examples=600, deadline=None)
+@given(PIECES, st.integers(1, 7))
+def test_no_bracket_holds_a_number_that_was_not_given(text: str, size: int) -> None:
+    checked = CitationFilter(frozenset({1}))
+    shown = "".join([checked.feed(text[i : i + size]) for i in range(0, len(text), size)]) + checked.flush()
+    assert invented(shown, frozenset({1})) == []
+    whole = CitationFilter(frozenset({1}))
+    assert whole.feed(text) + whole.flush() == shown, "however it is split"
+
+
+def test_long_brackets_are_checked_in_no_time() -> None:
+    started = time.monotonic()
+    for text in ("[" + "p" * 190 + "x]", "[" * 20_000, "[" + "1 " * 20_000, "&#" * 20_000, "[p p" * 5_000):
+        checked = CitationFilter(frozenset({1}))
+        checked.feed(text)
+        checked.flush()
+        without_marks(text)
+    assert time.monotonic() - started < 5
+
+
 def test_marks_in_passages_are_no_citations() -> None:
+    assert without_marks("&#91;3&#93; [Source 4]") == "(3) (Source 4)"
     assert without_marks("as shown [1, 2] and 【3】") == "as shown (1, 2) and (3)"
 
 
