@@ -14,6 +14,8 @@ from core.follow_up import content_words
 from core.types import MAX_QUERY_CHARS
 from core.units import quantities, unified
 
+MAX_INSTRUCTION_CHARS = 2_000
+
 Weigh = Callable[[str], Mapping[str, float]]
 """Text → its terms with their idf."""
 
@@ -22,7 +24,8 @@ Weigh = Callable[[str], Mapping[str, float]]
 class ThreeFields:
     """A search by what is done (purpose), with what (materials), and how (methods).
 
-    ``instruction`` says what else the comparison should heed. Raises InvalidInputError when all three are empty.
+    ``instruction`` says what else the comparison should heed. Raises InvalidInputError when all three are empty,
+    or a text is too long.
     """
 
     purpose: str = ""
@@ -37,6 +40,11 @@ class ThreeFields:
             raise InvalidInputError(
                 f"the fields have {len(self.query)} characters; at most {MAX_QUERY_CHARS} are allowed", field="purpose"
             )
+        if len(self.instruction) > MAX_INSTRUCTION_CHARS:
+            raise InvalidInputError(
+                f"the instruction has {len(self.instruction)} characters; at most {MAX_INSTRUCTION_CHARS} are allowed",
+                field="instruction",
+            )
 
     @property
     def named(self) -> dict[str, str]:
@@ -50,10 +58,12 @@ class ThreeFields:
         return "\n".join(self.named.values())
 
     def unified(self) -> ThreeFields:
-        """With units in one way of writing."""
-        return ThreeFields(
-            unified(self.purpose), unified(self.materials), unified(self.methods), unified(self.instruction)
-        )
+        """With units in one way of writing; as they are when that would be too long."""
+        texts = map(unified, (self.purpose, self.materials, self.methods, self.instruction))
+        try:
+            return ThreeFields(*texts)
+        except InvalidInputError:
+            return self
 
     def described(self, language: Language) -> str:
         """For people and models: one line a field."""

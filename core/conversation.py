@@ -134,12 +134,13 @@ class Conversation:
     def _search(self, state: ChatState) -> ChatState:
         _begin("search")
         request = state["request"]
+        options = {**request.options, "generator": "feedback"}  # the model has written the query already
         result = self._braid.manager.search(
             state["query"],
             user_id=request.user_id,
             dataset_ids=request.dataset_ids,
             strategy=request.strategy,
-            **request.options,
+            **options,
         )
         _emit(Searched(result))
         done = ChatResult(

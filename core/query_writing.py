@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from core.chat_types import ChatRequest, Turn
 from core.comparison import ThreeFields
-from core.errors import ModelError
+from core.errors import InvalidInputError, ModelError
 from core.follow_up import complete
 from core.llm import ChatModel
 from core.passage_block import as_data
 from core.prompts import Prompt, Prompts
-from core.strategies.parsing import parse_queries, same_script
+from core.strategies.parsing import MAX_QUERY_LINE_CHARS, parse_queries, same_script
 from core.term_weights import TermWeights
 from core.token_budget import fitting
 from core.types import MAX_QUERY_CHARS, Degraded
@@ -93,13 +93,22 @@ def _normalized_fields(
     """Units in one way of writing, and by a model terms, too."""
     unified = fields.unified()
     written, missing = _ask(model, prompts.normalize_fields, fields=unified.described("en"))
-    rewritten = _read_fields(written, unified) if written else {}
-    if written and not rewritten and model is not None:
+    if model is not None and not missing:
+        merged = _merged(unified, _read_fields(written, unified))
+        if merged is not None:
+            return NormalizedQuestion(merged.query, merged.query, model.name, merged), ()
         missing = (_unusable(model, written),)
-    if rewritten and model is not None:
-        merged = ThreeFields(**{**unified.named, **rewritten}, instruction=unified.instruction).unified()
-        return NormalizedQuestion(merged.query, merged.query, model.name, merged), ()
     return NormalizedQuestion(unified.query, unified.query, "feedback", unified), missing
+
+
+def _merged(asked: ThreeFields, rewritten: dict[str, str]) -> ThreeFields | None:
+    """The fields with those rewritten that are; None when there is none, or all together are too long."""
+    if not rewritten:
+        return None
+    try:
+        return ThreeFields(**{**asked.named, **rewritten}, instruction=asked.instruction).unified()
+    except InvalidInputError:
+        return None
 
 
 def _read_fields(written: str, asked: ThreeFields) -> dict[str, str]:
@@ -119,7 +128,8 @@ def _one_line(model: ChatModel | None, prompt: Prompt, asked: str, **values: obj
     written, missing = _ask(model, prompt, **values)
     if model is None or missing:
         return "", missing
-    lines = parse_queries(written, question="", limit=1)
+    longest = min(MAX_QUERY_CHARS, max(MAX_QUERY_LINE_CHARS, 2 * len(asked)))
+    lines = parse_queries(written, question="", limit=1, max_chars=longest)
     if not lines or not same_script(asked, lines[0]):
         return "", (_unusable(model, written),)
     return lines[0], ()

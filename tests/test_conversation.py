@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,6 +30,7 @@ from core.errors import InvalidInputError, ModelError
 from core.llm import ChatModels, chat_models
 from core.prompts import custom_prompts
 from core.token_budget import estimate_tokens
+from core.types import ChunkInput, DocumentInput
 from tests.fakes import HashEmbeddings
 from tests.model_server import model_server
 
@@ -225,6 +227,33 @@ def test_generator_feedback_does_not_ask_the_search_model(braid: Braid, user_id:
     request = ChatRequest(user_id, "When did it fall?", history=HISTORY, options={"generator": "feedback"})
     assert conversation.ask(request).query_generator == "feedback"
     assert search.sent == []
+
+
+@pytest.mark.parametrize("strategy", ["hyde", "multi_query", "step_back", "compression"])
+def test_no_strategy_of_the_search_asks_the_model(tmp_path: Path, strategy: str) -> None:
+    with (
+        model_server("the cats sleep") as search,
+        Braid(tmp_path, embedding_model=HashEmbeddings(), models=chat_models(search.settings())) as braid,
+    ):
+        user = braid.ledger.add_user("ann").id
+        dataset = braid.ledger.add_dataset(user, "d").id
+        chunks = (ChunkInput("Cats sleep a lot. They like fish."),)
+        braid.ledger.put_document(dataset, DocumentInput("cats.md", "", "md", chunks))
+        assert braid.indexer is not None
+        assert braid.indexer.wait(30)
+        chat = Conversation(braid, models=chat_models(search.settings()))
+        result = chat.ask(ChatRequest(user, "do cats sleep", strategy=strategy, options={"generator": "llm"}))
+    assert (result.query, result.search.hits[0].passage.source) == ("the cats sleep", "cats.md")
+    assert len(search.calls) == 1, "the query alone"
+    assert result.degraded == ()
+
+
+def test_a_long_follow_up_may_have_a_long_question(braid: Braid, user_id: int) -> None:
+    asked = "When did it fall, " + "and what came after that, " * 15 + "in short?"
+    question = asked.replace("it fall", "the Byzantine Empire fall")
+    search = ScriptedModel("fake:search", question, "fall of the Byzantine Empire")
+    result = Conversation(braid, models=models(search)).ask(ChatRequest(user_id, asked, history=HISTORY))
+    assert (result.question, result.degraded) == (question, ())
 
 
 @pytest.mark.parametrize("answer", [ModelError("the model is slow"), "", "I'm sorry, I can't help with that.", "量子"])
@@ -437,6 +466,26 @@ def test_three_fields_are_compared_by_the_models(braid: Braid, user_id: int) -> 
     assert (result.text, result.removed_citations) == ("Agrees [1], differs.", 1)
     assert "Compare" in summary.sent[0][0][1]
     assert "Materials: transplant" in summary.sent[0][1][1]
+
+
+@pytest.mark.parametrize("answer", ["", "No idea.", "purpose: " + "word " * 2_400])
+def test_fields_that_a_model_rewrites_badly_stay_and_it_is_named(braid: Braid, user_id: int, answer: str) -> None:
+    search = ScriptedModel("fake:search", answer)
+    fields = ThreeFields("heat to 353.15 kelvin " + "and more " * 650, "cats " * 800)
+    result = Conversation(braid, models=models(search)).ask(ChatRequest(user_id, fields=fields))
+    assert (result.query_generator, len(search.sent)) == ("feedback", 1)
+    assert [(part.leg, "fake:search" in part.reason) for part in result.degraded] == [("model", True)]
+
+
+def test_fields_that_units_would_make_too_long_stay_as_they_are() -> None:
+    fields = ThreeFields("80℃ " * 2_499)
+    assert fields.unified() == fields
+
+
+def test_a_long_instruction_is_refused() -> None:
+    with pytest.raises(InvalidInputError, match="the instruction has 2001 characters; at most 2000") as caught:
+        ThreeFields("cats", instruction="x" * 2_001)
+    assert caught.value.field == "instruction"
 
 
 def test_three_empty_fields_are_refused() -> None:

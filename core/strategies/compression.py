@@ -9,13 +9,17 @@ from typing import Literal
 import numpy as np
 
 from core.indexes import Vector
+from core.passage_block import as_data
 from core.sentences import code_blocks, sentences
 from core.strategies.base import RefineOnly, Tools
 from core.strategies.parsing import parse_sentence_numbers
+from core.token_budget import estimate_tokens
 from core.types import Hit, Query
 
 MAX_SENTENCES = 300
 """Of one result; passages behind are shown whole."""
+PROMPT_TOKENS = 12_000
+"""Of all sentences that the model is given, estimated; those of passages behind are chosen by similarity."""
 MARGIN = 0.02
 """A sentence is kept when its cosine is at most so much below that of the best one of its passage."""
 GAP = " … "
@@ -46,7 +50,10 @@ class Compression(RefineOnly):
             tools.missing(f"only the first {shown} passages were compressed; ask for fewer")
         if not any(len(of_hit) > 1 for of_hit in parts[:shown]):
             return hits
-        kept = _by_model(query, parts[:shown], tools) or _by_similarity(hits, parts[:shown], tools)
+        kept = dict(_by_model(query, parts[:shown], tools))
+        rest = [[] if number in kept else of_hit for number, of_hit in enumerate(parts[:shown])]
+        if any(len(of_hit) > 1 for of_hit in rest):
+            kept |= _by_similarity(hits, rest, tools)
         return [
             _shortened(hit, parts[number], kept[number]) if number in kept else hit for number, hit in enumerate(hits)
         ]
@@ -68,19 +75,35 @@ def _within_limit(parts: Sequence[Sequence[str]]) -> int:
 
 
 def _by_model(query: Query, parts: Sequence[Sequence[str]], tools: Tools) -> Kept:
-    numbered = "\n\n".join(
-        "\n".join(f"{p}.{s} {' '.join(sentence.split())}" for s, sentence in enumerate(of_hit, start=1))
-        for p, of_hit in enumerate(parts, start=1)
-    )
-    chosen = tools.ask(tools.prompts.compression, parse_sentence_numbers, question=query.text, sentences=numbered)
+    numbered = _numbered(parts)
+    if tools.model_name and len(numbered) < len(parts):
+        tools.missing(f"the model was given the first {len(numbered)} passages alone; ask for fewer")
+    if not numbered:
+        return {}
+    said = "\n\n".join(numbered)
+    chosen = tools.ask(tools.prompts.compression, parse_sentence_numbers, question=query.text, sentences=said)
     if chosen is None:
         return {}
     asked = set(tools.analyzer.tokens(query.text))
     kept: dict[int, list[int]] = {}
-    for p, of_hit in enumerate(parts):
+    for p, of_hit in enumerate(parts[: len(numbered)]):
         kept[p] = [s for s in range(len(of_hit)) if (p + 1, s + 1) in chosen]
         kept[p] = kept[p] or [_most_shared_words(asked, of_hit, tools)]
     return kept
+
+
+def _numbered(parts: Sequence[Sequence[str]]) -> list[str]:
+    """The sentences of the first passages, as data, each with its number; as many passages as the prompt may hold."""
+    numbered: list[str] = []
+    left = PROMPT_TOKENS
+    for p, of_hit in enumerate(parts, start=1):
+        lines = (f"{p}.{s} {as_data(' '.join(sentence.split()))}" for s, sentence in enumerate(of_hit, start=1))
+        text = "\n".join(lines)
+        left -= estimate_tokens(text)
+        if left < 0:
+            break
+        numbered.append(text)
+    return numbered
 
 
 def _most_shared_words(asked: set[str], of_hit: Sequence[str], tools: Tools) -> int:

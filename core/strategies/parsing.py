@@ -34,15 +34,18 @@ _REFUSAL = re.compile(
 _SENTENCE_NUMBER = re.compile(r"(?<![\d.])(\d{1,3})\.(\d{1,3})(?![\d.]*\d)")
 
 
-def parse_queries(text: str, *, question: str, limit: int) -> list[str] | None:
-    """Up to ``limit`` queries, one a line or in a JSON list, other than the question; None when there is none."""
+def parse_queries(text: str, *, question: str, limit: int, max_chars: int = MAX_QUERY_LINE_CHARS) -> list[str] | None:
+    """Up to ``limit`` queries, one a line or in a JSON list, other than the question; None when there is none.
+
+    What is longer than ``max_chars`` is left out.
+    """
     lines = _json_strings(text) or _unfenced(text).splitlines()
     found: dict[str, str] = {}
     known = {_comparable(question)}
     for line in lines:
         query = _bare(line)
         key = _comparable(query)
-        if not key or key in known or line.rstrip().endswith(_PREAMBLE_END) or len(query) > MAX_QUERY_LINE_CHARS:
+        if not key or key in known or line.rstrip().endswith(_PREAMBLE_END) or len(query) > max_chars:
             continue
         if _REFUSAL.match(query) or not same_script(question, query):
             continue
