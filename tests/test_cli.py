@@ -154,7 +154,7 @@ def test_defaults_in_help_do_not_differ_between_commands() -> None:
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        ([], "Missing command. Choose one of chat, dataset, doctor, documents"),
+        ([], "Missing command. Choose one of chat, conversation, dataset, doctor"),
         (["user"], "Missing command. Choose one of add, list."),
         (["serch"], "No such command 'serch'. (Did you mean one of: 'search'"),
         (["search"], "Missing argument 'TEXT'."),
