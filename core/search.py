@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import contextmanager
@@ -353,7 +353,7 @@ class SearchRequest:
             return fuse(query, rankings)
 
     def best_hits(self, query: Query, fused: Fused) -> list[Hit]:
-        """The ``k`` best hits that may be shown, reading no more than is needed for them."""
+        """The ``k`` best hits that may be shown, reading no more than is needed for them and their other places."""
         passages: dict[str, Passage] = {}
         hits: list[Hit] = []
         step = 2 * query.k + READ_AHEAD
@@ -361,9 +361,14 @@ class SearchRequest:
             passages |= self.read(query, [hit.chunk_id for hit in fused.order[start : start + step]])
             hits = build_hits(fused, passages)
             if len(hits) >= query.k:
+                deeper = [hit.chunk_id for hit in fused.order[start + step :]]
+                copies = {hit.passage.text for hit in hits[: query.k]}
+                hits = build_hits(fused, passages | self.read(query, deeper, texts=copies))
                 break
         return [hit for hit in hits[: query.k] if query.min_score is None or hit.score >= query.min_score]
 
-    def read(self, query: Query, chunk_ids: Iterable[str]) -> dict[str, Passage]:
-        """What the scope and the filters let out of the ledger."""
-        return self.context.ledger.passages(list(chunk_ids), self.scope.dataset_ids, query.filters)
+    def read(
+        self, query: Query, chunk_ids: Iterable[str], *, texts: Collection[str] | None = None
+    ) -> dict[str, Passage]:
+        """What the scope and the filters let out of the ledger, all of it or only these texts."""
+        return self.context.ledger.passages(list(chunk_ids), self.scope.dataset_ids, query.filters, texts=texts)
