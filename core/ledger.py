@@ -323,12 +323,22 @@ class Ledger:
     # ------------------------------------------------------------ reading under a scope
 
     def passages(
-        self, chunk_ids: Collection[str], dataset_ids: Collection[int], filters: Filters | None = None
+        self,
+        chunk_ids: Collection[str],
+        dataset_ids: Collection[int],
+        filters: Filters | None = None,
+        *,
+        texts: Collection[str] | None = None,
     ) -> dict[str, Passage]:
-        """The passages with these ids that the scope allows and the filters select: the one way out of an index."""
+        """The passages with these ids that the scope allows and the filters select: the one way out of an index.
+
+        ``texts`` narrows them down to these texts.
+        """
         if not chunk_ids or not dataset_ids:
             return {}
         statement = select_passages(filters).where(ChunkRow.id.in_(bindparam("ids", expanding=True)))
+        if texts is not None:
+            statement = statement.where(ChunkRow.text.in_(texts))
         found: dict[str, Passage] = {}
         ids = [storable(chunk_id) for chunk_id in chunk_ids]
         with self.database.read() as connection:

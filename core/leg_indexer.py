@@ -293,11 +293,12 @@ class LegIndexer:
     def _rebuild(self, collection: str, head: int) -> Iterator[int]:
         """Yields the number of chunks to go after each batch."""
         version = self._leg.version(collection)
-        with self._lock:
-            self._wanted_rebuilds.discard(collection)
         logger.info("rebuilding the %s index of %s", self.leg, collection)
         self._log.set_state(self.leg, collection, IndexState(version, 0, "rebuilding"))
         pending = self._log.chunk_count(collection)
+        self._report(collection, "rebuilding", pending=pending)
+        with self._lock:  # now that everybody can see that it is under way
+            self._wanted_rebuilds.discard(collection)
         yield pending
         self._drop(collection)
         for batch in self._leg.read_all(collection):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
 from core import fusion
@@ -151,7 +151,7 @@ class SearchRequest:
         return [hit for hit in hits[: query.k] if reaches_min_score(query, hit)]
 
     def candidates(self, query: Query, fused: Fused) -> list[Hit]:
-        """The first fused hits that may be shown, reading no more than is needed for them."""
+        """The first fused hits that may be shown, reading no more than is needed for them and their other places."""
         passages: dict[str, Passage] = {}
         hits: list[Hit] = []
         step = 2 * query.candidates + READ_AHEAD
@@ -159,6 +159,9 @@ class SearchRequest:
             passages |= self.read(query, [hit.chunk_id for hit in fused.order[start : start + step]])
             hits = build_hits(fused, passages)
             if len(hits) >= query.candidates:
+                deeper = [hit.chunk_id for hit in fused.order[start + step :]]
+                copies = {hit.passage.text for hit in hits[: query.candidates]}
+                hits = build_hits(fused, passages | self.read(query, deeper, texts=copies))
                 break
         return hits[: query.candidates]
 
@@ -173,9 +176,11 @@ class SearchRequest:
                 log.missing("rerank", "", f"{error}{unused}")
         return list(candidates)
 
-    def read(self, query: Query, chunk_ids: Iterable[str]) -> dict[str, Passage]:
-        """What the scope and the filters let out of the ledger."""
-        return self.context.ledger.passages(list(chunk_ids), self.scope.dataset_ids, query.filters)
+    def read(
+        self, query: Query, chunk_ids: Iterable[str], *, texts: Collection[str] | None = None
+    ) -> dict[str, Passage]:
+        """What the scope and the filters let out of the ledger, all of it or only these texts."""
+        return self.context.ledger.passages(list(chunk_ids), self.scope.dataset_ids, query.filters, texts=texts)
 
 
 def _generator(strategy: Strategy, expansion: Expansion, tools: SearchTools) -> str:

@@ -617,10 +617,8 @@ def grow_links(segment: Path) -> None:
 
 def garble_links(segment: Path) -> None:
     file = segment / "link_lists.bin"
-    content, first = bytearray(file.read_bytes()), 0
-    while not int.from_bytes(content[first : first + 4], "little"):  # entries without links above the lowest level
-        first += 4
-    content[first : first + 4] = (123_456_789).to_bytes(4, "little")
+    content = bytearray(file.read_bytes())
+    content[:4] = (123_456_789).to_bytes(4, "little")
     keep_mtime(file, lambda: file.write_bytes(content))
 
 
@@ -642,7 +640,7 @@ def garble_header(segment: Path) -> None:
 def lose_a_page(segment: Path) -> None:
     """Well-formed files in which the last hundred vectors are zero, as after a power failure."""
     file = segment / "data_level0.bin"
-    links = 2 * 32 * 4 + 4
+    links = 64 * 4 + 4
     entries = np.frombuffer(file.read_bytes(), np.uint8).reshape(-1, links + DIM * 4 + 8).copy()
     entries[-100:, links : links + DIM * 4] = 0
     keep_mtime(file, lambda: file.write_bytes(entries.tobytes()))

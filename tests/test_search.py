@@ -153,6 +153,20 @@ def test_equal_text_is_shown_once_with_both_places(world: World, way: dict[str, 
         assert len(hit.also_in) == 1
 
 
+def test_equal_text_far_down_the_list_is_a_place_too(tmp_path: Path) -> None:
+    with Braid(tmp_path, embedding_model=HashEmbeddings()) as braid:
+        user = braid.ledger.add_user("ann").id
+        first, second = (braid.ledger.add_dataset(user, name).id for name in ("first", "second"))
+        between = [f"cat in the story number {n} of many" for n in range(40)]
+        braid.ledger.put_document(first, document("short", "cat cat here", *between))
+        title = "a title that makes the passage long and so less dense in words, " * 4
+        braid.ledger.put_document(second, document("long", "cat cat here", title=title))
+        assert braid.indexer.wait(WAIT_S)
+        for k in (1, 5, 30):
+            (best, *_) = braid.manager.search("cat", user_id=user, mode="keyword", k=k).hits
+            assert (best.passage.source, [place.source for place in best.also_in]) == ("short", ["long"])
+
+
 @each_way
 @pytest.mark.parametrize(
     ("query", "expected"),
