@@ -25,6 +25,7 @@ _BESIDE = re.compile(
     re.IGNORECASE,
 )
 _INVISIBLE = re.compile("[\u00ad\u034f\u061c\u115f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]")
+_ENDS_IN_MARK = re.compile(r"\[\d+\]$")
 _DECIMAL = re.compile(r"\d\.\d")
 _FIRST_AND_LAST = re.compile(r"(\d+)(?:\s*(?:[-‐-―~〜]|to|through)\s*(\d+))?", re.IGNORECASE)
 LONGEST_RANGE = 20
@@ -59,6 +60,7 @@ class CitationFilter:
     removed: int = 0
     """Citations of no passage."""
     _held: str = ""
+    _behind_mark: bool = False
 
     def feed(self, piece: str) -> str:
         """What can be shown so far."""
@@ -77,7 +79,12 @@ class CitationFilter:
         return self._checked(held)
 
     def _checked(self, text: str) -> str:
-        return _SPACED_MARK.sub(self._written, text)
+        shown = _SPACED_MARK.sub(self._written, text)
+        if self._behind_mark and shown.startswith(("(", ":")):  # what stood between them was removed
+            shown = f" {shown}"
+        if shown:
+            self._behind_mark = _ENDS_IN_MARK.search(shown) is not None
+        return shown
 
     def _written(self, mark: re.Match[str]) -> str:
         numbers = _numbers(mark[2])

@@ -36,6 +36,7 @@ def passage(text: str, title: str = "T") -> Passage:
         ("[[9]1]", "1]", [], 1),
         ("[1, [9]2]", "1,2]", [], 1),
         ("[1](http://evil.example)", "[1] (http://evil.example)", [1], 0),
+        ("[1]&lbrack;(【", "[1] (【", [1], 0),
         ("[1]: http://evil.example", "[1] : http://evil.example", [1], 0),
         ("see [note] and x[i] and [", "see [note] and x[i] and [", [], 0),
         ("[1-999999]", "[1][2]", [1, 2], 18),
@@ -61,7 +62,7 @@ def passage(text: str, title: str = "T") -> Passage:
         ("[1-9999]", "[1][2]", [1, 2], 18),
     ],
 )
-@pytest.mark.parametrize("size", [1, 3, 100])
+@pytest.mark.parametrize("size", [1, 3, 5, 100])
 def test_only_given_passages_are_cited_however_the_text_is_split(
     written: str, shown: str, cited: list[int], removed: int, size: int
 ) -> None:
