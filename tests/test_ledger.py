@@ -9,6 +9,7 @@ from dataclasses import replace
 from multiprocessing.context import SpawnProcess
 from multiprocessing.queues import Queue
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -93,7 +94,7 @@ def test_a_taken_name_is_refused_and_the_ledger_still_writes(ledger: Ledger) -> 
     ledger.add_user("ann", ["staff"])
     with pytest.raises(InvalidInputError, match="'ann' exists already; choose another"):
         ledger.add_user(" ann ", ["legal"])
-    assert [(user.name, user.groups) for user in ledger.users()] == [("ann", {"staff"})]
+    assert [(user.name, user.groups) for user in ledger.users()] == [("ann", frozenset({"staff"}))]
     ledger.add_user("bob")
 
 
@@ -241,7 +242,7 @@ def test_an_equal_hash_means_nothing_to_do(ledger: Ledger, dataset: int) -> None
 @pytest.mark.parametrize(
     "changed", [{"title": "New"}, {"content_hash": "other"}, {"content_hash": ""}], ids=["title", "hash", "no hash"]
 )
-def test_anything_else_is_a_replacement(ledger: Ledger, dataset: int, changed: dict[str, str]) -> None:
+def test_anything_else_is_a_replacement(ledger: Ledger, dataset: int, changed: dict[str, Any]) -> None:
     given = document("a", "one", content_hash="h")
     ledger.put_document(dataset, given)
     result = ledger.put_document(dataset, replace(given, chunks=(ChunkInput("two"),), **changed))

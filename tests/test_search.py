@@ -461,6 +461,24 @@ def test_a_dead_leg_is_named_whatever_the_way(tmp_path: Path) -> None:
             assert ("The cat sat on the mat" in shown(result)) == (way["mode"] != "keyword")
 
 
+def test_what_the_indexes_have_not_seen_yet_is_counted(tmp_path: Path) -> None:
+    """Between two looks at the log, here for ever."""
+    embeddings = HashEmbeddings()
+    with Braid(tmp_path, embedding_model=embeddings) as braid:
+        world = World(braid, embeddings, 1, fill(braid))
+        assert braid.indexer.wait(WAIT_S)
+        braid.indexer.stop()
+        braid.ledger.put_document(world.ids["empty"], document("new.md", "one", "two"))
+        braid.ledger.put_document(world.ids["recipes"], document("new.md", "three"))
+        for mode, legs in (("semantic", {"dense"}), ("keyword", {"bm25"}), ("hybrid", {"dense", "bm25"})):
+            found = {f"{d.leg} {d.collection}": d.reason for d in world.search("cat", *CONTENTS, mode=mode).degraded}
+            assert found.keys() == {
+                f"{leg} {collection}" for leg in legs for collection in ("user_1", "shared_kitchen")
+            }
+            for leg in legs:
+                assert found[f"{leg} user_1"] == f"2 passages of user_1 are not in the {leg} index yet"
+
+
 def test_scores_keep_their_scale_when_a_leg_fails(tmp_path: Path) -> None:
     """A threshold for fused scores must not be compared with BM25 scores."""
     embeddings = HashEmbeddings()
