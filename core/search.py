@@ -47,7 +47,11 @@ def fuse(query: Query, rankings: Sequence[Ranking]) -> Fused:
     else:
         shares = [fusion.rrf_shares(ranking.hits, ranking.weight) for ranking in rankings]
     fused = fusion.add_shares(shares)
-    order = fusion.by_score_then_appearance(fused) if query.pooling == "none" else fusion.by_score_then_id(fused)
+    if query.pooling == "none":
+        order = fusion.by_score_then_appearance(fused)
+    else:
+        ties = fusion.rrf_ties([(ranking.hits, ranking.weight) for ranking in rankings])
+        order = fusion.by_score_then_id(fused, ties)
     legs: dict[str, list[LegScore]] = {}
     for ranking, given in zip(rankings, shares, strict=True):
         for rank, hit in enumerate(ranking.hits, start=1):

@@ -151,7 +151,8 @@ def fused_documents(judged: Judged, config: Config) -> list[str]:
     shares = fusion.min_max_shares if config.fusion == "weighted" else fusion.rrf_shares
     fused = fusion.add_shares(shares(judged.rankings[leg], weight) for leg, weight in weights.items())
     of_text: dict[str, list[str]] = {}
-    for hit in fusion.by_score_then_id(fused):
+    ties = fusion.rrf_ties([(judged.rankings[leg], weight) for leg, weight in weights.items()])
+    for hit in fusion.by_score_then_id(fused, ties):
         of_text.setdefault(judged.shown_as[hit.chunk_id], []).append(judged.documents[hit.chunk_id])
     return list(dict.fromkeys(document for documents in of_text.values() for document in documents))
 

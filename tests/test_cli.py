@@ -547,17 +547,17 @@ def test_a_reader_that_goes_away_hears_no_complaint(run: CommandLine) -> None:
 
 def test_control_c_while_embedding_loses_nothing(run: CommandLine, dataset: int) -> None:
     files = write(
-        run.folder / "many", {f"{n}.txt": f"Note {n}. " + "A sentence about things. " * 10 for n in range(100)}
+        run.folder / "many", {f"{n}.txt": f"Note {n}. " + "A sentence about things. " * 10 for n in range(300)}
     )
     with run.process("ingest", files, "--dataset", dataset, "--relative") as process:
         assert process.stdout is not None
-        assert process.stdout.readline().startswith("100 files stored")
+        assert process.stdout.readline().startswith("300 files stored")
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "everything is stored; keyword index and embedding go on at the next start" in err
     assert "Traceback" not in err
-    assert run.json("dataset", "list")[0]["documents"] == 100
+    assert run.json("dataset", "list")[0]["documents"] == 300
 
 
 # ---------------------------------------------------------------- values and tables

@@ -20,6 +20,7 @@ from core.fusion import (
     pool,
     pooled_bm25_boosts,
     rrf_shares,
+    rrf_ties,
 )
 from core.indexes import Scored
 from core.leg_retrievers import NothingRetriever
@@ -207,3 +208,13 @@ def test_nothing_to_pool(empty: dict[str, Bm25Statistics]) -> None:
 def test_idf_is_the_one_of_lucene() -> None:
     assert bm25_idf(10, 3) == math.log(1 + (10 - 3 + 0.5) / (3 + 0.5))
     assert bm25_idf(1, 1) > 0
+
+
+def test_equal_rrf_scores_are_decided_by_the_scores_of_the_legs_before_the_id() -> None:
+    dense = [Scored("both", 0.9), Scored("b: near the best", 0.89), Scored("x", 0.1)]
+    bm25 = [Scored("both", 20.0), Scored("a: far from the best", 5.0), Scored("y", 1.0)]
+    fused = add_shares([rrf_shares(dense, 0.5), rrf_shares(bm25, 0.5)])
+    assert fused["b: near the best"] == fused["a: far from the best"] == 0.5 / (60 + 2)
+    ordered = by_score_then_id(fused, rrf_ties([(dense, 0.5), (bm25, 0.5)]))
+    assert [hit.chunk_id for hit in ordered][:3] == ["both", "b: near the best", "a: far from the best"]
+    assert [hit.chunk_id for hit in by_score_then_id(fused)][:3] == ["both", "a: far from the best", "b: near the best"]
