@@ -547,7 +547,7 @@ def test_a_reader_that_goes_away_hears_no_complaint(run: CommandLine) -> None:
 
 def test_control_c_while_embedding_loses_nothing(run: CommandLine, dataset: int) -> None:
     files = write(
-        run.folder / "many", {f"{n}.txt": f"Note {n}. " + "A sentence about things. " * 10 for n in range(300)}
+        run.folder / "many", {f"{n}.txt": f"Note {n}. " + "A sentence about things. " * 200 for n in range(300)}
     )
     with run.process("ingest", files, "--dataset", dataset, "--relative") as process:
         assert process.stdout is not None
