@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from sqlalchemy import ColumnElement, bindparam, delete, func, insert, literal, select, update
+from sqlalchemy import ColumnElement, Select, bindparam, delete, func, insert, literal, select, update
 from sqlalchemy.exc import IntegrityError
 
 from core.database import ROWS_PER_STATEMENT, Database, storable
@@ -41,6 +41,8 @@ from core.tables import ChunkRow, DatasetRow, DocumentRow, EmbeddingRow, UserGro
 from core.types import Dataset, Document, DocumentInput, Filters, Passage
 
 MAX_NAME_CHARS = 200
+REMOVED_USER = "\x1fremoved "
+"""Begins the name of a deleted user's row, which stays so that the id is never given again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,7 @@ class Ledger:
     def users(self) -> list[User]:
         """All users by id."""
         with self.database.read() as connection:
-            rows = connection.execute(select(UserRow.id, UserRow.name).order_by(UserRow.id)).all()
+            rows = connection.execute(_users().order_by(UserRow.id)).all()
             memberships = connection.execute(select(UserGroupRow.user_id, UserGroupRow.group_name)).all()
         groups: dict[int, set[str]] = {}
         for user_id, group in memberships:
@@ -96,7 +98,9 @@ class Ledger:
     def user(self, user_id: int) -> User | None:
         """The user with this id."""
         with self.database.read() as connection:
-            name = connection.execute(select(UserRow.name).where(UserRow.id == user_id)).scalar_one_or_none()
+            name = connection.execute(
+                select(UserRow.name).where(UserRow.id == user_id, ~UserRow.name.startswith(REMOVED_USER))
+            ).scalar_one_or_none()
             if name is None:
                 return None
             groups = connection.execute(select(UserGroupRow.group_name).where(UserGroupRow.user_id == user_id))
@@ -402,6 +406,10 @@ class Ledger:
                 )
                 found.update({row.chunk_id: np.frombuffer(row.vector, dtype="<f4") for row in rows})
         return found
+
+
+def _users() -> Select[tuple[int, str]]:
+    return select(UserRow.id, UserRow.name).where(~UserRow.name.startswith(REMOVED_USER))
 
 
 def personal_collection(user_id: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from sqlalchemy import JSON, Double, ForeignKey, Index, LargeBinary, MetaData, Text, UniqueConstraint
+from sqlalchemy import JSON, Double, ForeignKey, Index, LargeBinary, MetaData, Text, UniqueConstraint, false
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 NAMES = {
@@ -38,6 +38,11 @@ class UserRow(Base):
     id: Mapped[int] = mapped_column(primary_key=True)
     name: Mapped[str] = mapped_column(unique=True)
     created_at: Mapped[float]
+    password_hash: Mapped[str] = mapped_column(default="", server_default="")
+    """Argon2; empty means that nobody can sign in as this user."""
+    is_admin: Mapped[bool] = mapped_column(default=False, server_default=false())
+    disabled: Mapped[bool] = mapped_column(default=False, server_default=false())
+    preferences: Mapped[dict[str, Any]] = mapped_column(default=dict, server_default="{}")
 
 
 class UserGroupRow(Base):
@@ -88,6 +93,8 @@ class DocumentRow(Base):
     meta: Mapped[dict[str, Any]]
     created_at: Mapped[float]
     updated_at: Mapped[float]
+    changed_seq: Mapped[int] = mapped_column(default=0, server_default="0")
+    """An index that has applied the change log up to here has all of the document's passages."""
 
 
 class ChunkRow(Base):
@@ -209,3 +216,116 @@ class FeedbackRow(Base):
     ranking: Mapped[list[str]]
     """Chunk ids in the order in which they were shown."""
     created_at: Mapped[float]
+
+
+class WebSessionRow(Base):
+    """A browser that is signed in. Only the hash of its token is kept."""
+
+    __tablename__ = "web_sessions"
+    __table_args__ = (NEVER_REUSE_IDS,)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), index=True)
+    token_hash: Mapped[str] = mapped_column(unique=True)
+    user_agent: Mapped[str]
+    created_at: Mapped[float]
+    seen_at: Mapped[float]
+
+
+class ApiTokenRow(Base):
+    """A program's key to the API. Only its hash is kept."""
+
+    __tablename__ = "api_tokens"
+    __table_args__ = (NEVER_REUSE_IDS,)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), index=True)
+    name: Mapped[str]
+    token_hash: Mapped[str] = mapped_column(unique=True)
+    scopes: Mapped[list[str]]
+    created_at: Mapped[float]
+    expires_at: Mapped[float | None]
+    used_at: Mapped[float | None]
+
+
+class AuditRow(Base):
+    """An administrative act. The names stay when the user or the thing is gone."""
+
+    __tablename__ = "audit_log"
+    __table_args__ = (NEVER_REUSE_IDS,)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    at: Mapped[float]
+    actor: Mapped[str]
+    action: Mapped[str]
+    target: Mapped[str]
+    detail: Mapped[str]
+
+
+class UsageRow(Base):
+    """How often a user did something on a day (UTC, ``YYYY-MM-DD``)."""
+
+    __tablename__ = "usage_counts"
+
+    day: Mapped[str] = mapped_column(primary_key=True)
+    user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), primary_key=True)
+    kind: Mapped[str] = mapped_column(primary_key=True)
+    count: Mapped[int]
+
+
+class AppSettingRow(Base):
+    """A setting that an administrator made on the pages; it wins over the file and the environment."""
+
+    __tablename__ = "app_settings"
+
+    name: Mapped[str] = mapped_column(primary_key=True)
+    value: Mapped[str]
+
+
+class ProviderKeyRow(Base):
+    """A user's key for a provider of models, encrypted."""
+
+    __tablename__ = "provider_keys"
+
+    user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), primary_key=True)
+    provider: Mapped[str] = mapped_column(primary_key=True)
+    secret: Mapped[str]
+
+
+class IdempotencyRow(Base):
+    """The answer to a write that carried an idempotency key, for when it is sent again."""
+
+    __tablename__ = "idempotency_keys"
+
+    user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), primary_key=True)
+    key: Mapped[str] = mapped_column(primary_key=True)
+    request_hash: Mapped[str]
+    status: Mapped[int]
+    body: Mapped[str]
+    """Empty while the first request is still at work."""
+    created_at: Mapped[float]
+
+
+class JobRow(Base):
+    """Work that is done in the background: one file, page or task. The dataset may be gone when it is done."""
+
+    __tablename__ = "jobs"
+    __table_args__ = (Index(None, "state", "user_id", "id"), Index(None, "user_id", "id"), NEVER_REUSE_IDS)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"))
+    kind: Mapped[str]
+    dataset_id: Mapped[int | None]
+    title: Mapped[str]
+    payload: Mapped[dict[str, Any]]
+    state: Mapped[str]
+    """``queued``, ``running``, ``done``, ``failed`` or ``cancelled``."""
+    error: Mapped[str]
+    result: Mapped[dict[str, Any]]
+    done: Mapped[int]
+    total: Mapped[int]
+    attempts: Mapped[int]
+    """How often it was begun."""
+    created_at: Mapped[float]
+    started_at: Mapped[float | None]
+    finished_at: Mapped[float | None]
