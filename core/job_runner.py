@@ -1,0 +1,126 @@
+"""Does the queued jobs in threads of its own: in order, fair between users, and again after a crash."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from core.errors import BraidError
+from core.jobs import Job, JobStore
+
+POLL_S = 1.0
+PROGRESS_EVERY_S = 0.5
+
+Progress = Callable[[int, int], None]
+"""(done, total), in steps of the job. It ends the job, by an exception, when it was cancelled or is handed over."""
+Handler = Callable[[Job, Progress], Mapping[str, Any]]
+"""Does a job, and gives its result as JSON. Doing it twice must do no harm: a crash may come at any point."""
+
+logger = logging.getLogger(__name__)
+
+
+class JobStopped(BaseException):
+    """The job was cancelled, or is handed over to the next start. Raised in the handler; not an error."""
+
+
+class JobRunner:
+    """Runs from `start` to `close`. One runner at a time per ledger: what it finds running, a dead one left."""
+
+    def __init__(self, store: JobStore, handlers: Mapping[str, Handler], *, workers: int = 2) -> None:
+        self._store = store
+        self._handlers = handlers
+        self._stopping = threading.Event()
+        self._abandoned = threading.Event()
+        self._wake = threading.Condition()
+        self._claiming = threading.Lock()
+        self._last_user = 0
+        self._at_work: dict[int, Job] = {}
+        self._threads = [
+            threading.Thread(target=self._run, name=f"braid-job-{number}", daemon=True)
+            for number in range(1, workers + 1)
+        ]
+
+    def start(self) -> None:
+        """Queue again what was at work when the last process died, and begin."""
+        if found := self._store.requeue():
+            logger.info("event=jobs_requeued count=%d", found)
+        for thread in self._threads:
+            thread.start()
+
+    def wake(self) -> None:
+        """Look for jobs now instead of within a second."""
+        with self._wake:
+            self._wake.notify_all()
+
+    def close(self, timeout_s: float = 10.0) -> None:
+        """Begin nothing more; finish what is at work within the time, else leave it queued for the next start."""
+        self._stopping.set()
+        self.wake()
+        deadline = time.monotonic() + timeout_s
+        started = [thread for thread in self._threads if thread.ident is not None]
+        for thread in started:
+            thread.join(max(0.0, deadline - time.monotonic()))
+        self._abandoned.set()
+        for job in list(self._at_work.values()):
+            logger.info("event=job_handed_over job=%d kind=%s", job.id, job.kind)
+            self._store.hand_over(job)
+
+    # ------------------------------------------------------------ in the threads
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                job = self._claim()
+                if job is not None:
+                    self._do(job)
+                    continue
+            except Exception:  # the edge of a thread: it must outlive an outage of the database
+                logger.exception("event=job_runner_stumbled")
+            with self._wake:
+                if not self._stopping.is_set():
+                    self._wake.wait(POLL_S)
+
+    def _claim(self) -> Job | None:
+        with self._claiming:
+            job = self._store.claim(self._last_user)
+            if job is not None:
+                self._last_user = job.user_id
+                self._at_work[job.id] = job
+            return job
+
+    def _do(self, job: Job) -> None:
+        try:
+            result = self._handlers[job.kind](job, _Throttled(self._store, job, self._abandoned))
+        except JobStopped:
+            logger.info("event=job_stopped job=%d kind=%s", job.id, job.kind)
+        except BraidError as error:
+            self._store.fail(job, str(error))
+        except Exception:  # the edge of a thread: a fault of ours is logged here, and the next job is not concerned
+            if not self._abandoned.is_set():
+                logger.exception("event=job_failed job=%d kind=%s", job.id, job.kind)
+                self._store.fail(job, f"internal error; the log says more under job {job.id}")
+        else:
+            self._store.finish(job, result)
+        finally:
+            self._at_work.pop(job.id, None)
+
+
+class _Throttled:
+    """A job's progress, written at most twice a second."""
+
+    def __init__(self, store: JobStore, job: Job, abandoned: threading.Event) -> None:
+        self._store = store
+        self._job = job
+        self._abandoned = abandoned
+        self._next = 0.0
+
+    def __call__(self, done: int, total: int) -> None:
+        if self._abandoned.is_set():
+            raise JobStopped
+        if time.monotonic() >= self._next or done == total:
+            self._next = time.monotonic() + PROGRESS_EVERY_S
+            if not self._store.progress(self._job, done, total):
+                raise JobStopped
