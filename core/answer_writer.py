@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from core.citations import CitationFilter
 from core.errors import ModelError
 from core.passage_block import NOT_FOUND
+from core.thoughts import spoken
 
-THOUGHT, THOUGHT_END = "<think>", "</think>"
-_OPENINGS = (THOUGHT, NOT_FOUND)
 _SAYS_NOT_FOUND = re.compile(rf"{NOT_FOUND}\W")
 _WRAPPING = " \t\r\n\"'`*_.「」。"
 
@@ -22,52 +21,72 @@ class Written:
 
     text: str
     found: bool
-    cited: tuple[int, ...]
-    removed: int
+    cited: tuple[int, ...] = ()
+    removed: int = 0
+    cut: bool = False
+    """The model stopped within a thought, so that the end of its answer may be missing."""
 
 
-def write(pieces: Iterable[str], given: frozenset[int], show: Callable[[str], None]) -> Written:
-    """Hand on what can be shown as it comes. Raises ModelError when nothing comes, or in the middle."""
-    checked = CitationFilter(given)
-    shown: list[str] = []
+def write(
+    pieces: Iterable[str], given: frozenset[int], show: Callable[[str], None], withdraw: Callable[[str], None]
+) -> Written:
+    """Hand on what can be shown as it comes, and withdraw it when it turns out to have been a thought.
 
-    def hand_on(text: str) -> None:
-        if text:
-            shown.append(text)
-            show(text)
-
-    for piece in _after_opening(pieces):
-        if piece is None:
-            return Written("", False, (), 0)
-        hand_on(checked.feed(piece))
-    hand_on(checked.flush().rstrip())
-    text = "".join(shown).strip()
+    Raises ModelError when nothing comes, or in the middle.
+    """
+    draft, cut = _Draft(given, show), False
+    for said in spoken(pieces):
+        if said.anew:
+            if draft.shown:
+                withdraw("the text so far was a thought of the model")
+            draft = _Draft(given, show)
+        draft.feed(said.text)
+        cut = said.cut
+        if draft.says_not_found:
+            return Written("", False)
+    draft.finish()
+    if draft.says_not_found:
+        return Written("", False, cut=cut)
+    text = "".join(draft.shown).strip()
     if not text:
-        raise ModelError("the model gave an empty answer")
-    return Written(text, True, tuple(checked.cited), checked.removed)
+        raise ModelError("the model stopped within a thought" if cut else "the model gave an empty answer")
+    return Written(text, True, tuple(draft.citations.cited), draft.citations.removed, cut)
 
 
-def _after_opening(pieces: Iterable[str]) -> Iterator[str | None]:
-    """The pieces behind a thought, if there is one; None when the answer is that nothing was found."""
-    held: str | None = ""
-    for piece in pieces:
-        if held is None:
-            yield piece
-            continue
-        held = _without_thought(held + piece)
-        start = held.lstrip(_WRAPPING)
-        if _SAYS_NOT_FOUND.match(start):
-            yield None
+class _Draft:
+    """What is shown of an answer, and its beginning, which is held back while it may become "not found"."""
+
+    def __init__(self, given: frozenset[int], show: Callable[[str], None]) -> None:
+        self.citations = CitationFilter(given)
+        self.shown: list[str] = []
+        self.says_not_found = False
+        self._show = show
+        self._opening: str | None = ""
+
+    def feed(self, piece: str) -> None:
+        if self._opening is None:
+            self._hand_on(self.citations.feed(piece))
             return
-        if start and not start.startswith(THOUGHT) and not any(opening.startswith(start) for opening in _OPENINGS):
-            yield held.lstrip()
-            held = None
-    if held and not held.lstrip().startswith(THOUGHT):
-        yield None if held.strip(_WRAPPING) == NOT_FOUND else held.lstrip()
+        self._opening += piece
+        start = self._opening.lstrip(_WRAPPING)
+        self.says_not_found = bool(_SAYS_NOT_FOUND.match(start))
+        if not NOT_FOUND.startswith(start):  # an empty start begins everything
+            self._open()
 
+    def finish(self) -> None:
+        if self._opening is not None:
+            self.says_not_found = self._opening.strip(_WRAPPING) == NOT_FOUND
+            if self.says_not_found:
+                return
+            self._open()
+        self._hand_on(self.citations.flush().rstrip())
 
-def _without_thought(text: str) -> str:
-    start = text.lstrip()
-    if start.startswith(THOUGHT) and THOUGHT_END in start:
-        return start.partition(THOUGHT_END)[2].lstrip()
-    return text
+    def _open(self) -> None:
+        if not self.says_not_found and self._opening is not None:
+            opening, self._opening = self._opening.lstrip(), None
+            self._hand_on(self.citations.feed(opening))
+
+    def _hand_on(self, text: str) -> None:
+        if text:
+            self.shown.append(text)
+            self._show(text)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from core.answer_texts import Language, say
-from core.answer_writer import write
+from core.answer_writer import Written, write
 from core.chat_types import Answer, AnswerText, AnswerWithdrawn, Event
 from core.citations import Citation, CitationFilter
 from core.errors import ModelError
@@ -68,11 +68,17 @@ class Answerer:
             return _without_model(task, passages, emit, degraded=left_out)
         tokens = sum(estimate_tokens(text) for _, text in messages)
         pieces = _until(stopped, model.stream(messages))
-        written = write(pieces, block.numbers, lambda text: emit(AnswerText(text)))
+        written = write(
+            pieces,
+            block.numbers,
+            show=lambda text: emit(AnswerText(text)),
+            withdraw=lambda reason: emit(AnswerWithdrawn(reason)),
+        )
+        missing = left_out + _cut(model, written)
         if not written.found:
             text = say("not_found", task.language)
             emit(AnswerText(text))
-            return Answer(text, model.name, prompt_tokens=tokens, degraded=left_out)
+            return Answer(text, model.name, prompt_tokens=tokens, degraded=missing)
         citations = {citation.number: citation for citation in block.citations}
         return Answer(
             written.text,
@@ -81,7 +87,7 @@ class Answerer:
             citations=tuple(citations[number] for number in written.cited),
             removed_citations=written.removed,
             prompt_tokens=tokens,
-            degraded=left_out,
+            degraded=missing,
         )
 
     def _messages(self, task: AnswerTask, passages: Sequence[Passage]) -> tuple[list[tuple[str, str]], PassageBlock]:
@@ -110,6 +116,12 @@ def _left_out(passages: Sequence[Passage], block: PassageBlock, limit: str) -> t
     else:
         reason = f"no passage fits into the prompt, so the model was not asked; shorten the prompt, or raise {limit}"
     return (Degraded("model", "", reason),)
+
+
+def _cut(model: ChatModel, written: Written) -> tuple[Degraded, ...]:
+    if not written.cut:
+        return ()
+    return (Degraded("model", "", f"the model {model.name} stopped within a thought; its answer may lack the end"),)
 
 
 def _until(stopped: threading.Event, pieces: Iterator[str]) -> Iterator[str]:

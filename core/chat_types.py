@@ -107,7 +107,7 @@ class AnswerText:
 
 @dataclass(frozen=True, slots=True)
 class AnswerWithdrawn:
-    """Forget the pieces so far: the model failed in their midst, and another answer follows."""
+    """Forget the pieces so far: the model failed in their midst, or was thinking aloud. Another answer follows."""
 
     type: ClassVar[str] = "withdrawn"
     reason: str

@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeVar
 from langchain_core.language_models import BaseChatModel
 
 from core.errors import InvalidInputError, ModelError
+from core.thoughts import without_thoughts
 
 T = TypeVar("T")
 Role = Literal["search", "summary"]
@@ -78,14 +79,17 @@ class ChatModel:
         self._model: BaseChatModel | None = None
 
     def complete(self, messages: Sequence[Message], *, timeout_s: float | None = None) -> str:
-        """The answer, within the deadline. Raises ModelError."""
+        """The answer without thoughts, within the deadline. Raises ModelError."""
         seconds = self._settings.timeout_s if timeout_s is None else min(timeout_s, self._settings.timeout_s)
         deadline = time.monotonic() + seconds
         answer = _in_background(lambda: self._with_retries(lambda: self._ask(messages), deadline))
-        return str(self._next(answer, deadline, seconds))
+        return without_thoughts(self._next(answer, deadline, seconds) or "")
 
     def stream(self, messages: Sequence[Message]) -> Iterator[str]:
-        """The answer as it is written, each piece within the deadline. Raises ModelError, also in its middle."""
+        """The answer as it is written, thoughts included, each piece within the deadline.
+
+        Raises ModelError, also in its middle.
+        """
         seconds = self._settings.timeout_s
         deadline = time.monotonic() + seconds
         stopped = threading.Event()

@@ -292,6 +292,16 @@ def test_a_summary_model_that_fails_leaves_an_extractive_answer(braid: Braid, us
     assert "".join(e.text for e in events[withdrawn:] if isinstance(e, AnswerText)) == result.text
 
 
+def test_a_thought_is_neither_shown_nor_kept(braid: Braid, user_id: int) -> None:
+    summary = ScriptedModel("fake:summary", ["It fell <thi", "nk>or [1]?</think>in 1453 [1]. <think>and"])
+    events = list(Conversation(braid, models=models(summary=summary)).stream(ChatRequest(user_id, "the empire fell")))
+    result = events[-1]
+    assert isinstance(result, ChatResult)
+    assert result.text == "It fell in 1453 [1]."
+    assert "".join(e.text for e in events if isinstance(e, AnswerText)).rstrip() == result.text
+    assert ["stopped within a thought" in part.reason for part in result.degraded] == [True]
+
+
 def test_a_stream_that_is_closed_stops_the_model(braid: Braid, user_id: int) -> None:
     asked = 0
 

@@ -584,7 +584,6 @@ def test_rocchio_by_hand() -> None:
         ("What is a cat?\nwhat is a cat\n“What is a CAT?”\none cat", ["one cat"]),
         ("one cat\nOne cat!\none  cat", ["one cat"]),
         ("\n".join(f"{n}. cat {n}" for n in range(1, 31)), ["cat 1", "cat 2", "cat 3"]),
-        ("<think>The user wants cats.\nMaybe dogs.</think>\none cat", ["one cat"]),
         ("one cat\n" + "This explains at length why. " * 30, ["one cat"]),
         ("2024 cats\n3D cats", ["2024 cats", "3D cats"]),
         ("什么是猫？\none cat", ["one cat"]),

@@ -13,7 +13,6 @@ MAX_QUERY_LINE_CHARS = 300
 MAX_PASSAGE_CHARS = 1_500
 """A longer passage is cut at the end of a sentence."""
 
-_THOUGHT = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~).*$", re.MULTILINE)
 _NUMBER = re.compile(r"^(?:[-*+•・‣◦>#]+\s+|[-•・‣◦]|[(（\[【]?\d{1,2}[)）\]】.．:：、]\s*|[①-⑳]\s*|[a-hA-H][).]\s+)+")
 _LABEL = re.compile(
@@ -106,7 +105,7 @@ def _scripts(text: str) -> dict[str, int]:
 
 
 def _unfenced(text: str) -> str:
-    return _FENCE.sub("", _THOUGHT.sub("", text)).strip()
+    return _FENCE.sub("", text).strip()
 
 
 def _bare(line: str) -> str:
