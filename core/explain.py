@@ -15,12 +15,17 @@ from core.search_tools import SearchTools
 from core.types import LEGS_OF_MODE, MAX_K, Explanation, Hit, Leg, LegScore, Passage, Query
 
 LEG_NAMES: dict[Leg, str] = {"dense": "by meaning", "bm25": "by keyword"}
+FORGOTTEN = (
+    "What the model wrote for this search is not remembered, and it is not asked again: feedback was followed. "
+    "Search first, then explain."
+)
 
 
 def explain(request: SearchRequest, text: str, chunk_id: str, retrievers: Sequence[LegRetriever]) -> Explanation:
     """Follow one chunk through the search. What the caller may not read is `not_in_scope`, existing or not.
 
-    Raises InvalidInputError for the reference engine, which ranks otherwise.
+    No model is asked: what it wrote for the same search is taken again, and where that is not remembered feedback is
+    followed, which the explanation says. Raises InvalidInputError for the reference engine, which ranks otherwise.
     """
     query = request.query(text)
     if query.engine == "reference":
@@ -30,32 +35,74 @@ def explain(request: SearchRequest, text: str, chunk_id: str, retrievers: Sequen
         return Explanation(chunk_id, False, "not_in_scope", "It is not in the selected datasets.")
     if chunk_id not in request.read(query, [chunk_id]):
         return Explanation(chunk_id, False, "filtered", "The filters leave its document out.")
-    log = Log()
-    variants = request.strategy.expand(query, SearchTools(request, query, retrievers, log)).variants
-    fused = request.fused(query, variants, retrievers, log)
-    legs = fused.legs.get(chunk_id, ())
-    if legs:
-        passages = request.read(query, (hit.chunk_id for hit in fused.order))
-        hits = build_hits(fused, passages)
-        if query.reranker:
-            hits[: query.candidates] = request.reranked(query, hits[: query.candidates], log)
-        return _in_the_list(query, chunk_id, legs, hits)
-    deep_query = replace(query, k=MAX_K)
-    deep = request.fused(deep_query, variants, retrievers, Log())
-    reasons = [_why_not(request, query, leg, readable[chunk_id], fused, deep, log) for leg in LEGS_OF_MODE[query.mode]]
-    return Explanation(chunk_id, False, "not_reached", " ".join(reasons), legs=deep.legs.get(chunk_id, ()))
+    log, wide = Log(), request.widened(query)
+    tools = SearchTools(request, wide, retrievers, log, replay=True)
+    variants = request.strategy.expand(wide, tools).variants
+    fused = request.fused(wide, variants, retrievers, log)
+    explanation = _in_the_result(request, query, chunk_id, fused, tools, log)
+    if explanation is None:
+        deep = request.fused(replace(query, k=MAX_K), variants, retrievers, Log())
+        passage, legs = readable[chunk_id], LEGS_OF_MODE[query.mode]
+        reasons = " ".join(_why_not(request, wide, leg, passage, fused, deep, log) for leg in legs)
+        explanation = Explanation(chunk_id, False, "not_reached", reasons, legs=deep.legs.get(chunk_id, ()))
+    return replace(explanation, detail=f"{explanation.detail} {FORGOTTEN}") if tools.forgotten else explanation
 
 
-def _in_the_list(query: Query, chunk_id: str, legs: tuple[LegScore, ...], hits: Sequence[Hit]) -> Explanation:
+def _in_the_result(
+    request: SearchRequest, query: Query, chunk_id: str, fused: Fused, tools: SearchTools, log: Log
+) -> Explanation | None:
+    """None for what no leg has found, and no section covers."""
+    drops, wide, legs = request.strategy.spare > 1, request.widened(query), fused.legs.get(chunk_id, ())
+    if not legs and not drops:
+        return None
+    hits = build_hits(fused, request.read(query, (hit.chunk_id for hit in fused.order)))
+    if query.reranker:
+        hits[: wide.candidates] = request.reranked(wide, hits[: wide.candidates], log)
+    if drops:
+        best = [hit for hit in hits[: wide.k] if reaches_min_score(query, hit)]
+        shown = list(request.strategy.refine(query, best, tools))[: query.k]
+        explanation = _in_a_section(chunk_id, legs, shown, hits)
+        if explanation is not None or not legs:
+            return explanation
+    explanation = _in_the_list(query, wide, chunk_id, legs, hits)
+    if explanation.found and drops:
+        detail = f"It is at rank {explanation.rank}, but the strategy {request.strategy_name} did not choose it."
+        return replace(explanation, found=False, reason="cut_by_k", detail=detail)
+    return explanation
+
+
+def _in_a_section(
+    chunk_id: str, legs: tuple[LegScore, ...], shown: Sequence[Hit], hits: Sequence[Hit]
+) -> Explanation | None:
+    """For what is shown, itself or as a part of another hit, or as its equal is; else None."""
+    twin = next((hit.passage for hit in hits if any(place.chunk_id == chunk_id for place in hit.also_in)), None)
+    for rank, hit in enumerate(shown, start=1):
+        part_of = f"part of the section around {hit.passage.chunk_id} in {hit.passage.source!r}, at rank {rank}"
+        if hit.passage.chunk_id == chunk_id:
+            return Explanation(chunk_id, True, "found", f"It is at rank {rank}.", rank, legs)
+        if chunk_id in hit.covers:
+            return Explanation(chunk_id, False, "merged", f"It is shown as {part_of}.", rank, legs)
+        if twin and twin.chunk_id == hit.passage.chunk_id:
+            detail = f"Its text equals that of {twin.source!r}, which is shown at rank {rank} with both places."
+            return Explanation(chunk_id, False, "deduplicated", detail, rank, legs)
+        if twin and twin.chunk_id in hit.covers:
+            detail = f"Its text equals that of {twin.source!r}, which is shown as {part_of}."
+            return Explanation(chunk_id, False, "merged", detail, rank, legs)
+    return None
+
+
+def _in_the_list(
+    query: Query, wide: Query, chunk_id: str, legs: tuple[LegScore, ...], hits: Sequence[Hit]
+) -> Explanation:
     for rank, hit in enumerate(hits, start=1):
         if any(place.chunk_id == chunk_id for place in hit.also_in):
-            source = hit.passage.source
-            detail = f"Its text equals that of {source!r}, which is shown at rank {rank} with both places."
+            shown = "is shown" if rank <= query.k else "would be shown"
+            detail = f"Its text equals that of {hit.passage.source!r}, which {shown} at rank {rank} with both places."
             return Explanation(chunk_id, False, "deduplicated", detail, rank, legs)
         if hit.passage.chunk_id != chunk_id:
             continue
-        if rank > query.candidates and query.reranker:
-            detail = f"It is at rank {rank}; only {query.candidates} are reranked. Raise k to have more."
+        if rank > wide.candidates and query.reranker:
+            detail = f"It is at rank {rank}; only {wide.candidates} are reranked. Raise k to have more."
             return Explanation(chunk_id, False, "cut_by_k", detail, rank, legs)
         if query.min_score is not None and not reaches_min_score(query, hit):
             score = hit.score if hit.rerank_score is None else hit.rerank_score

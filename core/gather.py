@@ -22,6 +22,7 @@ from core.leg_retrievers import Bm25Retriever, DenseRetriever, LegRetriever
 from core.lexical_index import Bm25Statistics, LexicalIndex
 from core.llm import ChatModels
 from core.prompts import Prompts
+from core.recent_answers import RecentAnswers
 from core.rerank import Rerankers
 from core.selection import Selection
 from core.strategies.base import Variant
@@ -59,6 +60,8 @@ class SearchContext:
     rerankers: Rerankers
     models: ChatModels
     prompts: Prompts
+    answers: RecentAnswers = field(default_factory=RecentAnswers)
+    """Of the search model."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from core.errors import EmbeddingError, IndexUnavailableError, ModelError
 from core.gather import Log
 from core.indexes import Vector
 from core.leg_retrievers import LegRetriever
+from core.llm import Message
 from core.prompts import Prompt, Prompts
 from core.strategies.base import Variant, Vectors
 from core.types import Hit, Passage, Query
@@ -25,9 +26,20 @@ Answer = TypeVar("Answer")
 
 
 class SearchTools:
-    """The tools of one search; see `core.strategies.base.Tools`."""
+    """The tools of one search; see `core.strategies.base.Tools`.
 
-    def __init__(self, request: SearchRequest, query: Query, retrievers: Sequence[LegRetriever], log: Log) -> None:
+    With ``replay`` the model is not asked: what it wrote for the same search before is taken, if it is remembered.
+    """
+
+    def __init__(
+        self,
+        request: SearchRequest,
+        query: Query,
+        retrievers: Sequence[LegRetriever],
+        log: Log,
+        *,
+        replay: bool = False,
+    ) -> None:
         self.original = Variant(query.text)
         self._request = request
         self._context = request.context
@@ -35,7 +47,10 @@ class SearchTools:
         self._retrievers = retrievers
         self._log = log
         self._model = None if query.generator == "feedback" else request.context.models.search
+        self._replay = replay
         self._answered = False
+        self.forgotten = False
+        """An answer that was wanted again is not remembered."""
         self._first: Fused | None = None
         self._first_hits: dict[int, Sequence[Hit]] = {}
 
@@ -65,19 +80,29 @@ class SearchTools:
             if self._query.generator == "llm":
                 self.missing("no search model is configured (setting search_model); feedback is used instead")
             return None
+        messages = prompt.messages(**values)
+        if self._replay:
+            return self._replayed(messages, parse)
         self._log.model_calls += 1
         try:
             with self._log.stage("model"):
-                text = self._model.complete(prompt.messages(**values))
+                text = self._model.complete(messages)
         except ModelError as error:
+            self._context.answers.put(self.model_name, messages, "")
             self.missing(f"{error}; feedback is used instead")
             return None
+        self._context.answers.put(self.model_name, messages, text)
         answer = parse(text)
         if answer is None:
             said = " ".join(text.split())[:80]
             self.missing(f"the model {self.model_name} gave nothing usable ({said!r}); feedback is used instead")
         self._answered = self._answered or answer is not None
         return answer
+
+    def _replayed(self, messages: Sequence[Message], parse: Callable[[str], Answer | None]) -> Answer | None:
+        text = self._context.answers.get(self.model_name, messages)
+        self.forgotten = self.forgotten or text is None
+        return parse(text) if text else None
 
     # ------------------------------------------------------------ the first pass
 

@@ -278,6 +278,8 @@ class Hit:
     also_in: tuple[Place, ...] = ()
     rerank_score: float | None = None
     """What the reranker gave, on its own scale, higher is better; None where it was not asked, or failed."""
+    covers: tuple[str, ...] = ()
+    """Chunk ids of the other passages whose text is part of this one's: of a section, those around what was found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,11 +317,14 @@ class Explanation:
 
     chunk_id: str
     found: bool
-    reason: Literal["found", "not_in_scope", "filtered", "not_reached", "deduplicated", "below_min_score", "cut_by_k"]
+    reason: Literal[
+        "found", "not_in_scope", "filtered", "not_reached", "deduplicated", "merged", "below_min_score", "cut_by_k"
+    ]
+    """``merged``: it is shown as a part of another hit, a section."""
     detail: str
-    """One sentence for people."""
+    """In words for people."""
     rank: int | None = None
-    """1-based rank in the fused list, whether or not it was cut."""
+    """1-based, of what is shown; else that in the fused list, whether or not it was cut."""
     legs: tuple[LegScore, ...] = ()
 
 

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, get_args
 
 import pytest
 
 from core.braid import Braid
 from core.errors import InvalidInputError
+from core.explain import FORGOTTEN
+from core.llm import chat_models
+from core.recent_answers import RecentAnswers
 from core.types import ChunkInput, DocumentInput, Explanation, Filters, Fusion, Mode, Pooling
 from tests.fakes import HashEmbeddings
+from tests.model_server import model_server
 
 WAIT_S = 30
 SAME = "This sentence stands in two datasets"
@@ -186,6 +191,103 @@ def test_an_explanation_agrees_with_the_search(world: World, way: dict[str, str]
             assert explanation.reason == "not_in_scope"
         else:
             assert explanation.reason in ("cut_by_k", "not_reached") or (explanation.rank or 0) > 4
+
+
+# ---------------------------------------------------------------- strategies
+
+
+@pytest.fixture
+def book(braid: Braid) -> dict[str, str]:
+    """A chapter of five passages, another one, and a copy elsewhere; text → chunk id."""
+    dataset = braid.ledger.add_dataset(braid.ledger.add_user("ann").id, "books").id
+    animals = ("cats", "dogs", "birds", "fish", "bees")
+    chapter = [f"part{n} of the chapter about {animal}" for n, animal in enumerate(animals)]
+    contents = {
+        "book.md": [*(ChunkInput(text, "One") for text in chapter), ChunkInput("cats in chapter two", "Two")],
+        "copy.md": [ChunkInput(chapter[1], "Copied")],
+        "far.md": [ChunkInput(f"cats and stones {n}", f"Head {n}") for n in range(10)],
+    }
+    chunks: dict[str, str] = {}
+    for source, texts in contents.items():
+        put = braid.ledger.put_document(dataset, DocumentInput(source, "", "md", tuple(texts)))
+        for passage in braid.ledger.document_passages(put.document_id, [dataset]):
+            chunks[f"{source}/{passage.text.split()[0]}/{passage.heading_path}"] = passage.chunk_id
+    assert braid.indexer.wait(WAIT_S)
+    return chunks
+
+
+def test_a_passage_of_a_section_is_shown_as_a_part_of_it(braid: Braid, book: dict[str, str]) -> None:
+    way: dict[str, Any] = {"user_id": 1, "strategy": "parent_document", "mode": "keyword", "k": 3}
+    result = braid.manager.search("part0 chapter cats", **way)
+    first = book["book.md/part0/One"]
+    assert result.hits[0].passage.chunk_id == first
+    assert set(result.hits[0].covers) == {book[f"book.md/part{n}/One"] for n in range(1, 5)}
+
+    def explain(name: str, **options: Any) -> Explanation:
+        return braid.manager.explain("part0 chapter cats", chunk_id=book[name], **{**way, **options})
+
+    found = explain("book.md/part0/One")
+    assert (found.found, found.reason, found.rank) == (True, "found", 1)
+    merged = explain("book.md/part3/One")
+    assert (merged.found, merged.reason, merged.rank) == (False, "merged", 1)
+    assert merged.detail == f"It is shown as part of the section around {first} in 'book.md', at rank 1."
+    for rank, hit in enumerate(result.hits, start=1):
+        again = braid.manager.explain("part0 chapter cats", chunk_id=hit.passage.chunk_id, **way)
+        assert (again.reason, again.rank) == ("found", rank)
+    cut = [e for name in book if name.startswith("far") and not (e := explain(name)).found]
+    assert {e.reason for e in cut} == {"cut_by_k"}
+
+
+def test_what_no_leg_finds_may_be_shown_in_a_section(braid: Braid, book: dict[str, str]) -> None:
+    way: dict[str, Any] = {"user_id": 1, "strategy": "parent_document", "mode": "keyword"}
+    merged = braid.manager.explain("fish", chunk_id=book["book.md/part4/One"], **way)
+    assert (merged.reason, merged.rank, merged.legs) == ("merged", 1, ())
+    other = braid.manager.explain("fish", chunk_id=book["book.md/cats/Two"], **way)
+    assert other.reason == "not_reached"
+
+
+def test_the_copy_of_a_passage_of_a_section(braid: Braid, book: dict[str, str]) -> None:
+    way: dict[str, Any] = {"user_id": 1, "strategy": "parent_document", "mode": "keyword"}
+    names = ("book.md/part1/One", "copy.md/part1/Copied")
+
+    def reasons(text: str) -> list[str]:
+        return [braid.manager.explain(text, chunk_id=book[name], **way).reason for name in names]
+
+    assert sorted(reasons("dogs")) == ["deduplicated", "found"]
+    assert reasons("fish dogs fish") in (["merged", "merged"], ["merged", "found"])
+
+
+def test_the_model_is_not_asked_again(tmp_path: Path) -> None:
+    with (
+        model_server("Boil water and add salt") as server,
+        Braid(tmp_path, embedding_model=HashEmbeddings(), models=chat_models(server.settings())) as braid,
+    ):
+        world = World(braid, HashEmbeddings())
+        world.put("more", "soup.md", "Boil water and add salt")
+        assert braid.indexer.wait(WAIT_S)
+        way: dict[str, Any] = {"datasets": ("more", "notes"), "strategy": "hyde", "mode": "semantic", "k": 3}
+        unasked = world.explain("zebra", "more/Boil water and add salt", **way)
+        assert (len(server.calls), FORGOTTEN in unasked.detail) == (0, True)
+        ids = [world.ids["more"], world.ids["notes"]]
+        result = braid.manager.search("zebra", user_id=1, dataset_ids=ids, strategy="hyde", mode="semantic", k=3)
+        assert (len(server.calls), result.hits[0].passage.source) == (1, "soup.md")
+        explanation = world.explain("zebra", "more/Boil water and add salt", **way)
+        assert (explanation.found, explanation.rank, explanation.detail) == (True, 1, "It is at rank 1.")
+        assert [leg.query for leg in explanation.legs] == ["Boil water and add salt"]
+        assert len(server.calls) == 1
+        server.broken = 500
+        failed = braid.manager.search("stones", user_id=1, dataset_ids=ids, strategy="hyde", mode="semantic", k=3)
+        assert failed.generator == "feedback"
+        same = world.explain("stones", failed.hits[0].passage.chunk_id, **way)
+        assert (same.rank, same.detail) == (1, "It is at rank 1.")
+
+
+def test_recent_answers_are_the_latest() -> None:
+    answers = RecentAnswers(2)
+    for text in ("one", "two", "one", "three"):
+        answers.put("m", [("user", text)], text.upper())
+    assert [answers.get("m", [("user", text)]) for text in ("one", "two", "three")] == ["ONE", None, "THREE"]
+    assert answers.get("other", [("user", "one")]) is None
 
 
 def test_the_reference_engine_is_not_explained(world: World) -> None:

@@ -38,8 +38,9 @@ class ParentDocument(RefineOnly):
                 continue
             section = _section(hit.passage, tools)
             section = [p for p in section if p.chunk_id not in covered or p.chunk_id == hit.passage.chunk_id]
-            covered.update(p.chunk_id for p in section)
-            shown.append(replace(hit, passage=_joined(hit.passage, section)))
+            others = tuple(p.chunk_id for p in section if p.chunk_id != hit.passage.chunk_id)
+            covered.update((hit.passage.chunk_id, *others))
+            shown.append(replace(hit, passage=_joined(hit.passage, section), covers=others))
         return shown
 
 
