@@ -7,6 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from core.chunking import chunk_sections
@@ -21,12 +22,16 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MEBIBYTE",
+    "Incoming",
     "IngestOptions",
     "IngestProgress",
     "IngestReport",
     "IngestedFile",
+    "Parse",
     "ingest_bytes",
+    "ingest_file",
     "ingest_paths",
+    "parse_content",
     "source_name",
 ]
 
@@ -127,28 +132,54 @@ def ingest_bytes(
     braid.dataset(dataset_id)
     source = source_name(source, prefix=options.id_prefix)
     filename = filename or source.rpartition("/")[2]
-    return _store(braid, dataset_id, _Incoming(source, filename, content, date), options)
+    return _store_content(braid, dataset_id, Incoming(source, filename, date), content, options)
+
+
+def ingest_file(
+    braid: Braid,
+    dataset_id: int,
+    path: Path,
+    parse: Parse,
+    *,
+    source: str,
+    filename: str = "",
+    date: float | None = None,
+    options: IngestOptions | None = None,
+) -> IngestedFile:
+    """`ingest_bytes` for a file that ``parse`` reads, in another process for instance; here it is only hashed."""
+    options = options or IngestOptions()
+    braid.dataset(dataset_id)
+    source = source_name(source, prefix=options.id_prefix)
+    with path.open("rb") as file:
+        size, digest = os.fstat(file.fileno()).st_size, hashlib.file_digest(file, "sha256").hexdigest()
+    incoming = Incoming(source, filename or source.rpartition("/")[2], date, digest, size)
+    return _store(braid, dataset_id, incoming, lambda: parse(path, incoming, options))
 
 
 # ---------------------------------------------------------------- one file
 
 
 @dataclass(frozen=True, slots=True)
-class _Incoming:
-    """The content of one document and what it is called."""
+class Incoming:
+    """What one document is called, and what is known of its content."""
 
     source: str
     filename: str
-    content: bytes = b""
+    """Tells the format."""
     date: float | None = None
     content_hash: str = ""
     """SHA-256 of the content; empty while nothing is read."""
+    size_bytes: int = 0
+
+
+Parse = Callable[[Path, Incoming, IngestOptions], DocumentInput]
+"""Reads the file at a path. Raises UnreadableDocumentError."""
 
 
 def _ingest_file(braid: Braid, dataset_id: int, file: PlannedFile, options: IngestOptions) -> IngestedFile:
     if file.problem and not file.recorded:
         return IngestedFile(file.source, "failed", file.problem)
-    incoming = _Incoming(file.source, os.path.basename(file.path))
+    incoming = Incoming(file.source, os.path.basename(file.path))
     try:
         if file.problem:
             raise UnreadableDocumentError(file.problem)
@@ -159,7 +190,7 @@ def _ingest_file(braid: Braid, dataset_id: int, file: PlannedFile, options: Inge
         return _fail(braid, dataset_id, incoming, f"{incoming.filename} cannot be read: {error.strerror}")
     except UnreadableDocumentError as error:
         return _fail(braid, dataset_id, incoming, str(error))
-    return _store(braid, dataset_id, replace(incoming, content=content, date=date), options)
+    return _store_content(braid, dataset_id, replace(incoming, date=date), content, options)
 
 
 def _read(path: str, max_bytes: int) -> tuple[bytes, float]:
@@ -172,13 +203,20 @@ def _read(path: str, max_bytes: int) -> tuple[bytes, float]:
         return file.read(max_bytes + 1), stat.st_mtime
 
 
-def _store(braid: Braid, dataset_id: int, incoming: _Incoming, options: IngestOptions) -> IngestedFile:
-    incoming = replace(incoming, content_hash=hashlib.sha256(incoming.content).hexdigest())
+def _store_content(
+    braid: Braid, dataset_id: int, incoming: Incoming, content: bytes, options: IngestOptions
+) -> IngestedFile:
+    digest = hashlib.sha256(content).hexdigest()
+    incoming = replace(incoming, content_hash=digest, size_bytes=len(content))
+    return _store(braid, dataset_id, incoming, lambda: parse_content(incoming, content, options))
+
+
+def _store(braid: Braid, dataset_id: int, incoming: Incoming, parse: Callable[[], DocumentInput]) -> IngestedFile:
     stored = braid.ledger.document(dataset_id, incoming.source)
     if stored is not None and stored.state == "ready" and stored.content_hash == incoming.content_hash:
         return IngestedFile(incoming.source, "unchanged")
     try:
-        document = _document(incoming, options)
+        document = parse()
     except UnreadableDocumentError as error:
         return _fail(braid, dataset_id, incoming, str(error))
     result = braid.ledger.put_document(dataset_id, document)
@@ -187,8 +225,9 @@ def _store(braid: Braid, dataset_id: int, incoming: _Incoming, options: IngestOp
     return IngestedFile(incoming.source, "put", chunks=result.added)
 
 
-def _document(incoming: _Incoming, options: IngestOptions) -> DocumentInput:
-    parsed = read_document(incoming.filename, incoming.content, max_bytes=options.max_file_bytes)
+def parse_content(incoming: Incoming, content: bytes, options: IngestOptions) -> DocumentInput:
+    """Read and cut one document. Raises UnreadableDocumentError."""
+    parsed = read_document(incoming.filename, content, max_bytes=options.max_file_bytes)
     chunks = chunk_sections(parsed, chunk_chars=options.chunk_chars, overlap_chars=options.chunk_overlap_chars)
     if not chunks:
         raise UnreadableDocumentError(f"{incoming.filename} has no text in it")
@@ -198,13 +237,13 @@ def _document(incoming: _Incoming, options: IngestOptions) -> DocumentInput:
         file_type=parsed.file_type,
         chunks=chunks,
         content_hash=incoming.content_hash,
-        size_bytes=len(incoming.content),
+        size_bytes=incoming.size_bytes,
         date=incoming.date,
         metadata=parsed.metadata,
     )
 
 
-def _fail(braid: Braid, dataset_id: int, incoming: _Incoming, reason: str) -> IngestedFile:
+def _fail(braid: Braid, dataset_id: int, incoming: Incoming, reason: str) -> IngestedFile:
     """Record the failure. The ledger keeps the passages of an earlier version, and the reason says so."""
     stored = braid.ledger.document(dataset_id, incoming.source)
     if stored is not None and stored.chunks:
@@ -215,7 +254,7 @@ def _fail(braid: Braid, dataset_id: int, incoming: _Incoming, reason: str) -> In
         title=escaped(incoming.filename),
         file_type=escaped(file_type_of(incoming.filename)),
         error=reason,
-        size_bytes=len(incoming.content),
+        size_bytes=incoming.size_bytes,
         content_hash=incoming.content_hash,
     )
     return IngestedFile(incoming.source, "failed", reason)
