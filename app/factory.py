@@ -1,102 +1,216 @@
-"""The Flask app: who may talk to it, in which language, and what an error looks like."""
+"""The Flask app: Braid's pages and API on their own, or inside somebody else's app."""
 
 from __future__ import annotations
 
-import json
+import atexit
 import logging
-import re
+import os
+import secrets
 import time
-import traceback
 import uuid
-from collections.abc import Iterator
-from urllib.parse import urlencode
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
 
-from flask import Flask, Response, g, render_template, request
-from flask_babel import Babel, get_locale
+from flask import Blueprint, Flask, Response, g, request
+from flask.sessions import SecureCookieSessionInterface
+from flask_babel import Babel, format_datetime, get_locale
 from flask_babel import gettext as _
-from flask_babel import lazy_gettext as _l
-from werkzeug.exceptions import HTTPException
+from werkzeug.middleware.proxy_fix import ProxyFix
 
-from app.pages import blueprint
+from app.access import LOCAL_HOST, STATIC, admit, csrf, rule_of
+from app.cli_common import open_braid
+from app.errors import handle_errors, on_http_error, on_unexpected
+from app.health import health
+from app.identity import HostUser, host_identity, identity, keep_logins, own_identity, signed_in
+from app.languages import chosen_language, keep_language, language_links, theme
+from app.pages import PAGES
+from app.pages.account import account
+from app.site import EXTENSION, Site, site
 from config.settings import Settings, load_settings
 from core.braid import Braid
-from core.errors import (
-    BraidError,
-    EmbeddingError,
-    IndexUnavailableError,
-    InvalidInputError,
-    NotFoundError,
-    NotOwnerError,
-)
+from core.credentials import SESSION_DAYS
+from core.errors import InvalidInputError
 
-LANGUAGES = {"en": "English", "ja": "日本語", "ko": "한국어"}
-LANGUAGE_COOKIE = "braid_language"
-LANGUAGE_COOKIE_DAYS = 365
-JSON_PATHS = ("/status.json", "/healthz")
-
-# A page of another site can make its own name point at this computer (DNS rebinding); the Host header then
-# carries that name. The port says nothing about that, and differs behind an SSH tunnel.
-LOCAL_HOST = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:\d{1,5})?", re.IGNORECASE)
+TRANSLATIONS = Path(__file__).parent / "translations"
+MAX_FORM_BYTES = 2 * 2**20
+"""Of a request that is not an upload."""
 
 SECURITY_HEADERS = {
     "Content-Security-Policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
         "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
     ),
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
-    "Referrer-Policy": "no-referrer",
+    "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
-}
-
-STATUS_OF = {
-    InvalidInputError: 400,
-    NotFoundError: 404,
-    IndexUnavailableError: 503,
-    EmbeddingError: 503,
-    NotOwnerError: 503,
-}
-REMEDIES = {
-    "query": _l("Type a query of 1 to 10,000 characters."),
-    "k": _l("The number of passages must be a whole number from 1 to 1000."),
-    "mode": _l("Choose hybrid, meaning or keywords as the mode."),
-    "fusion": _l("Choose fusion by rank or by score."),
-    "alpha": _l("The balance must be a number from 0 to 1."),
-    "dataset_ids": _l("Choose the datasets with the boxes on the search page."),
 }
 
 log = logging.getLogger(__name__)
 
 
 def create_app(settings: Settings | None = None, braid: Braid | None = None) -> Flask:
-    """The app over an open Braid. Without one it answers 503 until `app.extensions["braid"]` is set."""
-    app = Flask(__name__)
-    app.extensions["settings"] = settings or load_settings()
-    app.extensions["braid"] = braid
+    """The app on its own, with accounts. Without a Braid it opens the data directory of the settings, until the
+    process ends. Raises NotOwnerError when another process owns that.
+    """
+    settings = settings or load_settings()
+    braid = braid or _opened(settings)
+    app = Flask(__name__, static_folder=None, template_folder=None)
+    app.config.update(
+        SECRET_KEY=_secret_key(braid.data_dir),
+        SESSION_COOKIE_NAME="braid_session",
+        SESSION_COOKIE_SAMESITE="Lax",
+        PERMANENT_SESSION_LIFETIME=timedelta(days=SESSION_DAYS),
+        MAX_CONTENT_LENGTH=MAX_FORM_BYTES,
+        MAX_FORM_MEMORY_SIZE=MAX_FORM_BYTES,
+    )
+    app.session_interface = _SecureOverHttps()
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
-    Babel(app, locale_selector=_chosen_language)
-    app.context_processor(lambda: {"get_locale": get_locale, "language_links": _language_links})
-    app.before_request(_admit)
+    Babel(app, locale_selector=chosen_language, default_translation_directories=str(TRANSLATIONS))
+    here = Site(settings, braid, own_identity, standalone=True)
+    keep_logins(app, lambda: here)
+    app.before_request(_number)
+    app.before_request(_refuse_other_hosts)
+    _mount(app, here, url_prefix="", more=[account])
+    app.context_processor(_in_templates)
+    app.register_error_handler(404, on_http_error)
+    app.register_error_handler(405, on_http_error)
+    app.register_error_handler(Exception, on_unexpected)
     app.after_request(_finish)
-    app.register_error_handler(BraidError, _on_braid_error)
-    app.register_error_handler(HTTPException, _on_http_error)
-    app.register_error_handler(Exception, _on_unexpected)
-    app.register_blueprint(blueprint)
+    if settings.trusted_proxies:
+        n = settings.trusted_proxies
+        app.wsgi_app = ProxyFix(app.wsgi_app, x_for=n, x_proto=n, x_host=n)  # type: ignore[method-assign]
     return app
+
+
+def register_braid(
+    host_app: Flask,
+    current_user: Callable[[], HostUser | None],
+    *,
+    braid: Braid,
+    settings: Settings | None = None,
+    url_prefix: str = "/braid",
+) -> None:
+    """Mount pages and API in somebody else's app. ``current_user`` is called in each request; None is nobody.
+
+    The host keeps its own sign-in, sessions, error pages and headers for its own addresses. Raises InvalidInputError
+    when the host app has no secret key, which the tokens against forged requests need.
+    """
+    if not host_app.secret_key:
+        raise InvalidInputError("the host app has no secret_key; set one, forms need it", field="secret_key")
+    if "babel" in host_app.extensions:
+        host_app.extensions["babel"].default_directories.append(str(TRANSLATIONS))
+    else:
+        Babel(host_app, locale_selector=chosen_language, default_translation_directories=str(TRANSLATIONS))
+    here = Site(settings or load_settings(), braid, host_identity(current_user), standalone=False)
+    _mount(host_app, here, url_prefix=url_prefix, more=[])
+
+
+def _mount(app: Flask, here: Site, *, url_prefix: str, more: list[Blueprint]) -> None:
+    """Put all blueprints under one, whose hooks concern none but their routes."""
+    root = Blueprint("braid", __name__, static_folder="static", template_folder="templates", static_url_path="/static")
+    root.before_request(_begin)
+    root.before_request(admit)
+    root.after_request(_finish)
+    handle_errors(root)
+    root.context_processor(_in_templates)
+    root.add_app_template_filter(_moment, "moment")
+    for routes in (*PAGES, health, *more):
+        root.register_blueprint(routes)
+    app.extensions[EXTENSION] = here
+    if "csrf" not in app.extensions:
+        app.config.setdefault("WTF_CSRF_CHECK_DEFAULT", False)
+        app.config.setdefault("WTF_CSRF_TIME_LIMIT", None)
+        csrf.init_app(app)
+    app.register_blueprint(root, url_prefix=url_prefix or None)
+
+
+def _places() -> Iterator[tuple[str, str]]:
+    """(endpoint, name) of the pages that the header leads to."""
+    names = {
+        "braid.chat.page": _("Chat"),
+        "braid.search.index": _("Search"),
+        "braid.datasets.index": _("Datasets"),
+        "braid.settings.page": _("Settings"),
+        "braid.admin.index": _("Administration"),
+    }
+    for endpoint, name in names.items():
+        stated = rule_of(endpoint)
+        if stated and (stated.who != "admin" or identity().is_admin):
+            yield endpoint, name
+
+
+def _moment(seconds: float) -> str:
+    """A point in time, in the page's language."""
+    return str(format_datetime(datetime.fromtimestamp(seconds, UTC), "short"))
+
+
+def _in_templates() -> dict[str, Any]:
+    return {
+        "places": _places,
+        "get_locale": get_locale,
+        "language_links": language_links,
+        "theme": theme,
+        "site": site,
+        "identity": identity,
+        "signed_in": signed_in,
+    }
+
+
+def _opened(settings: Settings) -> Braid:
+    stack = ExitStack()
+    atexit.register(stack.close)
+    return stack.enter_context(open_braid(settings, indexes="own"))
+
+
+def _secret_key(data_dir: Path) -> bytes:
+    """The key that signs cookies, made once for a data directory and readable by its owner alone."""
+    path = data_dir / "secret_key"
+    try:
+        with open(path, "xb", opener=_owner_only) as file:
+            file.write(secrets.token_bytes(32))
+    except FileExistsError:
+        pass
+    return path.read_bytes()
+
+
+def _owner_only(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+class _SecureOverHttps(SecureCookieSessionInterface):
+    """Cookies go over HTTPS only where the page came over it; on this computer it comes without."""
+
+    def get_cookie_secure(self, app: Flask) -> bool:
+        return request.is_secure
 
 
 # ---------------------------------------------------------------- every request
 
 
-def _admit() -> Response | None:
-    """Number the request, and turn away one that was not meant for this computer."""
+def _number() -> None:
     g.request_id = uuid.uuid4().hex[:12]
     g.started = time.perf_counter()
-    if LOCAL_HOST.fullmatch(request.headers.get("Host", "")):
+
+
+def _begin() -> None:
+    if "request_id" not in g:  # in a host app
+        _number()
+
+
+def _refuse_other_hosts() -> Response | None:
+    """Turn away a request that was not meant for this app."""
+    host = request.headers.get("Host", "")
+    name = host.rpartition(":")[0] if host.rpartition(":")[2].isdecimal() else host
+    if LOCAL_HOST.fullmatch(host) or name.lower() in map(str.lower, site().settings.allowed_hosts):
         return None
     return Response(
-        "Braid answers on this computer only. Open http://127.0.0.1 or http://localhost with its port.\n",
+        "Braid does not answer under this name. Open http://127.0.0.1 or http://localhost with its port, or add the "
+        "name to the setting allowed_hosts.\n",
         400,
         mimetype="text/plain",
     )
@@ -104,99 +218,36 @@ def _admit() -> Response | None:
 
 def _finish(response: Response) -> Response:
     """Add the headers, keep the chosen language, and log one line, without the query or the document."""
-    response.headers.update(SECURITY_HEADERS)
+    if g.get("finished"):
+        return response
+    g.finished = True
+    for name, value in SECURITY_HEADERS.items():
+        response.headers.setdefault(name, value)
     response.headers["X-Request-ID"] = g.request_id
-    if request.endpoint != "static":
-        response.headers["Cache-Control"] = "no-store"
-        response.headers["Vary"] = "Accept-Language, Cookie"
-        _keep_language(response)
+    if request.endpoint == STATIC:
+        response.headers["Cache-Control"] = "public, max-age=3600"
+    else:
+        response.headers.setdefault("Cache-Control", "no-store")
+        response.headers["Vary"] = "Accept, Accept-Language, Authorization, Cookie"
+        keep_language(response)
     route = request.url_rule.rule if request.url_rule else "-"
-    took = 1000 * (time.perf_counter() - g.started)
+    took = time.perf_counter() - g.started
+    metrics = site().metrics
+    metrics.requests.labels(request.method if request.url_rule else "-", route, response.status_code).inc()
+    metrics.request_seconds.labels(route).observe(took)
     log.info(
         "event=request id=%s method=%s route=%s status=%d ms=%.1f",
         g.request_id,
         request.method,
         route,
         response.status_code,
-        took,
+        1000 * took,
     )
     return response
 
 
-# ---------------------------------------------------------------- language
-
-
-def _chosen_language() -> str:
-    """The language asked for in the address, else the one asked for earlier, else the browser's."""
-    for given in (request.args.get("lang"), request.cookies.get(LANGUAGE_COOKIE)):
-        if given in LANGUAGES:
-            return given
-    accepted = (tag.partition("-")[0].lower() for tag, quality in request.accept_languages if quality > 0)
-    return next((code for code in accepted if code in LANGUAGES), "en")
-
-
-def _keep_language(response: Response) -> None:
-    language = request.args.get("lang")
-    if language in LANGUAGES:
-        response.set_cookie(
-            LANGUAGE_COOKIE, language, max_age=LANGUAGE_COOKIE_DAYS * 86_400, httponly=True, samesite="Lax"
-        )
-
-
-def _language_links() -> Iterator[tuple[str, str, str]]:
-    """(code, own name, address) of each language; the address is this page's in that language."""
-    for code, name in LANGUAGES.items():
-        arguments = [(key, value) for key, value in request.args.items(multi=True) if key != "lang"]
-        yield code, name, "?" + urlencode([*arguments, ("lang", code)])
-
-
-# ---------------------------------------------------------------- errors
-
-
-def _on_braid_error(error: BraidError) -> tuple[Response | str, int]:
-    status = next((code for kind, code in STATUS_OF.items() if isinstance(error, kind)), 500)
-    field = error.field if isinstance(error, InvalidInputError) else ""
-    if status >= 500:
-        log.warning("event=error id=%s type=%s status=%d", g.request_id, type(error).__name__, status)
-    return _error(status, detail=str(error), field=field)
-
-
-def _on_http_error(error: HTTPException) -> tuple[Response | str, int] | HTTPException:
-    if error.code is None or error.code < 400:
-        return error
-    return _error(error.code)
-
-
-def _on_unexpected(error: Exception) -> tuple[Response | str, int]:
-    """The edge: log the kind of error and where, but not its message, which may quote a document."""
-    frames = traceback.extract_tb(error.__traceback__)
-    at = " < ".join(f"{frame.filename}:{frame.lineno}" for frame in reversed(frames[-4:]))
-    log.error("event=unexpected id=%s type=%s at=%s", g.request_id, type(error).__name__, at)
-    return _error(500)
-
-
-def _error(status: int, *, detail: str = "", field: str = "") -> tuple[Response | str, int]:
-    headings = {
-        400: _("This cannot be searched for"),
-        404: _("There is nothing here"),
-        503: _("Not available right now"),
-    }
-    heading = headings.get(status, _("Something went wrong"))
-    if request.path in JSON_PATHS:
-        problem = {
-            "title": heading,
-            "status": status,
-            "detail": detail,
-            "field": field,
-            "request_id": g.request_id,
-        }
-        body = json.dumps({name: value for name, value in problem.items() if value}, ensure_ascii=False)
-        return Response(body, mimetype="application/problem+json"), status
-    page = render_template(
-        "error.html",
-        heading=heading,
-        remedy=REMEDIES.get(field, ""),
-        detail=detail,
-        request_id=g.request_id if status >= 500 else "",
-    )
-    return page, status
+def routes_of(app: Flask) -> Iterator[tuple[str, str]]:
+    """(endpoint, rule) of every route of Braid's in the app."""
+    for entry in app.url_map.iter_rules():
+        if entry.endpoint.startswith("braid."):
+            yield entry.endpoint, entry.rule

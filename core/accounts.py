@@ -128,6 +128,10 @@ class Accounts:
             _change(connection, user_id, {"is_admin": is_admin})
             _require_an_administrator(connection)
 
+    def mirror_admin(self, user_id: int, is_admin: bool) -> None:
+        """Take over what a host app says, which has administrators of its own."""
+        self._set(user_id, is_admin=is_admin)
+
     def set_disabled(self, user_id: int, disabled: bool) -> None:
         """Lock a user out at once, or let them in again. The last administrator cannot be locked out."""
         with self._ledger.database.write() as connection:

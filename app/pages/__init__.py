@@ -1,7 +1,9 @@
-"""The pages: search and documents. They only read."""
+"""The pages. Each file is the part of the app that its name says; PAGES are the blueprints."""
 
 from __future__ import annotations
 
-from app.pages.routes import blueprint
+from app.pages.search import search
 
-__all__ = ["blueprint"]
+PAGES = (search,)
+
+__all__ = ["PAGES"]

@@ -95,7 +95,7 @@ def build_answer(result: SearchResult, form: SearchForm, datasets: Sequence[Data
 
 def document_href(chunk_id: str, form: SearchForm) -> str:
     """Address of a passage in its document; it knows the way back to the search."""
-    return url_for("pages.document", chunk_id=chunk_id, _anchor="cited", **form.carried())  # type: ignore[arg-type]
+    return url_for("braid.search.document", chunk_id=chunk_id, _anchor="cited", **form.carried())  # type: ignore[arg-type]
 
 
 def _was_searched(dataset: Dataset, form: SearchForm) -> bool:

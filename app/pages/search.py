@@ -1,4 +1,4 @@
-"""The routes. Every one is a GET that changes nothing."""
+"""The search page and the document around a passage. They only read."""
 
 from __future__ import annotations
 
@@ -6,19 +6,21 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 
-from flask import Blueprint, Response, current_app, render_template, request, url_for
+from flask import Blueprint, Response, render_template, request, url_for
+from werkzeug.utils import redirect
 
-from app.cli_common import LOCAL_USER
+from app.access import rule
 from app.first_start import SAMPLE_NAME
+from app.identity import identity
 from app.pages.answer import build_answer
 from app.pages.form import SearchForm, read_form
 from app.pages.marking import PROSE, flow, language_of, mark, wanted_tokens
 from app.pages.status import IndexStatus, index_status
-from config.settings import Settings
+from app.site import site
+from core.accounts import Account
 from core.analyzer import Analyzer
 from core.braid import Braid
-from core.errors import IndexUnavailableError, NotFoundError
-from core.ledger import User
+from core.errors import NotFoundError
 from core.scope import readable_shared
 from core.types import MAX_K, MAX_QUERY_CHARS, Dataset, Passage
 
@@ -31,15 +33,23 @@ EXAMPLES = (
     ("ko", "파일을 읽을 수 없을 때는 어떻게 하나요?"),
 )
 
-blueprint = Blueprint("pages", __name__)
+search = Blueprint("search", __name__)
 
 
-@blueprint.get("/")
+@search.get("/")
+@rule("user")
+def home() -> Response:
+    """To the page that most people want."""
+    return redirect(url_for("braid.search.index"))
+
+
+@search.get("/search")
+@rule("user")
 def index() -> str:
     """The search page, with the answer when there is a query."""
-    braid, settings = _braid(), _settings()
+    braid, settings = site().braid, site().settings
     form = read_form(request.args, settings)
-    user = _user(braid)
+    user = identity().account
     personal, shared = braid.ledger.datasets(user.id), _shared_datasets(braid, user)
     answer = None
     if form.text:
@@ -56,7 +66,7 @@ def index() -> str:
         )
         answer = build_answer(result, form, [*personal, *shared], braid.analyzer)
     return render_template(
-        "index.html",
+        "braid/search.html",
         form=form,
         personal=personal,
         shared=shared,
@@ -69,11 +79,12 @@ def index() -> str:
     )
 
 
-@blueprint.get("/documents/passage/<chunk_id>")
+@search.get("/documents/passage/<chunk_id>")
+@rule("user")
 def document(chunk_id: str) -> str:
     """The document around a passage. Not found when the passage is not the user's to read."""
-    braid, form = _braid(), read_form(request.args, _settings())
-    user = _user(braid)
+    braid, form = site().braid, read_form(request.args, site().settings)
+    user = identity().account
     datasets = {d.id: d for d in [*braid.ledger.datasets(user.id), *_shared_datasets(braid, user)]}
     cited = braid.ledger.passages([chunk_id], datasets.keys()).get(chunk_id)
     if cited is None:
@@ -83,55 +94,30 @@ def document(chunk_id: str) -> str:
         cited.document_id, datasets.keys(), limit=PASSAGES_PER_PAGE + 1, offset=start
     )
     return render_template(
-        "document.html",
+        "braid/document.html",
         cited=cited,
         dataset=datasets[cited.dataset_id],
         passages=list(_shown_passages(braid.analyzer, found[:PASSAGES_PER_PAGE], form)),
         earlier=_neighbour(cited, form, start - PASSAGES_PER_PAGE) if start else None,
         later=_neighbour(cited, form, start + PASSAGES_PER_PAGE) if len(found) > PASSAGES_PER_PAGE else None,
-        back=url_for("pages.index", **form.carried()),  # type: ignore[arg-type]
+        back=url_for("braid.search.index", **form.carried()),  # type: ignore[arg-type]
     )
 
 
-@blueprint.get("/status.json")
+@search.get("/status.json")
+@rule("user")
 def status() -> Response:
     """How far indexing is, for the live line."""
-    braid = _braid()
-    user = _user(braid)
+    braid = site().braid
+    user = identity().account
     found = _status(braid, [*braid.ledger.datasets(user.id), *_shared_datasets(braid, user)])
     return Response(json.dumps(asdict(found), ensure_ascii=False), mimetype="application/json")
-
-
-@blueprint.get("/healthz")
-def health() -> Response:
-    """Whether the app answers and its ledger can be read."""
-    _braid().ledger.users()
-    return Response('{"status": "ok"}', mimetype="application/json")
 
 
 # ---------------------------------------------------------------- what the routes share
 
 
-def _braid() -> Braid:
-    braid: Braid | None = current_app.extensions["braid"]
-    if braid is None:
-        raise IndexUnavailableError("the data directory is not open yet; try again in a moment")
-    return braid
-
-
-def _settings() -> Settings:
-    settings: Settings = current_app.extensions["settings"]
-    return settings
-
-
-def _user(braid: Braid) -> User:
-    user = braid.ledger.user_named(LOCAL_USER)
-    if user is None:
-        raise IndexUnavailableError("the first start is not finished; try again in a moment")
-    return user
-
-
-def _shared_datasets(braid: Braid, user: User) -> list[Dataset]:
+def _shared_datasets(braid: Braid, user: Account) -> list[Dataset]:
     braid.mirror_registry()
     entries = readable_shared(braid.ledger, braid.registry, user.id)
     stored = {d.id: d for d in braid.ledger.datasets_in({entry.collection_name for entry in entries})}
@@ -149,7 +135,7 @@ def _examples(datasets: list[Dataset]) -> Iterator[tuple[str, str, str]]:
     if any(dataset.name == SAMPLE_NAME and dataset.documents for dataset in datasets):
         ids = [dataset.id for dataset in datasets]
         for language, question in EXAMPLES:
-            yield language, question, url_for("pages.index", q=question, d=ids)
+            yield language, question, url_for("braid.search.index", q=question, d=ids)
 
 
 def _shown_passages(analyzer: Analyzer, passages: list[Passage], form: SearchForm) -> Iterator[dict[str, object]]:
@@ -164,4 +150,4 @@ def _shown_passages(analyzer: Analyzer, passages: list[Passage], form: SearchFor
 
 
 def _neighbour(cited: Passage, form: SearchForm, start: int) -> str:
-    return url_for("pages.document", chunk_id=cited.chunk_id, start=max(0, start), **form.carried())  # type: ignore[arg-type]
+    return url_for("braid.search.document", chunk_id=cited.chunk_id, start=max(0, start), **form.carried())  # type: ignore[arg-type]

@@ -1,0 +1,113 @@
+"""Who may call a route. Every route says so with `rule`; one that does not is refused."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Literal, NamedTuple, TypeVar
+from urllib.parse import urlencode
+
+from flask import current_app, g, redirect, request, url_for
+from flask_wtf.csrf import CSRFProtect
+from limits import RateLimitItem
+from werkzeug.exceptions import Forbidden, TooManyRequests, Unauthorized
+from werkzeug.wrappers import Response
+
+from app.site import Site, site
+from core.credentials import Scope
+
+Who = Literal["anyone", "user", "admin"]
+View = TypeVar("View", bound=Callable[..., object])
+
+STATIC = "braid.static"
+SAFE = ("GET", "HEAD", "OPTIONS")
+
+# A page of another site can make its own name point at this computer (DNS rebinding); the Host header then
+# carries that name. The port says nothing about that, and differs behind an SSH tunnel.
+LOCAL_HOST = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:\d{1,5})?", re.IGNORECASE)
+LOCAL_ADDRESSES = ("127.0.0.1", "::1")
+
+csrf = CSRFProtect()
+
+
+class Rule(NamedTuple):
+    """Who may call a route, and the scope that an API token needs for it."""
+
+    who: Who
+    scope: Scope | None
+
+
+def rule(who: Who, scope: Scope | None = None) -> Callable[[View], View]:
+    """State a route's rule. Without a scope it is ``admin`` for administrators' routes, else ``read`` for requests
+    that only read, and ``write`` for others. Stands under the route's decorator.
+    """
+
+    def state(view: View) -> View:
+        view.braid_rule = Rule(who, scope)  # type: ignore[attr-defined]
+        return view
+
+    return state
+
+
+def rule_of(endpoint: str) -> Rule | None:
+    """The rule that a route states."""
+    if endpoint == STATIC:
+        return Rule("anyone", None)
+    found: Rule | None = getattr(current_app.view_functions.get(endpoint), "braid_rule", None)
+    return found
+
+
+def admit() -> Response | None:
+    """Let the request pass, or say why not. Sets the identity for what follows."""
+    here, stated = site(), rule_of(request.endpoint or "")
+    if stated is None:
+        raise Forbidden("this address has no rule that allows it")
+    g.braid_identity = found = here.identify()
+    if stated.who != "anyone":
+        if found is None:
+            return _to_sign_in(here)
+        if stated.who == "admin" and not found.account.is_admin:
+            raise Forbidden("only administrators may do this")
+        if (needed := _scope(stated)) not in found.scopes:
+            raise Forbidden(f"the token lacks the scope {needed!r}; make one that has it")
+    if request.method not in SAFE and not (found and found.by_token):
+        csrf.protect()
+    return None
+
+
+def _scope(stated: Rule) -> str:
+    if stated.scope is not None:
+        return stated.scope
+    if stated.who == "admin":
+        return "admin"
+    return "read" if request.method in SAFE else "write"
+
+
+def _to_sign_in(here: Site) -> Response:
+    """Pages lead to the form; everything else gets 401."""
+    if not here.standalone or request.method not in SAFE or wants_json() or "Authorization" in request.headers:
+        raise Unauthorized("sign in, or send an API token: Authorization: Bearer braid_…")
+    if here.accounts.need_setup():
+        return redirect(url_for("braid.account.setup"))
+    target = request.full_path.rstrip("?")
+    return redirect(url_for("braid.account.login") + "?" + urlencode({"next": target}))
+
+
+def wants_json() -> bool:
+    """Whether the caller is a program or a page's script."""
+    if "braid.api" in request.blueprints or request.path.endswith(".json"):
+        return True
+    best = request.accept_mimetypes.best_match(("text/html", "application/json", "text/event-stream"))
+    return best != "text/html" and "Accept" in request.headers and "*/*" not in request.headers["Accept"]
+
+
+def is_local() -> bool:
+    """Whether the request comes from this computer, to this computer's own name."""
+    local_name = LOCAL_HOST.fullmatch(request.headers.get("Host", "")) is not None
+    return local_name and request.remote_addr in LOCAL_ADDRESSES
+
+
+def throttle(limit: RateLimitItem, *key: str) -> None:
+    """Count this attempt. Raises TooManyRequests when there were too many of this key."""
+    if not site().limiter.hit(limit, *key):
+        raise TooManyRequests("too many attempts; wait a minute and try again", retry_after=60)

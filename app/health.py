@@ -1,0 +1,48 @@
+"""Whether the app lives, whether it can serve, and its figures for Prometheus."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from flask import Blueprint, Response
+from prometheus_client import CONTENT_TYPE_LATEST
+from sqlalchemy.exc import SQLAlchemyError
+
+from app.access import rule
+from app.site import site
+
+health = Blueprint("health", __name__)
+
+
+@health.get("/healthz")
+@rule("anyone")
+def alive() -> Response:
+    """Whether the app answers."""
+    return Response('{"status": "ok"}', mimetype="application/json")
+
+
+@health.get("/readyz")
+@rule("anyone")
+def ready() -> Response:
+    """Whether searches can be answered: the ledger can be read and the indexes are open. Says 503 if not."""
+    braid = site().braid
+    parts = {"ledger": _answers(braid.ledger.shared_ids), "indexes": braid.owns_indexes}
+    state = "ready" if all(parts.values()) else "not ready"
+    text = json.dumps({"status": state, **{name: "ok" if ok else "failed" for name, ok in parts.items()}})
+    return Response(text, 200 if all(parts.values()) else 503, mimetype="application/json")
+
+
+@health.get("/metrics")
+@rule("admin")
+def metrics() -> Response:
+    """The figures, for an administrator's token."""
+    return Response(site().metrics.text(), content_type=CONTENT_TYPE_LATEST)
+
+
+def _answers(ask: Callable[[], object]) -> bool:
+    try:
+        ask()
+    except SQLAlchemyError:
+        return False
+    return True

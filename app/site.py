@@ -1,0 +1,60 @@
+"""What every route reaches: the open Braid and the stores that belong to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import cast
+
+from flask import current_app
+from limits.storage import MemoryStorage
+from limits.strategies import MovingWindowRateLimiter
+
+from app.identity import Identity
+from app.metrics import Metrics
+from config.settings import Settings
+from core.accounts import Accounts
+from core.app_settings import AppSettings
+from core.braid import Braid
+from core.conversation_store import ConversationStore
+from core.credentials import ApiTokens, WebSessions
+from core.feedback import FeedbackStore
+from core.records import AuditLog, Usage
+
+EXTENSION = "braid"
+
+
+class Site:
+    """One Braid behind one Flask app. ``standalone`` is false in somebody else's app, which has its own users."""
+
+    def __init__(
+        self, settings: Settings, braid: Braid, identify: Callable[[Site], Identity | None], *, standalone: bool
+    ) -> None:
+        self.settings = settings
+        self.braid = braid
+        self.standalone = standalone
+        self._identify = identify
+        ledger = braid.ledger
+        self.accounts = Accounts(ledger)
+        self.sessions = WebSessions(ledger)
+        self.tokens = ApiTokens(ledger)
+        self.app_settings = AppSettings(ledger)
+        self.audit = AuditLog(ledger)
+        self.usage = Usage(ledger)
+        self.conversations = ConversationStore(ledger, braid.registry)
+        self.feedback = FeedbackStore(ledger)
+        self.limiter = MovingWindowRateLimiter(MemoryStorage())
+        self.metrics = Metrics(braid)
+
+    def identify(self) -> Identity | None:
+        """Who sends this request; None when nobody is signed in."""
+        return self._identify(self)
+
+    @property
+    def sign_up_open(self) -> bool:
+        """Whether visitors may make an account of their own."""
+        return self.standalone and self.app_settings.get("sign_up", self.settings.sign_up) == "open"
+
+
+def site() -> Site:
+    """The site of the app that serves this request."""
+    return cast(Site, current_app.extensions[EXTENSION])

@@ -1,0 +1,64 @@
+"""Signing in, for tests of the pages and the API."""
+
+from __future__ import annotations
+
+import re
+
+from flask import Flask
+from flask.testing import FlaskClient
+
+from app.factory import create_app
+from app.site import EXTENSION, Site
+from config.settings import Settings
+from core.accounts import Account
+from core.braid import Braid
+
+PASSWORD = "correct horse"
+
+
+def make_app(braid: Braid, settings: Settings | None = None) -> Flask:
+    """The app with an administrator: the user of the command line, or a new one."""
+    app = create_app(settings or Settings(), braid)
+    app.testing = True
+    here = site_of(app)
+    if here.accounts.need_setup():
+        first = next(iter(braid.ledger.users()), None)
+        here.accounts.create_first(first.name if first else "admin", PASSWORD)
+    return app
+
+
+def site_of(app: Flask) -> Site:
+    """The app's stores."""
+    found: Site = app.extensions[EXTENSION]
+    return found
+
+
+def sign_in(app: Flask, name: str = "") -> FlaskClient:
+    """A browser in which this user is signed in; the administrator without a name."""
+    here = site_of(app)
+    client = app.test_client()
+    token = csrf_token(client, "/login")
+    response = client.post(
+        "/login", data={"name": name or here.accounts.all()[0].name, "password": PASSWORD, "csrf_token": token}
+    )
+    assert response.status_code == 302, response.get_data(as_text=True)
+    return client
+
+
+def csrf_token(client: FlaskClient, path: str = "/account") -> str:
+    """The token of a form on the page."""
+    page = client.get(path).get_data(as_text=True)
+    found = re.search(r'name="csrf[-_]token" (?:content|value)="([^"]+)"', page)
+    assert found, page
+    return found[1]
+
+
+def add_user(app: Flask, name: str, *, groups: tuple[str, ...] = ()) -> Account:
+    """Another user, with the same password."""
+    return site_of(app).accounts.add(name, PASSWORD, groups=groups)
+
+
+def bearer(app: Flask, account: Account, *scopes: str) -> dict[str, str]:
+    """Headers with a new API token of this user."""
+    _, key = site_of(app).tokens.add(account.id, "test", scopes or ("read", "write"), days=1)
+    return {"Authorization": f"Bearer {key}"}
