@@ -11,10 +11,12 @@ from limits.strategies import MovingWindowRateLimiter
 
 from app.identity import Identity
 from app.metrics import Metrics
+from config.models import models_of, prompts_of
 from config.settings import Settings
 from core.accounts import Accounts
 from core.app_settings import AppSettings
 from core.braid import Braid
+from core.conversation import Conversation
 from core.conversation_store import ConversationStore
 from core.credentials import ApiTokens, WebSessions
 from core.feedback import FeedbackStore
@@ -44,6 +46,7 @@ class Site:
         self.feedback = FeedbackStore(ledger)
         self.limiter = MovingWindowRateLimiter(MemoryStorage())
         self.metrics = Metrics(braid)
+        self.conversation = Conversation(braid, models=models_of(settings), prompts=prompts_of(settings))
 
     def identify(self) -> Identity | None:
         """Who sends this request; None when nobody is signed in."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import asdict
 
 from flask import Blueprint, Response, render_template, request, url_for
 from werkzeug.utils import redirect
@@ -16,12 +16,11 @@ from app.pages.answer import build_answer
 from app.pages.form import SearchForm, read_form
 from app.pages.marking import PROSE, flow, language_of, mark, wanted_tokens
 from app.pages.status import IndexStatus, index_status
+from app.scoping import readable_datasets
 from app.site import site
-from core.accounts import Account
 from core.analyzer import Analyzer
 from core.braid import Braid
 from core.errors import NotFoundError
-from core.scope import readable_shared
 from core.types import MAX_K, MAX_QUERY_CHARS, Dataset, Passage
 
 PASSAGES_PER_PAGE = 50
@@ -50,7 +49,7 @@ def index() -> str:
     braid, settings = site().braid, site().settings
     form = read_form(request.args, settings)
     user = identity().account
-    personal, shared = braid.ledger.datasets(user.id), _shared_datasets(braid, user)
+    personal, shared = readable_datasets(user)
     answer = None
     if form.text:
         result = braid.manager.search(
@@ -85,7 +84,7 @@ def document(chunk_id: str) -> str:
     """The document around a passage. Not found when the passage is not the user's to read."""
     braid, form = site().braid, read_form(request.args, site().settings)
     user = identity().account
-    datasets = {d.id: d for d in [*braid.ledger.datasets(user.id), *_shared_datasets(braid, user)]}
+    datasets = readable_datasets(user).by_id
     cited = braid.ledger.passages([chunk_id], datasets.keys()).get(chunk_id)
     if cited is None:
         raise NotFoundError("there is no such passage, or it is not yours; search again, it may have been replaced")
@@ -110,18 +109,11 @@ def status() -> Response:
     """How far indexing is, for the live line."""
     braid = site().braid
     user = identity().account
-    found = _status(braid, [*braid.ledger.datasets(user.id), *_shared_datasets(braid, user)])
+    found = _status(braid, readable_datasets(user).all)
     return Response(json.dumps(asdict(found), ensure_ascii=False), mimetype="application/json")
 
 
 # ---------------------------------------------------------------- what the routes share
-
-
-def _shared_datasets(braid: Braid, user: Account) -> list[Dataset]:
-    braid.mirror_registry()
-    entries = readable_shared(braid.ledger, braid.registry, user.id)
-    stored = {d.id: d for d in braid.ledger.datasets_in({entry.collection_name for entry in entries})}
-    return [replace(stored[entry.id], description=entry.description) for entry in entries if entry.id in stored]
 
 
 def _status(braid: Braid, datasets: list[Dataset]) -> IndexStatus:

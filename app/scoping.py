@@ -1,0 +1,38 @@
+"""Which datasets the pages and the API show to a user."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+from app.site import site
+from core.accounts import Account
+from core.scope import readable_shared
+from core.types import Dataset
+
+
+class Readable(NamedTuple):
+    """What a user may read: their own datasets, and the shared ones that are enabled and open to them."""
+
+    personal: list[Dataset]
+    shared: list[Dataset]
+
+    @property
+    def all(self) -> list[Dataset]:
+        """Both kinds."""
+        return [*self.personal, *self.shared]
+
+    @property
+    def by_id(self) -> dict[int, Dataset]:
+        """Both kinds by their ids."""
+        return {dataset.id: dataset for dataset in self.all}
+
+
+def readable_datasets(account: Account) -> Readable:
+    """The datasets of the picker, with their counts."""
+    braid = site().braid
+    braid.mirror_registry()
+    entries = readable_shared(braid.ledger, braid.registry, account.id)
+    stored = {d.id: d for d in braid.ledger.datasets_in({entry.collection_name for entry in entries})}
+    shared = [replace(stored[entry.id], description=entry.description) for entry in entries if entry.id in stored]
+    return Readable(braid.ledger.datasets(account.id), shared)
