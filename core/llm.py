@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeVar
 
 from langchain_core.language_models import BaseChatModel
 
+from core.circuit import CircuitBreaker
 from core.errors import InvalidInputError, ModelError
 from core.thoughts import without_thoughts
 
@@ -25,6 +26,8 @@ FIRST_PAUSE_S = 0.25
 """Before the first retry; doubled before each further one."""
 TRANSIENT_STATUS = frozenset({408, 409, 425, 429})
 """HTTP states that may be another one soon, as those from 500 on may."""
+UNREACHABLE = ("Connect", "Timeout", "ReadError", "WriteError", "RemoteProtocolError")
+"""In the names of errors of providers and HTTP clients when there was no answer, or not all of it."""
 PACKAGES: Mapping[str, str] = {
     "azure_openai": "langchain-openai",
     "bedrock": "langchain-aws",
@@ -54,6 +57,8 @@ class ModelSettings:
     timeout_s: float = 20.0
     """For one answer, retries included; for a stream, for each piece of it."""
     retries: int = 2
+    pause_s: float = 30.0
+    """After a timeout or a lost connection calls fail at once for so long; 0 for never."""
 
     def __post_init__(self) -> None:
         provider, _, model = self.name.partition(":")
@@ -70,11 +75,16 @@ class ModelSettings:
 
 
 class ChatModel:
-    """One role's model. Safe to use from several threads."""
+    """One role's model. Safe to use from several threads.
 
-    def __init__(self, settings: ModelSettings) -> None:
+    One that hangs, or that nobody answers for, costs the deadline once: then calls fail at once for ``pause_s``
+    seconds, after which one is a trial.
+    """
+
+    def __init__(self, settings: ModelSettings, *, clock: Callable[[], float] = time.monotonic) -> None:
         self.name = settings.name
         self._settings = settings
+        self._circuit = CircuitBreaker(settings.pause_s, clock)
         self._lock = threading.Lock()
         self._model: BaseChatModel | None = None
 
@@ -82,6 +92,7 @@ class ChatModel:
         """The answer without thoughts, within the deadline. Raises ModelError."""
         seconds = self._settings.timeout_s if timeout_s is None else min(timeout_s, self._settings.timeout_s)
         deadline = time.monotonic() + seconds
+        self._admit()
         answer = _in_background(lambda: self._with_retries(lambda: self._ask(messages), deadline))
         return without_thoughts(self._next(answer, deadline, seconds) or "")
 
@@ -92,6 +103,7 @@ class ChatModel:
         """
         seconds = self._settings.timeout_s
         deadline = time.monotonic() + seconds
+        self._admit()
         stopped = threading.Event()
         pieces: queue.Queue[_Outcome] = queue.Queue()
         threading.Thread(
@@ -120,16 +132,29 @@ class ChatModel:
     def _ask(self, messages: Sequence[Message]) -> str:
         return str(self._loaded().invoke(list(messages)).text)
 
+    def _admit(self) -> None:
+        if refusal := self._circuit.admit():
+            raise ModelError(refusal)
+
     def _next(self, outcomes: queue.Queue[_Outcome], deadline: float, seconds: float) -> str | None:
         try:
             outcome = outcomes.get(timeout=max(0.0, deadline - time.monotonic()))
         except queue.Empty:
-            raise ModelError(f"the model {self.name} took longer than {seconds:g} s") from None
+            reason = f"the model {self.name} took longer than {seconds:g} s"
+            if self._model is not None and seconds >= self._settings.timeout_s:  # not while its package is loaded
+                self._circuit.failed(reason)
+            raise ModelError(reason) from None
         if isinstance(outcome.error, ModelError):
             raise outcome.error
-        if outcome.error is not None:
-            raise ModelError(f"the model {self.name} failed: {self._safe(outcome.error)}") from outcome.error
-        return outcome.text
+        if outcome.error is None:
+            self._circuit.answered()
+            return outcome.text
+        reason = f"the model {self.name} failed: {self._safe(outcome.error)}"
+        if _is_unreachable(outcome.error):
+            self._circuit.failed(reason)
+        else:
+            self._circuit.answered()
+        raise ModelError(reason) from outcome.error
 
     def _with_retries(self, ask: Callable[[], T], deadline: float) -> T:
         pause = FIRST_PAUSE_S
@@ -234,4 +259,11 @@ def _is_transient(error: Exception) -> bool:
     status = getattr(error, "status_code", None)
     if isinstance(status, int):
         return status in TRANSIENT_STATUS or status >= 500
-    return isinstance(error, OSError) or any(word in type(error).__name__ for word in ("Connect", "Timeout"))
+    return _is_unreachable(error)
+
+
+def _is_unreachable(error: Exception) -> bool:
+    """Nobody answered, or not to the end: there is not even an HTTP state."""
+    if isinstance(getattr(error, "status_code", None), int):
+        return False
+    return isinstance(error, OSError) or any(word in type(error).__name__ for word in UNREACHABLE)

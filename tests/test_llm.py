@@ -76,7 +76,7 @@ def test_a_lasting_failure_is_a_model_error_without_the_key(server: ModelServer,
 
 def test_a_slow_model_is_given_up_at_the_deadline(server: ModelServer) -> None:
     server.delay_s = 5.0
-    model = ChatModel(server.settings(timeout_s=0.3, retries=5))
+    model = ChatModel(server.settings(timeout_s=0.3, retries=5, pause_s=0.0))
     for ask in (lambda: model.complete(MESSAGES), lambda: list(model.stream(MESSAGES))):
         started = time.monotonic()
         with pytest.raises(ModelError, match=r"took longer than 0\.3 s|Timeout"):

@@ -116,7 +116,7 @@ def opened(folder: Path, models: ChatModels, **options: Any) -> Iterator[tuple[B
 def running_world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     folder = tmp_path_factory.mktemp("strategies")
     with model_server(written) as server:
-        models = chat_models(server.settings(timeout_s=2.0))
+        models = chat_models(server.settings(timeout_s=2.0, pause_s=0.0))
         assert models.search is not None
         with suppress(ModelError):  # loading the provider's package may take longer than the deadline
             models.search.complete([("system", "load"), ("user", "load")])
