@@ -96,6 +96,7 @@ def test_a_hanging_model_costs_its_deadline_once(server: ModelServer, clock: Clo
     def ask() -> str:
         return model.complete(ASK) if way == "complete" else "".join(model.stream(ASK)).strip()
 
+    assert ChatModel(server.settings(timeout_s=60)).complete(ASK) == "Fish", "its package is loaded then"
     assert _patiently(ask, clock) == "Fish"
     server.delay_s = 10.0
     server.calls.clear()
@@ -115,7 +116,7 @@ def test_a_hanging_model_costs_its_deadline_once(server: ModelServer, clock: Clo
 
 
 def _patiently(ask: Callable[[], str], clock: Clock) -> str:
-    """A busy machine may need longer than the deadline for the first answer, which loads a package."""
+    """A busy machine may need longer than the deadline."""
     for _ in range(20):
         try:
             return ask()
