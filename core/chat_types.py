@@ -29,7 +29,7 @@ class ChatRequest:
     """A question with the turns before it (the oldest first), or a three-field search.
 
     ``options`` are the fields of `core.types.Query` other than the text. Raises InvalidInputError when there is not
-    exactly one of ``text`` and ``fields``; the search checks the rest.
+    exactly one of ``text`` and ``fields``; `core.conversation.Conversation` checks the rest before it does anything.
     """
 
     user_id: int | None

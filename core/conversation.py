@@ -79,8 +79,12 @@ class Conversation:
     def stream(self, request: ChatRequest) -> Iterator[Event]:
         """The turn's events as they happen; the last one is its ChatResult. Closing the iterator ends the turn.
 
-        Raises InvalidInputError for wrong dataset ids, strategy or options.
+        Raises InvalidInputError for wrong dataset ids, strategy or options at once, not at the first event.
         """
+        self._check(request)
+        return self._events(request)
+
+    def _events(self, request: ChatRequest) -> Iterator[Event]:
         stopped = threading.Event()
         events: Iterator[Event] = self._graph.stream({"request": request}, context=Run(stopped), stream_mode="custom")
         try:
@@ -91,10 +95,20 @@ class Conversation:
             stopped.set()
 
     def ask(self, request: ChatRequest) -> ChatResult:
-        """The turn's result."""
+        """The turn's result. Raises InvalidInputError for wrong dataset ids, strategy or options."""
+        self._check(request)
         state = self._graph.invoke({"request": request}, context=Run(threading.Event()))
         result: ChatResult = state["result"]
         return result
+
+    def _check(self, request: ChatRequest) -> None:
+        """Before a model is asked or anything is shown."""
+        self._braid.manager.check(
+            user_id=request.user_id,
+            dataset_ids=request.dataset_ids,
+            strategy=request.strategy,
+            options=request.options,
+        )
 
     def _compiled(self) -> Any:  # LangGraph's own type has four parameters of no use here
         graph = StateGraph(ChatState, context_schema=Run)

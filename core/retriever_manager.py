@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -66,6 +66,17 @@ class RetrieverManager:
         """Search, with everything needed to say how the hits were found."""
         request = self._request(strategy, user_id, dataset_ids, options)
         return self._run(request, text, retrievers=self._retrievers(request))
+
+    def check(
+        self,
+        *,
+        user_id: int | None,
+        dataset_ids: Sequence[int] | None = None,
+        strategy: str = "basic",
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Raise what a search would raise for these, without searching."""
+        self._request(strategy, user_id, dataset_ids, dict(options or {}))
 
     async def asearch(self, text: str, **arguments: Any) -> SearchResult:
         """`search` in a thread."""

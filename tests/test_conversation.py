@@ -193,9 +193,29 @@ def test_wrong_requests_are_named(given: dict[str, Any], field: str) -> None:
     assert caught.value.field == field
 
 
-def test_wrong_options_are_raised_while_streaming(braid: Braid, user_id: int) -> None:
-    with pytest.raises(InvalidInputError, match="no option 'colour'"):
-        list(Conversation(braid).stream(ChatRequest(user_id, "cats", options={"colour": "red"})))
+@pytest.mark.parametrize(("given", "field"), [
+    ({"options": {"colour": "red"}}, "colour"),
+    ({"options": {"user_id": 2}}, "user_id"),
+    ({"options": {"text": "dogs"}}, "text"),
+    ({"options": {"generator": "nonsense"}}, "generator"),
+    ({"options": {"mode": "telepathy"}}, "mode"),
+    ({"options": {"k": 0}}, "k"),
+    ({"options": {"engine": "reference"}, "strategy": "hyde"}, "strategy"),
+    ({"strategy": "nonsense"}, "strategy"),
+    ({"dataset_ids": [0]}, "dataset_ids"),
+    ({"dataset_ids": ["1"]}, "dataset_ids"),
+])  # fmt: skip
+def test_what_is_wrong_is_said_before_anything_happens(
+    braid: Braid, user_id: int, given: dict[str, Any], field: str
+) -> None:
+    search, summary = ScriptedModel("fake:search"), ScriptedModel("fake:summary")
+    chat = Conversation(braid, models=models(search, summary))
+    request = ChatRequest(user_id, "cats", history=HISTORY, **given)
+    for ask in (chat.stream, chat.ask):
+        with pytest.raises(InvalidInputError) as caught:
+            ask(request)
+        assert caught.value.field == field
+    assert (search.sent, summary.sent) == ([], [])
 
 
 # ---------------------------------------------------------------- with models
