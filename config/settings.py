@@ -24,6 +24,7 @@ ENV_PREFIX = "BRAID_"
 CONFIG_VARIABLE = "BRAID_CONFIG"
 DEFAULT_CONFIG = "braid.toml"
 DEFAULT_PROMPTS = "prompts.toml"
+_TRUTHS = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 _URL_PASSWORD = re.compile(r"(://[^:/@]*:).*@")
@@ -255,6 +256,32 @@ class Settings:
         default=150,
         metadata=_means("Characters that neighbouring chunks share; below `chunk_chars`", low=0, high=10_000),
     )
+    parse_memory_mb: int = field(
+        default=2048,
+        metadata=_means("Memory that reading one uploaded file may take, in MiB", low=256, high=1_000_000),
+    )
+    parse_timeout_s: float = field(
+        default=300.0, metadata=_means("Seconds that reading one uploaded file may take", low=1, high=86_400)
+    )
+    job_workers: int = field(
+        default=2, metadata=_means("Uploads and other background jobs done at the same time", low=1, high=32)
+    )
+    job_days: int = field(
+        default=7,
+        metadata=_means(
+            "Days that ended jobs are listed, exports kept, and failed uploads can be tried again", low=1, high=3650
+        ),
+    )
+    max_import_mb: int = field(
+        default=2000, metadata=_means("Largest export of a dataset that is imported, in MiB", low=1, high=1_000_000)
+    )
+    url_timeout_s: float = field(
+        default=30.0, metadata=_means("Seconds that fetching a page for a dataset may take", low=0.1, high=3600)
+    )
+    allow_private_urls: bool = field(
+        default=False,
+        metadata=_means("Whether pages may be fetched from private networks, and from other ports than 80 and 443"),
+    )
     max_open_collections: int = field(
         default=128, metadata=_means("Collections held open at a time", low=1, high=100_000)
     )
@@ -381,6 +408,9 @@ def _checked(given: _Given) -> Any:
             return given.folder / os.path.expanduser(value)
         case str() if _allows(rule, value):
             return value
+        case bool():
+            if type(value) is bool:
+                return value
         case int() if type(value) is int and rule.low <= value <= rule.high:
             return value
         case float() if type(value) in (int, float) and rule.low <= value <= rule.high:
@@ -413,6 +443,8 @@ def _from_text(name: str, text: str) -> Any:
     match _FIELDS[name].default:
         case tuple():
             return [part.strip() for part in text.split(",")] if text.strip() else []
+        case bool():
+            return _TRUTHS.get(text.strip().lower(), text)
         case int() | float() as default:
             try:
                 return type(default)(text)
@@ -439,6 +471,8 @@ def _expected(name: str) -> str:
     match _FIELDS[name].default:
         case Path():
             return "a path"
+        case bool():
+            return "true or false"
         case int():
             return f"a whole number from {rule.low} to {rule.high}"
         case float():
@@ -464,6 +498,8 @@ def _masked(url: str) -> str:
 
 def _as_text(default: object) -> str:
     """A default as it would stand in an environment variable."""
+    if isinstance(default, bool):
+        return str(default).lower()
     return ",".join(default) if isinstance(default, tuple) else str(default)
 
 

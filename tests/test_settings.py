@@ -73,6 +73,11 @@ def test_every_setting_can_be_set_by_environment() -> None:
     assert load_settings(env={"BRAID_LANGUAGES": ""}).languages == ()
 
 
+@pytest.mark.parametrize(("text", "value"), [("true", True), ("1", True), ("On", True), ("no", False), ("0", False)])
+def test_switches_are_read_as_people_write_them(text: str, value: bool) -> None:
+    assert load_settings(env={"BRAID_ALLOW_PRIVATE_URLS": text}).allow_private_urls is value
+
+
 def test_relative_paths_start_where_they_were_written(tmp_path: Path) -> None:
     toml = write_toml(tmp_path / "etc" / "my.toml", 'data_dir = "d"\nshared_dbs = "/srv/shared.json"\n')
     settings = load_settings(env={"BRAID_CONFIG": "etc/my.toml"})
@@ -115,6 +120,7 @@ def test_toml_saved_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
         ("BRAID_DATA_DIR", "  ", "a path"),
         ("BRAID_CHROMA_URL", "localhost:8001", "a URL such as"),
         ("BRAID_LOG_LEVEL", "LOUD", "one of DEBUG"),
+        ("BRAID_ALLOW_PRIVATE_URLS", "maybe", "true or false"),
     ],
 )
 def test_a_wrong_value_is_named_with_its_origin_and_remedy(variable: str, text: str, expected: str) -> None:

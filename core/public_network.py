@@ -1,0 +1,129 @@
+"""Connections to public addresses alone: the address that was checked is the one that is connected to."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import httpcore
+
+CONNECT_TIMEOUT_S = 5.0
+MAX_ADDRESSES = 3
+"""So many addresses of one host are tried."""
+_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+
+Resolve = Callable[[str, int], list[str]]
+"""(host, port) → addresses. Raises OSError for an unknown host."""
+
+
+class AddressRefusedError(Exception):
+    """The host has an address that is not to be connected to."""
+
+
+class TooSlowError(Exception):
+    """The time for the whole is over."""
+
+
+def is_public(address: str) -> bool:
+    """Whether an IP address is one of the Internet: not private, loopback, link-local, multicast, reserved, or IPv4 in
+    disguise."""
+    ip = ipaddress.ip_address(address.partition("%")[0])
+    if isinstance(ip, ipaddress.IPv6Address):
+        if ip in _NAT64:
+            return is_public(str(ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)))
+        if ip.ipv4_mapped or ip.sixtofour or ip.teredo:
+            return False
+    return ip.is_global and not (ip.is_multicast or ip.is_reserved or ip.is_unspecified)
+
+
+def resolve(host: str, port: int) -> list[str]:
+    """The addresses of a host, as the system knows them."""
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+
+
+class GuardedNetwork(httpcore.NetworkBackend):
+    """Looks a host up once, refuses it when any of its addresses is not public, and connects to what it has checked.
+
+    With ``allow_private`` only link-local addresses, where clouds have their metadata, are refused. All that is read
+    must come before ``deadline``, in seconds of the monotonic clock.
+    """
+
+    def __init__(self, deadline: float, *, allow_private: bool = False, resolve: Resolve = resolve) -> None:
+        self._deadline = deadline
+        self._allow_private = allow_private
+        self._resolve = resolve
+        self._network = httpcore.SyncBackend()
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore.NetworkStream:
+        """A connection to one of the host's addresses."""
+        addresses = self._checked(host, port)
+        for address in addresses[:-1]:
+            try:
+                return self._connect(address, port)
+            except (httpcore.ConnectError, httpcore.ConnectTimeout):
+                continue
+        return self._connect(addresses[-1], port)
+
+    def _checked(self, host: str, port: int) -> list[str]:
+        try:
+            addresses = self._resolve(host, port)
+        except (OSError, UnicodeError) as error:
+            raise httpcore.ConnectError("the host is not known") from error
+        if not addresses or not all(map(self._is_allowed, addresses)):
+            raise AddressRefusedError
+        return addresses[:MAX_ADDRESSES]
+
+    def _is_allowed(self, address: str) -> bool:
+        if self._allow_private:
+            ip = ipaddress.ip_address(address.partition("%")[0])
+            mapped = ip.ipv4_mapped if isinstance(ip, ipaddress.IPv6Address) else None
+            return not (mapped or ip).is_link_local
+        return is_public(address)
+
+    def _connect(self, address: str, port: int) -> httpcore.NetworkStream:
+        timeout = min(CONNECT_TIMEOUT_S, _left(self._deadline))
+        return _TimedStream(self._network.connect_tcp(address, port, timeout=timeout), self._deadline)
+
+
+class _TimedStream(httpcore.NetworkStream):
+    """A connection on which nothing is waited for longer than until the deadline."""
+
+    def __init__(self, stream: httpcore.NetworkStream, deadline: float) -> None:
+        self._stream = stream
+        self._deadline = deadline
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        return self._stream.read(max_bytes, timeout=_left(self._deadline))
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        self._stream.write(buffer, timeout=_left(self._deadline))
+
+    def close(self) -> None:
+        self._stream.close()
+
+    def start_tls(
+        self, ssl_context: Any, server_hostname: str | None = None, timeout: float | None = None
+    ) -> httpcore.NetworkStream:
+        secure = self._stream.start_tls(ssl_context, server_hostname, timeout=_left(self._deadline))
+        return _TimedStream(secure, self._deadline)
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._stream.get_extra_info(info)
+
+
+def _left(deadline: float) -> float:
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise TooSlowError
+    return left
