@@ -81,6 +81,8 @@ def _show_sources(result: ChatResult, conversation: int) -> None:
         click.echo(one_line(f"[{citation.number}] {passage.title} — {passage.source} (dataset {passage.dataset_id})"))
     for part in result.degraded:
         complain(f"degraded: {part.leg}{f' of {part.collection}' if part.collection else ''}: {part.reason}")
+    for note in result.notes:
+        complain(f"note: {note}")
     if result.removed_citations:
         complain(f"{result.removed_citations} citations of no passage were removed")
     complain(f"conversation {conversation}; the next turn: chat --continue {conversation} …")

@@ -50,6 +50,8 @@ def search(
     _refuse_unknown(result.unresolved_dataset_ids, datasets)
     for part in result.degraded:
         complain(f"degraded: {part.leg}{f' of {part.collection}' if part.collection else ''}: {part.reason}")
+    for note in result.notes:
+        complain(f"note: {note}")
     if as_json:
         print_json(result)
     else:

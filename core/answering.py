@@ -63,9 +63,11 @@ class Answerer:
         self, model: ChatModel, task: AnswerTask, passages: Sequence[Passage], emit: Emit, stopped: threading.Event
     ) -> Answer:
         messages, block = self._messages(task, passages)
-        left_out = _left_out(passages, block, f"prompt_tokens ({self._prompt_tokens})")
+        limit = f"prompt_tokens ({self._prompt_tokens})"
         if not block.citations:
-            return _without_model(task, passages, emit, degraded=left_out)
+            reason = "no passage fits into the prompt, so the model was not asked; shorten the prompt, or raise"
+            return _without_model(task, passages, emit, degraded=(Degraded("model", "", f"{reason} {limit}"),))
+        notes = _left_out(passages, block, limit)
         tokens = sum(estimate_tokens(text) for _, text in messages)
         pieces = _until(stopped, model.stream(messages))
         written = write(
@@ -74,11 +76,11 @@ class Answerer:
             show=lambda text: emit(AnswerText(text)),
             withdraw=lambda reason: emit(AnswerWithdrawn(reason)),
         )
-        missing = left_out + _cut(model, written)
+        missing = _cut(model, written)
         if not written.found:
             text = say("not_found", task.language)
             emit(AnswerText(text))
-            return Answer(text, model.name, prompt_tokens=tokens, degraded=missing)
+            return Answer(text, model.name, prompt_tokens=tokens, degraded=missing, notes=notes)
         citations = {citation.number: citation for citation in block.citations}
         return Answer(
             written.text,
@@ -88,6 +90,7 @@ class Answerer:
             removed_citations=written.removed,
             prompt_tokens=tokens,
             degraded=missing,
+            notes=notes,
         )
 
     def _messages(self, task: AnswerTask, passages: Sequence[Passage]) -> tuple[list[tuple[str, str]], PassageBlock]:
@@ -104,18 +107,13 @@ class Answerer:
         return [(role, system + block.rules), user], block
 
 
-def _left_out(passages: Sequence[Passage], block: PassageBlock, limit: str) -> tuple[Degraded, ...]:
+def _left_out(passages: Sequence[Passage], block: PassageBlock, limit: str) -> tuple[str, ...]:
     """That the budget is too small for some of the passages, if it is."""
     count = len(passages) - len(block.citations)
     if not count:
         return ()
-    if block.citations:
-        reason = (
-            f"the last {count} of {len(passages)} passages do not fit into the prompt; ask for fewer, or raise {limit}"
-        )
-    else:
-        reason = f"no passage fits into the prompt, so the model was not asked; shorten the prompt, or raise {limit}"
-    return (Degraded("model", "", reason),)
+    left_out = f"the last {count} of {len(passages)} passages do not fit into the prompt"
+    return (f"{left_out}; ask for fewer, or raise {limit}",)
 
 
 def _cut(model: ChatModel, written: Written) -> tuple[Degraded, ...]:

@@ -136,6 +136,8 @@ class ChatResult:
     """Estimated; 0 without a model."""
     degraded: tuple[Degraded, ...] = ()
     """What was missing, the search's parts included."""
+    notes: tuple[str, ...] = ()
+    """What a limit left out though nothing failed, those of the search included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,12 +151,14 @@ class Answer:
     removed_citations: int = 0
     prompt_tokens: int = 0
     degraded: tuple[Degraded, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def answered(result: ChatResult, answer: Answer) -> ChatResult:
     """The result with its answer."""
-    parts = {name: getattr(answer, name) for name in Answer.__dataclass_fields__ if name != "degraded"}
-    return replace(result, **parts, degraded=result.degraded + answer.degraded)
+    added = ("degraded", "notes")
+    parts = {name: getattr(answer, name) for name in Answer.__dataclass_fields__ if name not in added}
+    return replace(result, **parts, degraded=result.degraded + answer.degraded, notes=result.notes + answer.notes)
 
 
 Event = StageStarted | QueryWritten | Searched | AnswerText | AnswerWithdrawn | ChatResult
@@ -177,6 +181,7 @@ def event_json(event: Event) -> dict[str, Any]:
             "removed_citations": event.removed_citations,
             "prompt_tokens": event.prompt_tokens,
             "degraded": [_degraded_json(part) for part in event.degraded],
+            "notes": list(event.notes),
         }
     names = event.__dataclass_fields__
     return {"type": event.type, **{name: getattr(event, name) for name in names if name != "type"}}
@@ -200,6 +205,7 @@ def _search_json(result: SearchResult) -> dict[str, Any]:
             for hit in result.hits
         ],
         "degraded": [_degraded_json(part) for part in result.degraded],
+        "notes": list(result.notes),
         "timings_ms": dict(result.timings_ms),
     }
 

@@ -163,6 +163,7 @@ class Conversation:
             query_generator=state["query_generator"],
             search=result,
             degraded=state["degraded"] + result.degraded,
+            notes=result.notes,
         )
         if request.evaluation_mode:
             _emit(done)

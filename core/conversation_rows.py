@@ -44,6 +44,7 @@ def result_settings(result: ChatResult) -> dict[str, Any]:
         "found": result.found,
         "removed_citations": result.removed_citations,
         "degraded": [{"leg": d.leg, "collection": d.collection, "reason": d.reason} for d in result.degraded],
+        "notes": list(result.notes),
     }
 
 

@@ -79,6 +79,7 @@ class Log:
     """What a search notes on its way: what is missing, what it cost, and what it need not do again."""
 
     degraded: list[Degraded] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     timings_ms: dict[str, float] = field(default_factory=dict)
     model_calls: int = 0
     embeddings: int = 0

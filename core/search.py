@@ -127,6 +127,7 @@ class SearchRequest:
             timings_ms=log.timings_ms,
             model_calls=log.model_calls,
             embeddings=log.embeddings,
+            notes=tuple(log.notes),
         )
 
     def widened(self, query: Query) -> Query:

@@ -192,5 +192,10 @@ class SearchTools:
             )
 
     def missing(self, reason: str) -> None:
-        """Note what could not be done."""
+        """Name what failed."""
         self._log.missing("model", "", reason)
+
+    def note(self, text: str) -> None:
+        """Say what a limit left out."""
+        if text not in self._log.notes:
+            self._log.notes.append(text)

@@ -309,6 +309,8 @@ class SearchResult:
     model_calls: int = 0
     embeddings: int = 0
     """Texts that were given to an embedding model."""
+    notes: tuple[str, ...] = ()
+    """What a limit left out though nothing failed, with what to do about it."""
 
 
 @dataclass(frozen=True, slots=True)

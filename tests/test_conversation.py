@@ -428,9 +428,10 @@ def test_passages_that_do_not_fit_are_named(braid: Braid, user_id: int, put: Put
     conversation = Conversation(braid, models=models(summary=summary), prompt_tokens=1_000)
     result = conversation.ask(ChatRequest(user_id, "zebra facts", options={"k": 40}))
     sent = len(re.findall(r'number="\d+"', summary.sent[0][1][1]))
-    (missing,) = result.degraded
+    (note,) = result.notes
+    assert result.degraded == (), "a limit is no outage"
     assert 0 < sent < 40
-    assert f"the last {len(result.search.hits) - sent} of {len(result.search.hits)} passages" in missing.reason
+    assert f"the last {len(result.search.hits) - sent} of {len(result.search.hits)} passages" in note
 
 
 def test_a_prompt_that_leaves_no_room_is_not_sent(braid: Braid, user_id: int) -> None:

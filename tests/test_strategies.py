@@ -478,6 +478,18 @@ def test_the_sentences_for_the_model_have_a_limit() -> None:
     assert estimate_tokens("\n\n".join(numbered)) <= compression.PROMPT_TOKENS
 
 
+def test_what_a_limit_leaves_out_is_a_note_and_no_outage(braid: Braid) -> None:
+    user = braid.ledger.add_user("ann").id
+    dataset = braid.ledger.add_dataset(user, "d").id
+    for name in ("one", "two"):
+        text = " ".join(f"Zebra {name} number {n} runs over the plain." for n in range(200))
+        braid.ledger.put_document(dataset, DocumentInput(name, "", "txt", (ChunkInput(text),)))
+    assert braid.indexer.wait(WAIT_S)
+    result = braid.manager.search("zebra number 7", user_id=user, strategy="compression", mode="keyword")
+    assert (len(result.hits), result.degraded) == (2, ())
+    assert result.notes == ("only the first 1 passages were compressed; ask for fewer",)
+
+
 PARENT = [f"Part {n} of the chapter tells about subject{n}." for n in range(6)]
 
 

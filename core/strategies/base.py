@@ -109,7 +109,10 @@ class Tools(Protocol):
         """Up to ``reach`` passages of the same document before and behind, with the passage, in order."""
 
     def missing(self, reason: str) -> None:
-        """Note what the strategy could not do."""
+        """Name what failed: the answer is worse than it should be (``degraded``)."""
+
+    def note(self, text: str) -> None:
+        """Say what a limit left out though nothing failed (``notes``)."""
 
 
 class Strategy(Protocol):

@@ -43,11 +43,11 @@ class Compression(RefineOnly):
     }
 
     def refine(self, query: Query, hits: Sequence[Hit], tools: Tools) -> Sequence[Hit]:
-        """The hits with shortened texts; whole ones where sentences could not be chosen, which is noted."""
+        """The hits with shortened texts; whole ones where sentences could not be chosen, which is said."""
         parts = [_parts(hit) for hit in hits]
         shown = _within_limit(parts)
         if shown < len(hits):
-            tools.missing(f"only the first {shown} passages were compressed; ask for fewer")
+            tools.note(f"only the first {shown} passages were compressed; ask for fewer")
         if not any(len(of_hit) > 1 for of_hit in parts[:shown]):
             return hits
         kept = dict(_by_model(query, parts[:shown], tools))
@@ -77,7 +77,7 @@ def _within_limit(parts: Sequence[Sequence[str]]) -> int:
 def _by_model(query: Query, parts: Sequence[Sequence[str]], tools: Tools) -> Kept:
     numbered = _numbered(parts)
     if tools.model_name and len(numbered) < len(parts):
-        tools.missing(f"the model was given the first {len(numbered)} passages alone; ask for fewer")
+        tools.note(f"the model was given the first {len(numbered)} passages alone; ask for fewer")
     if not numbered:
         return {}
     said = "\n\n".join(numbered)
