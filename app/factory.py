@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import atexit
 import logging
-import os
-import secrets
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -33,6 +31,7 @@ from config.settings import Settings, load_settings
 from core.braid import Braid
 from core.credentials import SESSION_DAYS
 from core.errors import InvalidInputError
+from core.secret_key import secret_key
 
 TRANSLATIONS = Path(__file__).parent / "translations"
 MAX_FORM_BYTES = 2 * 2**20
@@ -61,7 +60,7 @@ def create_app(settings: Settings | None = None, braid: Braid | None = None) -> 
     braid = braid or _opened(settings)
     app = Flask(__name__, static_folder=None, template_folder=None)
     app.config.update(
-        SECRET_KEY=_secret_key(braid.data_dir),
+        SECRET_KEY=secret_key(braid.data_dir),
         SESSION_COOKIE_NAME="braid_session",
         SESSION_COOKIE_SAMESITE="Lax",
         PERMANENT_SESSION_LIFETIME=timedelta(days=SESSION_DAYS),
@@ -165,21 +164,6 @@ def _opened(settings: Settings) -> Braid:
     stack = ExitStack()
     atexit.register(stack.close)
     return stack.enter_context(open_braid(settings, indexes="own"))
-
-
-def _secret_key(data_dir: Path) -> bytes:
-    """The key that signs cookies, made once for a data directory and readable by its owner alone."""
-    path = data_dir / "secret_key"
-    try:
-        with open(path, "xb", opener=_owner_only) as file:
-            file.write(secrets.token_bytes(32))
-    except FileExistsError:
-        pass
-    return path.read_bytes()
-
-
-def _owner_only(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
 
 
 class _SecureOverHttps(SecureCookieSessionInterface):

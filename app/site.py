@@ -11,6 +11,7 @@ from limits.strategies import MovingWindowRateLimiter
 
 from app.identity import Identity
 from app.metrics import Metrics
+from app.model_shelf import ModelShelf
 from config.models import models_of, prompts_of
 from config.settings import Settings
 from core.accounts import Accounts
@@ -20,7 +21,9 @@ from core.conversation import Conversation
 from core.conversation_store import ConversationStore
 from core.credentials import ApiTokens, WebSessions
 from core.feedback import FeedbackStore
+from core.provider_keys import ProviderKeys
 from core.records import AuditLog, Usage
+from core.secret_key import secret_key
 
 EXTENSION = "braid"
 
@@ -47,6 +50,8 @@ class Site:
         self.limiter = MovingWindowRateLimiter(MemoryStorage())
         self.metrics = Metrics(braid)
         self.conversation = Conversation(braid, models=models_of(settings), prompts=prompts_of(settings))
+        self.provider_keys = ProviderKeys(ledger, secret_key(braid.data_dir))
+        self.models = ModelShelf(settings, braid)
 
     def identify(self) -> Identity | None:
         """Who sends this request; None when nobody is signed in."""

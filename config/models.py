@@ -2,30 +2,40 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from config.settings import DEFAULT_PROMPTS, Settings
-from core.llm import ChatModels, ModelSettings, chat_models
+from core.llm import ChatModels, ModelSettings, Role, chat_models
 from core.prompts import Prompts, read_prompts
+
+BASE_URL_PROVIDER = "openai"
+"""Whose interface an address has that is set without a model."""
 
 
 def models_of(settings: Settings) -> ChatModels:
     """The models as they are set; none is loaded yet. Raises InvalidInputError for a name of another form."""
-    search = _model(
-        settings.search_model or settings.llm_model,
-        settings.search_model_base_url,
-        settings.search_model_api_key,
-        settings.search_model_timeout_s,
-        settings.model_retries,
-    )
-    summary = _model(
-        settings.summary_model or settings.llm_model,
-        settings.summary_model_base_url,
-        settings.summary_model_api_key,
-        settings.summary_model_timeout_s,
-        settings.model_retries,
-    )
-    return chat_models(search, summary)
+    return chat_models(role_model(settings, "search"), role_model(settings, "summary"))
+
+
+def role_model(settings: Settings, role: Role, name: str = "") -> ModelSettings | None:
+    """The role's model, or the one that is named in its place; None when there is neither.
+
+    The role's address and key belong to the provider of its own model: a model of another provider is asked at that
+    provider's address, with the key in the environment. Raises InvalidInputError for a name of another form.
+    """
+    if role == "search":
+        own, base_url, api_key = settings.search_model, settings.search_model_base_url, settings.search_model_api_key
+        timeout_s = settings.search_model_timeout_s
+    else:
+        own, base_url, api_key = settings.summary_model, settings.summary_model_base_url, settings.summary_model_api_key
+        timeout_s = settings.summary_model_timeout_s
+    own = own or settings.llm_model
+    if not (name or own):
+        return None
+    model = ModelSettings(name or own, base_url, api_key, timeout_s, settings.model_retries)
+    provider = own.partition(":")[0] or BASE_URL_PROVIDER
+    return model if model.provider == provider else replace(model, base_url="", api_key="")
 
 
 def prompts_of(settings: Settings) -> Prompts:
@@ -34,7 +44,3 @@ def prompts_of(settings: Settings) -> Prompts:
     if path.absolute() == Path.cwd() / DEFAULT_PROMPTS and not path.exists():
         return Prompts()
     return read_prompts(path)
-
-
-def _model(name: str, base_url: str, api_key: str, timeout_s: float, retries: int) -> ModelSettings | None:
-    return ModelSettings(name, base_url, api_key, timeout_s, retries) if name else None

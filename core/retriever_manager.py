@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -14,6 +15,7 @@ from core.errors import InvalidInputError
 from core.explain import explain
 from core.gather import SearchContext
 from core.leg_retrievers import Bm25Retriever, DenseRetriever, LegRetriever, NothingRetriever
+from core.llm import ChatModels
 from core.reference import ReferenceEngine
 from core.registry import Registry
 from core.scope import resolve_scope
@@ -32,6 +34,10 @@ class RetrieverManager:
         self._context = context
         self._registry = registry
         self._reference = ReferenceEngine(context)
+
+    def with_models(self, models: ChatModels) -> RetrieverManager:
+        """The same searches, whose strategies ask these models."""
+        return RetrieverManager(replace(self._context, models=models), self._registry)
 
     def get_retriever(
         self,
