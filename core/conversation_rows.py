@@ -8,6 +8,7 @@ from typing import Any
 from core.chat_types import ChatRequest, ChatResult
 from core.citations import Citation
 from core.database import storable
+from core.search_record import search_record
 
 
 def request_settings(request: ChatRequest) -> dict[str, Any]:
@@ -45,6 +46,7 @@ def result_settings(result: ChatResult) -> dict[str, Any]:
         "removed_citations": result.removed_citations,
         "degraded": [{"leg": d.leg, "collection": d.collection, "reason": d.reason} for d in result.degraded],
         "notes": list(result.notes),
+        "search": search_record(result.search),
     }
 
 
