@@ -223,8 +223,7 @@ def _forget(connection: Connection, user_id: int) -> None:
     """Take the name, the password and all that hangs on the user away."""
     _change(connection, user_id, {"name": f"{REMOVED_USER}{user_id}", "password_hash": "", "is_admin": False})
     connection.execute(update(UserRow).where(UserRow.id == user_id).values(disabled=True, preferences={}))
-    for mapper in UserRow.registry.mappers:
-        table = mapper.local_table
+    for table in UserRow.metadata.sorted_tables:
         if "user_id" in table.columns and table.name != DatasetRow.__tablename__:
             connection.execute(table.delete().where(table.columns.user_id == user_id))
 

@@ -408,7 +408,7 @@ class Ledger:
         return found
 
 
-def _users() -> Select[tuple[int, str]]:
+def _users() -> Select[int, str]:
     return select(UserRow.id, UserRow.name).where(~UserRow.name.startswith(REMOVED_USER))
 
 
