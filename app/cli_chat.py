@@ -31,7 +31,6 @@ def chat(
 
     Without a model (setting summary_model) the answer is made of sentences of the passages.
     """
-    from config.models import models_of, prompts_of
     from core.chat_types import ChatRequest, ChatResult, event_json
     from core.conversation import Conversation
     from core.conversation_store import ConversationStore
@@ -45,7 +44,7 @@ def chat(
         request = ChatRequest(
             user_id, text, history=history, dataset_ids=datasets or None, strategy=asked["strategy"], options=options
         )
-        answerer = Conversation(braid, models=models_of(settings), prompts=prompts_of(settings))
+        answerer = Conversation(braid, prompt_tokens=settings.answer_prompt_tokens)
         for event in answerer.stream(request):
             if not as_json:
                 _show(event)

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
 from core.errors import InvalidInputError
+from core.token_budget import MIN_PROMPT_TOKENS
 from core.types import MAX_K, Fusion, Generator, Mode
 
 ENV_PREFIX = "BRAID_"
@@ -218,6 +219,14 @@ class Settings:
         default=60.0,
         metadata=_means(
             "Seconds that `summary_model` may take for an answer, or for the next piece of it", low=0.01, high=3600
+        ),
+    )
+    answer_prompt_tokens: int = field(
+        default=6000,
+        metadata=_means(
+            "Tokens, estimated, that `summary_model` is given for an answer: the prompt with question and passages",
+            low=MIN_PROMPT_TOKENS,
+            high=1_000_000,
         ),
     )
     llm_model: str = field(

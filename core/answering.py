@@ -63,7 +63,7 @@ class Answerer:
         self, model: ChatModel, task: AnswerTask, passages: Sequence[Passage], emit: Emit, stopped: threading.Event
     ) -> Answer:
         messages, block = self._messages(task, passages)
-        limit = f"prompt_tokens ({self._prompt_tokens})"
+        limit = f"answer_prompt_tokens ({self._prompt_tokens})"
         if not block.citations:
             reason = "no passage fits into the prompt, so the model was not asked; shorten the prompt, or raise"
             return _without_model(task, passages, emit, degraded=(Degraded("model", "", f"{reason} {limit}"),))

@@ -22,12 +22,11 @@ from core.prompts import Prompts
 from core.query_writing import NormalizedQuestion, normalized, query_for
 from core.scope import resolve_scope
 from core.term_weights import TermWeights
+from core.token_budget import MIN_PROMPT_TOKENS
 from core.types import Degraded, SearchResult
 
 if TYPE_CHECKING:
     from core.braid import Braid
-
-MIN_PROMPT_TOKENS = 1_000
 
 
 class ChatState(TypedDict, total=False):
@@ -55,7 +54,8 @@ class Conversation:
     """Answers chat turns over an open data directory. Keeps no state between turns: the history is in the request.
 
     ``prompt_tokens`` is the most that the model of the answer is given, by `estimate_tokens`; the answer itself
-    comes on top. Without models the question is completed by feedback and the answer is extractive.
+    comes on top. ``models`` and ``prompts`` are those that the Braid was opened with unless others are given; with
+    `ChatModels()`, no models, the question is completed by feedback and the answer is extractive.
     """
 
     def __init__(
@@ -71,8 +71,8 @@ class Conversation:
                 f"prompt_tokens is {prompt_tokens}; at least {MIN_PROMPT_TOKENS} are needed", field="prompt_tokens"
             )
         self._braid = braid
-        self._models = models or ChatModels()
-        self._prompts = prompts or Prompts()
+        self._models = braid.manager.models if models is None else models
+        self._prompts = braid.manager.prompts if prompts is None else prompts
         self._answerer = Answerer(self._models.summary, prompt_tokens)
         self._graph = self._compiled()
 

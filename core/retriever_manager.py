@@ -16,6 +16,7 @@ from core.explain import explain
 from core.gather import SearchContext
 from core.leg_retrievers import Bm25Retriever, DenseRetriever, LegRetriever, NothingRetriever
 from core.llm import ChatModels
+from core.prompts import Prompts
 from core.reference import ReferenceEngine
 from core.registry import Registry
 from core.scope import resolve_scope
@@ -38,6 +39,16 @@ class RetrieverManager:
     def with_models(self, models: ChatModels) -> RetrieverManager:
         """The same searches, whose strategies ask these models."""
         return RetrieverManager(replace(self._context, models=models), self._registry)
+
+    @property
+    def models(self) -> ChatModels:
+        """The chat models in force."""
+        return self._context.models
+
+    @property
+    def prompts(self) -> Prompts:
+        """The prompts in force."""
+        return self._context.prompts
 
     def get_retriever(
         self,

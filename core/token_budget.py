@@ -19,6 +19,8 @@ _SCRIPTS = {
 _COUNTED = [(re.compile(f"[{characters}]"), tokens) for characters, tokens in _SCRIPTS.items()]
 _OTHER = re.compile(f"[^{''.join(_SCRIPTS)}]")
 _TOKENS_OF_OTHER = 2.0
+MIN_PROMPT_TOKENS = 1_000
+"""For an answer; less leaves no room for passages."""
 ELLIPSIS = "…"
 FEWEST_TOKENS_OF = 4
 """So many characters of any script have at least a token."""

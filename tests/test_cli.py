@@ -27,6 +27,8 @@ from app.cli_options import FileTypes, Moment
 from app.cli_output import one_line, print_table
 from core.braid import Braid
 from core.owner import OwnerLock
+from core.token_budget import estimate_tokens
+from tests.model_server import model_server
 
 REPOSITORY = Path(__file__).parent.parent
 MANUAL = (REPOSITORY / "docs" / "cli.md").read_text(encoding="utf-8")
@@ -434,6 +436,23 @@ def test_chat_answers_and_continues(filled: CommandLine) -> None:
     assert "controller" in answer["query"]
     assert answer["query_generator"] == "feedback"
     assert "there is no conversation 9" in filled("chat", "it", "--continue", 9, status=2).stderr
+
+
+def test_chat_asks_the_model_within_the_setting(run: CommandLine, dataset: int, tmp_path: Path) -> None:
+    parts = {name: [f"Controller {name} has part {n} behind its cover." for n in range(75)] for name in "abcd"}
+    files = write(tmp_path / "in", {f"{name}.txt": " ".join(texts) for name, texts in parts.items()})
+    run("ingest", files, "--dataset", dataset)
+    with model_server("Behind the cover [1].") as server:
+        run.env |= {
+            "BRAID_SUMMARY_MODEL": "openai:good",
+            "BRAID_SUMMARY_MODEL_BASE_URL": server.url,
+            "BRAID_ANSWER_PROMPT_TOKENS": "1000",
+        }
+        result = run("chat", "where is part 7 of the controller", "-k", 40)
+        assert "Behind the cover [1]." in result.stdout
+        note = r"note: the last \d+ of \d+ passages do not fit .* answer_prompt_tokens \(1000\)"
+        assert re.search(note, result.stderr)
+        assert sum(estimate_tokens(text) for _, text in server.calls[0].messages) <= 1_000
 
 
 def test_nothing_found_is_no_error(filled: CommandLine) -> None:

@@ -446,6 +446,28 @@ def test_a_prompt_that_leaves_no_room_is_not_sent(braid: Braid, user_id: int) ->
     assert not any(isinstance(event, AnswerWithdrawn) for event in events)
 
 
+def test_models_and_prompts_are_those_of_the_braid_unless_others_are_given(tmp_path: Path) -> None:
+    prompts = custom_prompts({"answer": {"system": "Answer like a pirate."}})
+    with (
+        model_server("It fell in 1453 [1].") as server,
+        Braid(
+            tmp_path,
+            embedding_model=HashEmbeddings(),
+            models=chat_models(None, server.settings("good")),
+            prompts=prompts,
+        ) as braid,
+    ):
+        user = braid.ledger.add_user("ann").id
+        dataset = braid.ledger.add_dataset(user, "d").id
+        braid.ledger.put_document(dataset, DocumentInput("a", "", "md", (ChunkInput("The empire fell in 1453."),)))
+        assert braid.indexer.wait(30)
+        request = ChatRequest(user, "When did the empire fall?")
+        assert Conversation(braid).ask(request).generator == "openai:good"
+        assert server.calls[0].messages[0][1].startswith("Answer like a pirate.")
+        assert Conversation(braid, models=ChatModels()).ask(request).generator == "extractive"
+        assert len(server.calls) == 1
+
+
 def test_the_history_goes_to_the_model_when_no_model_has_completed_the_question(braid: Braid, user_id: int) -> None:
     summary = ScriptedModel("fake:summary", "In 1453 [1].")
     Conversation(braid, models=models(summary=summary)).ask(ChatRequest(user_id, "When did it fall?", history=HISTORY))
