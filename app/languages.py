@@ -9,6 +9,7 @@ from flask import Response, request
 from flask_babel import get_locale
 
 from app.identity import signed_in
+from app.site import site
 
 LANGUAGES = {"en": "English", "ja": "日本語", "ko": "한국어"}
 LANGUAGE_COOKIE = "braid_language"
@@ -34,9 +35,11 @@ def current_language() -> str:
 
 
 def keep_language(response: Response) -> None:
-    """Remember a language that was asked for in the address."""
+    """Remember a language that was asked for in the address: in the user's setting if they have one, else here."""
     language = request.args.get("lang")
-    if language in LANGUAGES:
+    if language in LANGUAGES and (found := signed_in()) and found.account.preferences.get("language"):
+        site().accounts.set_preferences(found.account.id, {"language": language})
+    elif language in LANGUAGES:
         response.set_cookie(
             LANGUAGE_COOKIE, language, max_age=LANGUAGE_COOKIE_DAYS * 86_400, httponly=True, samesite="Lax"
         )

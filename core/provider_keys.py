@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from cryptography.fernet import Fernet, InvalidToken
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
-from sqlalchemy import delete, insert, select
+from sqlalchemy import ColumnElement, delete, insert, select
 
 from core.errors import InvalidInputError, NotFoundError
 from core.ledger import Ledger
@@ -43,13 +43,13 @@ class ProviderKeys:
             )
         secret = self._fernet(user_id, provider).encrypt(key.encode()).decode()
         with self._database.write() as connection:
-            connection.execute(delete(ProviderKeyRow).where(*_row(user_id, provider)))
+            connection.execute(delete(ProviderKeyRow).where(_row(user_id, provider)))
             connection.execute(insert(ProviderKeyRow).values(user_id=user_id, provider=provider, secret=secret))
 
     def remove(self, user_id: int, provider: str) -> None:
         """Forget a key. Raises NotFoundError when there is none."""
         with self._database.write() as connection:
-            if not connection.execute(delete(ProviderKeyRow).where(*_row(user_id, provider))).rowcount:
+            if not connection.execute(delete(ProviderKeyRow).where(_row(user_id, provider))).rowcount:
                 raise NotFoundError(f"there is no key for {provider[:60]!r}")
 
     def of_user(self, user_id: int) -> Mapping[str, str]:
@@ -74,5 +74,5 @@ class ProviderKeys:
         return Fernet(base64.urlsafe_b64encode(derived))
 
 
-def _row(user_id: int, provider: str) -> tuple[object, ...]:
-    return ProviderKeyRow.user_id == user_id, ProviderKeyRow.provider == provider
+def _row(user_id: int, provider: str) -> ColumnElement[bool]:
+    return (ProviderKeyRow.user_id == user_id) & (ProviderKeyRow.provider == provider)

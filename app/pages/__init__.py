@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from app.pages.search import search
+from app.pages.settings import settings
 
-PAGES = (search,)
+PAGES = (search, settings)
 
 __all__ = ["PAGES"]
