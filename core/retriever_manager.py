@@ -21,7 +21,7 @@ from core.reference import ReferenceEngine
 from core.registry import Registry
 from core.scope import resolve_scope
 from core.search import SearchRequest
-from core.strategies import strategies, strategy_named
+from core.strategies import StrategyInfo, strategies, strategy_named
 from core.types import LEGS_OF_MODE, Explanation, SearchResult
 
 
@@ -113,9 +113,9 @@ class RetrieverManager:
         request = self._request(strategy, user_id, dataset_ids, options)
         return explain(request, text, chunk_id, self._retrievers(request))
 
-    def strategies(self) -> list[tuple[str, str]]:
-        """Name and one-line description of every strategy."""
-        return [(name, strategy.description) for name, strategy in strategies().items()]
+    def strategies(self) -> list[StrategyInfo]:
+        """Every strategy with its description and costs; ours first."""
+        return [StrategyInfo(name, found.description, dict(found.costs)) for name, found in strategies().items()]
 
     def _request(
         self, strategy: str, user_id: int | None, dataset_ids: Sequence[int] | None, options: dict[str, Any]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import re
 import subprocess
 import sys
@@ -10,7 +11,7 @@ import time
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from core.indexes import Vector
 from core.llm import ChatModels, chat_models
 from core.prompts import Prompts, custom_prompts
 from core.sentences import code_blocks, sentences
-from core.strategies import BUILT_IN, compression, strategies
+from core.strategies import BUILT_IN, StrategyInfo, compression, strategies
 from core.strategies.parent_document import join_overlapping
 from core.strategies.parsing import cut_at_sentence, parse_passage, parse_queries, parse_sentence_numbers
 from core.strategies.relevance import relevance_model, rm3, rocchio
@@ -552,10 +553,14 @@ def test_explain_goes_the_same_way(world: World, strategy: str, generator: str) 
 
 
 def test_every_strategy_has_a_description_and_its_cost(world: World) -> None:
-    assert [name for name, _ in world.braid.manager.strategies()] == list(BUILT_IN)
-    for name, strategy in BUILT_IN.items():
-        assert "\n" not in strategy.description
-        assert set(strategy.costs) == ({"llm", "feedback"} if name in WITH_MODEL else set())
+    shown = world.braid.manager.strategies()
+    assert [info.name for info in shown] == list(BUILT_IN)
+    for info in shown:
+        assert "\n" not in info.description
+        assert set(info.costs) == ({"llm", "feedback"} if info.name in WITH_MODEL else set())
+        assert json.loads(json.dumps(asdict(info)))["name"] == info.name
+    by_name = {info.name: info for info in shown}
+    assert by_name["compression"].costs["llm"] == "1 model call for all passages, 1 embedding"
 
 
 # ---------------------------------------------------------------- formulas
@@ -724,7 +729,7 @@ def test_another_package_adds_a_strategy(
     try:
         result = world.search("cat", "animals", strategy="shouting")
         assert (result.queries, result.generator) == (("CAT",), "shouting")
-        assert ("shouting", "Searches in capitals.") in world.braid.manager.strategies()
+        assert StrategyInfo("shouting", "Searches in capitals.", {}) in world.braid.manager.strategies()
         assert strategies()["basic"] is BUILT_IN["basic"]
         with pytest.raises(InvalidInputError, match="parent_document, shouting"):
             world.search("cat", strategy="lacking")

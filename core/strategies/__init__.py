@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from core.errors import InvalidInputError
-from core.strategies.base import Expansion, Strategy, Tools, Variant
+from core.strategies.base import Expansion, Strategy, StrategyInfo, Tools, Variant
 from core.strategies.basic import Basic
 from core.strategies.compression import Compression
 from core.strategies.hyde import Hyde
@@ -22,7 +22,17 @@ from core.strategies.multi_query import MultiQuery
 from core.strategies.parent_document import ParentDocument
 from core.strategies.step_back import StepBack
 
-__all__ = ["BUILT_IN", "ENTRY_POINTS", "Expansion", "Strategy", "Tools", "Variant", "strategies", "strategy_named"]
+__all__ = [
+    "BUILT_IN",
+    "ENTRY_POINTS",
+    "Expansion",
+    "Strategy",
+    "StrategyInfo",
+    "Tools",
+    "Variant",
+    "strategies",
+    "strategy_named",
+]
 
 ENTRY_POINTS = "braid.strategies"
 BUILT_IN: Mapping[str, Strategy] = MappingProxyType(

@@ -132,6 +132,17 @@ class Strategy(Protocol):
         """The hits to show, best first; each keeps its chunk id."""
 
 
+@dataclass(frozen=True, slots=True)
+class StrategyInfo:
+    """What menus and programs say of a strategy."""
+
+    name: str
+    description: str
+    """One line."""
+    costs: Mapping[Literal["llm", "feedback"], str]
+    """By generator, in one line: model calls, embeddings. Empty for a strategy that needs no generator."""
+
+
 class ExpandOnly:
     """The other half of a strategy that leaves the hits as they are."""
 
