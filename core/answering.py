@@ -44,6 +44,11 @@ class Answerer:
         self._model = model
         self._prompt_tokens = prompt_tokens
 
+    @property
+    def generator(self) -> str:
+        """Who is asked first: the name of the model, or ``extractive``."""
+        return self._model.name if self._model else "extractive"
+
     def answer(self, task: AnswerTask, passages: Sequence[Passage], emit: Emit, stopped: threading.Event) -> Answer:
         """Emits the text as it comes. A model that fails is named, and its text withdrawn."""
         if not passages:
@@ -74,7 +79,7 @@ class Answerer:
             pieces,
             block.numbers,
             show=lambda text: emit(AnswerText(text)),
-            withdraw=lambda reason: emit(AnswerWithdrawn(reason)),
+            withdraw=lambda reason: emit(AnswerWithdrawn(reason, model.name)),
         )
         missing = _cut(model, written)
         if not written.found:

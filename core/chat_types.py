@@ -76,6 +76,8 @@ class StageStarted:
 
     type: ClassVar[str] = "stage"
     stage: Stage
+    generator: str = ""
+    """Of ``answer`` and ``compare``, who is to write: the name of a model, or ``extractive``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +113,8 @@ class AnswerWithdrawn:
 
     type: ClassVar[str] = "withdrawn"
     reason: str
+    generator: str = "extractive"
+    """Who writes the other one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +142,8 @@ class ChatResult:
     """What was missing, the search's parts included."""
     notes: tuple[str, ...] = ()
     """What a limit left out though nothing failed, those of the search included."""
+    stopped: bool = False
+    """The turn was ended before its answer was; see `core.turn_recorder`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +188,7 @@ def event_json(event: Event) -> dict[str, Any]:
             "prompt_tokens": event.prompt_tokens,
             "degraded": [_degraded_json(part) for part in event.degraded],
             "notes": list(event.notes),
+            "stopped": event.stopped,
         }
     names = event.__dataclass_fields__
     return {"type": event.type, **{name: getattr(event, name) for name in names if name != "type"}}

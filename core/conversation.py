@@ -27,6 +27,7 @@ from core.types import Degraded, SearchResult
 
 if TYPE_CHECKING:
     from core.braid import Braid
+    from core.retriever_manager import RetrieverManager
 
 
 class ChatState(TypedDict, total=False):
@@ -55,7 +56,8 @@ class Conversation:
 
     ``prompt_tokens`` is the most that the model of the answer is given, by `estimate_tokens`; the answer itself
     comes on top. ``models`` and ``prompts`` are those that the Braid was opened with unless others are given; with
-    `ChatModels()`, no models, the question is completed by feedback and the answer is extractive.
+    `ChatModels()`, no models, the question is completed by feedback and the answer is extractive. ``manager`` searches
+    in the place of the Braid's own.
     """
 
     def __init__(
@@ -65,14 +67,16 @@ class Conversation:
         models: ChatModels | None = None,
         prompts: Prompts | None = None,
         prompt_tokens: int = 6_000,
+        manager: RetrieverManager | None = None,
     ) -> None:
         if prompt_tokens < MIN_PROMPT_TOKENS:
             raise InvalidInputError(
                 f"prompt_tokens is {prompt_tokens}; at least {MIN_PROMPT_TOKENS} are needed", field="prompt_tokens"
             )
         self._braid = braid
-        self._models = braid.manager.models if models is None else models
-        self._prompts = braid.manager.prompts if prompts is None else prompts
+        self._manager = manager or braid.manager
+        self._models = self._manager.models if models is None else models
+        self._prompts = self._manager.prompts if prompts is None else prompts
         self._answerer = Answerer(self._models.summary, prompt_tokens)
         self._graph = self._compiled()
 
@@ -103,7 +107,7 @@ class Conversation:
 
     def _check(self, request: ChatRequest) -> None:
         """Before a model is asked or anything is shown."""
-        self._braid.manager.check(
+        self._manager.check(
             user_id=request.user_id,
             dataset_ids=request.dataset_ids,
             strategy=request.strategy,
@@ -149,7 +153,7 @@ class Conversation:
         _begin("search")
         request = state["request"]
         options = {**request.options, "generator": "feedback"}  # the model has written the query already
-        result = self._braid.manager.search(
+        result = self._manager.search(
             state["query"],
             user_id=request.user_id,
             dataset_ids=request.dataset_ids,
@@ -170,7 +174,7 @@ class Conversation:
         return {"search": result, "result": done}
 
     def _answer(self, state: ChatState, runtime: Runtime[Run]) -> ChatState:
-        _begin("answer")
+        _begin("answer", self._answerer.generator)
         request, question = state["request"], state["question"]
         weights = state["weights"].of_text(question.query)
 
@@ -181,7 +185,7 @@ class Conversation:
         return {"result": self._answered(state, task, runtime)}
 
     def _compare(self, state: ChatState, runtime: Runtime[Run]) -> ChatState:
-        _begin("compare")
+        _begin("compare", self._answerer.generator)
         request, fields = state["request"], state["question"].fields
         assert fields is not None, "the edge to here is taken for three fields alone"
         weigh = state["weights"].of_text
@@ -210,8 +214,8 @@ def _after_search(state: ChatState) -> str:
     return "answer" if request.fields is None else "compare"
 
 
-def _begin(stage: Stage) -> None:
-    _emit(StageStarted(stage))
+def _begin(stage: Stage, generator: str = "") -> None:
+    _emit(StageStarted(stage, generator))
 
 
 def _emit(event: Event) -> None:

@@ -25,7 +25,8 @@ def as_markdown(conversation: StoredConversation, messages: Sequence[StoredMessa
     for message in messages:
         who = "Question" if message.role == "user" else "Answer"
         when = datetime.fromtimestamp(message.created_at, UTC).strftime("%Y-%m-%d %H:%M UTC")
-        parts.append(f"## {who} ({when})\n\n{message.text}")
+        stopped = ", stopped" if message.settings.get("stopped") else ""
+        parts.append(f"## {who} ({when}{stopped})\n\n{message.text}")
         parts += [_citation(citation) for citation in message.citations]
     return "\n\n".join(parts) + "\n"
 

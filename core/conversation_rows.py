@@ -46,6 +46,7 @@ def result_settings(result: ChatResult) -> dict[str, Any]:
         "removed_citations": result.removed_citations,
         "degraded": [{"leg": d.leg, "collection": d.collection, "reason": d.reason} for d in result.degraded],
         "notes": list(result.notes),
+        "stopped": result.stopped,
         "search": search_record(result.search),
     }
 

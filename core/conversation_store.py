@@ -113,7 +113,10 @@ class ConversationStore:
             connection.execute(delete(ConversationRow).where(ConversationRow.id == conversation_id))
 
     def add(self, conversation_id: int, request: ChatRequest, result: ChatResult) -> None:
-        """Store a turn: the question with its settings, the answer with its citations, in one transaction."""
+        """Store a turn: the question with its settings, the answer with its citations, in one transaction.
+
+        The result of a turn that was stopped comes from a `core.turn_recorder.TurnRecorder`.
+        """
         if request.user_id is None:
             raise InvalidInputError("conversations are stored for a user; give a user_id", field="user_id")
         now = time.time()
@@ -166,6 +169,18 @@ class ConversationStore:
     def history(self, user_id: int, conversation_id: int) -> tuple[Turn, ...]:
         """The turns so far, for the next ChatRequest."""
         return tuple(Turn(m.role, m.text) for m in self.messages(user_id, conversation_id) if m.text)
+
+    def last_settings(self, user_id: int, conversation_id: int) -> Mapping[str, Any]:
+        """What the last question was asked with, as `StoredMessage.settings` of it; empty before the first."""
+        with self._ledger.database.read() as connection:
+            _require(connection, user_id, conversation_id)
+            settings = connection.execute(
+                select(MessageRow.settings)
+                .where(MessageRow.conversation_id == conversation_id, MessageRow.role == "user")
+                .order_by(MessageRow.position.desc())
+                .limit(1)
+            ).scalar_one_or_none()
+        return settings or {}
 
     def _still_there(self, user_id: int, cited: Sequence[Any]) -> set[str]:
         """Chunk ids that the user may read now."""
