@@ -8,7 +8,6 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from config.models import prompts_of
 from config.settings import Settings
 from core.braid import Braid
 from core.conversation import Conversation
@@ -49,7 +48,7 @@ class ModelShelf:
 
     def __init__(self, settings: Settings, braid: Braid) -> None:
         self._braid = braid
-        self._prompts = prompts_of(settings)
+        self._prompt_tokens = settings.answer_prompt_tokens
         self._models: _Kept[ChatModel] = _Kept()
         self._conversations: _Kept[Conversation] = _Kept()
         self._managers: _Kept[RetrieverManager] = _Kept()
@@ -62,7 +61,7 @@ class ModelShelf:
         """A conversation over them."""
 
         def make() -> Conversation:
-            return Conversation(self._braid, models=self.models(chosen), prompts=self._prompts)
+            return Conversation(self._braid, models=self.models(chosen), prompt_tokens=self._prompt_tokens)
 
         return make() if chosen.own_key else self._conversations.get(chosen, make)
 

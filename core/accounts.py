@@ -145,6 +145,11 @@ class Accounts:
 
         The row stays, without its name, so that the id and the collection are never given again.
         """
+        account = self.get(user_id)
+        is_needed = account.is_admin and account.has_password and not account.disabled
+        if is_needed:  # before anything of theirs is deleted
+            with self._ledger.database.write() as connection:
+                _require_an_administrator(connection, besides=user_id)
         for dataset in self._ledger.datasets(user_id):
             self._ledger.remove_dataset(dataset.id)
         with self._ledger.database.write() as connection:
@@ -152,7 +157,8 @@ class Accounts:
             if connection.execute(left).first() is not None:
                 raise InvalidInputError("a dataset was added meanwhile; delete the user again", field="user_id")
             _forget(connection, user_id)
-            _require_an_administrator(connection)
+            if is_needed:
+                _require_an_administrator(connection)
 
     def set_preferences(self, user_id: int, changes: Mapping[str, Any]) -> Mapping[str, Any]:
         """Change some preferences; None takes one back to its default. Returns all."""
@@ -228,9 +234,10 @@ def _forget(connection: Connection, user_id: int) -> None:
             connection.execute(table.delete().where(table.columns.user_id == user_id))
 
 
-def _require_an_administrator(connection: Connection) -> None:
-    """Raises when no administrator is left who can sign in; the transaction is then undone."""
+def _require_an_administrator(connection: Connection, *, besides: int | None = None) -> None:
+    """Raises when no administrator is left (``besides`` a user) who can sign in; the transaction is then undone."""
     able = select(func.count()).where(UserRow.is_admin, ~UserRow.disabled, UserRow.password_hash != "")
+    able = able if besides is None else able.where(UserRow.id != besides)
     if not connection.execute(able).scalar_one():
         raise InvalidInputError("this is the last administrator; make another one first", field="user_id")
 

@@ -18,7 +18,15 @@ class NotFoundError(BraidError):
 
 
 class RegistryError(BraidError):
-    """shared_dbs.json is not valid; the last good version stays in force."""
+    """shared_dbs.json is not valid; the last good version stays in force. ``entry`` is the number of the wrong one."""
+
+    def __init__(self, message: str, *, entry: int | None = None) -> None:
+        super().__init__(message)
+        self.entry = entry
+
+
+class RegistryConflictError(RegistryError):
+    """shared_dbs.json was changed by somebody else meanwhile; nothing was written."""
 
 
 class UnreadableDocumentError(BraidError):

@@ -7,6 +7,7 @@ is broken or gone, the last good version stays in force and `Registry.problem` s
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import logging
 import os
 import stat
@@ -18,7 +19,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from core.errors import NotFoundError, RegistryError
+from core.errors import NotFoundError, RegistryConflictError, RegistryError
 from core.shared_dbs import (
     MAX_FILE_BYTES,
     SharedDataset,
@@ -130,10 +131,26 @@ class Registry:
             self._put([as_plain(e) for e in entries if e is not removed])
             return removed
 
-    def replace_text(self, text: str) -> None:
-        """Put the text in place of the file, also of a broken one, if it is valid."""
+    def text(self) -> tuple[str, str]:
+        """What stands in the file, valid or not, and its fingerprint; both empty when there is no file."""
+        try:
+            content, _ = _read(self.path)
+        except FileNotFoundError:
+            return "", ""
+        except OSError as error:
+            raise RegistryError(f"{self.path.name}: it cannot be read: {error.strerror}; mend that") from error
+        return content.decode("utf-8", "replace"), _fingerprint(content)
+
+    def replace_text(self, text: str, *, of: str | None = None) -> None:
+        """Put the text in place of the file, also of a broken one, if it is valid. With ``of``, the fingerprint of the
+        version that was edited, raises RegistryConflictError when the file is another one by now.
+        """
         with self._exclusive():
             validate(text, retired_ids=self._retired_ids())
+            if of is not None and self.text()[1] != of:
+                raise RegistryConflictError(
+                    f"{self.path.name} was changed by somebody else meanwhile; compare with what stands there now"
+                )
             self._write(text)
 
     # ------------------------------------------------------------ reading
@@ -246,6 +263,10 @@ def _read(path: Path) -> tuple[bytes, os.stat_result]:
     with path.open("rb") as file:
         found = os.fstat(file.fileno())
         return file.read(MAX_FILE_BYTES + 1), found
+
+
+def _fingerprint(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def _signature(found: os.stat_result) -> tuple[int, int, int]:

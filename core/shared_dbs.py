@@ -62,7 +62,12 @@ def validate(text: str, *, retired_ids: Collection[int] = ()) -> tuple[SharedDat
         ) from error
     except (ValueError, RecursionError) as error:
         raise RegistryError(f"a number is too long or lists are nested too deeply; write [{_EXAMPLE}]") from error
-    return parse(plain, retired_ids)
+    try:
+        return parse(plain, retired_ids)
+    except RegistryError as error:
+        if error.entry is None:
+            raise
+        raise RegistryError(f"line {_line_of(text, error.entry)}: {error}", entry=error.entry) from error
 
 
 def parse(plain: object, retired_ids: Collection[int] = ()) -> tuple[SharedDataset, ...]:
@@ -91,19 +96,32 @@ def require_size(size: int) -> None:
         raise RegistryError(f"the file has more than {MAX_FILE_BYTES} bytes; shorten it")
 
 
+def _line_of(text: str, number: int) -> int:
+    """The line at which an entry of valid JSON begins; the first entry is number 1."""
+    decoder, at = json.JSONDecoder(), text.index("[") + 1
+    for _ in range(number - 1):
+        _entry_before, at = decoder.raw_decode(text, _next_value(text, at))
+    return text.count("\n", 0, _next_value(text, at)) + 1
+
+
+def _next_value(text: str, at: int) -> int:
+    found = _GAP.match(text, at)
+    return found.end() if found else at
+
+
 def _entry(number: int, plain: object) -> SharedDataset:
     if not isinstance(plain, dict):
-        raise RegistryError(f"entry {number} is {_shown(plain)}; write it as {_EXAMPLE}")
+        raise RegistryError(f"entry {number} is {_shown(plain)}; write it as {_EXAMPLE}", entry=number)
     where = f"entry {number} (id {_shown(plain['id'])})" if "id" in plain else f"entry {number}"
     for key in ("id", "name", "collection_name"):
         if key not in plain:
-            raise RegistryError(f"{where}: {key} is missing; write the entry as {_EXAMPLE}")
+            raise RegistryError(f"{where}: {key} is missing; write the entry as {_EXAMPLE}", entry=number)
     for key, value in plain.items():
         if key not in _FIELDS:
-            raise RegistryError(f"{where}: {_shown(key)} is not a field; use {', '.join(_FIELDS)}")
+            raise RegistryError(f"{where}: {_shown(key)} is not a field; use {', '.join(_FIELDS)}", entry=number)
         allowed, form = _FIELDS[key]
         if not allowed(value):
-            raise RegistryError(f"{where}: {key} is {_shown(value)}; it must be {form}")
+            raise RegistryError(f"{where}: {key} is {_shown(value)}; it must be {form}", entry=number)
     return SharedDataset(**{**plain, "allowed_groups": tuple(plain.get("allowed_groups", ()))})
 
 
@@ -112,11 +130,14 @@ def _require_new_ids(entries: Sequence[SharedDataset], retired_ids: Collection[i
     for number, entry in enumerate(entries, start=1):
         if entry.id in retired_ids:
             raise RegistryError(
-                f"entry {number}: id is {entry.id}, a removed dataset's; give it one that was never used"
+                f"entry {number}: id is {entry.id}, a removed dataset's; give it one that was never used",
+                entry=number,
             )
         first = numbers.setdefault(entry.id, number)
         if first != number:
-            raise RegistryError(f"entry {number}: id is {entry.id}, as in entry {first}; give each entry its own")
+            raise RegistryError(
+                f"entry {number}: id is {entry.id}, as in entry {first}; give each entry its own", entry=number
+            )
 
 
 def _require_one_meaning_per_collection(entries: Sequence[SharedDataset]) -> None:
@@ -127,13 +148,15 @@ def _require_one_meaning_per_collection(entries: Sequence[SharedDataset]) -> Non
             raise RegistryError(
                 f"entry {number} (id {entry.id}): collection_name {entry.collection_name!r} differs from "
                 f"{first.collection_name!r} only in upper and lower case, which some file systems do not tell apart; "
-                "use one spelling"
+                "use one spelling",
+                entry=number,
             )
         if first.embedding_model != entry.embedding_model:
             raise RegistryError(
                 f"entry {number} (id {entry.id}): embedding_model is {entry.embedding_model!r}, but "
                 f"{first.embedding_model!r} in entry (id {first.id}) of the same collection; make them equal "
-                "or use another collection_name"
+                "or use another collection_name",
+                entry=number,
             )
 
 
@@ -154,6 +177,7 @@ def _is_collection(value: object) -> bool:
 
 
 _UNSTORABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+_GAP = re.compile(r"[ \t\r\n,]*")
 _COLLECTION = re.compile(r"shared_[a-zA-Z0-9._-]*[a-zA-Z0-9]")
 _EXAMPLE = '{"id": -1, "name": "Handbook", "collection_name": "shared_main_db"}'
 

@@ -76,8 +76,9 @@ def test_a_name_is_taken_once(accounts: Accounts) -> None:
     assert [a.name for a in accounts.all()] == ["Anna", "Ben"]
 
 
-def test_the_last_administrator_stays(accounts: Accounts) -> None:
+def test_the_last_administrator_stays(accounts: Accounts, ledger: Ledger) -> None:
     ana = accounts.create_first("Ana", PASSWORD)
+    dataset = ledger.add_dataset(ana.id, "Ana's")
     accounts.add("key without a lock", is_admin=True)  # nobody can sign in as this one
     for change in (
         lambda: accounts.set_admin(ana.id, False),
@@ -88,6 +89,13 @@ def test_the_last_administrator_stays(accounts: Accounts) -> None:
             change()
     assert accounts.get(ana.id).is_admin
     assert accounts.verify("Ana", PASSWORD) is not None
+    assert ledger.datasets(ana.id) == [dataset]
+
+
+def test_users_of_a_host_app_can_be_removed_though_nobody_has_a_password(accounts: Accounts) -> None:
+    accounts.mirror_admin(accounts.add("host's administrator").id, True)
+    accounts.remove(accounts.add("Ben").id)
+    assert accounts.named("Ben") is None
 
 
 def test_a_removed_user_leaves_nothing_and_the_id_is_never_given_again(accounts: Accounts, ledger: Ledger) -> None:

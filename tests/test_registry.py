@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core import registry as registry_module
-from core.errors import NotFoundError, RegistryError
+from core.errors import NotFoundError, RegistryConflictError, RegistryError
 from core.registry import Registry, SharedDataset, render, validate
 from core.shared_dbs import MAX_FILE_BYTES
 
@@ -85,7 +85,7 @@ def test_a_valid_list_in_the_order_of_the_file() -> None:
 )
 def test_a_wrong_value_is_named_with_entry_field_and_remedy(field: str, value: object) -> None:
     told = problem_with(json.dumps([ONE, TWO | {field: value}]))
-    assert told.startswith("entry 2 (id ")
+    assert told.startswith("line 1: entry 2 (id ")
     assert f"): {field} is " in told
     assert "; it must be " in told
 
@@ -122,7 +122,7 @@ def test_a_text_that_is_not_a_list_of_entries(text: str, expected: str) -> None:
 
 def test_retired_ids_are_rejected() -> None:
     told = problem_with(text_of(ONE, TWO), retired_ids=frozenset({-2}))
-    assert told == "entry 2: id is -2, a removed dataset's; give it one that was never used"
+    assert told == "line 1: entry 2: id is -2, a removed dataset's; give it one that was never used"
 
 
 def test_one_collection_has_one_embedding_model() -> None:
@@ -130,6 +130,13 @@ def test_one_collection_has_one_embedding_model() -> None:
     assert "entry 2 (id -2): embedding_model is 'openai:text-embedding-3-small', but '' in entry (id -1)" in told
     apart = TWO | {"embedding_model": "openai:text-embedding-3-small", "collection_name": "shared_other"}
     assert len(validate(text_of(ONE, apart))) == 2
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_wrong_entry_is_named_with_its_line(indent: int | None) -> None:
+    text = "\n\n" + json.dumps([ONE, TWO, ONE | {"id": -3, "name": ""}], indent=indent)
+    line = 2 + (1 if indent is None else text.splitlines()[2:].index('    "id": -3,'))
+    assert problem_with(text).startswith(f"line {line}: entry 3 (id -3): name is ''")
 
 
 def test_long_values_are_shortened_in_messages() -> None:
@@ -418,6 +425,26 @@ def test_replace_text_writes_the_text_as_it_is_and_mends_a_broken_file(path: Pat
     path.unlink()
     registry.replace_text(text_of(TWO))
     assert [e.id for e in registry.entries()] == [-2]
+
+
+def test_replace_text_does_not_write_over_what_it_did_not_see(path: Path) -> None:
+    registry = Registry(path)
+    seen, fingerprint = registry.text()
+    registry.update(-1, name="somebody else's")
+    with pytest.raises(RegistryConflictError, match="changed by somebody else"):
+        registry.replace_text(seen, of=fingerprint)
+    assert registry.entries()[0].name == "somebody else's"
+    registry.replace_text(seen, of=registry.text()[1])
+    assert registry.entries()[0].name == ONE["name"]
+    path.unlink()
+    assert registry.text() == ("", "")
+    registry.replace_text(seen, of="")
+    assert registry.text() == (seen, fingerprint)
+
+
+def test_the_text_of_a_broken_file_can_be_read(path: Path) -> None:
+    path.write_bytes(b'[{"id": \xff')
+    assert Registry(path).text()[0] == '[{"id": \ufffd'
 
 
 def test_a_change_keeps_what_others_wrote(path: Path) -> None:
