@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, bindparam, delete, insert, literal, select, update
+from sqlalchemy import ColumnElement, Connection, Row, bindparam, delete, func, insert, literal, select, update
 
 from core.database import ROWS_PER_STATEMENT, storable
 from core.errors import InvalidInputError, NotFoundError
@@ -125,7 +125,8 @@ def replace_chunks(
     if kept:
         moved = [{"key" if k == "id" else k: v for k, v in row.items() if k in MOVING} for row in kept]
         connection.execute(update(ChunkRow).where(ChunkRow.id == bindparam("key")), moved)
-    log_chunks(connection, collection, [*removed, *(row["id"] for row in added)])
+    if log_chunks(connection, collection, [*removed, *(row["id"] for row in added)]):
+        mark_changed(connection, collection, DocumentRow.id == document_id)
     add_to_counters(connection, dataset_id, documents=0, chunks=len(added) - len(removed))
     return PutResult(document_id, len(added), len(kept), len(removed))
 
@@ -169,11 +170,19 @@ def _lock_log(connection: Connection) -> None:
         connection.exec_driver_sql("LOCK TABLE changes IN SHARE ROW EXCLUSIVE MODE")
 
 
-def log_chunks(connection: Connection, collection: str, chunk_ids: Sequence[str]) -> None:
-    """Note in the change log that these chunks came, went or moved."""
-    if chunk_ids:
-        _lock_log(connection)
-        connection.execute(insert(ChangeRow), [{"collection": collection, "chunk_id": key} for key in chunk_ids])
+def log_chunks(connection: Connection, collection: str, chunk_ids: Sequence[str]) -> bool:
+    """Note in the change log that these chunks came, went or moved. False when there are none."""
+    if not chunk_ids:
+        return False
+    _lock_log(connection)
+    connection.execute(insert(ChangeRow), [{"collection": collection, "chunk_id": key} for key in chunk_ids])
+    return True
+
+
+def mark_changed(connection: Connection, collection: str, condition: ColumnElement[bool]) -> None:
+    """Note with these documents that the changes just logged are their last ones."""
+    last = select(func.max(ChangeRow.seq)).where(ChangeRow.collection == collection).scalar_subquery()
+    connection.execute(update(DocumentRow).where(condition).values(changed_seq=func.coalesce(last, 0)))
 
 
 def log_dataset(connection: Connection, dataset_id: int, collection: str) -> None:
@@ -181,6 +190,7 @@ def log_dataset(connection: Connection, dataset_id: int, collection: str) -> Non
     _lock_log(connection)
     chunks = select(literal(collection), ChunkRow.id).where(ChunkRow.dataset_id == dataset_id)
     connection.execute(insert(ChangeRow).from_select(["collection", "chunk_id"], chunks))
+    mark_changed(connection, collection, DocumentRow.dataset_id == dataset_id)
 
 
 def add_to_counters(connection: Connection, dataset_id: int, *, documents: int, chunks: int) -> None:
