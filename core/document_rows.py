@@ -57,6 +57,8 @@ def put(connection: Connection, dataset_id: int, collection: str, document: Docu
     """Store a document, or replace the one with the same source."""
     old = find_document(connection, dataset_id, document.source)
     if old is not None and is_same(old, document):
+        meta = {storable(key): storable(value) for key, value in document.metadata.items()}
+        refresh(connection, old.id, date=document.date, meta=meta)
         return PutResult(old.id, kept=old.chunks, unchanged=True)
     values = document_values(document, state="ready", error="", chunks=len(document.chunks))
     document_id = save_document(connection, dataset_id, old, values)
@@ -71,13 +73,22 @@ def find_document(connection: Connection, dataset_id: int, source: str) -> Row[A
 
 
 def is_same(old: Row[Any], document: DocumentInput) -> bool:
-    """Whether putting the document would change nothing."""
+    """Whether putting the document would change no chunk."""
     return (
         bool(document.content_hash)
         and old.state == "ready"
         and old.content_hash == document.content_hash
         and old.title == storable(document.title)
     )
+
+
+def refresh(connection: Connection, document_id: int, **values: Any) -> None:
+    """Bring columns of the document up to date that neither chunks nor indexes have, if they differ: date, metadata."""
+    columns = [getattr(DocumentRow, name) for name in values]
+    row = connection.execute(select(*columns).where(DocumentRow.id == document_id)).one()
+    if row._mapping != values:
+        statement = update(DocumentRow).where(DocumentRow.id == document_id)
+        connection.execute(statement.values(**values, updated_at=time.time()))
 
 
 def document_values(document: DocumentInput, *, state: str, error: str, chunks: int) -> dict[str, Any]:

@@ -214,6 +214,8 @@ def _store_content(
 def _store(braid: Braid, dataset_id: int, incoming: Incoming, parse: Callable[[], DocumentInput]) -> IngestedFile:
     stored = braid.ledger.document(dataset_id, incoming.source)
     if stored is not None and stored.state == "ready" and stored.content_hash == incoming.content_hash:
+        if incoming.date is not None and incoming.date != stored.date:
+            braid.ledger.set_date(stored.id, incoming.date)
         return IngestedFile(incoming.source, "unchanged")
     try:
         document = parse()

@@ -24,6 +24,7 @@ from core.document_rows import (
     log_chunks,
     log_dataset,
     put,
+    refresh,
     require_dataset,
     save_document,
 )
@@ -228,8 +229,8 @@ class Ledger:
     def put_document(self, dataset_id: int, document: DocumentInput) -> PutResult:
         """Store a document, or replace the one with the same source, in one transaction.
 
-        Chunks whose text, title and heading path are as before keep their id and embedding. An equal
-        ``content_hash`` means nothing to do. Raises NotFoundError when there is no such dataset.
+        Chunks whose text, title and heading path are as before keep their id and embedding. With an equal
+        ``content_hash`` and title only date and metadata are put. Raises NotFoundError when there is no such dataset.
         """
         return self.put_documents(dataset_id, [document])[0]
 
@@ -238,6 +239,14 @@ class Ledger:
         with self.database.write() as connection:
             collection = require_dataset(connection, dataset_id)
             return [put(connection, dataset_id, collection, document) for document in documents]
+
+    def set_date(self, document_id: int, date: float) -> None:
+        """Give a document another date, and nothing else. Raises NotFoundError when there is no such document."""
+        with self.database.write() as connection:
+            found = connection.execute(select(DocumentRow.id).where(DocumentRow.id == document_id)).one_or_none()
+            if found is None:
+                raise NotFoundError(f"there is no document {document_id}")
+            refresh(connection, document_id, date=date)
 
     def put_failed(
         self,
@@ -285,6 +294,13 @@ class Ledger:
     def document(self, dataset_id: int, source: str) -> Document | None:
         """The document with this source in this dataset."""
         condition = (DocumentRow.dataset_id == dataset_id, DocumentRow.source == storable(source))
+        with self.database.read() as connection:
+            row = connection.execute(select_documents().where(*condition)).one_or_none()
+        return None if row is None else Document(**row._mapping)
+
+    def document_with_id(self, dataset_id: int, document_id: int) -> Document | None:
+        """The document with this id, if it is in this dataset."""
+        condition = (DocumentRow.dataset_id == dataset_id, DocumentRow.id == document_id)
         with self.database.read() as connection:
             row = connection.execute(select_documents().where(*condition)).one_or_none()
         return None if row is None else Document(**row._mapping)

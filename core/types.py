@@ -73,7 +73,7 @@ class DocumentInput:
     """Lower-case name of the format: ``pdf``, ``md``, ``py`` …"""
     chunks: tuple[ChunkInput, ...]
     content_hash: str = ""
-    """SHA-256 of the file's bytes; an equal hash means nothing to do."""
+    """SHA-256 of the file's bytes; with an equal hash the chunks stay as they are."""
     size_bytes: int = 0
     date: float | None = None
     """Seconds since the epoch (file modification time), for the date filter."""

@@ -8,6 +8,7 @@ import subprocess
 import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,9 @@ import pytest
 from core.braid import Braid
 from core.errors import InvalidInputError, NotFoundError
 from core.ingest import IngestedFile, IngestOptions, IngestProgress, IngestReport, ingest_bytes, ingest_paths
-from core.types import Document
+from core.types import Document, Filters
 from core.walk import find_files
+from tests.fakes import HashEmbeddings
 
 RELATIVE = IngestOptions(relative=True)
 as_root = os.geteuid() == 0 if hasattr(os, "geteuid") else False
@@ -328,9 +330,28 @@ def test_an_unchanged_file_is_not_read_again_and_a_changed_one_replaces(braid: B
     os.utime(folder / "a.md", (1, 1))
     report = ingest(braid, folder)
     assert (report.put, report.unchanged, report.failed) == (1, 1, 0)
-    assert document(braid, "a.md") == before["a.md"]
+    after = document(braid, "a.md")
+    assert after == replace(before["a.md"], date=1.0, updated_at=after.updated_at)
     assert document(braid, "b.md").id == before["b.md"].id
     assert texts(braid, "b.md") == ["three"]
+
+
+def test_a_touched_file_has_its_new_date_and_is_not_embedded_again(tmp_path: Path, folder: Path) -> None:
+    embeddings = HashEmbeddings()
+    write(folder, {"a.md": "one cat"})
+    os.utime(folder / "a.md", (1_000, 1_000))
+    with Braid(tmp_path / "searched", embedding_model=embeddings) as braid:
+        braid.ledger.add_dataset(braid.ledger.add_user("ann").id, "notes")
+        ingest(braid, folder)
+        assert braid.indexer.wait(30)
+        embedded, heads = embeddings.documents_embedded, braid.indexer.heads(["user_1"])
+        os.utime(folder / "a.md", (2_000, 2_000))
+        assert ingest(braid, folder).unchanged == 1
+        later = braid.manager.search("cat", user_id=1, filters=Filters(date_from=1_500))
+        assert [hit.passage.date for hit in later.hits] == [2_000]
+        assert (embeddings.documents_embedded, braid.indexer.heads(["user_1"])) == (embedded, heads)
+        assert ingest_bytes(braid, 1, "a.md", b"one cat").state == "unchanged"
+        assert document(braid, "a.md").date == 2_000, "no date is not another one"
 
 
 def test_chunk_sizes_come_from_the_options(braid: Braid, folder: Path) -> None:

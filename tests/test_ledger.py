@@ -239,6 +239,25 @@ def test_an_equal_hash_means_nothing_to_do(ledger: Ledger, dataset: int) -> None
     assert ledger.document(dataset, "a") == before
 
 
+def test_an_equal_hash_with_another_date_changes_no_chunk(ledger: Ledger, dataset: int) -> None:
+    given = document("a", "one", "two", content_hash="h")
+    ledger.put_document(dataset, replace(given, date=5.0, metadata={"author": "Ann"}))
+    before, heads = passages(ledger, dataset, "a"), ChangeLog(ledger.database).heads()
+    for date, metadata in ((7.25, {"author": "Ann"}), (7.25, {"author": "Bob"}), (None, {})):
+        result = ledger.put_document(dataset, replace(given, chunks=(), date=date, metadata=metadata))
+        assert result.unchanged
+        after = passages(ledger, dataset, "a")
+        assert after == [replace(passage, date=date, metadata=metadata) for passage in before]
+    assert ChangeLog(ledger.database).heads() == heads
+    stored = ledger.document(dataset, "a")
+    assert stored is not None
+    ledger.set_date(stored.id, 9.5)
+    assert [passage.date for passage in passages(ledger, dataset, "a")] == [9.5, 9.5]
+    assert ledger.matching_documents([dataset], Filters(date_from=9.0))[0] == [stored.id]
+    with pytest.raises(NotFoundError, match="there is no document 99"):
+        ledger.set_date(99, 1.0)
+
+
 @pytest.mark.parametrize(
     "changed", [{"title": "New"}, {"content_hash": "other"}, {"content_hash": ""}], ids=["title", "hash", "no hash"]
 )
