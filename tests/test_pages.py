@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -27,7 +28,8 @@ from flask.testing import FlaskClient
 from flask_babel import force_locale
 
 from app import first_start, server
-from app.factory import LANGUAGES, create_app
+from app.factory import create_app
+from app.languages import LANGUAGES
 from app.pages.marking import flow, mark, snippet, wanted_tokens
 from app.pages.status import index_status
 from config.settings import Settings
@@ -37,6 +39,7 @@ from core.errors import InvalidInputError, NotOwnerError
 from core.leg_indexer import LegProgress
 from core.types import ChunkInput, DocumentInput
 from tests.fakes import HashEmbeddings
+from tests.web import make_app, sign_in
 
 ROOT = Path(__file__).parent.parent
 APP = ROOT / "app"
@@ -74,10 +77,20 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Braid]:
         yield fill(braid)
 
 
+@pytest.fixture(scope="module")
+def session(shelf: Braid) -> FlaskClient:
+    """A browser that signed in once: hashing a password takes longer than most of these tests."""
+    return sign_in(make_app(shelf))
+
+
 @pytest.fixture
-def client(shelf: Braid) -> FlaskClient:
-    """A browser on this computer, for tests that only read."""
-    return create_app(Settings(), shelf).test_client()
+def client(session: FlaskClient) -> FlaskClient:
+    """A signed-in browser with no other cookies, for tests that only read."""
+    cookie = session.get_cookie("braid_session")
+    assert cookie is not None
+    client = session.application.test_client()
+    client.set_cookie("braid_session", cookie.value)
+    return client
 
 
 @pytest.fixture
@@ -88,8 +101,8 @@ def library(braid: Braid) -> Braid:
 
 @pytest.fixture
 def own_client(library: Braid) -> FlaskClient:
-    """A browser on this computer, for tests that change the library."""
-    return create_app(Settings(), library).test_client()
+    """A signed-in browser, for tests that change the library."""
+    return sign_in(make_app(library))
 
 
 def text_of(html: str) -> str:
@@ -99,7 +112,7 @@ def text_of(html: str) -> str:
 
 def results_of(client: FlaskClient, query: str, **arguments: object) -> str:
     """The HTML of the result part."""
-    response = client.get("/", query_string={"q": query, "d": [NOTES, HANDBOOK], **arguments})
+    response = client.get("/search", query_string={"q": query, "d": [NOTES, HANDBOOK], **arguments})
     assert response.status_code == 200
     return response.text.partition('<section id="results"')[2]
 
@@ -108,7 +121,7 @@ def results_of(client: FlaskClient, query: str, **arguments: object) -> str:
 
 
 def test_first_page_offers_personal_and_shared_datasets_with_sizes(client: FlaskClient) -> None:
-    page = text_of(client.get("/").text)
+    page = text_of(client.get("/search").text)
     assert re.search(
         r"Yours.*My notes 3 documents · 3 passages.*Empty empty.*Shared Handbook 1 document · 2 passages For everybody",
         page,
@@ -116,19 +129,23 @@ def test_first_page_offers_personal_and_shared_datasets_with_sizes(client: Flask
 
 
 def test_everything_is_ticked_until_somebody_chooses(client: FlaskClient) -> None:
-    assert re.findall(r'name="d" value="(-?\d+)" checked', client.get("/").text) == ["1", "2", "-1"]
-    assert 'value="-1" checked' not in client.get("/?q=printer&d=1").text
+    assert re.findall(r'name="d" value="(-?\d+)" checked', client.get("/search").text) == ["1", "2", "-1"]
+    assert 'value="-1" checked' not in client.get("/search?q=printer&d=1").text
 
 
 def test_an_empty_query_is_the_first_page(client: FlaskClient) -> None:
-    page = client.get("/?q=+&d=1")
+    page = client.get("/search?q=+&d=1")
     assert page.status_code == 200
     assert "Ask, and see where the answer stands" in page.text
 
 
 def test_first_page_is_light(client: FlaskClient) -> None:
     static = [APP / "static" / name for name in ("braid.css", "braid.js", "braid.svg")]
-    parts = [client.get("/").data, results_of(client, "printer").encode(), *(path.read_bytes() for path in static)]
+    parts = [
+        client.get("/search").data,
+        results_of(client, "printer").encode(),
+        *(path.read_bytes() for path in static),
+    ]
     assert sum(len(gzip.compress(part)) for part in parts) < 40_000
 
 
@@ -171,7 +188,7 @@ def test_personal_and_shared_datasets_are_searched_together(client: FlaskClient)
 
 
 def test_without_a_choice_the_personal_datasets_are_searched(client: FlaskClient) -> None:
-    page = client.get("/?q=receipt&mode=keyword").text
+    page = client.get("/search?q=receipt&mode=keyword").text
     assert "in My notes, Empty" in text_of(page)
     assert "Nothing found" in page
 
@@ -204,7 +221,7 @@ def test_k_limits_the_passages(client: FlaskClient) -> None:
 
 
 def test_empty_datasets_are_not_called_nothing_found(client: FlaskClient) -> None:
-    page = text_of(client.get(f"/?q=printer&d={EMPTY}").text)
+    page = text_of(client.get(f"/search?q=printer&d={EMPTY}").text)
     assert "There is nothing to search yet" in page
     assert "Nothing found" not in page
 
@@ -236,7 +253,7 @@ def test_dataset_of_another_user_is_left_out_and_listed(own_client: FlaskClient,
     other = library.ledger.add_user("other")
     theirs = library.ledger.add_dataset(other.id, "Diary")
     put(theirs.id, "diary.md", "The secret printer.")
-    page = own_client.get(f"/?q=printer&d={theirs.id}&d={NOTES}&d=77").text
+    page = own_client.get(f"/search?q=printer&d={theirs.id}&d={NOTES}&d=77").text
     assert f"Datasets {theirs.id}, 77 were left out" in page
     assert "Diary" not in page
     assert "secret" not in page
@@ -244,7 +261,7 @@ def test_dataset_of_another_user_is_left_out_and_listed(own_client: FlaskClient,
 
 def test_broken_registry_is_reported(own_client: FlaskClient, library: Braid) -> None:
     (library.data_dir / "shared_dbs.json").write_text("[")
-    page = text_of(own_client.get("/").text)
+    page = text_of(own_client.get("/search").text)
     assert "The list of shared datasets has a mistake." in page
     assert "Handbook" in page
 
@@ -259,7 +276,7 @@ def test_documents_and_queries_cannot_inject_markup(own_client: FlaskClient, lib
     library.ledger.put_document(NOTES, DocumentInput(f"evil {EVIL}.md", f"printer {EVIL}", "md", (chunk,)))
     library.ledger.rename_dataset(NOTES, EVIL)
     assert library.indexer.wait(10)
-    page = own_client.get("/", query_string={"q": f"printer {EVIL}", "d": NOTES, "lang": EVIL})
+    page = own_client.get("/search", query_string={"q": f"printer {EVIL}", "d": NOTES, "lang": EVIL})
     href = re.search(r'href="(/documents/passage/[^"]+)"', page.text)
     assert href is not None
     document = own_client.get(href[1].replace("&amp;", "&"))
@@ -288,7 +305,7 @@ def test_documents_and_queries_cannot_inject_markup(own_client: FlaskClient, lib
     ],
 )
 def test_wrong_input_is_refused_with_the_remedy(client: FlaskClient, arguments: dict[str, str], remedy: str) -> None:
-    response = client.get("/", query_string={"q": "printer", "d": "1"} | arguments)
+    response = client.get("/search", query_string={"q": "printer", "d": "1"} | arguments)
     assert response.status_code == 400
     assert remedy in response.text
 
@@ -297,7 +314,7 @@ def test_wrong_input_is_refused_with_the_remedy(client: FlaskClient, arguments: 
     "query", ["%00", "%ED%A0%80", "%FF", "%F0%9F%A6%86", "'+OR+1=1+--", "AND+(", "*", "%25s", "{{7*7}}"]
 )
 def test_odd_queries_are_answered(client: FlaskClient, query: str) -> None:
-    assert client.get(f"/?d=1&q={query}").status_code == 200
+    assert client.get(f"/search?d=1&q={query}").status_code == 200
 
 
 # ---------------------------------------------------------------- a passage in its document
@@ -316,7 +333,7 @@ def test_passage_page_shows_the_document_in_order_with_the_cited_one_marked(clie
     assert page.count('id="cited"') == 1
     assert "<mark>receipt</mark>" in page.partition('id="cited"')[2]
     assert page.index("Book trains") < page.index("Hotels need")
-    assert re.search(r'href="/\?[^"]*q=receipt[^"]*">Back to the search', page)
+    assert re.search(r'href="/search\?[^"]*q=receipt[^"]*">Back to the search', page)
 
 
 def test_long_document_is_shown_around_the_cited_passage(own_client: FlaskClient, put: Put) -> None:
@@ -461,14 +478,31 @@ def test_this_computer_is_served(client: FlaskClient, host: str) -> None:
         " ",
     ],
 )
-@pytest.mark.parametrize("path", ["/", "/?q=printer", "/status.json", "/healthz", "/static/braid.js", "/nothing"])
+@pytest.mark.parametrize("path", ["/", "/search?q=printer", "/login", "/healthz", "/static/braid.css", "/nothing"])
 def test_foreign_host_is_refused_everywhere(client: FlaskClient, host: str, path: str) -> None:
     response = client.get(path, headers={"Host": host})
     assert response.status_code == 400
-    assert "this computer only" in response.text
+    assert "Braid does not answer under this name" in response.text
 
 
-@pytest.mark.parametrize("path", ["/", "/?q=printer", "/?k=abc", "/nothing", "/status.json", "/static/braid.css"])
+def test_an_allowed_name_is_served_and_no_other(shelf: Braid) -> None:
+    client = make_app(shelf, Settings(allowed_hosts=("braid.example",))).test_client()
+    answers = {
+        host: client.get("/healthz", headers={"Host": host}).status_code
+        for host in ("braid.example", "Braid.Example:8443", "evil.example", "braid.example.evil.example", "localhost")
+    }
+    assert answers == {
+        "braid.example": 200,
+        "Braid.Example:8443": 200,
+        "evil.example": 400,
+        "braid.example.evil.example": 400,
+        "localhost": 200,
+    }
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/search?q=printer", "/search?k=abc", "/nothing", "/status.json", "/static/braid.css", "/account"]
+)
 def test_security_headers_are_on_every_response(client: FlaskClient, path: str) -> None:
     with client.get(path) as response:
         headers = response.headers
@@ -477,23 +511,23 @@ def test_security_headers_are_on_every_response(client: FlaskClient, path: str) 
     assert "frame-ancestors 'none'" in policy
     assert "unsafe" not in policy
     assert headers["X-Content-Type-Options"] == "nosniff"
-    assert headers["Referrer-Policy"] == "no-referrer"
+    assert headers["Referrer-Policy"] == "same-origin"
 
 
-@pytest.mark.parametrize("path", ["/", "/?q=printer&d=1&d=-1", "/nothing", "/?k=abc"])
+@pytest.mark.parametrize("path", ["/search", "/search?q=printer&d=1&d=-1", "/nothing", "/search?k=abc", "/account"])
 def test_pages_have_nothing_inline(client: FlaskClient, path: str) -> None:
     page = client.get(path).text
     assert re.search(r"<script(?![^>]*\ssrc=)|<style|\sstyle=|\son\w+=|javascript:|https?://", page) is None
 
 
-def test_no_route_changes_anything(client: FlaskClient) -> None:
-    methods = {method for rule in client.application.url_map.iter_rules() for method in rule.methods or ()}
-    assert methods == {"GET", "HEAD", "OPTIONS"}
-    assert client.post("/").status_code == 405
+def test_search_pages_change_nothing(client: FlaskClient) -> None:
+    routes = [rule for rule in client.application.url_map.iter_rules() if rule.endpoint.startswith("braid.search.")]
+    assert {method for rule in routes for method in rule.methods or ()} == {"GET", "HEAD", "OPTIONS"}
+    assert client.post("/search").status_code == 405
 
 
 def test_personal_pages_are_not_cached(client: FlaskClient) -> None:
-    assert client.get("/?q=printer").headers["Cache-Control"] == "no-store"
+    assert client.get("/search?q=printer").headers["Cache-Control"] == "no-store"
 
 
 # ---------------------------------------------------------------- errors and logs
@@ -525,14 +559,18 @@ def test_query_is_not_logged(client: FlaskClient, caplog: pytest.LogCaptureFixtu
     assert "unmentionable" not in caplog.text
 
 
-def test_without_an_open_directory_pages_and_json_say_so() -> None:
-    client = create_app(Settings()).test_client()
-    assert client.get("/").status_code == 503
-    problem = client.get("/status.json")
-    assert problem.status_code == 503
+def test_without_an_open_directory_the_app_opens_that_of_the_settings(braid: Braid) -> None:
+    with pytest.raises(NotOwnerError, match=str(braid.data_dir)):
+        create_app(Settings(data_dir=braid.data_dir))
+
+
+def test_programs_get_problem_details(client: FlaskClient) -> None:
+    problem = client.get("/nothing.json")
+    assert problem.status_code == 404
     assert problem.mimetype == "application/problem+json"
     assert problem.json is not None
-    assert problem.json["status"] == 503
+    assert problem.json["status"] == 404
+    assert problem.json["request_id"] == problem.headers["X-Request-ID"]
 
 
 # ---------------------------------------------------------------- languages
@@ -540,15 +578,15 @@ def test_without_an_open_directory_pages_and_json_say_so() -> None:
 
 @pytest.mark.parametrize(("header", "language"), [("ja-JP,en;q=0.5", "ja"), ("ko", "ko"), ("fr", "en"), ("", "en")])
 def test_the_browsers_language_is_used(client: FlaskClient, header: str, language: str) -> None:
-    page = client.get("/", headers={"Accept-Language": header}).text
+    page = client.get("/search", headers={"Accept-Language": header}).text
     assert f'<html lang="{language}">' in page
     assert page.count('aria-current="true"') == 1
 
 
 def test_a_chosen_language_stays_and_keeps_the_search(client: FlaskClient) -> None:
-    page = client.get("/?q=printer&d=1&d=-1&lang=ja").text
+    page = client.get("/search?q=printer&d=1&d=-1&lang=ja").text
     assert 'href="?q=printer&amp;d=1&amp;d=-1&amp;lang=ko"' in page
-    assert '<html lang="ja">' in client.get("/", headers={"Accept-Language": "ko"}).text
+    assert '<html lang="ja">' in client.get("/search", headers={"Accept-Language": "ko"}).text
 
 
 def source_messages() -> set[str | tuple[str, ...]]:
@@ -613,15 +651,15 @@ def test_first_start_makes_the_user_a_dataset_and_the_sample_once(braid: Braid) 
 def test_sample_answers_in_three_languages(braid: Braid, query: str, source: str) -> None:
     first_start.prepare(braid)
     assert braid.indexer.wait(20, legs=("bm25",))
-    client = create_app(Settings(), braid).test_client()
-    page = client.get("/", query_string={"q": query, "d": "-1", "mode": "keyword"}).text
+    client = sign_in(make_app(braid))
+    page = client.get("/search", query_string={"q": query, "d": "-1", "mode": "keyword"}).text
     assert source in page.partition("</article>")[0]
 
 
 def test_first_page_of_a_new_directory_offers_examples(braid: Braid) -> None:
     first_start.prepare(braid)
-    page = create_app(Settings(), braid).test_client().get("/").text
-    assert re.findall(r'<a href="/\?q=[^"]+" lang="(..)"', page) == ["en", "ja", "ko"]
+    page = sign_in(make_app(braid)).get("/search").text
+    assert re.findall(r'<a href="/search\?q=[^"]+" lang="(..)"', page) == ["en", "ja", "ko"]
     assert "python -m app ingest PATH --dataset 1" in page
 
 
@@ -644,8 +682,8 @@ def test_somebody_elses_list_of_shared_datasets_is_left_alone(braid: Braid) -> N
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.0.7", "example.org"])
-def test_only_this_computer_can_be_the_host(host: str, tmp_path: Path) -> None:
-    with pytest.raises(InvalidInputError, match=f"host is '{host}'.*no accounts yet"):
+def test_another_host_needs_the_names_that_it_is_known_by(host: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match=f"host is '{host}'.*BRAID_ALLOWED_HOSTS="):
         server.serve(Settings(host=host, data_dir=tmp_path / "data"))
     assert not (tmp_path / "data").exists()
 
@@ -666,12 +704,27 @@ def start(data_dir: Path, port: int) -> subprocess.Popen[str]:
     return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=pipe, stderr=pipe, text=True)
 
 
-def get(url: str) -> tuple[int, bytes]:
-    try:
-        with urllib.request.urlopen(url, timeout=10) as response:
-            return response.status, response.read()
-    except urllib.error.HTTPError as error:
-        return error.code, error.read()
+class Visitor:
+    """A browser that keeps cookies and follows redirects."""
+
+    def __init__(self) -> None:
+        self._opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+
+    def send(self, url: str, **form: str) -> tuple[int, str]:
+        """GET, or POST with a form."""
+        data = urllib.parse.urlencode(form).encode() if form else None
+        try:
+            with self._opener.open(url, data, timeout=20) as response:
+                return response.status, response.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+
+    def set_up(self, url: str) -> None:
+        """Make the administrator, as at the first visit, to which every page leads."""
+        _, page = self.send(url)
+        token = re.search(r'name="csrf_token" value="([^"]+)"', page)
+        assert token is not None
+        assert self.send(url + "setup", csrf_token=token[1], name="admin", password="correct horse")[0] == 200
 
 
 def test_port_in_use_is_said(tmp_path: Path, port: int) -> None:
@@ -689,9 +742,11 @@ def test_serve_answers_refuses_a_second_owner_and_stops_in_order(tmp_path: Path,
     with start(tmp_path / "data", port) as running:
         assert running.stdout is not None
         assert running.stdout.readline() == f"Braid is ready: {url}\n"
-        assert json.loads(get(url + "healthz")[1]) == {"status": "ok"}
-        assert get(url + "?mode=keyword&q=" + "%E3%81%82" * 10_000)[0] == 200
-        assert get(url + "?q=" + "%E3%81%82" * 11_000)[0] == 400
+        visitor = Visitor()
+        assert json.loads(visitor.send(url + "healthz")[1]) == {"status": "ok"}
+        visitor.set_up(url)
+        assert visitor.send(url + "search?mode=keyword&q=" + "%E3%81%82" * 10_000)[0] == 200
+        assert visitor.send(url + "search?q=" + "%E3%81%82" * 11_000)[0] == 400
         with pytest.raises(NotOwnerError, match=f"process {running.pid} at {url}"):
             server.serve(Settings(data_dir=tmp_path / "data", port=port))
         running.send_signal(signal.SIGTERM)

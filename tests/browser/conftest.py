@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from flask import Flask
 from playwright.sync_api import Browser, Page, sync_playwright
 from werkzeug.serving import make_server
 
 from app import first_start
-from app.factory import create_app
-from config.settings import Settings
 from core.braid import Braid
 from core.types import ChunkInput, DocumentInput
 from tests.fakes import HashEmbeddings
+from tests.web import make_app, sign_in
 
 CHROMIUM = Path("/usr/bin/chromium")
 ARTIFACTS = Path(__file__).parents[2] / ".artifacts"
@@ -33,25 +33,34 @@ NOTES = {
 
 @dataclass(frozen=True)
 class Site:
-    """A running app."""
+    """A running app with an administrator; the password of everybody is `tests.web.PASSWORD`."""
 
     url: str
+    """Ends with a slash."""
     braid: Braid
     embeddings: HashEmbeddings
+    app: Flask
+
+    def cookie(self, name: str = "") -> dict[str, str]:
+        """The session of this user, or of the administrator, as a browser's context takes it."""
+        session = sign_in(self.app, name).get_cookie("braid_session")
+        assert session is not None
+        return {"name": "braid_session", "value": session.value, "url": self.url}
 
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """The app as after the first start, with a few personal notes."""
+    """The app as after the first start, with a few personal notes of the administrator."""
     embeddings = HashEmbeddings()
     with Braid(tmp_path_factory.mktemp("site") / "data", embedding_model=embeddings) as braid:
         first_start.prepare(braid)
         for source, (title, text) in NOTES.items():
             braid.ledger.put_document(1, DocumentInput(source, title, "md", (ChunkInput(text, line=1, line_end=1),)))
         assert braid.indexer.wait(60)
-        server = make_server("127.0.0.1", 0, create_app(Settings(), braid), threaded=True)
+        app = make_app(braid)
+        server = make_server("127.0.0.1", 0, app, threaded=True)
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield Site(f"http://127.0.0.1:{server.port}/", braid, embeddings)
+        yield Site(f"http://127.0.0.1:{server.port}/", braid, embeddings, app)
         server.shutdown()
         server.server_close()
 
@@ -67,15 +76,25 @@ def chromium() -> Iterator[Browser]:
         browser.close()
 
 
+@pytest.fixture(scope="session")
+def administrator(site: Site) -> dict[str, str]:
+    """The administrator's session."""
+    return site.cookie()
+
+
 @pytest.fixture
-def open_page(chromium: Browser, site: Site) -> Iterator[Callable[..., Page]]:
-    """Open the app in a fresh profile; at the end, nothing may stand in the browser's console."""
+def open_anonymous(chromium: Browser, site: Site) -> Iterator[Callable[..., Page]]:
+    """Open the app in a fresh profile; at the end, nothing may stand in the browser's console.
+
+    ``cookies`` are of `Site.cookie`; further options are those of Playwright's ``new_context``.
+    """
     complaints: list[str] = []
     contexts = []
 
-    def open_with(path: str = "", **options: object) -> Page:
+    def open_with(path: str = "", *, cookies: Sequence[dict[str, str]] = (), **options: object) -> Page:
         context = chromium.new_context(**({"locale": "en-US", "viewport": {"width": 1280, "height": 900}} | options))
         contexts.append(context)
+        context.add_cookies(list(cookies))
         page = context.new_page()
         page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
         page.on("pageerror", lambda error: complaints.append(str(error)))
@@ -86,6 +105,16 @@ def open_page(chromium: Browser, site: Site) -> Iterator[Callable[..., Page]]:
     for context in contexts:
         context.close()
     assert complaints == []
+
+
+@pytest.fixture
+def open_page(open_anonymous: Callable[..., Page], administrator: dict[str, str]) -> Callable[..., Page]:
+    """Open the app as `open_anonymous` does, signed in as the administrator or as ``cookies`` say."""
+
+    def open_with(path: str = "search", **options: object) -> Page:
+        return open_anonymous(path, **({"cookies": [administrator]} | options))
+
+    return open_with
 
 
 @pytest.fixture

@@ -132,7 +132,7 @@ def test_language_switch_keeps_the_search_and_stays(open_page: Open, site: Site)
     page.get_by_role("link", name="日本語").click()
     expect(page.locator("html")).to_have_attribute("lang", "ja")
     expect(page.get_by_role("searchbox")).to_have_value("hybrid search")
-    page.goto(site.url)
+    page.goto(site.url + "search")
     expect(page.get_by_role("button", name="検索")).to_be_visible()
 
 
@@ -140,7 +140,7 @@ def test_choices_are_remembered(open_page: Open, site: Site) -> None:
     page = open_page()
     page.get_by_role("checkbox", name="Braid guide").uncheck()
     page.get_by_text("These very words").click()
-    page.goto(site.url)
+    page.goto(site.url + "search")
     expect(page.get_by_role("checkbox", name="Braid guide")).not_to_be_checked()
     expect(page.get_by_role("checkbox", name="My documents")).to_be_checked()
     expect(page.get_by_role("radio", name="Keywords")).to_be_checked()
@@ -157,7 +157,7 @@ def test_back_button_returns_to_the_search_before(open_page: Open) -> None:
 
 def test_missing_leg_is_said(open_page: Open, picture: Picture, site: Site) -> None:
     site.embeddings.failing = True
-    page = open_page("?q=hybrid+search&d=1&d=-1&d=-77")
+    page = open_page("search?q=hybrid+search&d=1&d=-1&d=-77")
     site.embeddings.failing = False
     expect(page.locator(".notice").first).to_contain_text("Search by meaning is incomplete.")
     expect(page.locator(".notice").nth(1)).to_contain_text("Dataset -77 was left out")
@@ -169,8 +169,8 @@ def test_error_is_shown_in_place(open_page: Open, picture: Picture) -> None:
     page = open_page()
     search(page, "hybrid search")
     page.locator("#options summary").click()
-    page.locator("form").evaluate("form => { form.noValidate = true }")
-    page.route("**/?*", lambda route: route.fulfill(response=route.fetch(), status=200))
+    page.locator("#search").evaluate("form => { form.noValidate = true }")
+    page.route("**/search?*", lambda route: route.fulfill(response=route.fetch(), status=200))
     page.get_by_label("Passages", exact=True).fill("0")
     page.keyboard.press("Enter")
     expect(page.locator("#results")).to_contain_text("must be a whole number from 1 to 1000")
@@ -186,7 +186,7 @@ def test_works_without_javascript(open_page: Open) -> None:
 
 
 def test_dark_scheme(open_page: Open, picture: Picture) -> None:
-    page = open_page("?q=hybrid+search&d=1&d=-1", color_scheme="dark")
+    page = open_page("search?q=hybrid+search&d=1&d=-1", color_scheme="dark")
     picture(page, "dark")
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(21, 21, 27)"
 
