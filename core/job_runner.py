@@ -9,10 +9,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from core.errors import BraidError
-from core.jobs import Job, JobStore
+from core.jobs import Job, JobKind, JobStore
 
 POLL_S = 1.0
 PROGRESS_EVERY_S = 0.5
+FEW_STEPS = 20
+"""Each one of so few is written."""
 
 Progress = Callable[[int, int], None]
 """(done, total), in steps of the job. It ends the job, by an exception, when it was cancelled or is handed over."""
@@ -27,11 +29,22 @@ class JobStopped(BaseException):
 
 
 class JobRunner:
-    """Runs from `start` to `close`. One runner at a time per ledger: what it finds running, a dead one left."""
+    """Runs from `start` to `close`. One runner at a time per ledger: what it finds running, a dead one left.
 
-    def __init__(self, store: JobStore, handlers: Mapping[str, Handler], *, workers: int = 2) -> None:
+    ``on_done`` is called with a job that succeeded, once that is recorded.
+    """
+
+    def __init__(
+        self,
+        store: JobStore,
+        handlers: Mapping[JobKind, Handler],
+        *,
+        workers: int = 2,
+        on_done: Callable[[Job], None] = lambda job: None,
+    ) -> None:
         self._store = store
         self._handlers = handlers
+        self._on_done = on_done
         self._stopping = threading.Event()
         self._abandoned = threading.Event()
         self._wake = threading.Condition()
@@ -104,12 +117,13 @@ class JobRunner:
                 self._store.fail(job, f"internal error; the log says more under job {job.id}")
         else:
             self._store.finish(job, result)
+            self._on_done(job)
         finally:
             self._at_work.pop(job.id, None)
 
 
 class _Throttled:
-    """A job's progress, written at most twice a second."""
+    """A job's progress, written at most twice a second when there are many steps."""
 
     def __init__(self, store: JobStore, job: Job, abandoned: threading.Event) -> None:
         self._store = store
@@ -120,7 +134,7 @@ class _Throttled:
     def __call__(self, done: int, total: int) -> None:
         if self._abandoned.is_set():
             raise JobStopped
-        if time.monotonic() >= self._next or done == total:
+        if total <= FEW_STEPS or done == total or time.monotonic() >= self._next:
             self._next = time.monotonic() + PROGRESS_EVERY_S
             if not self._store.progress(self._job, done, total):
                 raise JobStopped

@@ -176,7 +176,8 @@ class JobStore:
 
     def finish(self, job: Job, result: Mapping[str, Any]) -> None:
         """The job is done, unless it was cancelled meanwhile."""
-        self._update(job.id, _is_run(job), state="done", result=dict(result), error="", finished_at=time.time())
+        values = {"result": dict(result), "done": JobRow.total, "error": "", "finished_at": time.time()}
+        self._update(job.id, _is_run(job), state="done", **values)
 
     def fail(self, job: Job, error: str) -> None:
         """The job failed, unless it was cancelled meanwhile."""

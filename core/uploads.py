@@ -61,7 +61,7 @@ class Spool:
 
         return self.write(copy)
 
-    def write(self, fill: Callable[[IO[bytes]], None]) -> SpooledFile:
+    def write(self, fill: Callable[[IO[bytes]], object]) -> SpooledFile:
         """Keep what ``fill`` writes into the file that it is given, whole or not at all; readable by us alone."""
         name = secrets.token_hex(16)
         partial = self._folder / (name + _PARTIAL)
@@ -112,7 +112,7 @@ def upload_source(name: str) -> str:
     Drives, leading slashes, ``.`` and ``..`` are dropped, ``\\`` is a slash, and what cannot be seen goes. Raises
     InvalidInputError for a name that is empty or too long.
     """
-    parts = [_visible(part).strip() for part in name.replace("\\", "/").split("/")]
+    parts = [visible(part).strip() for part in name.replace("\\", "/").split("/")]
     kept = [part for part in parts if part not in ("", ".", "..") and not _DRIVE.fullmatch(part)]
     if kept and _DRIVE.match(kept[0]):
         kept[0] = kept[0][2:].strip()
@@ -125,5 +125,6 @@ def upload_source(name: str) -> str:
     return source
 
 
-def _visible(text: str) -> str:
+def visible(text: str) -> str:
+    """The text without control characters, halves of pairs, and marks that turn the writing around."""
     return "".join(c for c in text if c not in _DIRECTIONS and unicodedata.category(c) not in ("Cc", "Cs"))

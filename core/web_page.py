@@ -16,6 +16,7 @@ import httpx
 from core.errors import InvalidInputError
 from core.public_network import AddressRefusedError, GuardedNetwork, Resolve, TooSlowError, resolve
 from core.readers import FORMATS
+from core.uploads import visible
 
 MAX_URL_CHARS = 2000
 MAX_REDIRECTS = 5
@@ -168,7 +169,7 @@ def _limited(address: str, stream: Iterable[bytes], max_bytes: int) -> Iterator[
 def _filename(url: httpx.URL, content_type: str) -> str:
     """A name for messages and for the choice of the reader. Raises InvalidInputError when no reader takes the type."""
     media_type = content_type.partition(";")[0].strip().lower()
-    name = PurePosixPath(url.path).name
+    name = visible(PurePosixPath(url.path).name)
     suffix = PurePosixPath(name).suffix.lower()
     if media_type in _UNSPECIFIC and suffix in _KNOWN_SUFFIXES:
         return name
