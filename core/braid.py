@@ -199,6 +199,8 @@ class Braid:
     def close(self) -> None:
         """Finish the batches under way and give everything back."""
         if self._engine is not None:
+            if self._owner is not None and self._engine.indexer.has_looked:
+                self._owner.recovered()
             self._engine.close()
         if self._owner is not None:
             self._owner.release()

@@ -87,6 +87,11 @@ class Indexer:
         self.legs[leg].rebuild(collection)
         self._wakes[leg].set()
 
+    @property
+    def has_looked(self) -> bool:
+        """Whether every index that was there at the start has been checked."""
+        return all(progress.state != "checking" for progress in self.progress())
+
     def progress(self) -> tuple[LegProgress, ...]:
         """How far every index is."""
         return tuple(progress for leg in self.legs.values() for progress in leg.all_progress())

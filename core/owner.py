@@ -17,6 +17,7 @@ class OwnerLock:
     def __init__(self, data_dir: Path) -> None:
         self._lock = FileLock(str(data_dir / "owner.lock"))
         self._note = data_dir / "owner.json"
+        self._crash_noted = False
 
     def acquire(self) -> bool:
         """Become the owner. True when the last owner was killed. Raises NotOwnerError, which names the owner."""
@@ -29,17 +30,22 @@ class OwnerLock:
                 "search there, or stop it first",
                 owner=owner,
             ) from None
-        crashed = self._note.exists()
+        self._crash_noted = self._note.exists()
         self.announce("")
-        return crashed
+        return self._crash_noted
 
     def announce(self, url: str) -> None:
         """Tell other processes where the owner answers."""
         self._note.write_text(json.dumps({"pid": os.getpid(), "url": url}), encoding="utf-8")
 
+    def recovered(self) -> None:
+        """What a killed owner left has been checked. Before that it stays noted for the next owner."""
+        self._crash_noted = False
+
     def release(self) -> None:
         """Leave in order."""
-        self._note.unlink(missing_ok=True)
+        if not self._crash_noted:
+            self._note.unlink(missing_ok=True)
         self._lock.release()
 
     def _who(self) -> str:

@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing.queues import Queue
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 
 from core.braid import Braid
+from core.engine import Engine
 from core.errors import InvalidInputError, NotOwnerError
 from core.owner import OwnerLock
 from core.types import ChunkInput, DocumentInput, Mode
@@ -115,6 +116,9 @@ def test_a_killed_owner_is_known_to_have_crashed(tmp_path: Path) -> None:
         os.kill(pid, signal.SIGKILL)
     assert lock.acquire()
     lock.release()
+    assert lock.acquire(), "what was left has not been checked"
+    lock.recovered()
+    lock.release()
     assert not lock.acquire()
     lock.release()
 
@@ -142,6 +146,33 @@ def test_what_could_not_be_opened_is_left_free(tmp_path: Path) -> None:
         Braid(tmp_path, embedding_model=HashEmbeddings(), languages=("klingon",))
     with Braid(tmp_path, embedding_model=HashEmbeddings()) as braid:
         assert braid.owns_indexes
+
+
+def noticed_crashes(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Of every opening from now on, whether the indexes are checked as after a crash."""
+    crashes: list[bool] = []
+    engine = Engine.__init__
+
+    def noticing(self: Engine, *args: Any, crashed: bool, **options: Any) -> None:
+        crashes.append(crashed)
+        engine(self, *args, crashed=crashed, **options)
+
+    monkeypatch.setattr(Engine, "__init__", noticing)
+    return crashes
+
+
+def test_a_crash_is_noted_until_its_traces_were_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with process(own, tmp_path):
+        pass  # it is killed
+    crashes = noticed_crashes(monkeypatch)
+    with pytest.raises(InvalidInputError, match="klingon"):
+        Braid(tmp_path, embedding_model=HashEmbeddings(), languages=("klingon",))
+    with Braid(tmp_path, embedding_model=HashEmbeddings(), follow=("bm25",)) as braid:
+        assert braid.indexer.wait(START_S, legs=("bm25",))
+    with Braid(tmp_path, embedding_model=HashEmbeddings()) as braid:
+        assert braid.indexer.wait(START_S)
+    Braid(tmp_path, embedding_model=HashEmbeddings()).close()
+    assert crashes == [True, True, True, False]
 
 
 def test_without_the_indexes_everything_else_works(tmp_path: Path) -> None:
