@@ -146,7 +146,10 @@ def ingest_file(
     date: float | None = None,
     options: IngestOptions | None = None,
 ) -> IngestedFile:
-    """`ingest_bytes` for a file that ``parse`` reads, in another process for instance; here it is only hashed."""
+    """`ingest_bytes` for a file that ``parse`` reads, in another process for instance; here it is only hashed.
+
+    The indexer is not woken: it looks twice a second, and takes many small files better together than one by one.
+    """
     options = options or IngestOptions()
     braid.dataset(dataset_id)
     source = source_name(source, prefix=options.id_prefix)
@@ -208,7 +211,10 @@ def _store_content(
 ) -> IngestedFile:
     digest = hashlib.sha256(content).hexdigest()
     incoming = replace(incoming, content_hash=digest, size_bytes=len(content))
-    return _store(braid, dataset_id, incoming, lambda: parse_content(incoming, content, options))
+    stored = _store(braid, dataset_id, incoming, lambda: parse_content(incoming, content, options))
+    if stored.state == "put" and braid.owns_indexes:
+        braid.indexer.wake()
+    return stored
 
 
 def _store(braid: Braid, dataset_id: int, incoming: Incoming, parse: Callable[[], DocumentInput]) -> IngestedFile:
@@ -222,8 +228,6 @@ def _store(braid: Braid, dataset_id: int, incoming: Incoming, parse: Callable[[]
     except UnreadableDocumentError as error:
         return _fail(braid, dataset_id, incoming, str(error))
     result = braid.ledger.put_document(dataset_id, document)
-    if braid.owns_indexes:
-        braid.indexer.wake()
     return IngestedFile(incoming.source, "put", chunks=result.added)
 
 

@@ -14,7 +14,7 @@ from core.jobs import Job, JobKind, JobStore
 POLL_S = 1.0
 PROGRESS_EVERY_S = 0.5
 FEW_STEPS = 20
-"""Each one of so few is written."""
+"""Between so few it is looked each time whether the job was cancelled."""
 
 Progress = Callable[[int, int], None]
 """(done, total), in steps of the job. It ends the job, by an exception, when it was cancelled or is handed over."""
@@ -123,18 +123,20 @@ class JobRunner:
 
 
 class _Throttled:
-    """A job's progress, written at most twice a second when there are many steps."""
+    """A job's progress, written at most twice a second, and for what takes less not at all."""
 
     def __init__(self, store: JobStore, job: Job, abandoned: threading.Event) -> None:
         self._store = store
         self._job = job
         self._abandoned = abandoned
-        self._next = 0.0
+        self._next = time.monotonic() + PROGRESS_EVERY_S
 
     def __call__(self, done: int, total: int) -> None:
-        if self._abandoned.is_set():
+        if self._abandoned.is_set() or not self._goes_on(done, total):
             raise JobStopped
-        if total <= FEW_STEPS or done == total or time.monotonic() >= self._next:
-            self._next = time.monotonic() + PROGRESS_EVERY_S
-            if not self._store.progress(self._job, done, total):
-                raise JobStopped
+
+    def _goes_on(self, done: int, total: int) -> bool:
+        if time.monotonic() < self._next:
+            return total > FEW_STEPS or self._store.is_running(self._job)
+        self._next = time.monotonic() + PROGRESS_EVERY_S
+        return self._store.progress(self._job, done, total)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from sqlalchemy import ColumnElement, Row, Select, delete, func, insert, select, update
@@ -165,13 +165,18 @@ class JobStore:
         statement = _select().where(JobRow.state == "queued").order_by(*next_first).limit(1)
         while found := self._read(statement):
             job = found[0]
-            started = {"state": "running", "attempts": job.attempts + 1, "started_at": time.time()}
-            if self._update(job.id, JobRow.state == "queued", **started):
-                return self._read(_select().where(JobRow.id == job.id))[0]
+            run = replace(job, state="running", attempts=job.attempts + 1, started_at=time.time())
+            changed = {name: getattr(run, name) for name in ("state", "attempts", "started_at")}
+            if self._update(job.id, JobRow.state == "queued", **changed):
+                return run
         return None
 
+    def is_running(self, job: Job) -> bool:
+        """Whether this run of the job still is the one that counts: not cancelled, and not handed over."""
+        return bool(self._read(_select().where(JobRow.id == job.id, _is_run(job))))
+
     def progress(self, job: Job, done: int, total: int) -> bool:
-        """Record it. False when the job is no longer this one's: cancelled, or handed over."""
+        """Record it. False when it is not `is_running` any more."""
         return self._update(job.id, _is_run(job), done=done, total=total)
 
     def finish(self, job: Job, result: Mapping[str, Any]) -> None:

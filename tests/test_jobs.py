@@ -151,7 +151,9 @@ def states(store: JobStore) -> dict[str, JobState]:
 
 def test_done_failed_and_faulty_jobs_are_told_apart(store: JobStore, run: Callable[..., JobRunner]) -> None:
     def handle(job: Job, progress: Progress) -> Mapping[str, Any]:
-        progress(1, 1)
+        if job.title == "good":
+            time.sleep(0.6)
+            progress(3, 4)
         if job.title == "bad":
             raise UnreadableDocumentError("bad.pdf is damaged; copy it again")
         if job.title == "bug":
@@ -163,7 +165,7 @@ def test_done_failed_and_faulty_jobs_are_told_apart(store: JobStore, run: Callab
     wait_for(lambda: not store.counts()["queued"] and not store.counts()["running"])
     by_title = {job.title: job for job in store.all()}
     assert states(store) == {"good": "done", "bad": "failed", "bug": "failed", "last": "done"}
-    assert (by_title["good"].result, by_title["good"].done, by_title["good"].total) == ({"chunks": 3}, 1, 1)
+    assert (by_title["good"].result, by_title["good"].done, by_title["good"].total) == ({"chunks": 3}, 4, 4)
     assert by_title["bad"].error == "bad.pdf is damaged; copy it again"
     assert by_title["bug"].error == f"internal error; the log says more under job {by_title['bug'].id}"
 
