@@ -19,6 +19,7 @@ from app.cli_conversation import conversation
 from app.cli_eval import eval_command
 from app.cli_ingest import documents, ingest
 from app.cli_maintenance import doctor, serve
+from app.cli_mcp import mcp
 from app.cli_output import complain, one_line
 from app.cli_qrels import qrels
 from app.cli_records import dataset, shared_db, user
@@ -91,6 +92,7 @@ for command in (
     documents,
     search,
     explain,
+    mcp,
     chat,
     conversation,
     eval_command,

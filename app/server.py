@@ -8,6 +8,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable
+from typing import cast
 
 import uvicorn
 from a2wsgi import WSGIMiddleware
@@ -15,6 +16,8 @@ from a2wsgi import WSGIMiddleware
 from app import first_start
 from app.cli_common import open_braid
 from app.factory import create_app
+from app.mcp.http import ASGI, with_mcp
+from app.site import EXTENSION
 from config.settings import Settings
 from core.braid import Braid
 from core.errors import InvalidInputError
@@ -45,11 +48,13 @@ def serve(settings: Settings) -> None:
 
 def _run(settings: Settings, braid: Braid, listener: socket.socket) -> None:
     url = address(settings.host, settings.port)
+    app = create_app(settings, braid)
+    pages = cast(ASGI, WSGIMiddleware(app, workers=WORKERS))  # type: ignore[arg-type]
     config = uvicorn.Config(
-        WSGIMiddleware(create_app(settings, braid), workers=WORKERS),  # type: ignore[arg-type]
+        with_mcp(pages, app.extensions[EXTENSION]),
         http="h11",
         h11_max_incomplete_event_size=MAX_HEAD_BYTES,
-        lifespan="off",
+        lifespan="on",
         log_config=None,
         access_log=False,  # it would contain the queries
         server_header=False,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import chromadb
 import numpy as np
@@ -45,7 +46,7 @@ def fault_in_answers(collection: chromadb.Collection) -> str:
     return f"{len(lost)} of {len(sample)} chunks cannot be found by their vector, such as {lost[0]}" if lost else ""
 
 
-def _not_found(collection: chromadb.Collection, ids: list[str], vectors: chromadb.Embeddings) -> list[str]:
+def _not_found(collection: chromadb.Collection, ids: list[str], vectors: Any) -> list[str]:
     found = collection.query(query_embeddings=vectors, n_results=_NEIGHBOURS, include=["distances"])
     return [
         chunk_id

@@ -122,6 +122,12 @@ class DenseIndex:
 
     # ------------------------------------------------------------ looking at it
 
+    def dimension(self, collection: str) -> int | None:
+        """Of the collection's vectors; None when it does not exist."""
+        with self._sessions.lend(collection) as session:
+            handle = self._collections.get(session, collection)
+            return None if handle is None else int(handle.metadata[DIMENSION])
+
     def count(self, collection: str) -> int:
         """Chunks in the collection; 0 when it does not exist."""
         with self._sessions.lend(collection) as session:

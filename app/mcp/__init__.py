@@ -1,0 +1,1 @@
+"""Braid as an MCP server: tools, resources and prompts over the same search path, on stdio and over HTTP."""

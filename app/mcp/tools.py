@@ -1,0 +1,293 @@
+"""What the tools do, for one user at a time. Results and failures are plain JSON values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, ParamSpec
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from core.accounts import Account
+from core.braid import Braid
+from core.errors import BraidError, InvalidInputError, NotFoundError
+from core.ingest import ingest_bytes
+from core.scope import readable_shared
+from core.types import LEGS_OF_MODE, MAX_K, Dataset, Document, Filters, Hit, Passage, SearchResult
+
+Result = dict[str, Any]
+P = ParamSpec("P")
+
+FIRST_DATASET = "My documents"
+MAX_LISTED = 1_000
+"""Passages that `get_documents_by_prefix` gives at most."""
+MAX_EXPLAINED = 10
+"""Passages of a document that are explained."""
+MAX_TEXT_CHARS = 5_000_000
+
+
+def told(failure: str) -> Callable[[Callable[P, Result]], Callable[P, Result]]:
+    """Turn errors into ``{status: "error", message, error_type}``; ``failure`` is the type of an outage."""
+
+    def wrap(tool: Callable[P, Result]) -> Callable[P, Result]:
+        @wraps(tool)
+        def answer(*args: P.args, **kwargs: P.kwargs) -> Result:
+            try:
+                return tool(*args, **kwargs)
+            except InvalidInputError as error:
+                return _error(str(error), "ValidationError")
+            except NotFoundError as error:
+                return _error(str(error), "NotFoundError")
+            except BraidError as error:
+                return _error(str(error), failure)
+            except SQLAlchemyError:
+                return _error("the store cannot be read now; try again in a moment", failure)
+
+        return answer
+
+    return wrap
+
+
+class Tools:
+    """The tools over an open Braid, for the given user."""
+
+    def __init__(self, braid: Braid, account: Account) -> None:
+        self._braid = braid
+        self._account = account
+
+    @told("HybridRetrieverError")
+    def search(
+        self,
+        query: str,
+        *,
+        top_k: int,
+        file_type: str | None,
+        include_documents: bool,
+        max_content_length: int | None,
+        dataset_ids: list[int] | None,
+        mode: str,
+        strategy: str,
+    ) -> Result:
+        """Passages, best first, one result a passage."""
+        _require_count("top_k", top_k, MAX_K)
+        _require_length(max_content_length)
+        filters = Filters(file_types=frozenset({file_type.lower().lstrip(".")})) if file_type else Filters()
+        result = self._braid.manager.search(
+            query,
+            user_id=self._account.id,
+            dataset_ids=dataset_ids,
+            strategy=strategy,
+            mode=mode,
+            k=top_k,
+            filters=filters,
+        )
+        return self._found(result, include_documents=include_documents, max_content_length=max_content_length)
+
+    def _found(self, result: SearchResult, *, include_documents: bool, max_content_length: int | None) -> Result:
+        missing = {part.leg: part.reason for part in result.degraded}
+        if not result.hits and missing.keys() >= set(LEGS_OF_MODE[result.query.mode]):
+            reasons = "; ".join(f"{part}: {reason}" for part, reason in missing.items())
+            return _error(f"no part of the search could answer: {reasons}", "HybridRetrieverError")
+        found: Result = {
+            "status": "success",
+            "message": _said(result),
+            "results": [_hit(hit, include_documents, max_content_length) for hit in result.hits],
+            "count": len(result.hits),
+            "query_vector_dimension": self._dimension(result),
+            "persist_directory": str(self._braid.data_dir),
+        }
+        if result.degraded:
+            found["degraded"] = [{"part": part.leg, "reason": part.reason} for part in result.degraded]
+        if result.unresolved_dataset_ids:
+            found["unresolved_dataset_ids"] = list(result.unresolved_dataset_ids)
+        return found
+
+    def _dimension(self, result: SearchResult) -> int | None:
+        """Of the query's vector in a semantic search; None otherwise."""
+        if result.query.mode != "semantic" or not result.collections:
+            return None
+        return self._braid.dense.dimension(result.collections[0])
+
+    @told("BraidError")
+    def put_document(self, text: str, filepath: str, *, file_type: str | None, dataset_id: int | None) -> Result:
+        """Store a text, or replace what has the same path."""
+        if not text.strip() or len(text) > MAX_TEXT_CHARS:
+            raise InvalidInputError(f"the text must have 1 to {MAX_TEXT_CHARS} characters", field="text")
+        if not filepath.strip():
+            raise InvalidInputError("the filepath is empty; give the document a path or a name", field="filepath")
+        dataset = self._writable(dataset_id)
+        filename = f"document.{file_type.lower().lstrip('.')}" if file_type else _with_ending(filepath)
+        stored = ingest_bytes(self._braid, dataset.id, filepath, text.encode(), filename=filename)
+        self._braid.indexer.wake()
+        if stored.state == "failed":
+            return _error(stored.reason, "UnreadableDocumentError")
+        return {
+            "status": "success",
+            "message": "unchanged" if stored.state == "unchanged" else f"stored as {stored.chunks} new passages",
+            "filepath": stored.source,
+            "dataset_id": dataset.id,
+        }
+
+    @told("BraidError")
+    def delete_document(self, filepath: str, *, dataset_id: int | None) -> Result:
+        """Delete the document with this path, at once."""
+        datasets = [self._writable(dataset_id)] if dataset_id is not None else self._personal()
+        removed = [dataset.id for dataset in datasets if self._braid.ledger.remove_document(dataset.id, filepath)]
+        if not removed:
+            raise NotFoundError(f"there is no document {filepath!r} in your datasets; see get_documents_by_prefix")
+        self._braid.indexer.wake()
+        return {"status": "success", "message": "deleted", "filepath": filepath, "dataset_ids": removed}
+
+    @told("ChromaDBError")
+    def get_documents_by_prefix(
+        self, prefix: str, *, file_type: str | None, include_documents: bool, top_k: int | None
+    ) -> Result:
+        """The passages of all documents whose path begins so, in the order of the paths."""
+        limit = MAX_LISTED if top_k is None else _require_count("top_k", top_k, MAX_LISTED)
+        wanted = file_type.lower().lstrip(".") if file_type else None
+        results: list[Result] = []
+        for document in self._documents(prefix):
+            if wanted is not None and document.file_type != wanted:
+                continue
+            left = limit - len(results)
+            passages = self._braid.ledger.document_passages(document.id, [document.dataset_id], limit=left)
+            results += [_passage(passage, include_documents, None) for passage in passages]
+            if len(results) >= limit:
+                break
+        message = f"{len(results)} passages of documents whose path begins with {prefix!r}"
+        return {"status": "success", "message": message, "results": results, "count": len(results)}
+
+    @told("ChromaDBError")
+    def list_datasets(self) -> Result:
+        """What may be searched."""
+        datasets = [
+            {
+                "id": dataset.id,
+                "name": dataset.name,
+                "kind": "shared" if dataset.shared else "personal",
+                "description": dataset.description,
+                "documents": dataset.documents,
+                "passages": dataset.chunks,
+            }
+            for dataset in self._readable()
+        ]
+        return {"status": "success", "datasets": datasets, "count": len(datasets)}
+
+    @told("HybridRetrieverError")
+    def explain(self, query: str, filepath: str) -> Result:
+        """Why the passages of a document are, or are not, found by a query."""
+        documents = [document for document in self._documents(filepath) if document.source == filepath]
+        if not documents:
+            raise NotFoundError(f"there is no document {filepath!r} in the datasets that you may read")
+        passages = [
+            passage
+            for document in documents
+            for passage in self._braid.ledger.document_passages(document.id, [document.dataset_id], limit=MAX_EXPLAINED)
+        ]
+        explained = [self._explained(query, passage) for passage in passages]
+        explained.sort(key=lambda entry: (not entry["found"], entry["rank"] or MAX_LISTED))
+        return {"status": "success", "filepath": filepath, "passages": explained, "count": len(explained)}
+
+    def _explained(self, query: str, passage: Passage) -> Result:
+        explanation = self._braid.manager.explain(
+            query, chunk_id=passage.chunk_id, user_id=self._account.id, dataset_ids=[passage.dataset_id]
+        )
+        return {
+            "chunk_id": passage.chunk_id,
+            "heading_path": passage.heading_path,
+            "found": explanation.found,
+            "reason": explanation.reason,
+            "detail": explanation.detail,
+            "rank": explanation.rank,
+        }
+
+    @told("ChromaDBError")
+    def document_text(self, document_id: int) -> Result:
+        """The text of a document, its passages joined."""
+        readable = [dataset.id for dataset in self._readable()]
+        passages = self._braid.ledger.document_passages(document_id, readable)
+        if not passages:
+            raise NotFoundError(f"there is no document {document_id}, or it is not yours")
+        return {"status": "success", "text": "\n\n".join(passage.text for passage in passages)}
+
+    # ------------------------------------------------------------ scope
+
+    def _personal(self) -> list[Dataset]:
+        return self._braid.ledger.datasets(self._account.id)
+
+    def _readable(self) -> list[Dataset]:
+        self._braid.mirror_registry()
+        entries = readable_shared(self._braid.ledger, self._braid.registry, self._account.id)
+        shared = {d.id: d for d in self._braid.ledger.datasets_in({entry.collection_name for entry in entries})}
+        return [*self._personal(), *(shared[entry.id] for entry in entries if entry.id in shared)]
+
+    def _writable(self, dataset_id: int | None) -> Dataset:
+        """One's own dataset, the first unless named; administrators may name a shared one, too."""
+        personal = self._personal()
+        if dataset_id is None:
+            return personal[0] if personal else self._braid.ledger.add_dataset(self._account.id, FIRST_DATASET)
+        allowed = self._readable() if self._account.is_admin else personal
+        found = next((dataset for dataset in allowed if dataset.id == dataset_id), None)
+        if found is None:
+            raise NotFoundError(f"there is no dataset {dataset_id} that you may write to; see list_datasets")
+        return found
+
+    def _documents(self, prefix: str) -> list[Document]:
+        found: list[Document] = []
+        for dataset in self._readable():
+            found += self._braid.ledger.documents(dataset.id, source_prefix=prefix, state="ready", limit=MAX_LISTED)
+        return sorted(found, key=lambda document: (document.source, document.dataset_id))
+
+
+def _error(message: str, error_type: str) -> Result:
+    return {"status": "error", "message": message, "error_type": error_type}
+
+
+def _said(result: SearchResult) -> str:
+    count = len(result.hits)
+    where = f"{len(result.collections)} collection{'' if len(result.collections) == 1 else 's'}"
+    return f"{count} passage{'' if count == 1 else 's'} found in {where} ({result.query.mode})"
+
+
+def _hit(hit: Hit, include_documents: bool, max_content_length: int | None) -> Result:
+    legs = {part.leg: {"rank": part.rank, "score": part.score} for part in hit.legs}
+    found = _passage(hit.passage, include_documents, max_content_length)
+    return {**found, "score": hit.score, "metadata": {**found["metadata"], "legs": legs}}
+
+
+def _passage(passage: Passage, include_documents: bool, max_content_length: int | None) -> Result:
+    entry: Result = {"filepath": passage.source}
+    if include_documents:
+        entry["document"] = _cut(passage.text, max_content_length)
+    entry["metadata"] = {
+        "id": passage.chunk_id,
+        "document_id": passage.document_id,
+        "dataset_id": passage.dataset_id,
+        "title": passage.title,
+        "file_type": passage.file_type,
+        "heading_path": passage.heading_path,
+        "page": passage.page,
+        "line": passage.line,
+    }
+    return entry
+
+
+def _cut(text: str, length: int | None) -> str:
+    return text if length is None or len(text) <= length else text[:length] + "..."
+
+
+def _with_ending(filepath: str) -> str:
+    """A file name that says the format; a path without an ending is plain text."""
+    name = filepath.replace("\\", "/").rpartition("/")[2]
+    return name if "." in name.strip(".") else "document.txt"
+
+
+def _require_count(name: str, given: int, most: int) -> int:
+    if not 1 <= given <= most:
+        raise InvalidInputError(f"{name} is {given}; it must be from 1 to {most}", field=name)
+    return given
+
+
+def _require_length(given: int | None) -> None:
+    if given is not None and given < 1:
+        raise InvalidInputError(f"max_content_length is {given}; it must be at least 1", field="max_content_length")
