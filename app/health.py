@@ -26,8 +26,7 @@ def alive() -> Response:
 @rule("anyone")
 def ready() -> Response:
     """Whether searches can be answered: the ledger can be read and the indexes are open. Says 503 if not."""
-    braid = site().braid
-    parts = {"ledger": _answers(braid.ledger.shared_ids), "indexes": braid.owns_indexes}
+    parts = health_parts()
     state = "ready" if all(parts.values()) else "not ready"
     text = json.dumps({"status": state, **{name: "ok" if ok else "failed" for name, ok in parts.items()}})
     return Response(text, 200 if all(parts.values()) else 503, mimetype="application/json")
@@ -38,6 +37,12 @@ def ready() -> Response:
 def metrics() -> Response:
     """The figures, for an administrator's token."""
     return Response(site().metrics.text(), content_type=CONTENT_TYPE_LATEST)
+
+
+def health_parts() -> dict[str, bool]:
+    """What a search needs, and whether it is there."""
+    braid = site().braid
+    return {"ledger": _answers(braid.ledger.shared_ids), "indexes": braid.owns_indexes}
 
 
 def _answers(ask: Callable[[], object]) -> bool:

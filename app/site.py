@@ -9,6 +9,7 @@ from flask import current_app
 from limits.storage import MemoryStorage
 from limits.strategies import MovingWindowRateLimiter
 
+from app.checkup import Checkup
 from app.identity import Identity
 from app.metrics import Metrics
 from app.model_shelf import ModelShelf
@@ -52,6 +53,7 @@ class Site:
         self.conversation = Conversation(braid, models=models_of(settings), prompts=prompts_of(settings))
         self.provider_keys = ProviderKeys(ledger, secret_key(braid.data_dir))
         self.models = ModelShelf(settings, braid)
+        self.checkup = Checkup(braid)
 
     def identify(self) -> Identity | None:
         """Who sends this request; None when nobody is signed in."""

@@ -174,7 +174,7 @@ class ChatModel:
     def _safe(self, error: BaseException) -> str:
         """The error in one line, without the key, which some providers repeat."""
         text = " ".join(str(error).split())
-        for secret in filter(None, (self._settings.api_key, os.environ.get(_key_variable(self._settings.provider)))):
+        for secret in filter(None, (self._settings.api_key, os.environ.get(key_variable(self._settings.provider)))):
             text = text.replace(secret, "***")
         return f"{type(error).__name__}: {text[:MAX_REASON_CHARS]}"
 
@@ -250,7 +250,7 @@ def _begun(pieces: Iterator[T]) -> Iterator[T]:
     return itertools.chain(first, pieces)
 
 
-def _key_variable(provider: str) -> str:
+def key_variable(provider: str) -> str:
     """Where the provider's package looks for a key that was not given."""
     return KEY_VARIABLES.get(provider, f"{provider.upper()}_API_KEY")
 

@@ -1,0 +1,53 @@
+"""The blueprint of the administrators' pages, and what they share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from flask import Blueprint, flash, redirect, url_for
+from flask_babel import gettext as _
+from werkzeug.wrappers import Response
+
+from app.identity import identity
+from app.site import site
+
+admin = Blueprint("admin", __name__, url_prefix="/admin")
+
+
+def audit(action: str, target: str, detail: str = "") -> None:
+    """Note an act of the administrator who sends this request."""
+    site().audit.add(identity().account.name, action, target, detail)
+
+
+def done(text: str, view: str, **values: int | str) -> Response:
+    """Say what was done, on the page of this view."""
+    flash(text)
+    return redirect(url_for(f"braid.admin.{view}", **values))  # type: ignore[arg-type]
+
+
+def read_groups(text: str) -> list[str]:
+    """Group names as they are typed: separated by commas or line ends."""
+    return [name for name in (part.strip() for part in text.replace("\n", ",").split(",")) if name]
+
+
+def known_groups() -> list[str]:
+    """Groups that somebody is in, or that a shared dataset is open to."""
+    members = {group for account in site().accounts.all() for group in account.groups}
+    return sorted(members.union(*(entry.allowed_groups for entry in site().braid.registry.entries())))
+
+
+@admin.app_context_processor
+def _in_templates() -> dict[str, object]:
+    return {"admin_places": _places}
+
+
+def _places() -> Iterator[tuple[str, str]]:
+    """(view, name) of the administrators' pages."""
+    yield "index", _("Overview")
+    yield "shared", _("Shared datasets")
+    yield "users", _("Users and groups")
+    yield "models", _("Models")
+    yield "indexes", _("Indexes")
+    yield "jobs", _("Jobs")
+    yield "usage", _("Usage")
+    yield "audit_log", _("Audit log")

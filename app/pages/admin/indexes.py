@@ -1,0 +1,139 @@
+"""Index health: how far each index is, what the doctor finds, repair and rebuild."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from flask import render_template, request
+from flask_babel import gettext as _
+from flask_babel import lazy_gettext as _l
+from werkzeug.wrappers import Response
+
+from app.access import rule
+from app.pages.admin.blueprint import admin, audit, done
+from app.site import site
+from core.doctor import Problem
+from core.errors import InvalidInputError
+from core.leg_indexer import LegProgress
+from core.types import Leg
+
+LEGS: tuple[Leg, ...] = ("bm25", "dense")
+PROBLEMS: Mapping[Problem, str] = {
+    "behind": _l("The index has not caught up"),
+    "broken": _l("The index is broken"),
+    "missing": _l("Passages are missing"),
+    "extra": _l("Deleted passages are still in the index"),
+    "not_embedded": _l("Passages are not embedded"),
+    "orphan": _l("An index that belongs to nothing"),
+    "unlisted": _l("A shared dataset is not in the list"),
+    "counter": _l("A count is wrong"),
+}
+REPAIRS: Mapping[str, str] = {
+    "rebuild the index": _l("Repair builds the index anew from the ledger."),
+    "embed them": _l("Repair embeds them."),
+    "delete it": _l("Repair deletes it."),
+    "count again": _l("Repair counts again."),
+    "": _l("You have to decide this one."),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LegRow:
+    """How far one leg's index of a collection is, in passages."""
+
+    leg: Leg
+    state: Literal["ready", "indexing", "checking", "rebuilding", "failed"]
+    done: int
+    total: int
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionRow:
+    """A collection with the datasets in it and both of its indexes."""
+
+    name: str
+    datasets: tuple[str, ...]
+    passages: int
+    legs: tuple[LegRow, ...]
+
+
+@admin.get("/indexes")
+@rule("admin")
+def indexes() -> str:
+    """All collections, and the last examination."""
+    rows, checkup = _rows(), site().checkup.state
+    moving = checkup.running or any(leg.state not in ("ready", "failed") for row in rows for leg in row.legs)
+    return render_template(
+        "braid/admin/indexes.html",
+        rows=rows,
+        checkup=checkup,
+        moving=bool(moving),
+        problems=PROBLEMS,
+        repairs=REPAIRS,
+        repairable=any(finding.repair for finding in checkup.findings),
+        embedding_model=site().settings.embedding_model,
+    )
+
+
+@admin.post("/indexes/examine")
+@rule("admin")
+def examine_indexes() -> Response:
+    """Begin an examination."""
+    if not site().checkup.examine():
+        return done(_("An examination or a repair is under way already."), "indexes")
+    return done(_("The examination has begun."), "indexes")
+
+
+@admin.post("/indexes/repair")
+@rule("admin")
+def repair_indexes() -> Response:
+    """Mend what the last examination found."""
+    found = site().checkup.state.findings
+    if not site().checkup.repair():
+        return done(_("An examination or a repair is under way already."), "indexes")
+    audit("indexes.repaired", f"{len(found)} findings", ", ".join(sorted({finding.problem for finding in found})))
+    return done(_("The repair has begun. Searches go on meanwhile."), "indexes")
+
+
+@admin.post("/indexes/rebuild")
+@rule("admin")
+def rebuild_index() -> Response:
+    """Build one leg's index of a collection anew; stored embeddings are used again."""
+    leg, collection = request.form.get("leg", ""), request.form.get("collection", "")
+    chosen = next((known for known in LEGS if known == leg), None)
+    if chosen is None:
+        raise InvalidInputError(f"leg is {leg[:20]!r}; choose bm25 or dense", field="leg")
+    if collection not in {dataset.collection for dataset in site().braid.ledger.all_datasets()}:
+        raise InvalidInputError(f"there is no collection {collection[:100]!r}", field="collection")
+    site().braid.indexer.rebuild(chosen, collection)
+    audit("index.rebuilt", f"{chosen} {collection}")
+    return done(_("The index is being rebuilt. Meanwhile the other one answers."), "indexes")
+
+
+def _rows() -> list[CollectionRow]:
+    braid = site().braid
+    names: dict[str, list[str]] = {}
+    passages: dict[str, int] = {}
+    for dataset in braid.ledger.all_datasets():
+        names.setdefault(dataset.collection, []).append(dataset.name)
+        passages[dataset.collection] = passages.get(dataset.collection, 0) + dataset.chunks
+    return [
+        CollectionRow(
+            name,
+            tuple(names[name]),
+            passages[name],
+            tuple(_leg_row(braid.indexer.leg_progress(leg, name), passages[name]) for leg in LEGS),
+        )
+        for name in sorted(names)
+    ]
+
+
+def _leg_row(progress: LegProgress, total: int) -> LegRow:
+    waiting = min(total, progress.pending + progress.left_out)
+    state: Literal["ready", "indexing", "checking", "rebuilding", "failed"] = progress.state
+    if state == "ready" and progress.pending:
+        state = "indexing"
+    return LegRow(progress.leg, state, total - waiting, total, progress.error or progress.shortfall)

@@ -1,0 +1,80 @@
+"""The administrators' first page: what there is, and what needs attention."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from flask import render_template, url_for
+from flask_babel import gettext as _
+from flask_babel import ngettext
+
+from app.access import rule
+from app.chat_models import site_default
+from app.health import health_parts
+from app.pages.admin.blueprint import admin
+from app.pages.admin.shared import unlisted
+from app.pages.status import index_status
+from app.site import site
+from core.jobs import JobStore
+
+
+@dataclass(frozen=True, slots=True)
+class Concern:
+    """Something that an administrator should see to, in words, with where to do it."""
+
+    text: str
+    address: str
+    detail: str = ""
+    """In English, as Braid said it."""
+
+
+@admin.get("/")
+@rule("admin")
+def index() -> str:
+    """Health, counts and warnings."""
+    braid = site().braid
+    braid.mirror_registry()
+    datasets = braid.ledger.all_datasets()
+    accounts = site().accounts.all()
+    return render_template(
+        "braid/admin/index.html",
+        parts=health_parts(),
+        status=index_status(braid.indexer.progress(), sum(dataset.chunks for dataset in datasets)),
+        warnings=list(_warnings()),
+        counts=[
+            (_("Users"), len(accounts), url_for("braid.admin.users")),
+            (_("Shared datasets"), len(braid.registry.entries()), url_for("braid.admin.shared")),
+            (_("Personal datasets"), sum(not dataset.shared for dataset in datasets), ""),
+            (_("Documents"), sum(dataset.documents for dataset in datasets), ""),
+            (_("Passages"), sum(dataset.chunks for dataset in datasets), url_for("braid.admin.indexes")),
+        ],
+        models=[("search", site_default("search")), ("summary", site_default("summary"))],
+        embedding_model=site().settings.embedding_model,
+        jobs=JobStore(braid.ledger).counts(),
+        data_dir=braid.data_dir,
+        recent=site().audit.entries(limit=5),
+    )
+
+
+def _warnings() -> Iterator[Concern]:
+    braid = site().braid
+    if problem := braid.registry.problem():
+        yield Concern(_("The list of shared datasets has a mistake."), url_for("braid.admin.registry_file"), problem)
+    for dataset in unlisted():
+        yield Concern(
+            _("Nobody can read the shared dataset “%(name)s”: it is not in the list.", name=dataset.name),
+            url_for("braid.admin.shared"),
+        )
+    for part in braid.indexer.progress():
+        if part.error or part.state == "failed":
+            leg = (
+                _("Search by meaning is incomplete.") if part.leg == "dense" else _("Search by keyword is incomplete.")
+            )
+            yield Concern(leg, url_for("braid.admin.indexes"), part.error)
+    failed = JobStore(braid.ledger).counts()["failed"]
+    if failed:
+        text = ngettext("%(num)s job has failed.", "%(num)s jobs have failed.", failed)
+        yield Concern(text, url_for("braid.admin.jobs", state="failed"))
+    if site().sign_up_open:
+        yield Concern(_("Whoever can open this site can make an account."), url_for("braid.admin.users"))

@@ -1,0 +1,119 @@
+"""The raw shared_dbs.json: validated, compared with what stands there, and only then written."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from flask import render_template, request
+from flask_babel import gettext as _
+from werkzeug.wrappers import Response
+
+from app.access import rule
+from app.pages.admin.blueprint import admin, audit, done
+from app.site import site
+from core.errors import RegistryConflictError, RegistryError
+from core.registry import validate
+
+CONTEXT_LINES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class DiffLine:
+    """A line of the comparison. ``old`` and ``new`` are line numbers, None where the line does not stand there."""
+
+    kind: Literal["same", "gone", "new", "skipped"]
+    old: int | None
+    new: int | None
+    text: str
+
+
+@admin.get("/shared/file")
+@rule("admin")
+def registry_file() -> str:
+    """The text as it stands on the disk, broken or not."""
+    text, fingerprint = site().braid.registry.text()
+    return _page(text or "[]\n", fingerprint)
+
+
+@admin.post("/shared/file")
+@rule("admin")
+def edit_registry_file() -> tuple[str, int] | Response:
+    """Check and compare; write when that was seen and confirmed."""
+    registry = site().braid.registry
+    text, fingerprint = _typed(), request.form.get("fingerprint", "")
+    try:
+        validate(text, retired_ids=site().braid.ledger.retired_shared_ids())
+    except RegistryError as error:
+        return _page(text, fingerprint, problem=str(error)), 400
+    on_disk, now = registry.text()
+    if now != fingerprint:
+        return _conflict(text), 409
+    if request.form.get("action") != "save":
+        return _page(text, fingerprint, diff=list(diff_lines(on_disk, text)), ask=True), 200
+    try:
+        registry.replace_text(text, of=fingerprint)
+    except RegistryConflictError:
+        return _conflict(text), 409
+    except RegistryError as error:
+        return _page(text, fingerprint, problem=str(error)), 400
+    site().braid.mirror_registry()
+    site().braid.indexer.wake()
+    audit("shared_dbs.saved", registry.path.name, _counted(on_disk, text))
+    return done(_("The file is saved and in force."), "shared")
+
+
+def diff_lines(before: str, after: str) -> Iterator[DiffLine]:
+    """The lines that differ, with a few around them. Ends of lines do not count."""
+    old, new = before.splitlines(), after.splitlines()
+    groups = difflib.SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(CONTEXT_LINES)
+    for number, group in enumerate(groups):
+        if number:
+            yield DiffLine("skipped", None, None, "…")
+        for tag, a, b, c, d in group:
+            if tag == "equal":
+                yield from (DiffLine("same", a + n + 1, c + n + 1, line) for n, line in enumerate(old[a:b]))
+            else:
+                yield from (DiffLine("gone", a + n + 1, None, line) for n, line in enumerate(old[a:b]))
+                yield from (DiffLine("new", None, c + n + 1, line) for n, line in enumerate(new[c:d]))
+
+
+def _conflict(text: str) -> str:
+    """What was typed, compared with what somebody else has written meanwhile."""
+    on_disk, now = site().braid.registry.text()
+    problem = _("Somebody else changed the file meanwhile. This is how your text differs from what stands there now.")
+    return _page(text, now, problem=problem, diff=list(diff_lines(on_disk, text)), ask=True)
+
+
+def _page(text: str, fingerprint: str, *, problem: str = "", diff: Sequence[DiffLine] = (), ask: bool = False) -> str:
+    registry = site().braid.registry
+    return render_template(
+        "braid/admin/registry_file.html",
+        text=text,
+        fingerprint=fingerprint,
+        problem=problem,
+        diff=diff,
+        ask=ask,
+        dropped=_dropped(text) if ask else [],
+        file=registry.path.name,
+        registry_problem=registry.problem(),
+        rows=min(40, max(12, text.count("\n") + 2)),
+    )
+
+
+def _dropped(text: str) -> list[str]:
+    """Names of the entries in force that the text no longer has."""
+    kept = {entry.id for entry in validate(text)}
+    return [entry.name for entry in site().braid.registry.entries() if entry.id not in kept]
+
+
+def _typed() -> str:
+    text = request.form.get("text", "").replace("\r\n", "\n")
+    return text if text.endswith("\n") else text + "\n"
+
+
+def _counted(before: str, after: str) -> str:
+    lines = list(diff_lines(before, after))
+    return f"+{sum(line.kind == 'new' for line in lines)} -{sum(line.kind == 'gone' for line in lines)} lines"

@@ -1,0 +1,211 @@
+"""Users and groups: who may sign in, who administers, and who reads what."""
+
+from __future__ import annotations
+
+from flask import abort, render_template, request
+from flask_babel import gettext as _
+from flask_babel import ngettext
+from werkzeug.wrappers import Response
+
+from app.access import rule
+from app.pages.account import _said
+from app.pages.admin.blueprint import admin, audit, done, known_groups, read_groups
+from app.site import site
+from core.accounts import MIN_PASSWORD_CHARS, Account
+from core.errors import InvalidInputError, NotFoundError
+
+ONE = "/users/<int:user_id>"
+
+
+@admin.get("/users")
+@rule("admin")
+def users() -> str:
+    """All users, the form for another one, and whether visitors may sign up."""
+    return _list_page()
+
+
+@admin.post("/users")
+@rule("admin")
+def add_user() -> tuple[str, int] | Response:
+    """Add a user who can sign in."""
+    _require_own_accounts()
+    password = request.form.get("password", "")
+    try:
+        if not password:
+            raise InvalidInputError("the password is empty", field="password")
+        added = site().accounts.add(
+            request.form.get("name", ""),
+            password,
+            is_admin="is_admin" in request.form,
+            groups=read_groups(request.form.get("groups", "")),
+        )
+    except InvalidInputError as error:
+        return _list_page(problem=_said(error)), 400
+    site().braid.ledger.add_dataset(added.id, _("My documents"))
+    audit("user.added", added.name, "administrator" if added.is_admin else "")
+    return done(_("%(name)s is added and can sign in now.", name=added.name), "user", user_id=added.id)
+
+
+@admin.post("/users/sign-up")
+@rule("admin")
+def set_sign_up() -> Response:
+    """Let visitors make accounts of their own, or no longer."""
+    _require_own_accounts()
+    state = "open" if request.form.get("sign_up") == "open" else "closed"
+    site().app_settings.set("sign_up", state)
+    audit("sign_up.changed", state)
+    text = _("Visitors can make an account now.") if state == "open" else _("Only administrators add users now.")
+    return done(text, "users")
+
+
+@admin.get(ONE)
+@rule("admin")
+def user(user_id: int) -> str:
+    """One user."""
+    return _user_page(user_id)
+
+
+@admin.post(f"{ONE}/groups")
+@rule("admin")
+def set_groups(user_id: int) -> tuple[str, int] | Response:
+    """Put the user in these groups and no others."""
+    _require_own_accounts()
+    account = _account(user_id)
+    try:
+        site().accounts.set_groups(user_id, read_groups(request.form.get("groups", "")))
+    except InvalidInputError as error:
+        return _user_page(user_id, problem=str(error)), 400
+    groups = ", ".join(sorted(_account(user_id).groups))
+    audit("user.groups", account.name, groups or "none")
+    return done(_("The groups are saved."), "user", user_id=user_id)
+
+
+@admin.post(f"{ONE}/administrator")
+@rule("admin")
+def set_administrator(user_id: int) -> tuple[str, int] | Response:
+    """Make an administrator, or no longer one."""
+    _require_own_accounts()
+    account, wanted = _account(user_id), request.form.get("is_admin") == "1"
+    try:
+        site().accounts.set_admin(user_id, wanted)
+    except InvalidInputError:
+        return _user_page(user_id, problem=_last_administrator()), 400
+    audit("user.made_administrator" if wanted else "user.no_administrator", account.name)
+    if wanted:
+        return done(_("%(name)s is an administrator now.", name=account.name), "user", user_id=user_id)
+    return done(_("%(name)s is no longer an administrator.", name=account.name), "users")
+
+
+@admin.post(f"{ONE}/disabled")
+@rule("admin")
+def set_disabled(user_id: int) -> tuple[str, int] | Response:
+    """Lock a user out at once, or let them in again."""
+    account, wanted = _account(user_id), request.form.get("disabled") == "1"
+    try:
+        site().accounts.set_disabled(user_id, wanted)
+    except InvalidInputError:
+        return _user_page(user_id, problem=_last_administrator()), 400
+    audit("user.disabled" if wanted else "user.enabled", account.name)
+    if wanted:
+        return done(_("%(name)s is locked out.", name=account.name), "user", user_id=user_id)
+    return done(_("%(name)s can sign in again.", name=account.name), "user", user_id=user_id)
+
+
+@admin.post(f"{ONE}/password")
+@rule("admin")
+def set_password(user_id: int) -> tuple[str, int] | Response:
+    """Give a new password, which signs the user out everywhere."""
+    _require_own_accounts()
+    account = _account(user_id)
+    try:
+        site().accounts.set_password(user_id, request.form.get("password", ""))
+    except InvalidInputError as error:
+        return _user_page(user_id, problem=_said(error)), 400
+    audit("user.password", account.name)
+    text = _("%(name)s has a new password and is signed out everywhere.", name=account.name)
+    return done(text, "user", user_id=user_id)
+
+
+@admin.post(f"{ONE}/remove")
+@rule("admin")
+def remove_user(user_id: int) -> tuple[str, int] | Response:
+    """Delete a user with all that is theirs, once the name is typed again."""
+    account = _account(user_id)
+    if request.form.get("name", "").strip() != account.name.strip():
+        problem = _("The name is not “%(name)s”; nothing was removed.", name=account.name)
+        return _user_page(user_id, problem=problem), 400
+    datasets = site().braid.ledger.datasets(user_id)
+    try:
+        site().accounts.remove(user_id)
+    except InvalidInputError as error:
+        return _user_page(user_id, problem=_last_administrator() if "last" in str(error) else str(error)), 400
+    site().braid.indexer.wake()
+    audit("user.removed", account.name, f"{len(datasets)} datasets")
+    text = ngettext(
+        "%(name)s is removed, with %(num)s dataset.",
+        "%(name)s is removed, with %(num)s datasets.",
+        len(datasets),
+        name=account.name,
+    )
+    return done(text, "users")
+
+
+# ---------------------------------------------------------------- what the routes share
+
+
+def _list_page(*, problem: str = "") -> str:
+    return render_template(
+        "braid/admin/users.html",
+        accounts=site().accounts.all(),
+        groups=_members(),
+        suggested=known_groups(),
+        problem=problem,
+        typed=request.form,
+        least=MIN_PASSWORD_CHARS,
+        sign_up_open=site().sign_up_open,
+    )
+
+
+def _user_page(user_id: int, *, problem: str = "") -> str:
+    account = _account(user_id)
+    return render_template(
+        "braid/admin/user.html",
+        account=account,
+        datasets=site().braid.ledger.datasets(user_id),
+        readable=[e.name for e in site().braid.registry.entries() if _may_read(account, e.allowed_groups)],
+        suggested=known_groups(),
+        problem=problem,
+        least=MIN_PASSWORD_CHARS,
+    )
+
+
+def _members() -> list[tuple[str, list[str], list[str]]]:
+    """(group, its members, the shared datasets that are open to it)."""
+    accounts, entries = site().accounts.all(), site().braid.registry.entries()
+    return [
+        (
+            group,
+            [account.name for account in accounts if group in account.groups],
+            [entry.name for entry in entries if group in entry.allowed_groups],
+        )
+        for group in known_groups()
+    ]
+
+
+def _may_read(account: Account, allowed_groups: tuple[str, ...]) -> bool:
+    return not allowed_groups or not account.groups.isdisjoint(allowed_groups)
+
+
+def _account(user_id: int) -> Account:
+    if user_id > 2**31:
+        raise NotFoundError(f"there is no user {user_id}")
+    return site().accounts.get(user_id)
+
+
+def _last_administrator() -> str:
+    return str(_("This is the last administrator. Make another one first."))
+
+
+def _require_own_accounts() -> None:
+    if not site().standalone:
+        abort(404)

@@ -1,0 +1,23 @@
+// The pages work without this file. With it, what is under way is shown as it goes on.
+"use strict";
+
+async function refresh() {
+  const shown = document.getElementById("live");
+  const wait = Number(shown?.dataset.refresh);
+  if (!wait) return;
+  await new Promise((resolve) => setTimeout(resolve, wait));
+  const busy = shown.contains(document.activeElement) && document.activeElement !== shown;
+  if (!document.hidden && !busy) {
+    try {
+      const response = await fetch(location.href, { headers: { Accept: "text/html" } });
+      const page = new DOMParser().parseFromString(await response.text(), "text/html");
+      const next = page.getElementById("live");
+      if (response.ok && next) shown.replaceWith(document.adoptNode(next));
+    } catch {
+      // the next round may do
+    }
+  }
+  refresh();
+}
+
+refresh();
