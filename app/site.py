@@ -11,6 +11,7 @@ from limits.strategies import MovingWindowRateLimiter
 
 from app.checkup import Checkup
 from app.identity import Identity
+from app.live_turn import LiveTurns
 from app.metrics import Metrics
 from app.model_shelf import ModelShelf
 from config.models import models_of, prompts_of
@@ -48,6 +49,7 @@ class Site:
         self.usage = Usage(ledger)
         self.conversations = ConversationStore(ledger, braid.registry)
         self.feedback = FeedbackStore(ledger)
+        self.turns = LiveTurns()
         self.limiter = MovingWindowRateLimiter(MemoryStorage())
         self.metrics = Metrics(braid)
         self.conversation = Conversation(braid, models=models_of(settings), prompts=prompts_of(settings))

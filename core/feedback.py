@@ -99,6 +99,18 @@ class FeedbackStore:
         thumbs = {feedback.chunk_id: feedback.kind for feedback in said if feedback.kind != "click"}
         return {chunk_id: kind for chunk_id, kind in thumbs.items() if kind != "none"}
 
+    def standing(self, user_id: int, chunk_ids: Sequence[str]) -> dict[tuple[str, str], Kind]:
+        """(Query, chunk id) → ``up`` or ``down``, as this user's thumbs for these passages stand."""
+        columns = (FeedbackRow.query, FeedbackRow.chunk_id, FeedbackRow.kind)
+        thumbs: dict[tuple[str, str], Kind] = {}
+        with self._ledger.database.read() as connection:
+            for start in range(0, len(chunk_ids), 500):
+                about = FeedbackRow.chunk_id.in_(chunk_ids[start : start + 500])
+                statement = select(*columns).where(FeedbackRow.user_id == user_id, FeedbackRow.kind != "click", about)
+                for row in connection.execute(statement.order_by(FeedbackRow.id)):
+                    thumbs[row.query, row.chunk_id] = row.kind
+        return {about: kind for about, kind in thumbs.items() if kind != "none"}
+
     def forget(self, user_id: int) -> int:
         """Delete all that this user said; returns how much it was."""
         with self._ledger.database.write() as connection:

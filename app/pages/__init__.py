@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from app.pages.admin import admin
+from app.pages.chat import chat
 from app.pages.search import search
 from app.pages.settings import settings
 
-PAGES = (search, settings, admin)
+PAGES = (chat, search, settings, admin)
 
 __all__ = ["PAGES"]

@@ -39,7 +39,7 @@ search = Blueprint("search", __name__)
 @rule("user")
 def home() -> Response:
     """To the page that most people want."""
-    return redirect(url_for("braid.search.index"))
+    return redirect(url_for("braid.chat.page"))
 
 
 @search.get("/search")

@@ -1,0 +1,111 @@
+"""Markdown of an answer as HTML that is safe to show: it comes from a model, which read documents of strangers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from urllib.parse import urlsplit
+
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.rules_core import StateCore
+from markdown_it.token import Token
+from markdown_it.utils import EnvType, OptionsDict
+from markupsafe import Markup
+
+Href = Callable[[int], str]
+"""Number of a citation → address of its passage; empty where there is none to lead to."""
+
+SCHEMES = ("http", "https", "mailto")
+FIRST_HEADING = 3
+"""Headings of an answer stand below those of the page."""
+_CITATION = re.compile(r"\[(\d{1,4})\]")
+
+
+def answer_html(text: str, href: Href = lambda number: "") -> Markup:
+    """The text as HTML: no HTML of its own, no pictures, links to the web and to mail only, citations as links.
+
+    A citation without an address stays visible, as ``[1]``.
+    """
+    return Markup(_MARKDOWN.render(text, {"href": href}))
+
+
+def _is_link(address: str) -> bool:
+    """Whether a link may lead there. Addresses without a scheme would be pages of ours."""
+    try:
+        return urlsplit(address.strip()).scheme.lower() in SCHEMES
+    except ValueError:
+        return False
+
+
+def _cite(state: StateCore) -> None:
+    """Give the text's citations tokens of their own, outside of links and code."""
+    for block in state.tokens:
+        if block.type == "inline":
+            block.children = list(_cited(block.children or []))
+
+
+def _cited(tokens: Sequence[Token]) -> Iterator[Token]:
+    within = 0
+    for token in tokens:
+        within += token.type == "link_open"
+        within -= token.type == "link_close"
+        if token.type != "text" or within:
+            yield token
+            continue
+        for position, part in enumerate(_CITATION.split(token.content)):
+            if position % 2:
+                yield Token("citation", "a", 0, content=part)
+            elif part:
+                yield Token("text", "", 0, content=part)
+
+
+def _tame(state: StateCore) -> None:
+    """Headings in order below the page's own; classes for what would be inline styles, which are forbidden."""
+    levels = sorted({token.tag for token in state.tokens if token.type == "heading_open"})
+    for token in state.tokens:
+        if token.type in ("heading_open", "heading_close"):
+            token.tag = f"h{min(6, FIRST_HEADING + levels.index(token.tag))}"
+        if style := token.attrs.pop("style", ""):
+            token.attrSet("class", str(style).replace("text-align:", "align-"))
+
+
+def _render_citation(
+    renderer: RendererHTML, tokens: Sequence[Token], position: int, options: OptionsDict, env: EnvType
+) -> str:
+    number = int(tokens[position].content)
+    address = env["href"](number)
+    if not address:
+        return f'<span class="cite">[{number}]</span>'
+    return str(
+        Markup('<a class="cite" href="{}" data-number="{}">[{}]</a>').format(address, number, number),
+    )
+
+
+def _render_link(
+    renderer: RendererHTML, tokens: Sequence[Token], position: int, options: OptionsDict, env: EnvType
+) -> str:
+    tokens[position].attrSet("rel", "noopener noreferrer nofollow")
+    tokens[position].attrSet("target", "_blank")
+    return renderer.renderToken(tokens, position, options, env)
+
+
+class _Markdown(MarkdownIt):
+    """CommonMark and tables, tamed."""
+
+    def __init__(self) -> None:
+        super().__init__("commonmark", {"html": False, "linkify": False, "breaks": True})
+        self.enable(["table", "strikethrough"])
+        # `[1]: address` would make a link of every [1]; pictures tell their server who reads what.
+        self.disable(["reference", "html_block", "html_inline", "image"])
+        self.core.ruler.push("citations", _cite)
+        self.core.ruler.push("tame", _tame)
+        self.add_render_rule("citation", _render_citation)
+        self.add_render_rule("link_open", _render_link)
+
+    def validateLink(self, url: str) -> bool:
+        """Whether this may be a link; what is none stays text."""
+        return _is_link(url)
+
+
+_MARKDOWN = _Markdown()

@@ -1,0 +1,156 @@
+"""A chat turn as server-sent events: progress while it runs, the answer as it grows, and its page at the end.
+
+``turn`` (where to stop it) → ``stage``, ``query``, ``search`` (progress in words) → ``text`` (the answer so far, as
+HTML) → ``answer`` (the stored exchange, as HTML), or ``error`` (problem details). A comment keeps the line open.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from flask import Response, url_for
+from flask_babel import gettext as _
+from flask_babel import ngettext
+
+from app.errors import on_braid_error, on_unexpected
+from app.event_stream import HEARTBEAT, HEARTBEAT_S, event, when_gone
+from app.live_turn import LiveTurn
+from app.markdown import answer_html
+from app.site import site
+from core.chat_types import (
+    AnswerText,
+    AnswerWithdrawn,
+    ChatRequest,
+    ChatResult,
+    Event,
+    QueryWritten,
+    Searched,
+    StageStarted,
+)
+from core.errors import BraidError
+from core.turn_recorder import TurnRecorder
+from core.types import SearchResult
+
+RENDER_EVERY_S = 0.2
+"""The answer so far is rendered anew at most this often."""
+
+Store = Callable[[ChatResult], int]
+"""Stores the turn; returns the conversation's id."""
+
+
+@dataclass
+class _Draft:
+    """The answer so far, and whether all of it has been shown."""
+
+    text: str = ""
+    shown_at: float = field(default_factory=time.monotonic)
+    unshown: bool = False
+
+    def take(self, happened: Event) -> None:
+        """Add what the event adds, or forget it all."""
+        if isinstance(happened, AnswerText):
+            self.text, self.unshown = self.text + happened.text, True
+        elif isinstance(happened, AnswerWithdrawn):
+            self.text, self.unshown = "", True
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time to show it."""
+        return self.unshown and time.monotonic() - self.shown_at >= RENDER_EVERY_S
+
+    def shown(self) -> str:
+        """The event that shows it."""
+        self.unshown, self.shown_at = False, time.monotonic()
+        return event("text", {"html": answer_html(self.text)})
+
+
+@dataclass(frozen=True, slots=True)
+class StreamedTurn:
+    """A turn to run, whose request has been checked."""
+
+    request: ChatRequest
+    events: Iterator[Event]
+    store: Store
+    shown: Callable[[int], dict[str, object]]
+    """From the conversation's id to the values of the last event."""
+
+
+def stream_turn(turn: StreamedTurn) -> Iterator[str]:
+    """The events of the turn as text. What there is of the answer is stored, also when nobody listens any more."""
+    user_id, name = turn.request.user_id or 0, uuid.uuid4().hex
+    recorder, live = TurnRecorder(turn.request), LiveTurn(turn.events)
+    turns = site().turns
+    turns.add(user_id, name, live)
+    when_gone(live.stop)
+    unstored = True
+    try:
+        yield event("turn", {"stop": url_for("braid.chat.stop", name=name)})
+        yield from _progress_events(live, recorder)
+        unstored = False
+        yield event("answer", turn.shown(turn.store(recorder.result())))
+    except BraidError as error:
+        unstored = False
+        yield _problem(on_braid_error(error))
+    except Exception as error:  # the edge: the response has begun, so that Flask cannot answer
+        unstored = False
+        yield _problem(on_unexpected(error))
+    finally:
+        turns.remove(user_id, name)
+        live.stop()
+        if unstored:  # the connection was closed while the answer was being written
+            turn.store(recorder.result())
+
+
+def _progress_events(live: LiveTurn, recorder: TurnRecorder) -> Iterator[str]:
+    draft, spoke_at = _Draft(), time.monotonic()
+    for happened in live.events(RENDER_EVERY_S):
+        said = []
+        if happened is not None:
+            recorder.feed(happened)
+            draft.take(happened)
+            said += _told(happened)
+        if draft.due:
+            said.append(draft.shown())
+        if not said and time.monotonic() - spoke_at >= HEARTBEAT_S:
+            said.append(HEARTBEAT)
+        if said:
+            spoke_at = time.monotonic()
+            yield "".join(said)
+
+
+def _told(happened: Event) -> Iterator[str]:
+    """Progress in words."""
+    if isinstance(happened, StageStarted):
+        yield event("stage", {"stage": happened.stage, "text": _stages()[happened.stage]})
+    elif isinstance(happened, QueryWritten):
+        text = _("Searching for: %(query)s", query=happened.query[:200])
+        yield event("query", {"query": happened.query, "generator": happened.generator, "text": text})
+    elif isinstance(happened, Searched):
+        yield event("search", {"passages": len(happened.result.hits), "text": _found(happened.result)})
+
+
+def _stages() -> dict[str, str]:
+    return {
+        "normalize": _("Reading the question …"),
+        "generate_query": _("Writing the query …"),
+        "search": _("Searching …"),
+        "answer": _("Writing the answer …"),
+        "compare": _("Comparing …"),
+    }
+
+
+def _found(result: SearchResult) -> str:
+    names = {dataset.id: dataset.name for dataset in site().braid.ledger.datasets_in(set(result.collections))}
+    where = dict.fromkeys(names.get(hit.passage.dataset_id, "") for hit in result.hits)
+    found: str = ngettext("%(num)s passage", "%(num)s passages", len(result.hits))
+    return str(_("%(found)s from %(names)s", found=found, names=_(", ").join(where))) if where else found
+
+
+def _problem(answered: tuple[Response | str, int]) -> str:
+    response, status = answered
+    details = json.loads(response.get_data()) if isinstance(response, Response) else {"status": status}
+    return event("error", details)
