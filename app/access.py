@@ -20,6 +20,7 @@ Who = Literal["anyone", "user", "admin"]
 View = TypeVar("View", bound=Callable[..., object])
 
 STATIC = "braid.static"
+API = "/api/v1/"
 SAFE = ("GET", "HEAD", "OPTIONS")
 
 # A page of another site can make its own name point at this computer (DNS rebinding); the Host header then
@@ -95,7 +96,7 @@ def _to_sign_in(here: Site) -> Response:
 
 def wants_json() -> bool:
     """Whether the caller is a program or a page's script."""
-    if "braid.api" in request.blueprints or request.path.endswith(".json"):
+    if "braid.api" in request.blueprints or API in request.path or request.path.endswith(".json"):
         return True
     best = request.accept_mimetypes.best_match(("text/html", "application/json", "text/event-stream"))
     return best != "text/html" and "Accept" in request.headers and "*/*" not in request.headers["Accept"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import traceback
+from collections.abc import Mapping
 
 from flask import Blueprint, Response, g, render_template
 from flask_babel import gettext as _
@@ -102,8 +103,10 @@ def answer(status: int, *, detail: str = "", field: str = "") -> tuple[Response 
     return page, status
 
 
-def problem(status: int, title: str, *, detail: str = "", field: str = "") -> Response:
-    """Problem details, RFC 9457, with the field that is wrong and the request's id."""
+def problem(
+    status: int, title: str, *, detail: str = "", field: str = "", more: Mapping[str, object] | None = None
+) -> Response:
+    """Problem details, RFC 9457, with the field that is wrong, the request's id and ``more`` members."""
     body = {
         "type": "about:blank",
         "title": title,
@@ -111,6 +114,7 @@ def problem(status: int, title: str, *, detail: str = "", field: str = "") -> Re
         "detail": detail,
         "field": field,
         "request_id": _request_id(),
+        **(more or {}),
     }
     text = json.dumps({name: value for name, value in body.items() if value}, ensure_ascii=False)
     return Response(text, status, mimetype="application/problem+json")
@@ -123,7 +127,9 @@ def _headings() -> dict[int, str]:
         403: _("This is not allowed"),
         404: _("There is nothing here"),
         405: _("This cannot be done here"),
+        409: _("This cannot be done as asked"),
         413: _("This is too large"),
+        415: _("This cannot be done as asked"),
         422: _("This cannot be done as asked"),
         429: _("Too many requests"),
         503: _("Not available right now"),

@@ -19,6 +19,7 @@ from flask_babel import gettext as _
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 from app.access import LOCAL_HOST, STATIC, admit, csrf, rule_of
+from app.api import api
 from app.cli_common import open_braid
 from app.errors import handle_errors, on_http_error, on_unexpected
 from app.health import health
@@ -118,7 +119,7 @@ def _mount(app: Flask, here: Site, *, url_prefix: str, more: list[Blueprint]) ->
     handle_errors(root)
     root.context_processor(_in_templates)
     root.add_app_template_filter(_moment, "moment")
-    for routes in (*PAGES, health, *more):
+    for routes in (*PAGES, api, health, *more):
         root.register_blueprint(routes)
     app.extensions[EXTENSION] = here
     if "csrf" not in app.extensions:

@@ -291,6 +291,14 @@ class Settings:
         default=False,
         metadata=_means("Whether pages may be fetched from private networks, and from other ports than 80 and 443"),
     )
+    api_rate_limit: str = field(
+        default="600/minute",
+        metadata=_means(
+            "Requests to the API that each user may send in a period",
+            pattern=r"[1-9][0-9]{0,8}/(second|minute|hour|day)",
+            form="a number and a period such as 600/minute or 10/second",
+        ),
+    )
     max_open_collections: int = field(
         default=128, metadata=_means("Collections held open at a time", low=1, high=100_000)
     )

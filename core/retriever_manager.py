@@ -19,6 +19,7 @@ from core.llm import ChatModels
 from core.prompts import Prompts
 from core.reference import ReferenceEngine
 from core.registry import Registry
+from core.rerank import Rerankers
 from core.scope import resolve_scope
 from core.search import SearchRequest
 from core.strategies import StrategyInfo, strategies, strategy_named
@@ -36,9 +37,17 @@ class RetrieverManager:
         self._registry = registry
         self._reference = ReferenceEngine(context)
 
-    def with_models(self, models: ChatModels) -> RetrieverManager:
-        """The same searches, whose strategies ask these models."""
-        return RetrieverManager(replace(self._context, models=models), self._registry)
+    def with_models(
+        self, models: ChatModels, *, prompts: Prompts | None = None, rerankers: Rerankers | None = None
+    ) -> RetrieverManager:
+        """The same searches, whose strategies ask these models; prompts and rerankers stay unless others are given."""
+        context = replace(
+            self._context,
+            models=models,
+            prompts=prompts or self._context.prompts,
+            rerankers=rerankers or self._context.rerankers,
+        )
+        return RetrieverManager(context, self._registry)
 
     @property
     def models(self) -> ChatModels:

@@ -1,0 +1,56 @@
+"""The HTTP API, ``/api/v1``. Each file is one kind of thing; see `app.api.operations`."""
+
+from __future__ import annotations
+
+from flask import Blueprint, request
+
+from app.api import (
+    chat,
+    conversations,
+    datasets,
+    documents,
+    explain,
+    feedback,
+    me,
+    search,
+    shared_databases,
+    strategies,
+    users,
+)
+from app.api.limits import add_headers, count_request
+from app.api.pages import mount_pages
+from app.api.problems import on_invalid_request, on_key_error
+from app.api.requests import InvalidRequestError
+from core.idempotency import KeyInUseError, KeyReusedError
+
+MAX_BODY_BYTES = 2 * 2**20
+RESOURCES = (
+    search.resource,
+    chat.resource,
+    explain.resource,
+    strategies.resource,
+    datasets.resource,
+    documents.resource,
+    shared_databases.resource,
+    conversations.resource,
+    feedback.resource,
+    me.resource,
+    users.resource,
+)
+
+api = Blueprint("api", __name__, url_prefix="/api/v1")
+for resource in RESOURCES:
+    resource.mount(api)
+mount_pages(api, RESOURCES)
+api.before_request(count_request)
+api.after_request(add_headers)
+api.register_error_handler(InvalidRequestError, on_invalid_request)
+api.register_error_handler(KeyInUseError, on_key_error)
+api.register_error_handler(KeyReusedError, on_key_error)
+
+
+@api.url_value_preprocessor
+def limit_body(endpoint: str | None, values: dict[str, object] | None) -> None:
+    """Before anything is read of the request; uploads have a limit of their own."""
+    if request.max_content_length is None or request.max_content_length > MAX_BODY_BYTES:
+        request.max_content_length = MAX_BODY_BYTES

@@ -1,0 +1,134 @@
+"""``POST /chat``: a question with the turns before it, answered at once or piece by piece."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+from flask import Response
+from pydantic import BaseModel, Field
+
+from app.access import rule
+from app.api.asking import SAYS_SOMETHING, SearchOptions
+from app.api.chosen import KEY_HEADERS, conversation
+from app.api.models import DegradedShown
+from app.api.operations import Answered, Resource
+from app.api.requests import Given
+from app.api.search import DEPRECATED_AT, CitationShown, SearchAnswer, shown_citations, shown_result
+from app.api.streams import streamed, wants_stream
+from app.identity import identity
+from app.site import site
+from core.chat_types import ChatRequest, ChatResult, Turn
+from core.types import MAX_QUERY_CHARS
+
+MAX_TURNS = 200
+MAX_TURN_CHARS = 100_000
+
+resource = Resource("chat", "Answers from the passages of your datasets, with citations.")
+
+
+Keep = Callable[[ChatRequest, ChatResult], None]
+
+
+class TurnGiven(Given):
+    """One message of the conversation so far."""
+
+    role: Literal["user", "assistant"]
+    text: str = Field(max_length=MAX_TURN_CHARS)
+
+
+class Question(SearchOptions):
+    """A question, and how to search for its answer."""
+
+    message: str = Field(
+        min_length=1, max_length=MAX_QUERY_CHARS, pattern=SAYS_SOMETHING, examples=["How are the rankings fused?"]
+    )
+    language: Literal["en", "ja", "ko"] | None = Field(
+        None, description="Of what Braid itself says; that of the question unless given"
+    )
+    evaluation_mode: bool = Field(False, description="Stop after the search")
+
+    def request(self, options: dict[str, Any], history: tuple[Turn, ...]) -> ChatRequest:
+        """As core has it."""
+        return ChatRequest(
+            user_id=identity().account.id,
+            text=self.message,
+            history=history,
+            dataset_ids=self.dataset_ids or None,
+            strategy=self.strategy,
+            options=options,
+            evaluation_mode=self.evaluation_mode,
+            language=self.language,
+        )
+
+
+class ChatBody(Question):
+    """A question with the turns before it."""
+
+    history: list[TurnGiven] = Field([], max_length=MAX_TURNS, description="The turns before, the oldest first")
+
+
+class ChatAnswer(BaseModel):
+    """An answer with everything needed to say how it came about."""
+
+    question: str = Field(description="The question as one that can be understood alone")
+    query: str = Field(description="What was searched for")
+    query_generator: str
+    text: str = Field(description="Markdown; citations are numbers in brackets. Empty in evaluation mode")
+    generator: str = Field(description="Who wrote the answer: `extractive`, the name of a model, or `none`")
+    found: bool = Field(description="Whether the passages hold an answer")
+    citations: list[CitationShown]
+    removed_citations: int = Field(description="Citations of passages that do not exist, taken out of the text")
+    prompt_tokens: int
+    degraded: list[DegradedShown]
+    notes: list[str]
+    search: SearchAnswer
+
+
+@resource.post(
+    "/chat",
+    ChatAnswer,
+    repeatable=False,
+    media_types=("text/event-stream",),
+    headers=tuple(KEY_HEADERS.values()),
+)
+@rule("user", "read")
+def chat(body: ChatBody) -> Answered | Response:
+    """Answer a question from the passages of datasets.
+
+    With `Accept: text/event-stream` the answer comes as events: `stage`, `query`, `search`, `token` (the next piece of
+    the text), `withdrawn` (forget the pieces so far), `answer` (the whole), and `error` in place of the latter, a
+    problem. Closing the connection stops the model.
+    """
+    history = tuple(Turn(turn.role, turn.text) for turn in body.history)
+    return answered(body, history, lambda asked, result: None)
+
+
+def answered(body: Question, history: tuple[Turn, ...], keep: Keep) -> Answered | Response:
+    """The answer in the form that the caller wants; ``keep(request, result)`` is called with it first."""
+    body.require_embedding_model(identity().account.id)
+    options = body.options("hybrid")
+    asked = body.request(options, history)
+    talk = conversation(body, options)
+    site().usage.count(identity().account.id, "chat")
+    headers = {"Deprecation": DEPRECATED_AT} if body.llm_model is not None else {}
+    if wants_stream():
+        response = streamed(asked, talk.stream(asked), lambda result: keep(asked, result))
+        response.headers.extend(headers)
+        return response
+    result = talk.ask(asked)
+    keep(asked, result)
+    return Answered(shown_answer(result), headers)
+
+
+def shown_answer(result: ChatResult) -> ChatAnswer:
+    """The answer as callers see it."""
+    names = ("question", "query", "query_generator", "text", "generator", "found", "removed_citations")
+    return ChatAnswer(
+        **{name: getattr(result, name) for name in names},
+        prompt_tokens=result.prompt_tokens,
+        citations=shown_citations(result),
+        degraded=[DegradedShown.model_validate(part) for part in result.degraded],
+        notes=list(result.notes),
+        search=shown_result(result.search),
+    )

@@ -1,0 +1,158 @@
+"""``/conversations``: chats that are kept."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from flask import Response, request, url_for
+from pydantic import Field
+from werkzeug.exceptions import BadRequest
+
+from app.access import rule
+from app.api.asking import SAYS_SOMETHING
+from app.api.chat import ChatAnswer, Question, answered
+from app.api.chosen import KEY_HEADERS
+from app.api.models import Moment, Page, PageQuery, Shown, page_of
+from app.api.operations import Answered, Resource
+from app.api.requests import Given
+from app.api.search import CitationShown
+from app.api.streams import wants_stream
+from app.api.writes import HEADER
+from app.identity import identity
+from app.site import site
+from core.conversation_export import as_json, as_markdown
+from core.conversation_store import MAX_TITLE_CHARS, StoredConversation
+
+resource = Resource("conversations", "Chats that are kept, each user's own.")
+
+
+class ConversationShown(Shown):
+    """A conversation in a list."""
+
+    id: int
+    title: str
+    created_at: Moment
+    updated_at: Moment
+
+
+class StoredCitationShown(CitationShown):
+    """A cited passage with its text as it was cited."""
+
+    deleted: bool = Field(description="It is not there any more, was changed, or is no longer yours to read")
+
+
+class MessageShown(Shown):
+    """A question with the settings it was asked with, or an answer with how it came about."""
+
+    id: int
+    role: Literal["user", "assistant"]
+    text: str
+    settings: dict[str, Any]
+    created_at: Moment
+    citations: list[StoredCitationShown]
+
+
+class ConversationWhole(ConversationShown):
+    """A conversation with its messages."""
+
+    messages: list[MessageShown]
+
+
+class ConversationGiven(Given):
+    """A new conversation. Without a title it gets one from its first question."""
+
+    title: str = Field("", max_length=MAX_TITLE_CHARS)
+
+
+class TitleGiven(Given):
+    """Another title."""
+
+    title: str = Field(min_length=1, max_length=MAX_TITLE_CHARS, pattern=SAYS_SOMETHING)
+
+
+class ExportQuery(Given):
+    """In which form."""
+
+    format: Literal["md", "json"] = "md"
+
+
+@resource.get("/conversations", Page[ConversationShown])
+@rule("user")
+def list_conversations(query: PageQuery) -> Answered:
+    """List your conversations, the one used last first."""
+
+    def read(limit: int, offset: int) -> list[StoredConversation]:
+        return site().conversations.conversations(identity().account.id, limit=limit, offset=offset)
+
+    return page_of(Page[ConversationShown], query, read, ConversationShown.model_validate)
+
+
+@resource.post("/conversations", ConversationShown, status=201)
+@rule("user")
+def add_conversation(body: ConversationGiven) -> Answered:
+    """Begin a conversation."""
+    added = site().conversations.create(identity().account.id, body.title)
+    where = url_for("braid.api.get_conversation", conversation_id=added.id)
+    return Answered(ConversationShown.model_validate(added), {"Location": where})
+
+
+@resource.get("/conversations/<int:conversation_id>", ConversationWhole)
+@rule("user")
+def get_conversation(conversation_id: int) -> ConversationWhole:
+    """Get a conversation with its messages."""
+    user_id, store = identity().account.id, site().conversations
+    found = store.conversation(user_id, conversation_id)
+    messages = store.messages(user_id, conversation_id)
+    return ConversationWhole(
+        **ConversationShown.model_validate(found).model_dump(),
+        messages=[MessageShown.model_validate(message) for message in messages],
+    )
+
+
+@resource.patch("/conversations/<int:conversation_id>", ConversationShown)
+@rule("user")
+def rename_conversation(conversation_id: int, body: TitleGiven) -> ConversationShown:
+    """Give a conversation another title."""
+    return ConversationShown.model_validate(
+        site().conversations.rename(identity().account.id, conversation_id, body.title)
+    )
+
+
+@resource.delete("/conversations/<int:conversation_id>")
+@rule("user")
+def delete_conversation(conversation_id: int) -> None:
+    """Delete a conversation with its messages."""
+    site().conversations.delete(identity().account.id, conversation_id)
+
+
+@resource.post(
+    "/conversations/<int:conversation_id>/messages",
+    ChatAnswer,
+    status=201,
+    media_types=("text/event-stream",),
+    headers=tuple(KEY_HEADERS.values()),
+)
+@rule("user")
+def add_message(conversation_id: int, body: Question) -> Answered | Response:
+    """Ask a question in a conversation, and keep it with the answer.
+
+    As `POST /chat`, also with `Accept: text/event-stream`; the turns before it are known. Of a turn whose
+    connection is closed before its end what there is is kept.
+    """
+    user_id, store = identity().account.id, site().conversations
+    if wants_stream() and HEADER in request.headers:
+        raise BadRequest(f"{HEADER} and text/event-stream do not go together; leave one out")
+    history = store.history(user_id, conversation_id)
+    return answered(body, history, lambda asked, result: store.add(conversation_id, asked, result))
+
+
+@resource.get("/conversations/<int:conversation_id>/export", None, media_types=("text/markdown", "application/json"))
+@rule("user")
+def export_conversation(conversation_id: int, query: ExportQuery) -> Response:
+    """Download a conversation, as Markdown for people or as JSON for programs."""
+    user_id, store = identity().account.id, site().conversations
+    found, messages = store.conversation(user_id, conversation_id), store.messages(user_id, conversation_id)
+    write, kind = (as_json, "application/json") if query.format == "json" else (as_markdown, "text/markdown")
+    response = Response(write(found, messages), mimetype=kind)
+    response.headers["Content-Disposition"] = f"attachment; filename=conversation-{found.id}.{query.format}"
+    return response

@@ -1,0 +1,135 @@
+"""``/datasets``: personal datasets, and the shared ones beside them."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from flask import url_for
+from pydantic import BaseModel, Field
+
+from app.access import rule
+from app.api.asking import SAYS_SOMETHING
+from app.api.models import Page, PageQuery, Shown, page_of, sliced
+from app.api.operations import Answered, Resource
+from app.api.requests import Given
+from app.api.scopes import own, readable
+from app.identity import identity
+from app.scoping import readable_datasets
+from app.site import site
+from core.dataset_statistics import statistics_of
+from core.ledger import MAX_NAME_CHARS
+from core.types import Dataset
+
+resource = Resource("datasets", "Datasets that you may read: your own (ids above 0) and shared ones (below 0).")
+
+
+class DatasetShown(Shown):
+    """A dataset with its counts."""
+
+    id: int
+    name: str
+    kind: Literal["personal", "shared"]
+    description: str
+    documents: int
+    chunks: int
+
+
+class DatasetGiven(Given):
+    """A personal dataset's name."""
+
+    name: str = Field(min_length=1, max_length=MAX_NAME_CHARS, pattern=SAYS_SOMETHING, examples=["My notes"])
+
+
+class FormatCount(Shown):
+    """How much there is of one format."""
+
+    file_type: str
+    documents: int
+    chunks: int
+    size_bytes: int
+
+
+class LegState(Shown):
+    """How far one leg's index of the dataset's collection is."""
+
+    leg: Literal["bm25", "dense"]
+    state: str
+    pending: int = Field(description="Passages of the collection that are still to be indexed")
+    error: str
+
+
+class Statistics(BaseModel):
+    """What a dataset holds."""
+
+    documents: int
+    failed: int = Field(description="Documents that could not be read")
+    chunks: int
+    size_bytes: int
+    formats: list[FormatCount]
+    indexes: list[LegState]
+
+
+@resource.get("/datasets", Page[DatasetShown])
+@rule("user")
+def list_datasets(query: PageQuery) -> Answered:
+    """List the datasets that you may read, your own first."""
+    return page_of(Page[DatasetShown], query, sliced(readable_datasets(identity().account).all), shown)
+
+
+@resource.post("/datasets", DatasetShown, status=201)
+@rule("user")
+def add_dataset(body: DatasetGiven) -> Answered:
+    """Add a personal dataset."""
+    added = site().braid.ledger.add_dataset(identity().account.id, body.name)
+    return Answered(shown(added), {"Location": url_for("braid.api.get_dataset", dataset_id=added.id)})
+
+
+@resource.get("/datasets/<int(signed=True):dataset_id>", DatasetShown)
+@rule("user")
+def get_dataset(dataset_id: int) -> DatasetShown:
+    """Get a dataset."""
+    return shown(readable(dataset_id))
+
+
+@resource.patch("/datasets/<int(signed=True):dataset_id>", DatasetShown)
+@rule("user")
+def rename_dataset(dataset_id: int, body: DatasetGiven) -> DatasetShown:
+    """Give a personal dataset another name."""
+    return shown(site().braid.ledger.rename_dataset(own(dataset_id).id, body.name))
+
+
+@resource.delete("/datasets/<int(signed=True):dataset_id>")
+@rule("user")
+def delete_dataset(dataset_id: int) -> None:
+    """Delete a personal dataset with its documents, at once and for good."""
+    site().braid.remove_dataset(own(dataset_id).id)
+
+
+@resource.get("/datasets/<int(signed=True):dataset_id>/statistics", Statistics)
+@rule("user")
+def get_statistics(dataset_id: int) -> Statistics:
+    """Count a dataset's documents by format, and say how far its indexes are."""
+    dataset, braid = readable(dataset_id), site().braid
+    found = statistics_of(braid.ledger, dataset_id)
+    return Statistics(
+        documents=found.documents,
+        failed=found.failed,
+        chunks=found.chunks,
+        size_bytes=found.size_bytes,
+        formats=[FormatCount.model_validate(each) for each in found.formats],
+        indexes=[
+            LegState.model_validate(part) for part in braid.indexer.progress() if part.collection == dataset.collection
+        ],
+    )
+
+
+def shown(dataset: Dataset) -> DatasetShown:
+    """The dataset as callers see it."""
+    return DatasetShown(
+        id=dataset.id,
+        name=dataset.name,
+        kind="shared" if dataset.shared else "personal",
+        description=dataset.description,
+        documents=dataset.documents,
+        chunks=dataset.chunks,
+    )

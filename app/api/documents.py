@@ -1,0 +1,182 @@
+"""``/datasets/{dataset_id}/documents``: what datasets hold."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Literal
+
+from flask import Response, request, url_for
+from pydantic import Field
+
+from app.access import rule
+from app.api.asking import SAYS_SOMETHING
+from app.api.models import Moment, Page, PageQuery, PassageShown, Shown, page_of
+from app.api.operations import Answered, Resource
+from app.api.requests import Given
+from app.api.scopes import readable, writable
+from app.identity import identity
+from app.site import site
+from core.errors import InvalidInputError, NotFoundError, UnreadableDocumentError
+from core.ingest import Incoming, IngestOptions, parse_content
+from core.types import Document, Passage
+from core.uploads import MAX_SOURCE_CHARS, upload_source
+
+MAX_TEXT_CHARS = 500_000
+SUFFIXES = {"txt": ".txt", "md": ".md"}
+
+resource = Resource("documents", "Documents and their passages.")
+
+
+class DocumentShown(Shown):
+    """A document. One that could not be read is ``failed``, and ``error`` says why."""
+
+    id: int
+    dataset_id: int
+    source: str
+    title: str
+    file_type: str
+    state: Literal["ready", "failed"]
+    error: str
+    chunks: int
+    size_bytes: int
+    date: Moment
+    updated_at: Moment
+
+
+class DocumentsQuery(PageQuery):
+    """Which documents."""
+
+    source_prefix: str = Field("", max_length=MAX_SOURCE_CHARS, description="How the source begins")
+    state: Literal["ready", "failed"] | None = None
+
+
+class TextGiven(Given):
+    """A text. One with the same source is replaced."""
+
+    source: str = Field(
+        min_length=1,
+        max_length=MAX_SOURCE_CHARS,
+        pattern=SAYS_SOMETHING,
+        description="Its name, unique in the dataset",
+        examples=["notes/printer"],
+    )
+    text: str = Field(
+        min_length=1, max_length=MAX_TEXT_CHARS, pattern=SAYS_SOMETHING, examples=["Error E-4711: the tray is empty."]
+    )
+    format: Literal["txt", "md"] = "txt"
+
+
+@resource.get("/datasets/<int(signed=True):dataset_id>/documents", Page[DocumentShown])
+@rule("user")
+def list_documents(dataset_id: int, query: DocumentsQuery) -> Answered:
+    """List a dataset's documents by source."""
+    dataset, ledger = readable(dataset_id), site().braid.ledger
+
+    def read(limit: int, offset: int) -> list[Document]:
+        return ledger.documents(
+            dataset.id, source_prefix=query.source_prefix, state=query.state, limit=limit, offset=offset
+        )
+
+    return page_of(Page[DocumentShown], query, read, DocumentShown.model_validate)
+
+
+@resource.put(
+    "/datasets/<int(signed=True):dataset_id>/documents", DocumentShown, status=200, statuses={201: DocumentShown}
+)
+@rule("user")
+def put_document(dataset_id: int, body: TextGiven) -> Answered:
+    """Store a text as a document: 201 when it is new, 200 when it replaces the one with its source.
+
+    It can be found by keyword within a second, and by meaning when it is embedded.
+    """
+    dataset, braid = writable(dataset_id), site().braid
+    source, content = upload_source(body.source), body.text.encode("utf-8", "replace")
+    before = braid.ledger.document(dataset.id, source)
+    incoming = Incoming(
+        source,
+        source.rpartition("/")[2].removesuffix(SUFFIXES[body.format]) + SUFFIXES[body.format],
+        content_hash=hashlib.sha256(content).hexdigest(),
+        size_bytes=len(content),
+    )
+    try:
+        parsed = parse_content(incoming, content, _options())
+    except UnreadableDocumentError as error:
+        raise InvalidInputError(str(error), field="text") from error
+    stored = braid.ledger.put_document(dataset.id, parsed)
+    braid.indexer.wake()
+    site().usage.count(identity().account.id, "upload")
+    found = _document(dataset.id, stored.document_id)
+    where = url_for("braid.api.get_document", dataset_id=dataset.id, document_id=found.id)
+    headers = {"Location": where, "ETag": f'"{_etag(found)}"'}
+    return Answered(DocumentShown.model_validate(found), headers, 200 if before else 201)
+
+
+@resource.get(
+    "/datasets/<int(signed=True):dataset_id>/documents/<int:document_id>",
+    DocumentShown,
+    statuses={304: None},
+    headers=("If-None-Match",),
+)
+@rule("user")
+def get_document(dataset_id: int, document_id: int) -> Response:
+    """Get a document. With the ETag of an earlier answer in If-None-Match: 304 while it has not changed."""
+    found = _document(readable(dataset_id).id, document_id)
+    return _tagged(found, DocumentShown.model_validate(found).model_dump_json(), "")
+
+
+@resource.delete("/datasets/<int(signed=True):dataset_id>/documents/<int:document_id>")
+@rule("user")
+def delete_document(dataset_id: int, document_id: int) -> None:
+    """Delete a document. It is not found any more from the next search on."""
+    braid = site().braid
+    found = _document(writable(dataset_id).id, document_id)
+    if not braid.ledger.remove_document(dataset_id, found.source):
+        raise NotFoundError(f"there is no document {document_id} in dataset {dataset_id}")
+    braid.indexer.wake()
+
+
+@resource.get(
+    "/datasets/<int(signed=True):dataset_id>/documents/<int:document_id>/passages",
+    Page[PassageShown],
+    statuses={304: None},
+    headers=("If-None-Match",),
+)
+@rule("user")
+def list_passages(dataset_id: int, document_id: int, query: PageQuery) -> Response:
+    """List a document's passages in order."""
+    found = _document(readable(dataset_id).id, document_id)
+
+    def read(limit: int, offset: int) -> list[Passage]:
+        return site().braid.ledger.document_passages(found.id, [dataset_id], limit=limit, offset=offset)
+
+    page = page_of(Page[PassageShown], query, read, PassageShown.model_validate)
+    assert page.model is not None
+    response = _tagged(found, page.model.model_dump_json(), request.full_path)
+    response.headers.extend(dict(page.headers))
+    return response
+
+
+def _document(dataset_id: int, document_id: int) -> Document:
+    found = site().braid.ledger.document_with_id(dataset_id, document_id)
+    if found is None:
+        raise NotFoundError(f"there is no document {document_id} in dataset {dataset_id}")
+    return found
+
+
+def _etag(document: Document, part: str = "") -> str:
+    """Changes with the document; ``part`` tells representations of it apart."""
+    state = (document.id, document.updated_at, document.state, document.content_hash, document.chunks, part)
+    return hashlib.sha256(repr(state).encode("utf-8", "replace")).hexdigest()[:32]
+
+
+def _tagged(document: Document, text: str, part: str) -> Response:
+    response = Response(text, mimetype="application/json")
+    response.set_etag(_etag(document, part))
+    response.headers["Cache-Control"] = "private, no-cache"
+    response.make_conditional(request)
+    return response
+
+
+def _options() -> IngestOptions:
+    settings = site().settings
+    return IngestOptions(chunk_chars=settings.chunk_chars, chunk_overlap_chars=settings.chunk_overlap_chars)

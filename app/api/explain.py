@@ -1,0 +1,51 @@
+"""``POST /explain``: why a passage is, or is not, in a result."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from app.access import rule
+from app.api.chosen import KEY_HEADERS, search_manager
+from app.api.models import Shown
+from app.api.operations import Resource
+from app.api.search import LegShown, TextSearch
+from app.identity import identity
+
+resource = Resource("explain", "Why a passage is, or is not, in the result of a search.")
+
+
+class ExplainBody(TextSearch):
+    """A search, and the passage that is asked about."""
+
+    chunk_id: str = Field(min_length=1, max_length=100)
+
+
+class ExplanationShown(Shown):
+    """What became of the passage."""
+
+    chunk_id: str
+    found: bool
+    reason: Literal[
+        "found", "not_in_scope", "filtered", "not_reached", "deduplicated", "merged", "below_min_score", "cut_by_k"
+    ]
+    detail: str
+    rank: int | None
+    legs: list[LegShown]
+
+
+@resource.post("/explain", ExplanationShown, repeatable=False, headers=tuple(KEY_HEADERS.values()))
+@rule("user", "read")
+def explain(body: ExplainBody) -> ExplanationShown:
+    """Say why a passage is, or is not, among the hits of a search."""
+    options = body.options("hybrid")
+    found = search_manager(body, options).explain(
+        body.query,
+        chunk_id=body.chunk_id,
+        user_id=identity().account.id,
+        dataset_ids=body.dataset_ids or None,
+        strategy=body.strategy,
+        **options,
+    )
+    return ExplanationShown.model_validate(found)

@@ -1,0 +1,78 @@
+"""``/feedback``: thumbs and clicks on passages."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from app.access import rule
+from app.api.asking import SAYS_SOMETHING
+from app.api.models import DatasetId, Moment, Page, PageQuery, Shown, page_of, sliced
+from app.api.operations import Answered, Resource
+from app.api.requests import Given
+from app.identity import identity
+from app.site import site
+from core.feedback import Feedback
+from core.scope import MAX_DATASET_IDS
+from core.types import MAX_K, MAX_QUERY_CHARS
+
+resource = Resource("feedback", "What you said about passages; qrels are made of it.")
+
+ChunkId = Annotated[str, Field(min_length=1, max_length=100)]
+Kind = Literal["up", "down", "none", "click"]
+
+
+class FeedbackGiven(Given):
+    """What is said about one passage of one search."""
+
+    kind: Kind = Field(description="A thumb, `none` when it is taken back, or a click on the citation")
+    chunk_id: ChunkId
+    query: str = Field(min_length=1, max_length=MAX_QUERY_CHARS, pattern=SAYS_SOMETHING)
+    dataset_ids: list[DatasetId] = Field(min_length=1, max_length=MAX_DATASET_IDS, description="What was searched")
+    ranking: list[ChunkId] = Field(
+        min_length=1, max_length=MAX_K, description="Passages as they were shown, this one among them"
+    )
+
+
+class FeedbackShown(Shown):
+    """What was said."""
+
+    kind: Kind
+    chunk_id: str
+    query: str
+    dataset_ids: list[int]
+    ranking: list[str]
+    created_at: Moment
+
+
+class FeedbackAdded(Shown):
+    """Where it is kept."""
+
+    id: int
+
+
+@resource.post("/feedback", FeedbackAdded, status=201)
+@rule("user")
+def add_feedback(body: FeedbackGiven) -> FeedbackAdded:
+    """Say something about a passage of a search."""
+    said = Feedback(body.kind, body.chunk_id, body.query, tuple(body.dataset_ids), tuple(body.ranking))
+    return FeedbackAdded(id=site().feedback.add(identity().account.id, said))
+
+
+@resource.get("/feedback", Page[FeedbackShown])
+@rule("user")
+def list_feedback(query: PageQuery) -> Answered:
+    """List what you said, the oldest first."""
+    return page_of(Page[FeedbackShown], query, sliced(site().feedback.of_user(identity().account.id)), _shown)
+
+
+def _shown(said: Feedback) -> FeedbackShown:
+    return FeedbackShown(
+        kind=said.kind,
+        chunk_id=said.chunk_id,
+        query=said.query,
+        dataset_ids=list(said.scope),
+        ranking=list(said.ranking),
+        created_at=said.created_at,  # type: ignore[arg-type]  # Moment takes seconds
+    )

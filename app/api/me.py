@@ -1,0 +1,36 @@
+"""``GET /me``: who the caller is."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel
+
+from app.access import rule
+from app.api.operations import Resource
+from app.identity import identity
+
+resource = Resource("me", "Who you are to Braid.")
+
+
+class Me(BaseModel):
+    """The caller."""
+
+    id: int
+    name: str
+    groups: list[str]
+    is_admin: bool
+    scopes: list[str]
+
+
+@resource.get("/me", Me)
+@rule("user")
+def get_me() -> Me:
+    """Say who the caller is, and what their token allows."""
+    found = identity()
+    account = found.account
+    return Me(
+        id=account.id,
+        name=account.name,
+        groups=sorted(account.groups),
+        is_admin=account.is_admin,
+        scopes=sorted(found.scopes),
+    )

@@ -1,0 +1,145 @@
+"""``/shared-databases``: the entries of shared_dbs.json."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from flask import url_for
+from pydantic import Field
+
+from app.access import rule
+from app.api.models import Page, PageQuery, Shown, page_of, sliced
+from app.api.operations import Answered, Resource
+from app.api.requests import Given
+from app.identity import identity
+from app.scoping import readable_datasets
+from app.site import site
+from core.errors import NotFoundError
+from core.registry import SharedDataset
+from core.shared_dbs import MAX_COLLECTION_CHARS, MAX_DESCRIPTION_CHARS, MAX_NAME_CHARS
+
+ONE_LINE = r"^[^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f][^\x00-\x1f\x7f]*$"
+TEXT = r"^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f]*$"
+COLLECTION = r"^shared_[a-zA-Z0-9._-]*[a-zA-Z0-9]$"
+
+resource = Resource("shared databases", "Datasets for everybody, or for groups; administrators manage them.")
+
+Group = Annotated[str, Field(min_length=1, max_length=MAX_NAME_CHARS, pattern=ONE_LINE)]
+
+
+class SharedDatabaseShown(Shown):
+    """A shared dataset. How it is set up is shown to administrators, and null for others."""
+
+    id: int
+    name: str
+    description: str
+    documents: int
+    chunks: int
+    collection_name: str | None
+    allowed_groups: list[str] | None
+    enabled: bool | None
+    embedding_model: str | None
+
+
+class SharedDatabaseChanges(Given):
+    """What is to change; the rest stays."""
+
+    name: str | None = Field(None, max_length=MAX_NAME_CHARS, pattern=ONE_LINE)
+    collection_name: str | None = Field(None, max_length=MAX_COLLECTION_CHARS, pattern=COLLECTION)
+    description: str | None = Field(None, max_length=MAX_DESCRIPTION_CHARS, pattern=TEXT)
+    allowed_groups: list[Group] | None = Field(None, max_length=100, description="Who may read it; [] means everybody")
+    embedding_model: str | None = Field(None, max_length=MAX_NAME_CHARS, pattern=TEXT)
+    enabled: bool | None = None
+
+
+class SharedDatabaseGiven(Given):
+    """A new shared dataset. Several may share a collection."""
+
+    name: str = Field(max_length=MAX_NAME_CHARS, pattern=ONE_LINE, examples=["Handbook"])
+    collection_name: str = Field(max_length=MAX_COLLECTION_CHARS, pattern=COLLECTION, examples=["shared_main_db"])
+    description: str = Field("", max_length=MAX_DESCRIPTION_CHARS, pattern=TEXT)
+    allowed_groups: list[Group] = Field([], max_length=100, description="Who may read it; none means everybody")
+    embedding_model: str = Field("", max_length=MAX_NAME_CHARS, pattern=TEXT)
+
+
+@resource.get("/shared-databases", Page[SharedDatabaseShown])
+@rule("user")
+def list_shared_databases(query: PageQuery) -> Answered:
+    """List the shared databases that you may read; administrators see all, disabled ones too."""
+    return page_of(Page[SharedDatabaseShown], query, sliced(_visible()), lambda entry: entry)
+
+
+@resource.get("/shared-databases/<int(signed=True):dataset_id>", SharedDatabaseShown)
+@rule("user")
+def get_shared_database(dataset_id: int) -> SharedDatabaseShown:
+    """Get a shared database."""
+    for entry in _visible():
+        if entry.id == dataset_id:
+            return entry
+    raise NotFoundError(f"there is no shared database {dataset_id}")
+
+
+@resource.post("/shared-databases", SharedDatabaseShown, status=201)
+@rule("admin")
+def add_shared_database(body: SharedDatabaseGiven) -> Answered:
+    """Add a shared database. Its id is the next free one below 0."""
+    entry = site().braid.registry.add(
+        body.name,
+        body.collection_name,
+        description=body.description,
+        allowed_groups=body.allowed_groups,
+        embedding_model=body.embedding_model,
+    )
+    _record("added", entry)
+    where = url_for("braid.api.get_shared_database", dataset_id=entry.id)
+    return Answered(get_shared_database(entry.id), {"Location": where})
+
+
+@resource.patch("/shared-databases/<int(signed=True):dataset_id>", SharedDatabaseShown)
+@rule("admin")
+def change_shared_database(dataset_id: int, body: SharedDatabaseChanges) -> SharedDatabaseShown:
+    """Change a shared database. With another collection it moves there, with its documents."""
+    changes = body.model_dump(exclude_none=True)
+    entry = site().braid.registry.update(dataset_id, **changes)
+    _record("changed", entry, ", ".join(sorted(changes)))
+    return get_shared_database(dataset_id)
+
+
+@resource.delete("/shared-databases/<int(signed=True):dataset_id>")
+@rule("admin")
+def remove_shared_database(dataset_id: int) -> None:
+    """Remove a shared database with its documents, at once and for good."""
+    entry = site().braid.registry.get(dataset_id)
+    if entry is None:
+        raise NotFoundError(f"there is no shared database {dataset_id}")
+    site().braid.remove_dataset(dataset_id)
+    _record("removed", entry)
+
+
+def _visible() -> list[SharedDatabaseShown]:
+    braid = site().braid
+    braid.mirror_registry()
+    entries = {entry.id: entry for entry in braid.registry.entries()}
+    if not identity().is_admin:
+        readable = {dataset.id for dataset in readable_datasets(identity().account).shared}
+        return [_shown(entry, full=False) for entry in entries.values() if entry.id in readable]
+    return [_shown(entry, full=True) for entry in entries.values()]
+
+
+def _shown(entry: SharedDataset, *, full: bool) -> SharedDatabaseShown:
+    stored = site().braid.ledger.dataset(entry.id)
+    return SharedDatabaseShown(
+        id=entry.id,
+        name=entry.name,
+        description=entry.description,
+        documents=stored.documents,
+        chunks=stored.chunks,
+        collection_name=entry.collection_name if full else None,
+        allowed_groups=list(entry.allowed_groups) if full else None,
+        enabled=entry.enabled if full else None,
+        embedding_model=entry.embedding_model if full else None,
+    )
+
+
+def _record(what: str, entry: SharedDataset, detail: str = "") -> None:
+    site().audit.add(identity().account.name, f"shared_db.{what}", f"{entry.id} {entry.name}", detail)

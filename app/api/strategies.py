@@ -1,0 +1,65 @@
+"""``GET /strategies`` and ``GET /models``: what a search may be asked with."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+from app.access import rule
+from app.api.operations import Resource
+from app.chat_models import offered_models
+from app.site import site
+from core.strategies import strategies as known_strategies
+
+resource = Resource("choices", "What a search may be asked with.")
+
+
+class StrategyShown(BaseModel):
+    """How a query is expanded and its hits are refined."""
+
+    name: str
+    description: str
+    costs: dict[Literal["llm", "feedback"], str] = Field(
+        description="By who serves it: a model (`llm`) or the first pass (`feedback`)"
+    )
+
+
+class StrategiesShown(BaseModel):
+    """All strategies."""
+
+    items: list[StrategyShown]
+
+
+class ModelsShown(BaseModel):
+    """Models as `provider:model`; the first chat model of a role is its default."""
+
+    search: list[str] = Field(description="They write queries")
+    summary: list[str] = Field(description="They write answers")
+    embedding: str = Field(description="Of collections that name no other")
+    reranker: str = Field(description="Empty for none")
+
+
+@resource.get("/strategies", StrategiesShown)
+@rule("user")
+def list_strategies() -> StrategiesShown:
+    """List the strategies, each with its description."""
+    return StrategiesShown(
+        items=[
+            StrategyShown(name=name, description=strategy.description, costs=dict(strategy.costs))
+            for name, strategy in known_strategies().items()
+        ]
+    )
+
+
+@resource.get("/models", ModelsShown)
+@rule("user")
+def list_models() -> ModelsShown:
+    """List the models that this site offers."""
+    offered, settings = offered_models(), site().settings
+    return ModelsShown(
+        search=list(offered.search),
+        summary=list(offered.summary),
+        embedding=settings.embedding_model,
+        reranker=settings.reranker,
+    )

@@ -1,0 +1,134 @@
+"""``/users``: accounts, for administrators."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from flask import url_for
+from pydantic import Field
+from werkzeug.exceptions import Conflict
+
+from app.access import rule
+from app.api.models import Page, PageQuery, Shown, page_of, sliced
+from app.api.operations import Answered, Resource
+from app.api.requests import Given
+from app.identity import identity
+from app.site import site
+from core.accounts import MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS, Account
+from core.ledger import MAX_NAME_CHARS
+
+resource = Resource("users", "Accounts; administrators manage them.")
+
+Group = Annotated[str, Field(min_length=1, max_length=MAX_NAME_CHARS)]
+Password = Annotated[
+    str, Field(min_length=MIN_PASSWORD_CHARS, max_length=MAX_PASSWORD_CHARS, examples=["correct horse"])
+]
+
+
+class UserShown(Shown):
+    """An account."""
+
+    id: int
+    name: str
+    groups: list[str]
+    is_admin: bool
+    disabled: bool
+    has_password: bool = Field(description="Without one nobody can sign in as this user")
+
+
+class UserGiven(Given):
+    """A new account."""
+
+    name: str = Field(min_length=1, max_length=MAX_NAME_CHARS, examples=["mika"])
+    password: Password | None = None
+    groups: list[Group] = Field([], max_length=100)
+    is_admin: bool = False
+
+
+class UserChanges(Given):
+    """What is to change; the rest stays."""
+
+    groups: list[Group] | None = Field(None, max_length=100, description="All of them; others are left")
+    is_admin: bool | None = None
+    disabled: bool | None = Field(None, description="Locked out at once")
+    password: Password | None = Field(None, description="A new one; the user is signed out everywhere")
+
+
+@resource.get("/users", Page[UserShown])
+@rule("admin")
+def list_users(query: PageQuery) -> Answered:
+    """List all accounts."""
+    return page_of(Page[UserShown], query, sliced(site().accounts.all()), _shown)
+
+
+@resource.get("/users/<int:user_id>", UserShown)
+@rule("admin")
+def get_user(user_id: int) -> UserShown:
+    """Get an account."""
+    return _shown(site().accounts.get(user_id))
+
+
+@resource.post("/users", UserShown, status=201)
+@rule("admin")
+def add_user(body: UserGiven) -> Answered:
+    """Add an account."""
+    _require_own_accounts()
+    added = site().accounts.add(body.name, body.password or "", is_admin=body.is_admin, groups=body.groups)
+    _record("added", added)
+    return Answered(_shown(added), {"Location": url_for("braid.api.get_user", user_id=added.id)})
+
+
+@resource.patch("/users/<int:user_id>", UserShown)
+@rule("admin")
+def change_user(user_id: int, body: UserChanges) -> UserShown:
+    """Change an account's groups, rights or password, or lock it."""
+    _require_own_accounts()
+    accounts, before = site().accounts, site().accounts.get(user_id)
+    if body.is_admin is False or body.disabled:
+        _require_another(user_id)
+    if body.groups is not None:
+        accounts.set_groups(user_id, body.groups)
+    if body.is_admin is not None:
+        accounts.set_admin(user_id, body.is_admin)
+    if body.disabled is not None:
+        accounts.set_disabled(user_id, body.disabled)
+    if body.password is not None:
+        accounts.set_password(user_id, body.password)
+    _record("changed", before, ", ".join(sorted(body.model_fields_set)))
+    return _shown(accounts.get(user_id))
+
+
+@resource.delete("/users/<int:user_id>")
+@rule("admin")
+def remove_user(user_id: int) -> None:
+    """Remove an account with all it owns, at once and for good."""
+    _require_own_accounts()
+    before = site().accounts.get(user_id)
+    _require_another(user_id)
+    site().accounts.remove(user_id)
+    _record("removed", before)
+
+
+def _require_own_accounts() -> None:
+    if not site().standalone:
+        raise Conflict("the accounts are those of the app that Braid is part of; change them there")
+
+
+def _require_another(user_id: int) -> None:
+    if user_id == identity().account.id:
+        raise Conflict("administrators cannot lock themselves out; let another one do it")
+
+
+def _record(what: str, account: Account, detail: str = "") -> None:
+    site().audit.add(identity().account.name, f"user.{what}", account.name, detail)
+
+
+def _shown(account: Account) -> UserShown:
+    return UserShown(
+        id=account.id,
+        name=account.name,
+        groups=sorted(account.groups),
+        is_admin=account.is_admin,
+        disabled=account.disabled,
+        has_password=account.has_password,
+    )

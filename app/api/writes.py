@@ -1,0 +1,75 @@
+"""Writes that carry an ``Idempotency-Key`` are done once, however often they are sent."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable
+
+from flask import Response, request
+
+from app.api.requests import InvalidRequestError
+from app.identity import identity
+from app.site import site
+from core.idempotency import IdempotencyKeys, KeptAnswer
+
+HEADER = "Idempotency-Key"
+KEY_PATTERN = r"^[!-~]{1,200}$"
+KEPT_HEADERS = ("Content-Type", "Location", "ETag", "Deprecation")
+BLOCK_BYTES = 1 << 20
+
+
+def once(answer: Callable[[], Response]) -> Response:
+    """The answer, or that of the first request with the same key, marked by ``Idempotency-Replayed``.
+
+    What failed was not done, so its key is free again.
+    """
+    key = request.headers.get(HEADER)
+    if key is None:
+        return answer()
+    if not re.fullmatch(KEY_PATTERN, key):
+        raise InvalidRequestError(((HEADER, "it must have 1 to 200 visible characters of ASCII"),))
+    keys, user_id = IdempotencyKeys(site().braid.ledger), identity().account.id
+    kept = keys.begin(user_id, key, _request_hash())
+    if kept is not None:
+        return _again(kept)
+    done = False
+    try:
+        response = answer()
+        done = response.status_code < 400 and not response.is_streamed
+        if done:
+            keys.finish(user_id, key, response.status_code, _kept(response))
+        return response
+    finally:
+        if not done:
+            keys.forget(user_id, key)
+
+
+def _request_hash() -> str:
+    found = hashlib.sha256(f"{request.method} {request.full_path} {request.mimetype}".encode())
+    if request.mimetype != "multipart/form-data":
+        found.update(request.get_data())
+        return found.hexdigest()
+    for name, value in request.form.items(multi=True):
+        found.update(f"{name}={value};".encode())
+    for name, file in request.files.items(multi=True):
+        found.update(f"{name}:{file.filename};".encode())
+        while block := file.stream.read(BLOCK_BYTES):
+            found.update(block)
+        file.stream.seek(0)
+    return found.hexdigest()
+
+
+def _kept(response: Response) -> str:
+    headers = {name: response.headers[name] for name in KEPT_HEADERS if name in response.headers}
+    return json.dumps({"headers": headers, "text": response.get_data(as_text=True)})
+
+
+def _again(kept: KeptAnswer) -> Response:
+    stored = json.loads(kept.body)
+    response = Response(stored["text"], kept.status)
+    response.headers.remove("Content-Type")
+    response.headers.extend(stored["headers"])
+    response.headers["Idempotency-Replayed"] = "true"
+    return response
