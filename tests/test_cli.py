@@ -25,6 +25,7 @@ from rich.cells import cell_len
 from app.cli import cli
 from app.cli_options import FileTypes, Moment
 from app.cli_output import one_line, print_table
+from core.accounts import Accounts
 from core.braid import Braid
 from core.owner import OwnerLock
 from core.token_budget import estimate_tokens
@@ -157,7 +158,7 @@ def test_defaults_in_help_do_not_differ_between_commands() -> None:
     ("args", "message"),
     [
         ([], "Missing command. Choose one of chat, conversation, dataset, doctor"),
-        (["user"], "Missing command. Choose one of add, list."),
+        (["user"], "Missing command. Choose one of add, list, password."),
         (["serch"], "No such command 'serch'. (Did you mean one of: 'search'"),
         (["search"], "Missing argument 'TEXT'."),
         (["search", "x", "--mode", "fuzzy"], "'fuzzy' is not one of 'semantic', 'keyword', 'hybrid'"),
@@ -227,6 +228,34 @@ def test_users(run: CommandLine) -> None:
     assert "Added user 2, 한국어." in run("user", "add", "한국어").stdout
     assert "a user named 'ann' exists already" in run("user", "add", "ann", status=2).stderr
     assert re.findall(r"1 +ann +a, b", run("user", "list").stdout)
+
+
+def test_users_who_sign_in_to_the_app(run: CommandLine) -> None:
+    run("user", "add", "ann", "--admin", "--password-stdin", answer="correct horse\nsecond line\n")
+    run("user", "add", "ben")
+    with Braid(run.data_dir, indexes="none") as braid:
+        accounts = Accounts(braid.ledger)
+        ann, ben = accounts.all()
+        assert accounts.verify("ann", "correct horse") == ann
+        assert (ann.is_admin, ben.is_admin, ben.has_password) == (True, False, False)
+    run("user", "password", "ann", "--password-stdin", answer="battery staple\n")
+    run("user", "password", ben.id, "--password-stdin", "--admin", answer="correct horse\n")
+    with Braid(run.data_dir, indexes="none") as braid:
+        accounts = Accounts(braid.ledger)
+        assert accounts.verify("ann", "correct horse") is None
+        assert accounts.verify("ann", "battery staple")
+        found = accounts.verify("ben", "correct horse")
+        assert found
+        assert found.is_admin
+
+
+def test_passwords_that_are_not_taken(run: CommandLine) -> None:
+    assert "8 to 200 are needed" in run("user", "add", "ann", "--password-stdin", answer="short\n", status=2).stderr
+    assert "no password on stdin" in run("user", "add", "ann", "--password-stdin", answer="", status=2).stderr
+    run("user", "add", "ann")
+    assert "--password-stdin" in run("user", "password", "ann", status=2).stderr
+    told = run("user", "password", "eve", "--password-stdin", answer="correct horse", status=2).stderr
+    assert "there is no user 'eve'" in told
 
 
 @pytest.mark.parametrize(
