@@ -63,7 +63,7 @@ class CollectionRow:
 @admin.get("/indexes")
 @rule("admin")
 def indexes() -> str:
-    """All collections, and the last examination."""
+    """All collections that hold passages, and the last examination."""
     rows, checkup = _rows(), site().checkup.state
     moving = checkup.running or any(leg.state not in ("ready", "failed") for row in rows for leg in row.legs)
     return render_template(
@@ -120,7 +120,7 @@ def _rows() -> list[CollectionRow]:
     for dataset in braid.ledger.all_datasets():
         names.setdefault(dataset.collection, []).append(dataset.name)
         passages[dataset.collection] = passages.get(dataset.collection, 0) + dataset.chunks
-    return [
+    rows = [
         CollectionRow(
             name,
             tuple(names[name]),
@@ -129,6 +129,7 @@ def _rows() -> list[CollectionRow]:
         )
         for name in sorted(names)
     ]
+    return [row for row in rows if row.passages or any(leg.state != "ready" for leg in row.legs)]
 
 
 def _leg_row(progress: LegProgress, total: int) -> LegRow:
