@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from app.pages import compare, three_fields, why_not  # noqa: F401 - their routes are the search's
 from app.pages.admin import admin
 from app.pages.chat import chat
 from app.pages.search import search

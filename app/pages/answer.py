@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from flask import url_for
 from flask_babel import gettext as _
 
-from app.pages.form import SearchForm
+from app.pages.form import Carried, SearchForm
 from app.pages.marking import PROSE, Segment, flow, language_of, snippet, wanted_tokens
 from core.analyzer import Analyzer
 from core.types import Dataset, Degraded, Hit, Leg, LegScore, Part, Passage, Place, SearchResult
@@ -74,15 +74,27 @@ class Answer:
     timings: tuple[tuple[str, int], ...]
 
 
-def build_answer(result: SearchResult, form: SearchForm, datasets: Sequence[Dataset], analyzer: Analyzer) -> Answer:
-    """The page's view of a result; ``datasets`` are those that the user can read."""
+def build_answer(
+    result: SearchResult,
+    form: SearchForm,
+    datasets: Sequence[Dataset],
+    analyzer: Analyzer,
+    *,
+    carried: Carried | None = None,
+) -> Answer:
+    """The page's view of a result; ``datasets`` are those that the user can read.
+
+    ``carried`` are the arguments that lead back to the search; None for those of the form.
+    """
+    way_back = form.carried() if carried is None else carried
     names = {dataset.id: dataset.name for dataset in datasets}
     searched = [dataset for dataset in datasets if _was_searched(dataset, form)]
     wanted = wanted_tokens(analyzer, result.query.text)
     return Answer(
         text=result.query.text,
         hits=tuple(
-            _shown_hit(number, hit, names, form, analyzer, wanted) for number, hit in enumerate(result.hits, start=1)
+            _shown_hit(number, hit, names, way_back, analyzer, wanted)
+            for number, hit in enumerate(result.hits, start=1)
         ),
         degraded=tuple(_missing(leg, result.degraded, searched) for leg in _parts(result.degraded)),
         unresolved=result.unresolved_dataset_ids,
@@ -93,9 +105,9 @@ def build_answer(result: SearchResult, form: SearchForm, datasets: Sequence[Data
     )
 
 
-def document_href(chunk_id: str, form: SearchForm) -> str:
+def document_href(chunk_id: str, carried: Carried) -> str:
     """Address of a passage in its document; it knows the way back to the search."""
-    return url_for("braid.search.document", chunk_id=chunk_id, _anchor="cited", **form.carried())  # type: ignore[arg-type]
+    return url_for("braid.search.document", chunk_id=chunk_id, _anchor="cited", **carried)  # type: ignore[arg-type]
 
 
 def _was_searched(dataset: Dataset, form: SearchForm) -> bool:
@@ -106,7 +118,7 @@ def _shown_hit(
     number: int,
     hit: Hit,
     names: Mapping[int, str],
-    form: SearchForm,
+    carried: Carried,
     analyzer: Analyzer,
     wanted: frozenset[str],
 ) -> ShownHit:
@@ -115,12 +127,12 @@ def _shown_hit(
         number=number,
         passage=hit.passage,
         dataset=_dataset_name(hit.passage.dataset_id, names),
-        href=document_href(hit.passage.chunk_id, form),
+        href=document_href(hit.passage.chunk_id, carried),
         snippet=snippet(analyzer, flow(hit.passage.text, hit.passage.file_type), wanted),
         language=language_of(hit.passage.text),
         prose=hit.passage.file_type in PROSE,
         reasons=tuple(_reason(part, total) for part in hit.legs),
-        also_in=tuple(_shown_place(place, names, form) for place in hit.also_in),
+        also_in=tuple(_shown_place(place, names, carried) for place in hit.also_in),
         rerank_score="" if hit.rerank_score is None else f"{hit.rerank_score:.3f}",
     )
 
@@ -131,11 +143,11 @@ def _reason(part: LegScore, total: float) -> Reason:
     return Reason(part.leg, part.rank, score, min(max(percent, 0), 100), part.query)
 
 
-def _shown_place(place: Place, names: Mapping[int, str], form: SearchForm) -> ShownPlace:
+def _shown_place(place: Place, names: Mapping[int, str], carried: Carried) -> ShownPlace:
     return ShownPlace(
         place.title or place.source,
         _dataset_name(place.dataset_id, names),
-        document_href(place.chunk_id, form),
+        document_href(place.chunk_id, carried),
     )
 
 
@@ -159,6 +171,7 @@ def _missing(leg: Part, degraded: Sequence[Degraded], searched: Sequence[Dataset
 def _timings(timings_ms: Mapping[str, float]) -> tuple[tuple[str, int], ...]:
     stages = {
         "scope": _("scope"),
+        "model": _("model"),
         "embed": _("embedding"),
         "search": _("search"),
         "fuse": _("fusion"),

@@ -1,4 +1,4 @@
-// Every page works without this file. With it, a search does not reload the page, the choices are remembered,
+// The search page works without this file. With it, a search does not reload the page, the choices are remembered,
 // and the line on indexing is live.
 "use strict";
 
@@ -11,6 +11,7 @@ function address() {
   const fields = new URLSearchParams(new FormData(form));
   if (fields.get("mode") !== "hybrid") fields.delete("fusion");
   if (fields.get("fusion") !== "weighted") fields.delete("alpha");
+  for (const name of ["source", "from", "to"]) if (!fields.get(name)) fields.delete(name);
   return `${form.action}?${fields}`;
 }
 
@@ -60,8 +61,9 @@ function announceOffline() {
 
 function remember() {
   const fields = new FormData(form);
-  const { mode, fusion, alpha, k } = Object.fromEntries(fields);
-  localStorage.setItem(CHOICES, JSON.stringify({ d: fields.getAll("d"), mode, fusion, alpha, k }));
+  const { mode, fusion, alpha, k, strategy } = Object.fromEntries(fields);
+  const choices = { of: form.dataset.choices, d: fields.getAll("d"), mode, fusion, alpha, k, strategy };
+  localStorage.setItem(CHOICES, JSON.stringify(choices));
 }
 
 function recall() {
@@ -71,7 +73,7 @@ function recall() {
   } catch {
     return;
   }
-  if (!saved) return;
+  if (saved?.of !== form.dataset.choices) return;  // somebody else's, or the user's preferences have changed
   for (const input of form.elements) {
     if (input.name === "d") input.checked = saved.d.includes(input.value);
     else if (input.type === "radio") input.checked = input.value === saved[input.name];
@@ -82,10 +84,6 @@ function recall() {
 // On a narrow screen the results come first.
 function foldPicker() {
   if (matchMedia("(max-width: 800px)").matches) document.getElementById("picker").open = !form.elements.q.value;
-}
-
-function showAlpha() {
-  form.elements.alpha.labels[0].querySelector("output").value = Number(form.elements.alpha.value).toFixed(2);
 }
 
 // ---- the line on indexing
@@ -117,7 +115,7 @@ document.addEventListener("keydown", (event) => {
 
 if (form) {
   if (!location.search) recall();
-  showAlpha();
+  form.elements.alpha.dispatchEvent(new Event("input"));  // balance.js puts it in words
   foldPicker();
   form.addEventListener("submit", (event) => {
     event.preventDefault();
@@ -130,7 +128,6 @@ if (form) {
     remember();
     if (event.target.name !== "q" && form.elements.q.value.trim()) search();
   });
-  form.elements.alpha.addEventListener("input", showAlpha);
   addEventListener("popstate", () => location.search !== shown && location.reload());
   poll();
 }

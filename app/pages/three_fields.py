@@ -1,0 +1,182 @@
+"""Searching by purpose, materials and methods: one query is written of them, and the passages are compared with them.
+
+The answer comes as a page, or to a script as server-sent events: ``stage``, ``query`` and ``search`` (progress in
+words) → ``text`` (the comparison so far, as HTML) → ``answer`` (the whole result, as HTML), or ``error``.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+
+from flask import Response, render_template
+from flask_babel import gettext as _
+from flask_babel import ngettext
+from markupsafe import Markup
+
+from app.access import rule, wants_json
+from app.chat_models import conversation_for
+from app.errors import on_braid_error, on_unexpected
+from app.event_stream import HEARTBEAT, HEARTBEAT_S, event, event_stream, when_gone
+from app.identity import identity
+from app.languages import current_language
+from app.live_turn import LiveTurn
+from app.markdown import answer_html
+from app.pages.answer import build_answer, document_href
+from app.pages.form import Carried, SearchForm
+from app.pages.searching import count, form_of_request, offered, search, three_fields
+from app.scoping import readable_datasets
+from app.site import site
+from core.chat_types import (
+    AnswerText,
+    AnswerWithdrawn,
+    ChatRequest,
+    ChatResult,
+    Event,
+    QueryWritten,
+    Searched,
+    StageStarted,
+)
+from core.comparison import MAX_INSTRUCTION_CHARS, ThreeFields
+from core.errors import BraidError
+from core.types import Mode
+
+DEFAULT_MODE: Mode = "semantic"
+MAX_CARRIED_CHARS = 1_500
+"""Longer fields are not repeated in the links of the result."""
+RENDER_EVERY_S = 0.2
+
+
+@search.get("/search/fields")
+@rule("user")
+def fields() -> str:
+    """The form. It is filled in from the address, and a script sends it at once; nothing is searched here."""
+    form = form_of_request(DEFAULT_MODE)
+    return _page(form, "", starts=bool(_filled()))
+
+
+@search.post("/search/fields")
+@rule("user", "read")
+def fields_answer() -> str | Response:
+    """The comparison, at once or as events."""
+    form, account = form_of_request(DEFAULT_MODE), identity().account
+    asked = ChatRequest(
+        account.id,
+        fields=ThreeFields(**three_fields()),
+        dataset_ids=form.dataset_ids or None,
+        strategy=form.strategy,
+        options={name: value for name, value in form.options(site().settings).items() if name != "strategy"},
+        language=current_language(),  # type: ignore[arg-type]
+    )
+    conversation = conversation_for(account)
+    if not wants_json():
+        return _page(form, _result(form, conversation.ask(asked)))
+    return event_stream(_streamed(form, conversation.stream(asked)))
+
+
+def _page(form: SearchForm, result: str, *, starts: bool = False) -> str:
+    return render_template(
+        "braid/fields.html",
+        fields=three_fields(),
+        result=result,
+        starts=starts,
+        max_instruction_chars=MAX_INSTRUCTION_CHARS,
+        **offered(form),
+    )
+
+
+def _result(form: SearchForm, done: ChatResult) -> Markup:
+    """The result part of the page."""
+    count(done.search, "search")
+    here, carried = site(), _carried(form)
+    readable = readable_datasets(identity().account).all
+    chunk_ids = {citation.number: citation.passage.chunk_id for citation in done.citations}
+
+    def href(number: int) -> str:
+        return document_href(chunk_ids[number], carried) if number in chunk_ids else ""
+
+    found = replace(done.search, degraded=done.degraded)
+    html = render_template(
+        "braid/_fields_answer.html",
+        done=done,
+        text=answer_html(done.text, href),
+        answer=build_answer(found, form, readable, here.braid.analyzer, carried=carried),
+        form=form,
+    )
+    return Markup(html)
+
+
+def _filled() -> dict[str, str]:
+    return {name: text for name, text in three_fields().items() if name != "instruction"}
+
+
+def _carried(form: SearchForm) -> Carried:
+    """The arguments that lead back to this form."""
+    given = three_fields()
+    short = sum(map(len, given.values())) <= MAX_CARRIED_CHARS
+    kept = {name: value for name, value in form.carried().items() if name != "q"}
+    return {**kept, "purpose": "", **(given if short else {})}
+
+
+# ---------------------------------------------------------------- as events
+
+
+def _streamed(form: SearchForm, events: Iterator[Event]) -> Iterator[str]:
+    live = LiveTurn(events)
+    when_gone(live.stop)
+    try:
+        yield from _told(form, live)
+    except BraidError as error:
+        yield event("error", {"html": _body(on_braid_error(error))})
+    except Exception as error:  # the edge: the response has begun, so that Flask cannot answer
+        yield event("error", {"html": _body(on_unexpected(error))})
+    finally:
+        live.stop()
+
+
+def _told(form: SearchForm, live: LiveTurn) -> Iterator[str]:
+    text, shown_at, spoke_at = "", 0.0, time.monotonic()
+    for happened in live.events(HEARTBEAT_S):
+        said = ""
+        if isinstance(happened, AnswerText | AnswerWithdrawn):
+            text = text + happened.text if isinstance(happened, AnswerText) else ""
+            if time.monotonic() - shown_at >= RENDER_EVERY_S:
+                said, shown_at = event("text", {"html": answer_html(text)}), time.monotonic()
+        elif isinstance(happened, ChatResult):
+            said = event("answer", {"html": _result(form, happened)})
+        elif happened is not None:
+            said = _progress(happened)
+        if not said and time.monotonic() - spoke_at >= HEARTBEAT_S:
+            said = HEARTBEAT
+        if said:
+            spoke_at = time.monotonic()
+            yield said
+
+
+def _progress(happened: Event) -> str:
+    if isinstance(happened, StageStarted):
+        return event("stage", {"text": _stages()[happened.stage]})
+    if isinstance(happened, QueryWritten):
+        return event("query", {"text": _("Searched for: %(query)s", query=happened.query)})
+    if isinstance(happened, Searched):
+        found = len(happened.result.hits)
+        return event("search", {"text": ngettext("%(num)s passage", "%(num)s passages", found)})
+    return ""
+
+
+def _stages() -> dict[str, str]:
+    return {
+        "normalize": _("Reading the fields …"),
+        "generate_query": _("Writing the query …"),
+        "search": _("Searching …"),
+        "answer": _("Writing the answer …"),
+        "compare": _("Comparing …"),
+    }
+
+
+def _body(answered: tuple[Response | str, int]) -> str:
+    """What an error says, as the page shows it: problem details, since a script asks."""
+    response, _status = answered
+    problem = response.get_json() if isinstance(response, Response) else {}
+    return render_template("braid/_fields_problem.html", problem=problem)

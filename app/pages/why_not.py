@@ -1,0 +1,203 @@
+"""Why a document is, or is not, in the result of a search: its best passage followed through the search."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from flask import Response, render_template, request
+from flask_babel import format_decimal
+from flask_babel import gettext as _
+
+from app.access import rule
+from app.chat_models import NO_MODEL, manager_for
+from app.identity import identity
+from app.pages.answer import document_href
+from app.pages.form import SearchForm
+from app.pages.marking import PROSE, Segment, flow, language_of, snippet, wanted_tokens
+from app.pages.searching import address, back_address, form_of_request, offered, search
+from app.scoping import readable_datasets
+from app.site import site
+from core.change_log import indexed_text
+from core.database import Database
+from core.document_names import document_with_id, documents_named
+from core.errors import NotFoundError
+from core.explain import FORGOTTEN
+from core.types import LEGS_OF_MODE, MAX_K, Document, Explanation, Filters, Leg, Passage
+
+OFFERED = 20
+FETCHED_AT_MOST = 2 * MAX_K
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """An explanation in the page's language."""
+
+    found: bool
+    verdict: str
+    steps: tuple[str, ...]
+    """What each leg says."""
+    detail: str
+    """The same in the program's own words, with all numbers."""
+    passage: Passage
+    snippet: tuple[Segment, ...]
+    language: str
+    prose: bool
+    href: str
+
+
+@search.get("/search/why-not")
+@rule("user")
+def why_not() -> str:
+    """Choose a document by a part of its name, and read why it is not found."""
+    form = form_of_request()
+    names = {dataset.id: dataset.name for dataset in readable_datasets(identity().account).all}
+    name = request.args.get("name", "").strip()
+    document = _chosen(names) if "document" in request.args else None
+    found = documents_named(_database(), names, name, limit=OFFERED) if name and document is None else []
+    if len(found) == 1:
+        document = found[0]
+    return render_template(
+        "braid/why_not.html",
+        name=name,
+        document=document,
+        why=_why(form, document) if document and document.chunks and form.text else None,
+        found=[(each, names[each.dataset_id], _address_of(form, each)) for each in found],
+        names=names,
+        back=back_address(form),
+        carried=list(_pairs(form)),
+        **offered(form),
+    )
+
+
+@search.get("/search/documents.json")
+@rule("user")
+def documents() -> Response:
+    """Names of documents that contain what is typed, for the list below the field."""
+    readable = readable_datasets(identity().account).by_id
+    found = documents_named(_database(), readable.keys(), request.args.get("name", ""), limit=OFFERED)
+    listed = [{"id": each.id, "source": each.source, "title": each.title} for each in found]
+    return Response(json.dumps(listed, ensure_ascii=False), mimetype="application/json")
+
+
+def _database() -> Database:
+    return site().braid.ledger.database
+
+
+def _chosen(names: dict[int, str]) -> Document:
+    document = document_with_id(_database(), names, request.args.get("document", 0, type=int))
+    if document is None:
+        raise NotFoundError("there is no such document, or it is not yours; it may have been deleted")
+    return document
+
+
+def _address_of(form: SearchForm, document: Document) -> str:
+    return address("braid.search.why_not", form.carried(), document=document.id)
+
+
+def _pairs(form: SearchForm) -> Iterator[tuple[str, str]]:
+    """The search as hidden fields."""
+    for name, value in form.carried().items():
+        for each in value if isinstance(value, list) else [value]:
+            yield name, each
+
+
+# ---------------------------------------------------------------- the explanation
+
+
+def _why(form: SearchForm, document: Document) -> Why:
+    account, here = identity().account, site()
+    passage = _best_passage(form, document)
+    explanation = manager_for(account).explain(
+        form.text,
+        chunk_id=passage.chunk_id,
+        user_id=account.id,
+        dataset_ids=form.dataset_ids or None,
+        **form.options(here.settings),
+    )
+    wanted = wanted_tokens(here.braid.analyzer, form.text)
+    return Why(
+        found=explanation.found,
+        verdict=_verdict(explanation, form),
+        steps=tuple(_steps(explanation, form, passage)),
+        detail=explanation.detail,
+        passage=passage,
+        snippet=snippet(here.braid.analyzer, flow(passage.text, passage.file_type), wanted),
+        language=language_of(passage.text),
+        prose=passage.file_type in PROSE,
+        href=document_href(passage.chunk_id, form.carried()),
+    )
+
+
+def _best_passage(form: SearchForm, document: Document) -> Passage:
+    """The document's passage that a plain search in its source alone puts first, or else its first one."""
+    account, braid = identity().account, site().braid
+    plain = replace(form, strategy="basic", rerank=False)
+    options = plain.options(site().settings) | {"filters": Filters(source_prefix=document.source)}
+    result = manager_for(account, NO_MODEL).search(
+        form.text, user_id=account.id, dataset_ids=[document.dataset_id], **options
+    )
+    best = next((hit.passage for hit in result.hits if hit.passage.document_id == document.id), None)
+    return best or braid.ledger.document_passages(document.id, [document.dataset_id], limit=1)[0]
+
+
+def _verdict(explanation: Explanation, form: SearchForm) -> str:
+    rank, said = explanation.rank, ""
+    match explanation.reason:
+        case "found":
+            said = _("It is in the result, at rank %(rank)s.", rank=rank)
+        case "not_in_scope":
+            said = _("Its dataset was not searched. Tick the dataset and search again.")
+        case "filtered":
+            said = _("The filters leave it out.")
+        case "deduplicated":
+            said = _("The same text stands in another document, too. It is shown once, at rank %(rank)s.", rank=rank)
+        case "merged":
+            said = _("It is shown as a part of a longer section, at rank %(rank)s.", rank=rank)
+        case "below_min_score":
+            said = _("Its score is below the lowest that is shown.")
+        case "cut_by_k":
+            said = _cut(rank, form.k)
+        case "not_reached":
+            said = _("The search did not reach it.")
+    return str(said)
+
+
+def _cut(rank: int | None, k: int) -> str:
+    if rank is not None and rank > k:
+        return str(
+            _("It is at rank %(rank)s, but only %(k)s passages are shown. Ask for more passages.", rank=rank, k=k)
+        )
+    return str(_("It is at rank %(rank)s, but the strategy or the reranker did not choose it.", rank=rank))
+
+
+def _steps(explanation: Explanation, form: SearchForm, passage: Passage) -> Iterator[str]:
+    if explanation.reason in ("not_in_scope", "filtered"):
+        return
+    scores = {score.leg: score for score in explanation.legs}
+    for leg in LEGS_OF_MODE[form.mode]:
+        if leg in scores:
+            yield _reached(leg, scores[leg].rank)
+        elif explanation.reason == "not_reached" or explanation.legs:
+            yield _unreached(leg, form, passage)
+    if FORGOTTEN in explanation.detail:
+        yield str(_("What the model wrote for this search is not remembered; search again, and then ask."))
+
+
+def _reached(leg: Leg, rank: int) -> str:
+    shown = format_decimal(rank)
+    if leg == "dense":
+        return str(_("By meaning it is at rank %(rank)s.", rank=shown))
+    return str(_("By keyword it is at rank %(rank)s.", rank=shown))
+
+
+def _unreached(leg: Leg, form: SearchForm, passage: Passage) -> str:
+    limit = format_decimal(FETCHED_AT_MOST)
+    if leg == "dense":
+        return str(_("By meaning it is not among those that were looked at, at most %(limit)s.", limit=limit))
+    analyzer = site().braid.analyzer
+    there = set(analyzer.tokens(indexed_text(passage.title, passage.heading_path, passage.text)))
+    if not there & set(analyzer.tokens(form.text)):
+        return str(_("By keyword it cannot be found: it has no word of the query."))
+    return str(_("By keyword it is not among those that were looked at, at most %(limit)s.", limit=limit))
