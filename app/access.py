@@ -10,10 +10,11 @@ from urllib.parse import urlencode
 from flask import current_app, g, redirect, request, url_for
 from flask_wtf.csrf import CSRFProtect
 from limits import RateLimitItem
-from werkzeug.exceptions import Forbidden, TooManyRequests, Unauthorized
+from werkzeug.exceptions import Forbidden, RequestEntityTooLarge, TooManyRequests, Unauthorized
 from werkzeug.wrappers import Response
 
 from app.site import Site, site
+from config.settings import Settings
 from core.credentials import Scope
 
 Who = Literal["anyone", "user", "admin"]
@@ -50,6 +51,16 @@ def rule(who: Who, scope: Scope | None = None) -> Callable[[View], View]:
     return state
 
 
+def takes_uploads(max_bytes: Callable[[Settings], int]) -> Callable[[View], View]:
+    """State that a route takes bodies of so many bytes, instead of those of a form. Stands under `rule`."""
+
+    def state(view: View) -> View:
+        view.braid_max_bytes = max_bytes  # type: ignore[attr-defined]
+        return view
+
+    return state
+
+
 def rule_of(endpoint: str) -> Rule | None:
     """The rule that a route states."""
     if endpoint == STATIC:
@@ -71,9 +82,20 @@ def admit() -> Response | None:
             raise Forbidden("only administrators may do this")
         if (needed := _scope(stated)) not in found.scopes:
             raise Forbidden(f"the token lacks the scope {needed!r}; make one that has it")
+    _allow_upload(here)
     if request.method not in SAFE and not (found and found.by_token):
         csrf.protect()
     return None
+
+
+def _allow_upload(here: Site) -> None:
+    """Set the limit of this route's body, before anything reads it. What is declared as longer is refused at once."""
+    view = current_app.view_functions.get(request.endpoint or "")
+    if max_bytes := getattr(view, "braid_max_bytes", None):
+        most = max_bytes(here.settings)
+        if (request.content_length or 0) > most:
+            raise RequestEntityTooLarge(f"at most {most:,} bytes are taken at once; split it")
+        request.max_content_length = most
 
 
 def _scope(stated: Rule) -> str:

@@ -54,10 +54,13 @@ log = logging.getLogger(__name__)
 
 
 def create_app(settings: Settings | None = None, braid: Braid | None = None) -> Flask:
-    """The app on its own, with accounts. Without a Braid it opens the data directory of the settings, until the
-    process ends. Raises NotOwnerError when another process owns that.
+    """The app on its own, with accounts. Without a Braid it opens the data directory of the settings, and does the
+    queued jobs, until the process ends. With one, `Site.start_jobs` and `Site.close` are the caller's to call.
+
+    Raises NotOwnerError when another process owns the data directory.
     """
     settings = settings or load_settings()
+    is_ours = braid is None
     braid = braid or _opened(settings)
     app = Flask(__name__, static_folder=None, template_folder=None)
     app.config.update(
@@ -76,6 +79,9 @@ def create_app(settings: Settings | None = None, braid: Braid | None = None) -> 
     app.before_request(_number)
     app.before_request(_refuse_other_hosts)
     _mount(app, here, url_prefix="", more=[account])
+    if is_ours:
+        here.start_jobs()
+        atexit.register(here.close)  # before Braid's own, which was registered before
     app.context_processor(_in_templates)
     app.register_error_handler(404, on_http_error)
     app.register_error_handler(405, on_http_error)
@@ -94,8 +100,10 @@ def register_braid(
     braid: Braid,
     settings: Settings | None = None,
     url_prefix: str = "/braid",
-) -> None:
+) -> Site:
     """Mount pages and API in somebody else's app. ``current_user`` is called in each request; None is nobody.
+
+    The process that owns the indexes calls `Site.start_jobs`, so that uploads are read, and `Site.close` at its end.
 
     The host keeps its own sign-in, sessions, error pages and headers for its own addresses. Raises InvalidInputError
     when the host app has no secret key, which the tokens against forged requests need.
@@ -108,6 +116,7 @@ def register_braid(
         Babel(host_app, locale_selector=chosen_language, default_translation_directories=str(TRANSLATIONS))
     here = Site(settings or load_settings(), braid, host_identity(current_user), standalone=False)
     _mount(host_app, here, url_prefix=url_prefix, more=[])
+    return here
 
 
 def _mount(app: Flask, here: Site, *, url_prefix: str, more: list[Blueprint]) -> None:

@@ -17,7 +17,8 @@ from app import first_start
 from app.cli_common import open_braid
 from app.factory import create_app
 from app.mcp.http import ASGI, with_mcp
-from app.site import EXTENSION
+from app.request_bodies import streamed_bodies, whole_bodies
+from app.site import EXTENSION, Site
 from config.settings import Settings
 from core.braid import Braid
 from core.errors import InvalidInputError
@@ -49,9 +50,11 @@ def serve(settings: Settings) -> None:
 def _run(settings: Settings, braid: Braid, listener: socket.socket) -> None:
     url = address(settings.host, settings.port)
     app = create_app(settings, braid)
+    here: Site = app.extensions[EXTENSION]
+    app.wsgi_app = streamed_bodies(app.wsgi_app)  # type: ignore[method-assign]
     pages = cast(ASGI, WSGIMiddleware(app, workers=WORKERS))  # type: ignore[arg-type]
     config = uvicorn.Config(
-        with_mcp(pages, app.extensions[EXTENSION]),
+        with_mcp(whole_bodies(pages), here),
         http="h11",
         h11_max_incomplete_event_size=MAX_HEAD_BYTES,
         lifespan="on",
@@ -62,23 +65,31 @@ def _run(settings: Settings, braid: Braid, listener: socket.socket) -> None:
     )
     # uvicorn raises the signal again when it has finished; both then end here, and Braid is closed in order.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    here.start_jobs()
     try:
-        _Announcing(config, lambda: _announce(braid, url)).run(sockets=[listener])
+        _Announcing(config, lambda: _announce(braid, url), here.turns.stop_all).run(sockets=[listener])
     except KeyboardInterrupt:
         log.info("event=stopped")
+    finally:
+        here.close()
 
 
 class _Announcing(uvicorn.Server):
-    """A server that says when it answers."""
+    """A server that says when it answers, and ends what would keep it from ending."""
 
-    def __init__(self, config: uvicorn.Config, announce: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, announce: Callable[[], None], stop: Callable[[], None]) -> None:
         super().__init__(config)
         self._announce = announce
+        self._stop = stop
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
             self._announce()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._stop()
+        await super().shutdown(sockets)
 
 
 def _announce(braid: Braid, url: str) -> None:

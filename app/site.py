@@ -18,16 +18,19 @@ from config.models import models_of, prompts_of
 from config.settings import Settings
 from core.accounts import Accounts
 from core.app_settings import AppSettings
+from core.background import Background
 from core.braid import Braid
 from core.conversation import Conversation
 from core.conversation_store import ConversationStore
 from core.credentials import ApiTokens, WebSessions
 from core.feedback import FeedbackStore
+from core.ingest import MEBIBYTE, IngestOptions
 from core.provider_keys import ProviderKeys
 from core.records import AuditLog, Usage
 from core.secret_key import secret_key
 
 EXTENSION = "braid"
+CLOSING_S = 5.0
 
 
 class Site:
@@ -56,6 +59,15 @@ class Site:
         self.provider_keys = ProviderKeys(ledger, secret_key(braid.data_dir))
         self.models = ModelShelf(settings, braid)
         self.checkup = Checkup(braid)
+        self.background = _background(settings, braid)
+
+    def start_jobs(self) -> None:
+        """Do the queued jobs, uploads above all, in this process, which owns the indexes."""
+        self.background.start()
+
+    def close(self) -> None:
+        """End the jobs, before Braid is closed: what is not finished in a few seconds is done at the next start."""
+        self.background.close(CLOSING_S)
 
     def identify(self) -> Identity | None:
         """Who sends this request; None when nobody is signed in."""
@@ -65,6 +77,29 @@ class Site:
     def sign_up_open(self) -> bool:
         """Whether visitors may make an account of their own."""
         return self.standalone and self.app_settings.get("sign_up", self.settings.sign_up) == "open"
+
+
+def _background(settings: Settings, braid: Braid) -> Background:
+    return Background(
+        braid,
+        options=ingest_options(settings),
+        workers=settings.job_workers,
+        days=settings.job_days,
+        parse_memory_mb=settings.parse_memory_mb,
+        parse_timeout_s=settings.parse_timeout_s,
+        max_import_bytes=settings.max_import_mb * MEBIBYTE,
+        url_timeout_s=settings.url_timeout_s,
+        allow_private_urls=settings.allow_private_urls,
+    )
+
+
+def ingest_options(settings: Settings) -> IngestOptions:
+    """How uploaded files are read and cut."""
+    return IngestOptions(
+        max_file_bytes=settings.max_file_mb * MEBIBYTE,
+        chunk_chars=settings.chunk_chars,
+        chunk_overlap_chars=settings.chunk_overlap_chars,
+    )
 
 
 def site() -> Site:

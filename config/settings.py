@@ -291,6 +291,20 @@ class Settings:
         default=False,
         metadata=_means("Whether pages may be fetched from private networks, and from other ports than 80 and 443"),
     )
+    max_user_datasets: int = field(
+        default=500, metadata=_means("Personal datasets that one user may have", low=1, high=1_000_000)
+    )
+    max_user_documents: int = field(
+        default=100_000, metadata=_means("Documents that one user may have in personal datasets", low=1, high=10**9)
+    )
+    max_waiting_jobs: int = field(
+        default=10_000,
+        metadata=_means("Uploads and other jobs of one user that may wait or stand as failed", low=1, high=10**7),
+    )
+    min_free_disk_mb: int = field(
+        default=500,
+        metadata=_means("Free space in `data_dir` under which nothing more is taken in, in MiB", low=0, high=10**7),
+    )
     api_rate_limit: str = field(
         default="600/minute",
         metadata=_means(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
@@ -125,6 +125,32 @@ class JobStore:
             message = f"job {job_id} is {job.state}; only a failed or cancelled one can be tried again"
             raise InvalidInputError(message, field="job_id")
         return self.get(user_id, job_id)
+
+    def forget(self, user_id: int, job_id: int) -> Job:
+        """Take a job that has ended off the list, and give it back. Raises InvalidInputError for one that has not."""
+        job = self.get(user_id, job_id)
+        ended = JobRow.state.not_in(("queued", "running"))
+        with self._ledger.database.write() as connection:
+            if not connection.execute(delete(JobRow).where(JobRow.id == job_id, ended)).rowcount:
+                raise InvalidInputError(f"job {job_id} is {job.state}; cancel it first", field="job_id")
+        return job
+
+    def of_dataset(
+        self,
+        dataset_id: int,
+        *,
+        kinds: Collection[JobKind],
+        states: Collection[JobState],
+        titles: Collection[str] | None = None,
+        newest_first: bool = True,
+        limit: int = 50,
+    ) -> list[Job]:
+        """Everybody's jobs of a dataset, for who may see them; ``titles`` narrows them down."""
+        conditions = [JobRow.dataset_id == dataset_id, JobRow.kind.in_(kinds), JobRow.state.in_(states)]
+        if titles is not None:
+            conditions.append(JobRow.title.in_(titles))
+        order = JobRow.id.desc() if newest_first else JobRow.id
+        return self._read(_select().where(*conditions).order_by(order).limit(limit))
 
     def counts(self, user_id: int | None = None, *, dataset_id: int | None = None) -> dict[JobState, int]:
         """How many jobs are in each state: a user's, or all. Every state is there."""

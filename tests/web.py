@@ -16,9 +16,14 @@ from core.braid import Braid
 PASSWORD = "correct horse"
 
 
-def make_app(braid: Braid, settings: Settings | None = None) -> Flask:
-    """The app with an administrator: the user of the command line, or a new one."""
+def make_app(braid: Braid, settings: Settings | None = None, *, jobs: bool = False) -> Flask:
+    """The app with an administrator: the user of the command line, or a new one.
+
+    With ``jobs`` they are done; the caller closes the site before Braid.
+    """
     app = create_app(settings or Settings(), braid)
+    if jobs:
+        site_of(app).start_jobs()
     app.testing = True
     here = site_of(app)
     if here.accounts.need_setup():
