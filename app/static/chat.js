@@ -87,7 +87,7 @@ async function problemOf(response) {
 
 function happened(turn, text, kind, values) {
   if (kind === "turn") running.stop = values.stop;
-  else if (kind === "text") following(() => (turn.querySelector(".prose").innerHTML = values.html));
+  else if (kind === "text") turn.querySelector(".prose").innerHTML = values.html;
   else if (kind === "answer") finish(turn, values);
   else if (kind === "error") fail(turn, text, values);
   else progress(turn, kind, values.text);
@@ -106,13 +106,14 @@ function progress(turn, kind, text) {
   const line = document.createElement("li");
   line.className = kind;
   line.textContent = text;
-  following(() => turn.querySelector(".progress").append(line));
+  turn.querySelector(".progress").append(line);
 }
 
 function finish(turn, values) {
   const page = new DOMParser().parseFromString(values.html, "text/html").body.firstElementChild;
   reveal(page);
-  following(() => turn.replaceWith(page));
+  page.classList.add("fresh");
+  turn.replaceWith(page);
   document.getElementById("conversations").innerHTML = values.sidebar;
   if (form.action !== new URL(values.messages, location).href) {
     form.action = values.messages;
@@ -139,14 +140,6 @@ function fail(turn, text, problem) {
     ask(text);
   });
   announce(`${problem.title || said.failed} ${problem.detail ?? ""}`);
-}
-
-// Stay at the end if that is where the reader is.
-function following(change) {
-  const root = document.documentElement;
-  const atEnd = root.scrollHeight - root.scrollTop - root.clientHeight < 80;
-  change();
-  if (atEnd) root.scrollTop = root.scrollHeight;
 }
 
 function busy(is) {
@@ -215,9 +208,10 @@ function countTicked() {
 }
 
 function nameOptions() {
-  const names = [...options.querySelectorAll("[name=mode]:checked, [name=strategy]:checked")];
-  const own = (input) => input.parentElement.querySelector(".name").firstChild.textContent.trim();
-  document.querySelector("#options-button output").textContent = names.map(own).join(" · ");
+  for (const name of ["mode", "strategy"]) {
+    const chosen = options.querySelector(`[name=${name}]:checked`)?.parentElement.querySelector(".name");
+    document.querySelector(`#options-button .${name}`).textContent = chosen?.firstChild.textContent.trim() ?? "";
+  }
   options.querySelector("output[for=alpha]").textContent = Number(form.elements.alpha.value).toFixed(2);
 }
 
