@@ -304,7 +304,7 @@ def why(client: FlaskClient, name: str, **arguments: object) -> str:
         ("garden", {"kind": "pdf"}, "The filters leave it out."),
         ("garden", {"mode": "keyword"}, "The search did not reach it."),
         ("garden", {"mode": "keyword"}, "By keyword it cannot be found: it has no word of the query."),
-        ("garden", {"mode": "semantic", "k": 1}, "but only 1 passages are shown."),
+        ("garden", {"mode": "semantic", "k": 1}, "but only 1 passage is shown."),
         ("garden", {"mode": "semantic", "k": 1}, "By meaning it is at rank"),
     ],
 )

@@ -44,6 +44,7 @@ class ShownHit:
     href: str
     snippet: tuple[Segment, ...]
     language: str
+    title_language: str
     prose: bool
     reasons: tuple[Reason, ...]
     also_in: tuple[ShownPlace, ...]
@@ -130,6 +131,7 @@ def _shown_hit(
         href=document_href(hit.passage.chunk_id, carried),
         snippet=snippet(analyzer, flow(hit.passage.text, hit.passage.file_type), wanted),
         language=language_of(hit.passage.text),
+        title_language=language_of(hit.passage.title),
         prose=hit.passage.file_type in PROSE,
         reasons=tuple(_reason(part, total) for part in hit.legs),
         also_in=tuple(_shown_place(place, names, carried) for place in hit.also_in),

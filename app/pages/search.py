@@ -32,6 +32,8 @@ from core.analyzer import Analyzer
 from core.errors import NotFoundError
 from core.types import Dataset, Passage
 
+__all__ = ["search"]
+
 PASSAGES_PER_PAGE = 50
 MAX_START = 10**9
 

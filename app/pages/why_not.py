@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from flask import Response, render_template, request
-from flask_babel import format_decimal
+from flask_babel import format_decimal, ngettext
 from flask_babel import gettext as _
 
 from app.access import rule
@@ -166,9 +166,13 @@ def _verdict(explanation: Explanation, form: SearchForm) -> str:
 
 def _cut(rank: int | None, k: int) -> str:
     if rank is not None and rank > k:
-        return str(
-            _("It is at rank %(rank)s, but only %(k)s passages are shown. Ask for more passages.", rank=rank, k=k)
+        said = ngettext(
+            "It is at rank %(rank)s, but only %(num)s passage is shown. Ask for more passages.",
+            "It is at rank %(rank)s, but only %(num)s passages are shown. Ask for more passages.",
+            k,
+            rank=rank,
         )
+        return str(said)
     return str(_("It is at rank %(rank)s, but the strategy or the reranker did not choose it.", rank=rank))
 
 

@@ -50,7 +50,7 @@ const SHOW = {
   text: ({ html }) => { results.querySelector(".text").innerHTML = html; },
   answer: ({ html }) => {
     results.innerHTML = html;
-    announcer.textContent = results.querySelector("h1").textContent;
+    announcer.textContent = results.querySelector(".summary").textContent.replace(/\s+/g, " ").trim();
     remember();
   },
   error: ({ html }) => { results.innerHTML = html; },

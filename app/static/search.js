@@ -86,6 +86,10 @@ function foldPicker() {
   if (matchMedia("(max-width: 800px)").matches) document.getElementById("picker").open = !form.elements.q.value;
 }
 
+function showStrategy(chosen) {
+  document.querySelector("#strategies .chosen").textContent = chosen.labels[0].querySelector(".name").textContent;
+}
+
 // ---- the line on indexing
 
 async function poll() {
@@ -115,6 +119,7 @@ document.addEventListener("keydown", (event) => {
 
 if (form) {
   if (!location.search) recall();
+  showStrategy(document.querySelector("[name=strategy]:checked"));
   form.elements.alpha.dispatchEvent(new Event("input"));  // balance.js puts it in words
   foldPicker();
   form.addEventListener("submit", (event) => {
@@ -126,6 +131,7 @@ if (form) {
   document.addEventListener("change", (event) => {
     if (event.target.form !== form) return;
     remember();
+    if (event.target.name === "strategy") showStrategy(event.target);
     if (event.target.name !== "q" && form.elements.q.value.trim()) search();
   });
   addEventListener("popstate", () => location.search !== shown && location.reload());
