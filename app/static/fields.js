@@ -24,11 +24,13 @@ async function compare() {
 
 async function read(body) {
   let rest = "";
+  let ended = false;
   for await (const text of chunks(body)) {
     const events = (rest + text).split("\n\n");
     rest = events.pop();
-    for (const event of events) take(event);
+    for (const event of events) ended = ["answer", "error"].includes(take(event)) || ended;
   }
+  if (!ended) refuse({ title: form.dataset.offline });  // the server went away in the midst of it
 }
 
 async function* chunks(body) {
@@ -39,6 +41,7 @@ async function* chunks(body) {
 function take(event) {
   const [, kind, data] = /^event: (\w+)\ndata: (.*)$/.exec(event) ?? [];
   if (kind) SHOW[kind]?.(JSON.parse(data));
+  return kind;
 }
 
 // ---- what is shown
