@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import logging
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -92,6 +94,13 @@ def problem(response: TestResponse, status: int, field: str = "") -> str:
     assert (found["status"], found.get("field", "")) == (status, field), found
     assert found["title"]
     return str(found.get("detail", ""))
+
+
+def until(condition: Callable[[], bool], seconds: float = 20.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 def events(response: TestResponse) -> list[tuple[str, dict[str, Any]]]:
@@ -422,6 +431,48 @@ def test_an_unchanged_document_is_not_sent_again(ann: Caller, library: None) -> 
     assert ann("GET", f"{where}/passages", If_None_Match=passages).status_code == 200
 
 
+def test_files_are_read_in_the_background(app: Flask, ann: Caller, bob: Caller, braid: Braid) -> None:
+    def upload(caller: Caller, *names: str, **headers: str) -> TestResponse:
+        files = [(io.BytesIO(b"the printer wants paper, says " + name.encode()), name) for name in names]
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        return caller.client.post(
+            f"{API}/datasets/1/documents", data={"file": files}, headers={**caller.headers, **named}
+        )
+
+    queued = upload(ann, "notes/a.txt", "../../b.txt", Idempotency_Key="k")
+    assert queued.status_code == 202
+    assert [(job["title"], job["state"]) for job in queued.json["items"]] == [
+        ("notes/a.txt", "queued"),
+        ("b.txt", "queued"),
+    ]
+    assert upload(ann, "notes/a.txt", "../../b.txt", Idempotency_Key="k").json == queued.json
+    problem(upload(ann, "c.txt", Idempotency_Key="k"), 409, "Idempotency-Key")
+    problem(upload(bob, "c.txt"), 404)
+    problem(upload(ann), 415)
+    assert len(ann("GET", "/jobs").json["items"]) == 2
+    first, second = (f"/jobs/{job['id']}" for job in queued.json["items"])
+    problem(bob("GET", first), 404)
+    problem(bob("POST", f"{first}/cancel"), 404)
+    assert ann("POST", f"{second}/cancel").json["state"] == "cancelled"
+    site_of(app).start_jobs()
+    try:
+        until(lambda: ann("GET", first).json["state"] == "done")
+        assert ann("POST", f"{second}/retry").json["state"] in ("queued", "running", "done")
+        until(lambda: ann("GET", second).json["state"] == "done")
+    finally:
+        site_of(app).close()
+    problem(ann("POST", f"{first}/retry"), 400, "job_id")
+    assert braid.indexer.wait(10)
+    assert set(sources(ann("POST", "/search", {"query": "paper"}))) == {"notes/a.txt", "b.txt"}
+    assert "file" not in ann("GET", first).json["result"]
+
+
+def test_pages_of_private_networks_are_not_fetched(ann: Caller) -> None:
+    for url in ("file:///etc/passwd", "http://localhost:22/", "ftp://example.org/"):
+        problem(ann("POST", "/datasets/1/pages", {"url": url}), 400, "url")
+    assert ann("GET", "/jobs").json["items"] == []
+
+
 def test_lists_come_in_pages(ann: Caller, put: Put) -> None:
     for number in range(5):
         put(1, f"note-{number}", f"note number {number}")
@@ -465,6 +516,7 @@ def test_administrators_manage_shared_databases(ann: Caller, admin: Caller, app:
     problem(ann("GET", where), 404)
     assert admin("GET", where).json["description"] == "minutes"
     problem(admin("POST", "/shared-databases", {**new, "collection_name": "user_1"}), 422, "collection_name")
+    problem(admin("PATCH", where, {"embedding_model": "no such form"}), 400, "embedding_model")
     assert admin("DELETE", where).status_code == 204
     problem(admin("GET", where), 404)
     acts = [entry.action for entry in site_of(app).audit.entries()]

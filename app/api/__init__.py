@@ -11,10 +11,12 @@ from app.api import (
     documents,
     explain,
     feedback,
+    jobs,
     me,
     search,
     shared_databases,
     strategies,
+    uploads,
     users,
 )
 from app.api.limits import add_headers, count_request
@@ -31,6 +33,8 @@ RESOURCES = (
     strategies.resource,
     datasets.resource,
     documents.resource,
+    uploads.resource,
+    jobs.resource,
     shared_databases.resource,
     conversations.resource,
     feedback.resource,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, time
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
 from app.api.models import DatasetId
-from app.api.requests import Given
+from app.api.requests import WHOLE, Given
 from app.site import site
 from core.errors import InvalidInputError
 from core.scope import MAX_DATASET_IDS, resolve_scope
@@ -77,7 +77,7 @@ class SearchOptions(Given):
         description="Share of the search by meaning in hybrid mode, which then fuses by weighted scores (0.7 unless "
         "set). Without it the site's fusion is used.",
     )
-    top_k: int | None = Field(None, ge=1, le=MAX_K)
+    top_k: Annotated[int, Field(ge=1, le=MAX_K), WHOLE] | None = None
     filters: FiltersGiven = FiltersGiven.model_validate({})
     reranker: str | None = Field(
         None,

@@ -31,7 +31,7 @@ KEY_HEADERS: dict[str, str] = {
     "summary": "X-Summary-Model-Key",
     "reranker": "X-Reranker-Key",
 }
-KEY_PATTERN = r"^[!-~]{1,500}$"
+KEY_PATTERN = r"^[!-~]{0,500}$"
 HOSTED = ("anthropic", "google_genai", "mistralai", "openai")
 """Providers that a caller's own key may be used with: their packages take the key as it is given, and have an address
 of their own. Others find credentials or servers of the site's."""
@@ -142,6 +142,6 @@ def _prompts(body: SearchOptions) -> Prompts | None:
 def _key(role: str) -> str:
     header = KEY_HEADERS[role]
     given = request.headers.get(header, "")
-    if given and not re.fullmatch(KEY_PATTERN, given):
-        raise InvalidRequestError(((header, "it must have 1 to 500 visible characters of ASCII"),))
+    if not re.fullmatch(KEY_PATTERN, given):
+        raise InvalidRequestError(((header, "it must have up to 500 visible characters of ASCII"),))
     return given

@@ -15,9 +15,9 @@ from app.api.operations import Answered, Resource
 from app.api.requests import Given
 from app.api.scopes import readable, writable
 from app.identity import identity
-from app.site import site
+from app.site import ingest_options, site
 from core.errors import InvalidInputError, NotFoundError, UnreadableDocumentError
-from core.ingest import Incoming, IngestOptions, parse_content
+from core.ingest import Incoming, parse_content
 from core.types import Document, Passage
 from core.uploads import MAX_SOURCE_CHARS, upload_source
 
@@ -99,7 +99,7 @@ def put_document(dataset_id: int, body: TextGiven) -> Answered:
         size_bytes=len(content),
     )
     try:
-        parsed = parse_content(incoming, content, _options())
+        parsed = parse_content(incoming, content, ingest_options(site().settings))
     except UnreadableDocumentError as error:
         raise InvalidInputError(str(error), field="text") from error
     stored = braid.ledger.put_document(dataset.id, parsed)
@@ -175,8 +175,3 @@ def _tagged(document: Document, text: str, part: str) -> Response:
     response.headers["Cache-Control"] = "private, no-cache"
     response.make_conditional(request)
     return response
-
-
-def _options() -> IngestOptions:
-    settings = site().settings
-    return IngestOptions(chunk_chars=settings.chunk_chars, chunk_overlap_chars=settings.chunk_overlap_chars)

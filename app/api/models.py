@@ -10,7 +10,7 @@ from flask import request, url_for
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from app.api.operations import Answered
-from app.api.requests import MAX_ID, Given
+from app.api.requests import MAX_ID, WHOLE, Given
 
 MAX_PAGE = 200
 MAX_OFFSET = 1_000_000_000
@@ -36,7 +36,7 @@ def _moment(seconds: object) -> object:
 
 Moment = Annotated[datetime | None, BeforeValidator(_moment)]
 """A point in time as RFC 3339, of seconds since the epoch."""
-DatasetId = Annotated[int, Field(ge=-MAX_ID, le=MAX_ID, json_schema_extra={"not": {"const": 0}})]
+DatasetId = Annotated[int, Field(ge=-MAX_ID, le=MAX_ID, json_schema_extra={"not": {"const": 0}}), WHOLE]
 """Above 0 personal, below 0 shared."""
 
 

@@ -193,7 +193,7 @@ def _good(operation: Operation, status: int, schema: Schema | None) -> Schema:
     names = list(EVERYWHERE)
     if operation.query is not None and operation.method == "GET":
         names.append("Link")
-    if status == 201:
+    if status in (201, 202) and operation.form is None:
         names.append("Location")
     if "If-None-Match" in operation.headers:
         names.append("ETag")

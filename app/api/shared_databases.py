@@ -14,6 +14,7 @@ from app.api.requests import Given
 from app.identity import identity
 from app.scoping import readable_datasets
 from app.site import site
+from core.embeddings import embedding_model
 from core.errors import NotFoundError
 from core.registry import SharedDataset
 from core.shared_dbs import MAX_COLLECTION_CHARS, MAX_DESCRIPTION_CHARS, MAX_NAME_CHARS
@@ -83,6 +84,7 @@ def get_shared_database(dataset_id: int) -> SharedDatabaseShown:
 @rule("admin")
 def add_shared_database(body: SharedDatabaseGiven) -> Answered:
     """Add a shared database. Its id is the next free one below 0."""
+    _require_model(body.embedding_model)
     entry = site().braid.registry.add(
         body.name,
         body.collection_name,
@@ -100,6 +102,7 @@ def add_shared_database(body: SharedDatabaseGiven) -> Answered:
 def change_shared_database(dataset_id: int, body: SharedDatabaseChanges) -> SharedDatabaseShown:
     """Change a shared database. With another collection it moves there, with its documents."""
     changes = body.model_dump(exclude_none=True)
+    _require_model(body.embedding_model)
     entry = site().braid.registry.update(dataset_id, **changes)
     _record("changed", entry, ", ".join(sorted(changes)))
     return get_shared_database(dataset_id)
@@ -114,6 +117,12 @@ def remove_shared_database(dataset_id: int) -> None:
         raise NotFoundError(f"there is no shared database {dataset_id}")
     site().braid.remove_dataset(dataset_id)
     _record("removed", entry)
+
+
+def _require_model(name: str | None) -> None:
+    """Raises InvalidInputError for a name of another form, which the whole collection would wait for."""
+    if name:
+        embedding_model(name)
 
 
 def _visible() -> list[SharedDatabaseShown]:

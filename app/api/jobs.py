@@ -1,0 +1,87 @@
+"""``/jobs``: work that is done in the background."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
+
+from app.access import rule
+from app.api.models import Moment, Page, PageQuery, Shown, page_of
+from app.api.operations import Answered, Resource
+from app.api.requests import MAX_ID
+from app.identity import identity
+from app.site import site
+from core.jobs import Job, JobKind, JobState
+
+resource = Resource("jobs", "Work that is done in the background: uploads above all. Each user sees their own.")
+
+
+class JobShown(Shown):
+    """A job as it stands: `done` of `total` steps, 0 of 0 while nothing is known."""
+
+    id: int
+    kind: JobKind
+    dataset_id: int | None
+    title: str
+    state: JobState
+    error: str
+    result: dict[str, Any]
+    done: int
+    total: int
+    attempts: int
+    created_at: Moment
+    started_at: Moment
+    finished_at: Moment
+
+
+class JobsShown(BaseModel):
+    """Jobs that were queued together."""
+
+    items: list[JobShown]
+
+
+class JobsQuery(PageQuery):
+    """Which jobs."""
+
+    dataset_id: int | None = Field(None, ge=-MAX_ID, le=MAX_ID)
+    state: Literal["queued", "running", "done", "failed", "cancelled"] | None = None
+
+
+@resource.get("/jobs", Page[JobShown])
+@rule("user")
+def list_jobs(query: JobsQuery) -> Answered:
+    """List your jobs, the newest first."""
+    user_id, store = identity().account.id, site().background.store
+
+    def read(limit: int, offset: int) -> list[Job]:
+        return store.of_user(user_id, dataset_id=query.dataset_id, state=query.state, limit=limit, offset=offset)
+
+    return page_of(Page[JobShown], query, read, shown_job)
+
+
+@resource.get("/jobs/<int:job_id>", JobShown)
+@rule("user")
+def get_job(job_id: int) -> JobShown:
+    """Get a job: whether it is done, or why it failed."""
+    return shown_job(site().background.store.get(identity().account.id, job_id))
+
+
+@resource.post("/jobs/<int:job_id>/cancel", JobShown)
+@rule("user")
+def cancel_job(job_id: int) -> JobShown:
+    """End a job that waits or is at work. What it has stored stays; one that has ended stays as it is."""
+    return shown_job(site().background.store.cancel(identity().account.id, job_id))
+
+
+@resource.post("/jobs/<int:job_id>/retry", JobShown)
+@rule("user")
+def retry_job(job_id: int) -> JobShown:
+    """Try a failed or cancelled job again."""
+    return shown_job(site().background.retry(identity().account.id, job_id))
+
+
+def shown_job(job: Job) -> JobShown:
+    """The job as callers see it, without the names of our files."""
+    values = {name: getattr(job, name) for name in JobShown.model_fields}
+    return JobShown(**{**values, "result": {name: value for name, value in job.result.items() if name != "file"}})

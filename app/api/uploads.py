@@ -1,0 +1,95 @@
+"""Files, pages of the web and vectors: what datasets are given in the background."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated
+
+from flask import request, url_for
+from pydantic import BaseModel, Field, WithJsonSchema
+from werkzeug.datastructures import FileStorage
+from werkzeug.exceptions import UnsupportedMediaType
+
+from app.access import rule, takes_uploads
+from app.api.jobs import JobShown, JobsShown, shown_job
+from app.api.operations import Answered, Resource
+from app.api.requests import Given, InvalidRequestError
+from app.api.scopes import writable
+from app.identity import identity
+from app.site import site
+from core.dataset_jobs import new_reembed, new_upload, new_url
+from core.ingest import MEBIBYTE
+from core.jobs import Job, NewJob
+
+MULTIPART = "multipart/form-data"
+MAX_FILES = 1_000
+FORM_BYTES = 2 * MEBIBYTE
+"""Of a request beside what its files hold."""
+
+resource = Resource("uploads", "Files and pages for datasets. They are read in the background, by jobs.")
+
+File = Annotated[bytes, WithJsonSchema({"type": "string", "format": "binary"})]
+
+
+class FilesGiven(BaseModel):
+    """Files. The name of each, with its folders, becomes the document's source."""
+
+    file: list[File] = Field(min_length=1, max_length=MAX_FILES)
+
+
+class UrlGiven(Given):
+    """A page of the web."""
+
+    url: str = Field(min_length=1, max_length=2_000, examples=["https://example.org/manual"])
+
+
+@resource.post("/datasets/<int(signed=True):dataset_id>/documents", JobsShown, status=202, form=FilesGiven)
+@rule("user")
+@takes_uploads(lambda settings: settings.max_file_mb * MEBIBYTE + FORM_BYTES)
+def upload_documents(dataset_id: int) -> Answered:
+    """Upload files, each under the field name `file`. Each becomes a job, in the order given."""
+    dataset_id, here = writable(dataset_id).id, site()
+    most, jobs = here.settings.max_file_mb * MEBIBYTE, list[NewJob]()
+    try:
+        for file in _files():
+            jobs.append(new_upload(here.background.spool, dataset_id, file.filename or "", file.stream, max_bytes=most))
+        added = here.background.add(identity().account.id, jobs)
+    except BaseException:
+        for job in jobs:
+            here.background.spool.remove(job.payload["file"])
+        raise
+    here.usage.count(identity().account.id, "upload", len(added))
+    return Answered(JobsShown(items=[shown_job(job) for job in added]))
+
+
+@resource.post("/datasets/<int(signed=True):dataset_id>/pages", JobShown, status=202)
+@rule("user")
+def add_page(dataset_id: int, body: UrlGiven) -> Answered:
+    """Fetch a page of the web and store it as a document. Addresses of private networks are refused."""
+    settings = site().settings
+    job = new_url(writable(dataset_id).id, body.url, allow_private=settings.allow_private_urls)
+    return _queued([job])
+
+
+@resource.post("/datasets/<int(signed=True):dataset_id>/reembed", JobShown, status=202)
+@rule("user")
+def reembed_dataset(dataset_id: int) -> Answered:
+    """Make all vectors of a dataset anew."""
+    return _queued([new_reembed(site().braid, writable(dataset_id).id)])
+
+
+def _queued(jobs: Iterable[NewJob]) -> Answered:
+    added: list[Job] = site().background.add(identity().account.id, list(jobs))
+    return Answered(shown_job(added[0]), {"Location": url_for("braid.api.get_job", job_id=added[0].id)})
+
+
+def _files() -> list[FileStorage]:
+    if request.mimetype != MULTIPART:
+        raise UnsupportedMediaType(f"send files, as {MULTIPART}")
+    for name in (*request.form, *request.files):
+        if name != "file":
+            raise InvalidRequestError(((name, "there is no such field; the files are named file"),))
+    files = request.files.getlist("file")
+    if not 1 <= len(files) <= MAX_FILES:
+        raise InvalidRequestError((("file", f"there are {len(files)} files; send 1 to {MAX_FILES} at once"),))
+    return files
