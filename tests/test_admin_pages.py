@@ -12,7 +12,8 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from app.access import rule_of
-from app.factory import routes_of
+from app.factory import register_braid, routes_of
+from app.identity import HostUser
 from app.pages.admin.registry_file import diff_lines
 from config.settings import Settings
 from core.braid import Braid
@@ -332,6 +333,24 @@ def test_sign_up_is_opened_and_closed(app: Flask, admin: FlaskClient) -> None:
     _post(admin, "/admin/users/sign-up", sign_up="closed")
     assert app.test_client().get("/signup").status_code == 404
     assert [entry.target for entry in site_of(app).audit.entries()] == ["closed", "open"]
+
+
+def test_in_a_host_app_users_are_the_hosts_to_change(braid: Braid) -> None:
+    host = Flask("host")
+    host.config.update(SECRET_KEY="of the host", TESTING=True)
+    register_braid(host, lambda: HostUser("zoe", is_admin=True), braid=braid, settings=Settings(), url_prefix="/braid")
+    client = host.test_client()
+    page = client.get("/braid/admin/users").text
+    assert "come from the app that Braid is built into" in page
+    assert 'type="password"' not in page
+    zoe = site_of(host).accounts.all()[0]
+    one = f"/braid/admin/users/{zoe.id}"
+    assert "administrator" in client.get(one).text
+    token = csrf_token(client, "/braid/admin/users/1")
+    for path in ("/braid/admin/users", f"{one}/groups", f"{one}/administrator", f"{one}/disabled", f"{one}/password"):
+        assert client.post(path, data={"csrf_token": token, "name": "x", "password": PASSWORD}).status_code == 404
+    assert client.get("/braid/admin/").status_code == 200
+    assert 'href="/braid/admin/shared"' in client.get("/braid/admin/").text
 
 
 # ---------------------------------------------------------------- models

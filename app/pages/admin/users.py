@@ -100,6 +100,7 @@ def set_administrator(user_id: int) -> tuple[str, int] | Response:
 @rule("admin")
 def set_disabled(user_id: int) -> tuple[str, int] | Response:
     """Lock a user out at once, or let them in again."""
+    _require_own_accounts()
     account, wanted = _account(user_id), request.form.get("disabled") == "1"
     try:
         site().accounts.set_disabled(user_id, wanted)
