@@ -40,6 +40,12 @@ REMEDIES = {
     "mode": _l("Choose hybrid, meaning or keywords as the mode."),
     "fusion": _l("Choose fusion by rank or by score."),
     "alpha": _l("The balance must be a number from 0 to 1."),
+    "strategy": _l("Choose a strategy of the list."),
+    "file_types": _l("Choose the kinds of files with the boxes."),
+    "date_from": _l("Type days as year-month-day; the first must not be after the last."),
+    "date_to": _l("Type days as year-month-day; the first must not be after the last."),
+    "purpose": _l("Fill in purpose, materials or methods, with at most 10,000 characters in all."),
+    "instruction": _l("The instruction may have at most 2,000 characters."),
     "dataset_ids": _l("Choose the datasets with the boxes on the search page."),
 }
 
