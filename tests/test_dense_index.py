@@ -266,6 +266,22 @@ def test_many_chunks_in_one_call(open_index: Callable[..., DenseIndex]) -> None:
     assert sorted(index.ids("user_7")) == sorted(f"c{n}" for n in range(100))
 
 
+def test_every_vector_of_real_texts_finds_itself(tmp_path: Path) -> None:
+    """In a sparser graph one vector in 600 of these is linked from no other."""
+    path = Path(__file__).resolve().parents[2] / "shared" / "eval" / "gimphelp-ja" / "vectors.npz"
+    if not path.exists():
+        pytest.skip("there is no ../shared/eval/gimphelp-ja")
+    vectors = np.load(path)["V"].astype(np.float32)
+    for round_ in range(4):
+        index = DenseIndex(tmp_path / str(round_))
+        for start in range(0, len(vectors), 250):
+            batch = enumerate(vectors[start : start + 250], start)
+            index.apply("user_7", [IndexedChunk(f"c{n}", 1, 1, 7, "", vector) for n, vector in batch], [])
+        found = [[hit.chunk_id for hit in index.search("user_7", vector, 10)] for vector in vectors]
+        index.close()
+        assert [n for n, ids in enumerate(found) if f"c{n}" not in ids] == []
+
+
 @pytest.mark.parametrize(
     "vector",
     [None, np.zeros(DIM, np.float32), np.full(DIM, np.nan, np.float32), VECTORS[:2], np.ones(DIM + 1, np.float32)],
