@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-NAMES = ("quality", "split", "speed", "many_users", "crash", "strategies", "conversation")
+NAMES = ("quality", "split", "speed", "many_users", "crash", "strategies", "conversation", "streams")
 
 
 def main() -> int:
