@@ -1,0 +1,70 @@
+"""Administration and settings in a real browser: what one does there is what another user sees next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import Site
+from tests.web import add_user, site_of
+
+
+def test_a_shared_dataset_is_added_and_switched_off_and_a_second_user_no_longer_sees_it(
+    site: Site, open_page: Callable[..., Page], picture: Callable[[Page, str], None]
+) -> None:
+    add_user(site.app, "Mia")
+    page = open_page("admin/shared")
+    page.get_by_label("Name", exact=True).fill("Lab notes")
+    page.get_by_label("Collection").fill("shared_lab")
+    page.get_by_role("button", name="Add", exact=True).click()
+    expect(page.get_by_role("status")).to_contain_text("Lab notes")
+    mia = open_page("search", cookies=[site.cookie("Mia")])
+    expect(mia.get_by_label("Lab notes")).to_be_visible()
+    page.get_by_role("button", name="Switch off Lab notes").click()
+    expect(page.get_by_role("status")).to_contain_text("nobody can search it now")
+    picture(page, "admin-shared")
+    mia.reload()
+    expect(mia.get_by_label("Lab notes")).to_have_count(0)
+    page.get_by_role("link", name="Lab notes", exact=True).click()
+    page.get_by_label("Type the name again").fill("Lab notes")
+    page.get_by_role("button", name="Remove it with all its documents").click()
+    expect(page.get_by_role("table")).not_to_contain_text("Lab notes")
+
+
+def test_a_change_of_the_file_is_seen_before_it_is_saved(site: Site, open_page: Callable[..., Page]) -> None:
+    page = open_page("admin/shared/file", viewport={"width": 360, "height": 740})
+    text = page.get_by_label("The list of shared datasets")
+    before = text.input_value()
+    text.fill(before.replace("Braid guide", "Guide to Braid"))
+    page.get_by_role("button", name="Check").click()
+    expect(page.locator("ins")).to_contain_text("Guide to Braid")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.get_by_role("button", name="Save this").click()
+    expect(page.get_by_role("status")).to_contain_text("in force")
+    assert site.braid.registry.entries()[0].name == "Guide to Braid"
+    site.braid.registry.replace_text(before)
+
+
+def test_settings_are_kept_and_the_balance_is_said_in_words(
+    site: Site, open_page: Callable[..., Page], picture: Callable[[Page, str], None]
+) -> None:
+    noa = add_user(site.app, "Noa")
+    page = open_page("settings", cookies=[site.cookie("Noa")])
+    page.get_by_label("By score").check()
+    balance = page.get_by_role("slider", name="Balance")
+    balance.fill("0.4")
+    expect(page.locator("output")).to_have_text("40 % by meaning, 60 % by keyword")
+    page.get_by_label("Colours").select_option("dark")
+    picture(page, "settings")
+    page.get_by_role("button", name="Save the settings").click()
+    expect(page.locator(".notice")).to_contain_text("saved")
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    stored = site_of(site.app).accounts.get(noa.id).preferences
+    assert dict(stored) == {"fusion": "weighted", "alpha": 0.4, "theme": "dark"}
+
+
+def test_an_examination_shows_its_end_by_itself(open_page: Callable[..., Page]) -> None:
+    page = open_page("admin/indexes")
+    page.get_by_role("button", name="Examine now").click()
+    expect(page.get_by_text("Ledger and indexes agree")).to_be_visible(timeout=40_000)
