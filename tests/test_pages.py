@@ -141,7 +141,10 @@ def test_an_empty_query_is_the_first_page(client: FlaskClient) -> None:
 
 
 def test_first_page_is_light(client: FlaskClient) -> None:
-    static = [APP / "static" / name for name in ("braid.css", "search.css", "search.js", "braid.svg")]
+    static = [
+        APP / "static" / name
+        for name in ("braid.css", "search.css", "balance.js", "status.js", "search.js", "braid.svg")
+    ]
     parts = [
         client.get("/search").data,
         results_of(client, "printer").encode(),
@@ -284,7 +287,7 @@ def test_documents_and_queries_cannot_inject_markup(own_client: FlaskClient, lib
     for response in (page, document):
         assert response.status_code == 200
         assert "&lt;" in response.text
-        assert re.findall(r"<script(?! src=\"/static/(?:balance|search).js\" defer>)", response.text) == []
+        assert re.findall(r"<script(?! src=\"/static/(?:balance|status|search).js\" defer>)", response.text) == []
         assert "<img src=x" not in response.text
 
 
@@ -665,7 +668,7 @@ def test_first_page_of_a_new_directory_offers_examples(braid: Braid) -> None:
     first_start.prepare(braid)
     page = sign_in(make_app(braid)).get("/search").text
     assert re.findall(r'<a href="/search\?q=[^"]+" lang="(..)"', page) == ["en", "ja", "ko"]
-    assert "python -m app ingest PATH --dataset 1" in page
+    assert '<a href="/datasets">Add files</a>' in page
 
 
 def test_sample_goes_into_the_dataset_that_is_listed_for_it(braid: Braid) -> None:

@@ -16,7 +16,7 @@ from app.pages.searching import form_of_request, offered, search, search_with
 from app.preferences import preferences_of
 from app.scoping import readable_datasets
 from app.site import site
-from core.types import Mode
+from core.types import Dataset, Mode
 
 SIDES = ("a", "b")
 BOTH = ("q", "k", "kind", "source", "from", "to", "rerank")
@@ -38,21 +38,21 @@ class Side:
 def compare() -> str:
     """Choose two configurations; with a query both are run."""
     forms = [_form_of_side(name) for name in SIDES]
+    readable = readable_datasets(identity().account)
     sides = [Side(name, form) for name, form in zip(SIDES, forms, strict=True)]
     if forms[0].text:
-        sides = _searched(forms)
+        sides = _searched(forms, readable.all)
     shown = [side.answer for side in sides if side.answer]
     return render_template(
         "braid/compare.html",
         sides=sides,
         kept=sum(move.kind == "kept" for move in sides[0].moves),
         compared=bool(shown),
-        **offered(forms[0]),
+        **offered(forms[0], readable),
     )
 
 
-def _searched(forms: list[SearchForm]) -> list[Side]:
-    readable = readable_datasets(identity().account).all
+def _searched(forms: list[SearchForm], readable: list[Dataset]) -> list[Side]:
     results = [search_with(form) for form in forms]
     marks = moves(results[0].hits, results[1].hits)
     return [

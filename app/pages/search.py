@@ -56,17 +56,17 @@ def home() -> Redirect:
 def index() -> str:
     """The search page, with the answer when there is a query."""
     form = form_of_request()
-    readable = readable_datasets(identity().account).all
+    readable = readable_datasets(identity().account)
     answer = None
     if form.text:
-        answer = build_answer(search_with(form), form, readable, site().braid.analyzer)
+        answer = build_answer(search_with(form), form, readable.all, site().braid.analyzer)
     return render_template(
         "braid/search.html",
         answer=answer,
-        examples=list(_examples(readable)),
+        examples=list(_examples(readable.all)),
         compare_href=address("braid.search.compare", form.carried()),
         why_not_href=address("braid.search.why_not", form.carried()),
-        **offered(form),
+        **offered(form, readable),
     )
 
 

@@ -13,7 +13,7 @@ from app.pages.filters import KINDS
 from app.pages.form import SearchForm, read_form
 from app.pages.status import IndexStatus, index_status
 from app.preferences import preferences_of
-from app.scoping import readable_datasets
+from app.scoping import Readable
 from app.site import site
 from app.strategy_menu import strategy_choices
 from core.braid import Braid
@@ -46,10 +46,10 @@ def count(result: SearchResult, kind: str) -> None:
         here.metrics.degraded.labels(part).inc()
 
 
-def offered(form: SearchForm) -> dict[str, Any]:
+def offered(form: SearchForm, readable: Readable) -> dict[str, Any]:
     """What every search form's template needs."""
     account, here = identity().account, site()
-    personal, shared = readable_datasets(account)
+    personal, shared = readable
     return {
         "form": form,
         "personal": personal,
@@ -57,6 +57,7 @@ def offered(form: SearchForm) -> dict[str, Any]:
         "strategies": strategy_choices(with_model=models_for(account).search is not None),
         "kinds": [(kind, name) for kind, (name, _) in KINDS.items()],
         "reranker": here.settings.reranker,
+        "datasets_url": _address_if_there("braid.datasets.index"),
         "registry_problem": here.braid.registry.problem(),
         "status": status_of(here.braid, [*personal, *shared]),
         "max_query_chars": MAX_QUERY_CHARS,
@@ -64,6 +65,10 @@ def offered(form: SearchForm) -> dict[str, Any]:
         "ways": list(_ways(form)),
         "choices_key": choices_key(form),
     }
+
+
+def _address_if_there(endpoint: str) -> str:
+    return url_for(endpoint) if endpoint in current_app.view_functions else ""
 
 
 def choices_key(form: SearchForm) -> str:

@@ -82,7 +82,7 @@ def _page(form: SearchForm, result: str, *, starts: bool = False) -> str:
         result=result,
         starts=starts,
         max_instruction_chars=MAX_INSTRUCTION_CHARS,
-        **offered(form),
+        **offered(form, readable_datasets(identity().account)),
     )
 
 

@@ -52,7 +52,8 @@ class Why:
 def why_not() -> str:
     """Choose a document by a part of its name, and read why it is not found."""
     form = form_of_request()
-    names = {dataset.id: dataset.name for dataset in readable_datasets(identity().account).all}
+    readable = readable_datasets(identity().account)
+    names = {dataset.id: dataset.name for dataset in readable.all}
     name = request.args.get("name", "").strip()
     document = _chosen(names) if "document" in request.args else None
     found = documents_named(_database(), names, name, limit=OFFERED) if name and document is None else []
@@ -67,7 +68,7 @@ def why_not() -> str:
         names=names,
         back=back_address(form),
         carried=list(_pairs(form)),
-        **offered(form),
+        **offered(form, readable),
     )
 
 

@@ -11,6 +11,7 @@ async function compare() {
   running = new AbortController();
   const { signal } = running;
   begin();
+  if (matchMedia("(max-width: 800px)").matches) document.getElementById("picker").open = false;
   try {
     const headers = { Accept: "text/event-stream" };
     const response = await fetch(form.action, { method: "POST", body: new FormData(form), headers, signal });

@@ -1,11 +1,10 @@
-// The search page works without this file. With it, a search does not reload the page, the choices are remembered,
-// and the line on indexing is live.
+// The search page works without this file. With it, a search does not reload the page, and the choices are
+// remembered.
 "use strict";
 
 const form = document.getElementById("search");
 const REGIONS = ["results", "languages", "status"];
 const CHOICES = "braid.choices";
-const POLL_MS = { indexing: 1500, failed: 5000, ready: 4000 };
 
 function address() {
   const fields = new URLSearchParams(new FormData(form));
@@ -90,24 +89,6 @@ function showStrategy(chosen) {
   document.querySelector("#strategies .chosen").textContent = chosen.labels[0].querySelector(".name").textContent;
 }
 
-// ---- the line on indexing
-
-async function poll() {
-  const line = document.getElementById("status");
-  let wait = POLL_MS.ready;
-  try {
-    if (!document.hidden) {
-      const status = await (await fetch(line.dataset.url)).json();
-      if (line.textContent !== status.text) line.textContent = status.text;
-      line.className = status.state;
-      wait = POLL_MS[status.state] ?? wait;
-    }
-  } catch {
-    wait = POLL_MS.failed;
-  }
-  setTimeout(poll, wait);
-}
-
 // ---- start
 
 document.addEventListener("keydown", (event) => {
@@ -135,5 +116,4 @@ if (form) {
     if (event.target.name !== "q" && form.elements.q.value.trim()) search();
   });
   addEventListener("popstate", () => location.search !== shown && location.reload());
-  poll();
 }
