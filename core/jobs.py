@@ -152,6 +152,12 @@ class JobStore:
         order = JobRow.id.desc() if newest_first else JobRow.id
         return self._read(_select().where(*conditions).order_by(order).limit(limit))
 
+    def standing(self, user_id: int) -> int:
+        """How many of a user's jobs wait, are at work, or failed and may be tried again."""
+        conditions = (JobRow.user_id == user_id, JobRow.state.in_(("queued", "running", "failed")))
+        with self._ledger.database.read() as connection:
+            return connection.execute(select(func.count()).select_from(JobRow).where(*conditions)).scalar_one()
+
     def counts(self, user_id: int | None = None, *, dataset_id: int | None = None) -> dict[JobState, int]:
         """How many jobs are in each state: a user's, or all. Every state is there."""
         conditions = _conditions(dataset_id, None)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from app.pages import compare, three_fields, why_not  # noqa: F401 - their routes are the search's
 from app.pages.admin import admin
 from app.pages.chat import chat
+from app.pages.datasets import datasets
 from app.pages.search import search
 from app.pages.settings import settings
 
-PAGES = (chat, search, settings, admin)
+PAGES = (chat, search, datasets, settings, admin)
 
 __all__ = ["PAGES"]

@@ -1,0 +1,100 @@
+"""Documents of a dataset: what was read of one, and deleting them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flask import render_template, request, url_for
+from flask_babel import gettext as _
+from flask_babel import ngettext
+from werkzeug.wrappers import Response
+
+from app.access import rule
+from app.pages.datasets.blueprint import ONE, audit, datasets, done, may_write, shown, writable
+from app.pages.datasets.rows import ADDING
+from app.pages.datasets.tasks import MOST_AT_ONCE, drop
+from app.pages.marking import PROSE, flow, language_of
+from app.site import site
+from core.document_progress import document_progress
+from core.errors import InvalidInputError, NotFoundError
+from core.types import Dataset, Document
+
+PASSAGES_PER_PAGE = 50
+MAX_START = 10**9
+MAX_CHOSEN = 1000
+
+
+@datasets.get(f"{ONE}/documents/<int:document_id>")
+@rule("user")
+def document(dataset_id: int, document_id: int) -> str:
+    """The passages that a document was cut into."""
+    dataset = shown(dataset_id)
+    found = _document(dataset, document_id)
+    start = min(max(0, request.args.get("start", 0, type=int)), MAX_START)
+    passages = site().braid.ledger.document_passages(found.id, [dataset.id], limit=PASSAGES_PER_PAGE + 1, offset=start)
+    return render_template(
+        "braid/datasets/document.html",
+        dataset=dataset,
+        document=found,
+        progress=document_progress(site().braid, dataset.id, [found.id]).get(found.id),
+        language=language_of(found.title),
+        passages=[
+            (passage, flow(passage.text, passage.file_type), passage.file_type in PROSE, language_of(passage.text))
+            for passage in passages[:PASSAGES_PER_PAGE]
+        ],
+        earlier=_at(found, max(0, start - PASSAGES_PER_PAGE)) if start else "",
+        later=_at(found, start + PASSAGES_PER_PAGE) if len(passages) > PASSAGES_PER_PAGE else "",
+        writable=may_write(dataset),
+    )
+
+
+@datasets.post(f"{ONE}/documents/remove")
+@rule("user")
+def remove_documents(dataset_id: int) -> str | Response:
+    """Delete the chosen documents, after a question that says what goes; nothing goes with one never read."""
+    dataset = writable(dataset_id)
+    chosen = _chosen(dataset)
+    if any(each.chunks for each in chosen) and "confirmed" not in request.form:
+        chunks = sum(each.chunks for each in chosen)
+        return render_template("braid/datasets/remove.html", dataset=dataset, chosen=chosen, chunks=chunks)
+    for each in chosen:
+        site().braid.ledger.remove_document(dataset.id, each.source)
+        audit(dataset, "documents.removed", each.source)
+    _drop_jobs(dataset, chosen)
+    site().braid.indexer.wake()
+    told = ngettext("%(num)s document is deleted.", "%(num)s documents are deleted.", len(chosen))
+    return done(told if chosen else _("Nothing was chosen."), dataset_id=dataset.id)
+
+
+# ---------------------------------------------------------------- what the routes share
+
+
+def _document(dataset: Dataset, document_id: int) -> Document:
+    found = site().braid.ledger.document_with_id(dataset.id, document_id)
+    if found is None:
+        raise NotFoundError(f"there is no document {document_id} in dataset {dataset.id}")
+    return found
+
+
+def _chosen(dataset: Dataset) -> list[Document]:
+    """Those that are ticked; what is gone already is left out."""
+    ids = {int(text) for text in request.form.getlist("document") if text.isascii() and text.isdecimal()}
+    if len(ids) > MAX_CHOSEN:
+        raise InvalidInputError(f"{len(ids):,} documents are ticked; at most {MAX_CHOSEN:,} can be", field="document")
+    ledger = site().braid.ledger
+    found = (ledger.document_with_id(dataset.id, each) for each in sorted(ids) if each < 2**63)
+    return [each for each in found if each is not None]
+
+
+def _drop_jobs(dataset: Dataset, chosen: Sequence[Document]) -> None:
+    """Failed uploads of these documents: without them, nothing is there to be tried again."""
+    failed = site().background.store.of_dataset(
+        dataset.id, kinds=ADDING, states=("failed",), titles=[each.source for each in chosen], limit=MOST_AT_ONCE
+    )
+    for job in failed:
+        drop(job)
+
+
+def _at(document: Document, start: int) -> str:
+    at = {"dataset_id": document.dataset_id, "document_id": document.id}
+    return url_for("braid.datasets.document", **at, start=start)

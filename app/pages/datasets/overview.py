@@ -1,0 +1,116 @@
+"""The list of datasets, a new one, and one from an export."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from flask import Response, jsonify, render_template, request, url_for
+from flask_babel import gettext as _
+from werkzeug.wrappers import Response as AnyResponse
+
+from app.access import rule, takes_uploads, wants_json
+from app.identity import identity
+from app.pages.datasets.adding import received
+from app.pages.datasets.blueprint import datasets, done, shown_datasets
+from app.quotas import require_dataset_room
+from app.site import site
+from config.settings import Settings
+from core.dataset_jobs import new_import
+from core.dataset_overview import Overview, overviews
+from core.errors import InvalidInputError
+from core.ingest import MEBIBYTE
+from core.ledger import MAX_NAME_CHARS
+from core.types import Dataset
+
+FORM_BYTES = MEBIBYTE
+"""What a form adds to the file in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetRow:
+    """A line of the list. ``enabled`` is false for a shared dataset that only administrators see."""
+
+    dataset: Dataset
+    overview: Overview
+    enabled: bool
+
+
+@datasets.get("")
+@rule("user")
+def index() -> str:
+    """The user's own datasets and the shared ones."""
+    return _page()
+
+
+@datasets.get("/live")
+@rule("user")
+def live_index() -> str:
+    """The list alone, for the page's script."""
+    return render_template("braid/datasets/_list.html", **_rows())
+
+
+@datasets.post("")
+@rule("user")
+def add() -> tuple[str, int] | AnyResponse:
+    """A new dataset."""
+    me = identity().account
+    try:
+        require_dataset_room(me)
+        added = site().braid.ledger.add_dataset(me.id, request.form.get("name", ""))
+    except InvalidInputError as error:
+        return _page(problem=said_of_name(error)), 400
+    return done(_("“%(name)s” is there. Now add documents.", name=added.name), dataset_id=added.id)
+
+
+def _import_bytes(settings: Settings) -> int:
+    return settings.max_import_mb * MEBIBYTE + FORM_BYTES
+
+
+@datasets.post("/import")
+@rule("user")
+@takes_uploads(_import_bytes)
+def add_import() -> tuple[str, int] | tuple[Response, int] | AnyResponse:
+    """A new dataset from an export, in the background."""
+    me, here = identity().account, site()
+    name = request.values.get("name", "").strip()
+    try:
+        require_dataset_room(me)
+        _file_name, stream = received()
+        most = here.settings.max_import_mb * MEBIBYTE
+        job = new_import(here.braid, here.background.spool, me.id, stream, max_bytes=most, name=name)
+    except InvalidInputError as error:
+        if wants_json():
+            raise
+        return _page(problem=said_of_name(error) if error.field == "name" else str(error)), 400
+    here.background.add(me.id, [job])
+    assert job.dataset_id is not None
+    if wants_json():
+        return jsonify(href=url_for("braid.datasets.dataset", dataset_id=job.dataset_id)), 202
+    return done(_("“%(name)s” is being filled from the export.", name=job.title), dataset_id=job.dataset_id)
+
+
+def said_of_name(error: InvalidInputError) -> str:
+    """What is wrong with a dataset's name, in the page's language."""
+    if error.field == "name" and "must have" in str(error):
+        return _("Type a name of 1 to %(most)s visible characters.", most=MAX_NAME_CHARS)
+    return str(error)
+
+
+def _page(*, problem: str = "") -> str:
+    most = site().settings.max_import_mb
+    return render_template(
+        "braid/datasets/index.html", problem=problem, max_name=MAX_NAME_CHARS, max_import_mb=most, **_rows()
+    )
+
+
+def _rows() -> dict[str, object]:
+    about = overviews(site().braid.ledger.database, shown_datasets().all)
+    found = shown_datasets()  # afterwards: counts of what was not busy are the last ones
+    enabled = {entry.id for entry in site().braid.registry.entries() if entry.enabled}
+
+    def rows(those: Sequence[Dataset]) -> list[DatasetRow]:
+        return [DatasetRow(each, about.get(each.id, Overview()), each.id > 0 or each.id in enabled) for each in those]
+
+    busy = any(each.busy for each in about.values())
+    return {"personal": rows(found.personal), "shared": rows(found.shared), "busy": busy}

@@ -1,0 +1,60 @@
+"""What a dataset holds, in figures and small charts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from flask import render_template
+from flask_babel import get_locale
+from flask_babel import gettext as _
+
+from app.access import rule
+from app.pages.datasets.blueprint import ONE, datasets, shown
+from app.pages.marking import language_of
+from app.site import site
+from core.dataset_figures import beginnings_of, months_of
+from core.dataset_statistics import statistics_of
+
+SAMPLE = 300
+SHOWN_MONTHS = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A line of a chart. ``percent`` is its share of the longest one."""
+
+    label: str
+    count: int
+    percent: int
+
+
+@datasets.get(f"{ONE}/statistics")
+@rule("user")
+def statistics(dataset_id: int) -> str:
+    """Documents by type, by month and by language."""
+    dataset, ledger = shown(dataset_id), site().braid.ledger
+    found = statistics_of(ledger, dataset.id)
+    beginnings = beginnings_of(ledger, dataset.id, sample=SAMPLE)
+    languages = Counter(language_of(text) for text in beginnings)
+    return render_template(
+        "braid/datasets/statistics.html",
+        dataset=dataset,
+        found=found,
+        types=bars([(each.file_type or "?", each.documents) for each in found.formats]),
+        months=bars(months_of(ledger, dataset.id)[-SHOWN_MONTHS:]),
+        languages=bars([(_name(code), count) for code, count in languages.most_common()]),
+        sampled=len(beginnings),
+    )
+
+
+def bars(counts: Sequence[tuple[str, int]]) -> list[Bar]:
+    """As a chart."""
+    most = max((count for _label, count in counts), default=1)
+    return [Bar(label, count, round(100 * count / most)) for label, count in counts]
+
+
+def _name(code: str) -> str:
+    locale = get_locale()
+    return str(locale.languages.get(code, code)) if code and locale else _("Latin and other scripts")

@@ -1,0 +1,115 @@
+"""Jobs of a dataset: try again, give up, embed anew, export."""
+
+from __future__ import annotations
+
+from flask import send_file
+from flask_babel import gettext as _
+from flask_babel import ngettext
+from werkzeug.wrappers import Response
+
+from app.access import rule
+from app.identity import identity
+from app.pages.datasets.blueprint import ONE, audit, datasets, done, shown, writable
+from app.pages.datasets.rows import ADDING
+from app.site import site
+from core.dataset_jobs import new_export, new_reembed
+from core.errors import NotFoundError
+from core.jobs import Job
+from core.types import Dataset
+
+MOST_AT_ONCE = 10_000
+
+
+@datasets.post(f"{ONE}/jobs/<int:job_id>/retry")
+@rule("user")
+def retry_job(dataset_id: int, job_id: int) -> Response:
+    """Try a failed upload again."""
+    job = _job(writable(dataset_id), job_id)
+    site().background.retry(job.user_id, job.id)
+    return done(_("“%(name)s” is tried again.", name=job.title), dataset_id=dataset_id)
+
+
+@datasets.post(f"{ONE}/jobs/retry")
+@rule("user")
+def retry_all(dataset_id: int) -> Response:
+    """Try all failed uploads of the user's again."""
+    me, background = identity().account, site().background
+    found = background.store.of_dataset(writable(dataset_id).id, kinds=ADDING, states=("failed",), limit=MOST_AT_ONCE)
+    latest = {job.title: job for job in reversed(found) if job.user_id == me.id}
+    for job in latest.values():
+        background.retry(me.id, job.id)
+    told = ngettext("%(num)s document is tried again.", "%(num)s documents are tried again.", len(latest))
+    return done(told, dataset_id=dataset_id)
+
+
+@datasets.post(f"{ONE}/jobs/<int:job_id>/remove")
+@rule("user")
+def forget_job(dataset_id: int, job_id: int) -> Response:
+    """Give up a job that waits or failed, and its file."""
+    job = _job(writable(dataset_id), job_id)
+    drop(job)
+    return done(_("“%(name)s” is taken off the list.", name=job.title), dataset_id=dataset_id)
+
+
+@datasets.post(f"{ONE}/jobs/cancel")
+@rule("user")
+def cancel_waiting(dataset_id: int) -> Response:
+    """Give up all uploads of the user's that wait."""
+    me, store = identity().account, site().background.store
+    waiting = store.of_dataset(writable(dataset_id).id, kinds=ADDING, states=("queued",), limit=MOST_AT_ONCE)
+    mine = [job for job in waiting if job.user_id == me.id]
+    for job in mine:
+        drop(job)
+    told = ngettext("%(num)s upload is taken off the list.", "%(num)s uploads are taken off the list.", len(mine))
+    return done(told, dataset_id=dataset_id)
+
+
+@datasets.post(f"{ONE}/reembed")
+@rule("user")
+def reembed(dataset_id: int) -> Response:
+    """Make all vectors anew."""
+    dataset, here = writable(dataset_id), site()
+    here.background.add(identity().account.id, [new_reembed(here.braid, dataset.id)])
+    audit(dataset, "dataset.reembedded", f"{dataset.chunks} passages")
+    return done(_("All passages are being embedded anew. Until then the old vectors answer."), dataset_id=dataset_id)
+
+
+@datasets.post(f"{ONE}/export")
+@rule("user")
+def export(dataset_id: int) -> Response:
+    """Write the dataset to a file."""
+    dataset, here = writable(dataset_id), site()
+    here.background.add(identity().account.id, [new_export(here.braid, dataset.id)])
+    audit(dataset, "dataset.exported")
+    return done(_("The export is being written. It can be downloaded here when it is ready."), dataset_id=dataset_id)
+
+
+@datasets.get(f"{ONE}/exports/<int:job_id>")
+@rule("user")
+def download(dataset_id: int, job_id: int) -> Response:
+    """A finished export."""
+    job = _job(shown(dataset_id), job_id)
+    if job.kind != "export" or job.state != "done":
+        raise NotFoundError(f"there is no export {job_id}")
+    path = site().background.spool.path(job.result["file"])
+    return send_file(path, "application/zip", as_attachment=True, download_name=job.result["filename"])
+
+
+# ---------------------------------------------------------------- what the routes share
+
+
+def _job(dataset: Dataset, job_id: int) -> Job:
+    """The user's job, if it is this dataset's. Raises NotFoundError."""
+    job = site().background.store.get(identity().account.id, job_id)
+    if job.dataset_id != dataset.id:
+        raise NotFoundError(f"there is no job {job_id} of dataset {dataset.id}")
+    return job
+
+
+def drop(job: Job) -> None:
+    """Take a job off the list, whatever its state, with the files that it kept."""
+    background = site().background
+    background.store.cancel(job.user_id, job.id)
+    background.store.forget(job.user_id, job.id)
+    for kept in (job.payload, job.result):
+        background.spool.remove(str(kept.get("file", "")))

@@ -1,0 +1,102 @@
+// The pages work without this file. With it, lists show what is under way as it goes on, and small acts need no new page.
+"use strict";
+
+const live = document.getElementById("live");
+const announcer = document.getElementById("announcer");
+const FAST_MS = 1200;
+let timer = 0;
+let told = "";
+let toldAt = 0;
+
+document.documentElement.classList.add("scripted");
+
+function isBusy() {
+  return Boolean(live.firstElementChild?.dataset.busy);
+}
+
+// Say now and then how far it is, and once that it is done; not every step.
+function announce(wasBusy) {
+  if (!announcer) return;
+  const now = Date.now();
+  const summary = live.firstElementChild?.dataset.summary ?? "";
+  const isOver = wasBusy && !isBusy();
+  if (!isOver && (summary === told || now - toldAt < 8000)) return;
+  told = summary;
+  toldAt = now;
+  announcer.textContent = isOver ? `${live.dataset.done} ${summary}` : summary;
+}
+
+function show(html) {
+  const ticked = new Set([...live.querySelectorAll("input:checked")].map((box) => box.id));
+  const focused = live.contains(document.activeElement) ? document.activeElement.id : "";
+  const wasBusy = isBusy();
+  if (live.lastHtml !== html) {
+    live.innerHTML = html;
+    live.lastHtml = html;
+    for (const id of ticked) {
+      const box = document.getElementById(id);
+      if (box) box.checked = true;
+    }
+    if (focused) (document.getElementById(focused) ?? live.querySelector("a, button, input"))?.focus({ preventScroll: true });
+  }
+  announce(wasBusy);
+}
+
+async function refresh() {
+  clearTimeout(timer);
+  if (!document.hidden) {
+    try {
+      const response = await fetch(live.dataset.live, { headers: { Accept: "text/html" } });
+      if (response.ok && !response.redirected) show(await response.text());
+    } catch {
+      // the next round may do
+    }
+  }
+  if (isBusy()) timer = setTimeout(refresh, FAST_MS);
+}
+
+async function act(form) {
+  await fetch(form.action, { method: "POST", body: new FormData(form) }).catch(() => undefined);
+  await refresh();
+}
+
+if (live) {
+  if (isBusy()) timer = setTimeout(refresh, FAST_MS);
+  document.addEventListener("visibilitychange", () => document.hidden || refresh());
+  document.addEventListener("documents-added", refresh);
+  live.addEventListener("submit", (event) => {
+    if (!("inline" in event.target.dataset)) return;
+    event.preventDefault();
+    act(event.target);
+  });
+}
+
+// An import is sent as it is, so that its progress can be shown.
+document.querySelector("[data-import]")?.addEventListener("submit", (event) => {
+  event.preventDefault();
+  const form = event.target;
+  const bar = form.querySelector("progress");
+  const said = form.querySelector("[data-told]");
+  const request = new XMLHttpRequest();
+  const name = new URLSearchParams({ name: form.elements.name.value });
+  request.open("POST", `${form.action}?${name}`);
+  request.responseType = "json";
+  request.setRequestHeader("Accept", "application/json");
+  request.setRequestHeader("Content-Type", "application/octet-stream");
+  request.setRequestHeader("X-CSRFToken", document.querySelector("meta[name=csrf-token]").content);
+  request.upload.onprogress = ({ loaded, total }) => {
+    bar.value = total ? (100 * loaded) / total : 0;
+    said.textContent = form.dataset.sending.replace("{percent}", String(Math.floor(bar.value)));
+  };
+  const stop = (text) => {
+    said.textContent = text;
+    bar.hidden = true;
+  };
+  request.onerror = () => stop(form.dataset.offline);
+  request.onload = () => {
+    if (request.status === 202) location.href = request.response.href;
+    else stop(request.response?.detail || request.response?.title || form.dataset.offline);
+  };
+  bar.hidden = false;
+  request.send(form.elements.file.files[0]);
+});
