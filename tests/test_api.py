@@ -467,6 +467,15 @@ def test_files_are_read_in_the_background(app: Flask, ann: Caller, bob: Caller, 
     assert "file" not in ann("GET", first).json["result"]
 
 
+def test_a_user_may_not_fill_the_disk(braid: Braid) -> None:
+    app = make_app(braid, Settings(max_user_datasets=1, max_user_documents=1))
+    ann, text = Caller(app, add_user(app, "ann")), {"source": "a", "text": "b"}
+    assert ann("POST", "/datasets", {"name": "Notes"}).status_code == 201
+    problem(ann("POST", "/datasets", {"name": "More"}), 400, "name")
+    assert ann("PUT", "/datasets/1/documents", text).status_code == 201
+    assert "limit" in problem(ann("PUT", "/datasets/1/documents", {**text, "source": "c"}), 400, "file")
+
+
 def test_pages_of_private_networks_are_not_fetched(ann: Caller) -> None:
     for url in ("file:///etc/passwd", "http://localhost:22/", "ftp://example.org/"):
         problem(ann("POST", "/datasets/1/pages", {"url": url}), 400, "url")

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Annotated
 
 from flask import request, url_for
-from pydantic import BaseModel, Field, WithJsonSchema
+from pydantic import Field, WithJsonSchema
 from werkzeug.datastructures import FileStorage
 from werkzeug.exceptions import UnsupportedMediaType
 
@@ -16,13 +16,14 @@ from app.api.operations import Answered, Resource
 from app.api.requests import Given, InvalidRequestError
 from app.api.scopes import writable
 from app.identity import identity
+from app.quotas import require_room
 from app.site import site
 from core.dataset_jobs import new_reembed, new_upload, new_url
 from core.ingest import MEBIBYTE
 from core.jobs import Job, NewJob
 
 MULTIPART = "multipart/form-data"
-MAX_FILES = 1_000
+MAX_FILES = 500
 FORM_BYTES = 2 * MEBIBYTE
 """Of a request beside what its files hold."""
 
@@ -31,7 +32,7 @@ resource = Resource("uploads", "Files and pages for datasets. They are read in t
 File = Annotated[bytes, WithJsonSchema({"type": "string", "format": "binary"})]
 
 
-class FilesGiven(BaseModel):
+class FilesGiven(Given):
     """Files. The name of each, with its folders, becomes the document's source."""
 
     file: list[File] = Field(min_length=1, max_length=MAX_FILES)
@@ -48,11 +49,12 @@ class UrlGiven(Given):
 @takes_uploads(lambda settings: settings.max_file_mb * MEBIBYTE + FORM_BYTES)
 def upload_documents(dataset_id: int) -> Answered:
     """Upload files, each under the field name `file`. Each becomes a job, in the order given."""
-    dataset_id, here = writable(dataset_id).id, site()
+    dataset, here = writable(dataset_id), site()
+    require_room(identity().account, dataset, more_bytes=request.content_length or 0)
     most, jobs = here.settings.max_file_mb * MEBIBYTE, list[NewJob]()
     try:
         for file in _files():
-            jobs.append(new_upload(here.background.spool, dataset_id, file.filename or "", file.stream, max_bytes=most))
+            jobs.append(new_upload(here.background.spool, dataset.id, file.filename or "", file.stream, max_bytes=most))
         added = here.background.add(identity().account.id, jobs)
     except BaseException:
         for job in jobs:
@@ -66,8 +68,9 @@ def upload_documents(dataset_id: int) -> Answered:
 @rule("user")
 def add_page(dataset_id: int, body: UrlGiven) -> Answered:
     """Fetch a page of the web and store it as a document. Addresses of private networks are refused."""
-    settings = site().settings
-    job = new_url(writable(dataset_id).id, body.url, allow_private=settings.allow_private_urls)
+    dataset, settings = writable(dataset_id), site().settings
+    require_room(identity().account, dataset)
+    job = new_url(dataset.id, body.url, allow_private=settings.allow_private_urls)
     return _queued([job])
 
 
