@@ -20,12 +20,13 @@ from app import first_start
 from app.markdown import answer_html
 from config.settings import Settings
 from core.braid import Braid
+from core.chat_types import ChatRequest
 from core.conversation_store import ConversationStore, StoredMessage
 from core.feedback import FeedbackStore
 from core.types import ChunkInput, DocumentInput
 from tests.fakes import HashEmbeddings
 from tests.model_server import ModelServer, model_server
-from tests.web import add_user, csrf_token, make_app, sign_in
+from tests.web import add_user, csrf_token, make_app, sign_in, site_of
 
 Put = Callable[..., str]
 STREAM = {"Accept": "text/event-stream"}
@@ -531,7 +532,22 @@ def test_headings_stand_below_those_of_the_page() -> None:
     assert "<h4>Part</h4>" in html
 
 
-# ---------------------------------------------------------------- speed
+# ---------------------------------------------------------------- long conversations, and speed
+
+
+def test_a_long_conversation_shows_the_newest_turns_and_all_on_demand(client: FlaskClient, library: Braid) -> None:
+    ask(client, "The very first")
+    store = ConversationStore(library.ledger, library.registry)
+    asked = ChatRequest(1, "Again?", dataset_ids=[1])
+    answer = site_of(client.application).conversation.ask(asked)
+    for _ in range(20):
+        store.add(1, asked, answer)
+    page = client.get("/chat/1").get_data(as_text=True)
+    assert page.count('class="question"') == 20 + 1  # and the template of the next one
+    assert "Earlier questions" in page
+    whole = client.get("/chat/1?all=1").get_data(as_text=True)
+    assert whole.count('class="question"') == 21 + 1
+    assert "Earlier questions" not in whole
 
 
 def test_the_page_is_served_quickly(client: FlaskClient) -> None:

@@ -108,7 +108,7 @@ def stream_turn(turn: StreamedTurn) -> Iterator[str]:
 def _progress_events(live: LiveTurn, recorder: TurnRecorder) -> Iterator[str]:
     draft, spoke_at = _Draft(), time.monotonic()
     for happened in live.events(RENDER_EVERY_S):
-        said = []
+        said: list[str] = []
         if happened is not None:
             recorder.feed(happened)
             draft.take(happened)

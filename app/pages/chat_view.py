@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -206,7 +206,8 @@ def _how(question: StoredMessage, answer: StoredMessage, shelf: Shelf) -> HowFou
 
 def mode_name(mode: str) -> str:
     """The mode in the page's language."""
-    return {"hybrid": _("Hybrid"), "semantic": _("Meaning"), "keyword": _("Keywords")}.get(mode, mode)
+    names = {"hybrid": _("Hybrid"), "semantic": _("Meaning"), "keyword": _("Keywords")}
+    return str(names.get(mode, mode))
 
 
 def _found(number: int, hit: Mapping[str, Any], asked: str, cited: bool, shelf: Shelf) -> FoundPassage:
@@ -248,7 +249,7 @@ def _timings(timings_ms: Mapping[str, float]) -> tuple[Timing, ...]:
     )
 
 
-def _degraded(parts: Sequence[Mapping[str, str]], datasets: Iterator[Dataset] | Any) -> tuple[Missing, ...]:
+def _degraded(parts: Sequence[Mapping[str, str]], datasets: Iterable[Dataset]) -> tuple[Missing, ...]:
     """What is missing, one entry a part; ``datasets`` empty means all."""
     by_collection: dict[str, list[str]] = {}
     for dataset in datasets:
