@@ -63,6 +63,7 @@ def index() -> str:
     return render_template(
         "braid/search.html",
         answer=answer,
+        status=status_of(site().braid, readable.all),
         examples=list(_examples(readable.all)),
         compare_href=address("braid.search.compare", form.carried()),
         why_not_href=address("braid.search.why_not", form.carried()),

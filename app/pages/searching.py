@@ -59,7 +59,6 @@ def offered(form: SearchForm, readable: Readable) -> dict[str, Any]:
         "reranker": here.settings.reranker,
         "datasets_url": _address_if_there("braid.datasets.index"),
         "registry_problem": here.braid.registry.problem(),
-        "status": status_of(here.braid, [*personal, *shared]),
         "max_query_chars": MAX_QUERY_CHARS,
         "max_k": MAX_K,
         "ways": list(_ways(form)),

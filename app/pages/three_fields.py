@@ -25,7 +25,7 @@ from app.live_turn import LiveTurn
 from app.markdown import answer_html
 from app.pages.answer import build_answer, document_href
 from app.pages.form import Carried, SearchForm
-from app.pages.searching import count, form_of_request, offered, search, three_fields
+from app.pages.searching import count, form_of_request, offered, search, status_of, three_fields
 from app.scoping import readable_datasets
 from app.site import site
 from core.chat_types import (
@@ -76,13 +76,15 @@ def fields_answer() -> str | Response:
 
 
 def _page(form: SearchForm, result: str, *, starts: bool = False) -> str:
+    readable = readable_datasets(identity().account)
     return render_template(
         "braid/fields.html",
+        status=status_of(site().braid, readable.all),
         fields=three_fields(),
         result=result,
         starts=starts,
         max_instruction_chars=MAX_INSTRUCTION_CHARS,
-        **offered(form, readable_datasets(identity().account)),
+        **offered(form, readable),
     )
 
 
