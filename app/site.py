@@ -14,13 +14,11 @@ from app.identity import Identity
 from app.live_turn import LiveTurns
 from app.metrics import Metrics
 from app.model_shelf import ModelShelf
-from config.models import models_of, prompts_of
 from config.settings import Settings
 from core.accounts import Accounts
 from core.app_settings import AppSettings
 from core.background import Background
 from core.braid import Braid
-from core.conversation import Conversation
 from core.conversation_store import ConversationStore
 from core.credentials import ApiTokens, WebSessions
 from core.feedback import FeedbackStore
@@ -55,7 +53,6 @@ class Site:
         self.turns = LiveTurns()
         self.limiter = MovingWindowRateLimiter(MemoryStorage())
         self.metrics = Metrics(braid)
-        self.conversation = Conversation(braid, models=models_of(settings), prompts=prompts_of(settings))
         self.provider_keys = ProviderKeys(ledger, secret_key(braid.data_dir))
         self.models = ModelShelf(settings, braid)
         self.checkup = Checkup(braid)
