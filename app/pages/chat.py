@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flask import render_template, request
+from flask import render_template, request, url_for
 from flask_babel import gettext as _
 
 from app.access import rule
@@ -69,6 +69,7 @@ def _page(shown: StoredConversation | None, messages: Sequence[StoredMessage]) -
         examples=_examples(readable),
         has_documents=any(dataset.documents for dataset in readable.all),
         datasets_url=url_of("braid.datasets.index"),
+        add_url=_where_to_add(readable),
         settings_url=url_of("braid.settings.page"),
         registry_problem=here.braid.registry.problem(),
         max_query_chars=MAX_QUERY_CHARS,
@@ -87,6 +88,13 @@ def _picker(readable: Readable, choices: ChatChoices) -> Picker:
     braid = site().braid
     stored = braid.ledger.datasets_in({dataset.collection for dataset in readable.all})
     return picker(readable, choices.dataset_ids, braid.indexer.progress(), stored)
+
+
+def _where_to_add(readable: Readable) -> str:
+    """The first dataset of one's own, as long as there is no document in any of them; else empty."""
+    if any(dataset.documents for dataset in readable.personal) or not readable.personal:
+        return ""
+    return url_for("braid.datasets.dataset", dataset_id=readable.personal[0].id)
 
 
 def _examples(readable: Readable) -> list[str]:
