@@ -51,7 +51,7 @@ def _run(settings: Settings, braid: Braid, listener: socket.socket) -> None:
     url = address(settings.host, settings.port)
     app = create_app(settings, braid)
     here: Site = app.extensions[EXTENSION]
-    app.wsgi_app = streamed_bodies(app.wsgi_app)  # type: ignore[method-assign]
+    app.wsgi_app = streamed_bodies(app.wsgi_app)  # type: ignore[assignment, method-assign]
     pages = cast(ASGI, WSGIMiddleware(app, workers=WORKERS))  # type: ignore[arg-type]
     config = uvicorn.Config(
         with_mcp(whole_bodies(pages), here),

@@ -17,7 +17,7 @@ def months_of(ledger: Ledger, dataset_id: int) -> list[tuple[str, int]]:
     """(``2026-03``, documents) in order, in UTC; documents without a date, or with one out of bounds, are left out."""
     dates = select(DocumentRow.date).where(DocumentRow.dataset_id == dataset_id, DocumentRow.date.is_not(None))
     with ledger.database.read() as connection:
-        months = Counter(_month(date) for date in connection.execute(dates).scalars())
+        months = Counter(_month(date) for date in connection.execute(dates).scalars() if date is not None)
     return sorted((month, count) for month, count in months.items() if month)
 
 

@@ -46,7 +46,7 @@ def overviews(database: Database, datasets: Sequence[Dataset]) -> dict[int, Over
         .group_by(JobRow.dataset_id)
     )
     with database.read() as connection:
-        under_way: dict[int, int] = {row[0]: row[1] for row in connection.execute(jobs)}
+        under_way = {row[0]: row[1] for row in connection.execute(jobs)}
     waiting = _waiting(_applied(database, {dataset.collection for dataset in datasets}))
     documents = (
         select(
@@ -61,7 +61,11 @@ def overviews(database: Database, datasets: Sequence[Dataset]) -> dict[int, Over
     )
     with database.read() as connection:
         stored = {row[0]: [int(value or 0) for value in row[1:]] for row in connection.execute(documents)}
-    return {each: Overview(*stored.get(each, (0, 0, 0)), under_way.get(each, 0)) for each in ids}
+    found = {}
+    for each in ids:
+        size_bytes, failed, waits = stored.get(each, (0, 0, 0))
+        found[each] = Overview(size_bytes, failed, waits, under_way.get(each, 0))
+    return found
 
 
 def find_documents(

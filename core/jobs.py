@@ -17,6 +17,10 @@ from core.tables import JobRow
 JobKind = Literal["upload", "url", "text", "reembed", "import", "export", "rebuild"]
 JobState = Literal["queued", "running", "done", "failed", "cancelled"]
 
+OPEN: tuple[JobState, ...] = ("queued", "running")
+QUEUED: tuple[JobState, ...] = ("queued",)
+FAILED: tuple[JobState, ...] = ("failed",)
+
 MAX_ATTEMPTS = 3
 """A job that was begun so often and never ended, because the process died, is not begun again by itself."""
 MAX_TITLE_CHARS = 1000

@@ -77,7 +77,9 @@ def _be_modest(memory_bytes: int, nice: int) -> None:
     """Load what the readers need while there is memory, then limit this process."""
     for name in {form.reader for form in FORMATS}:
         importlib.import_module(f"core.readers.{name}")
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal goes to all; the server decides when we end
+    # Ctrl-C in a terminal, and what stops a service, goes to all processes; the server decides when we end.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if sys.platform == "win32":
         return
     import resource

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import IO, cast
+from typing import IO
 
 from flask import Response, jsonify, request
 from flask_babel import gettext as _
@@ -33,7 +33,7 @@ LATEST_DATE = 2.0**36
 def received() -> tuple[str, IO[bytes]]:
     """Name and content of the file that was sent, as a body or in a form. Raises InvalidInputError without one."""
     if request.mimetype != "multipart/form-data":
-        return request.args.get("name", ""), cast("IO[bytes]", request.stream)
+        return request.args.get("name", ""), request.stream
     file = request.files.get("file")
     if file is None or not file.filename:
         raise InvalidInputError("no file was chosen; choose one", field="file")
@@ -141,7 +141,7 @@ def _refused(dataset: Dataset, problem: str) -> tuple[str, int]:
 
 def _said(error: InvalidInputError) -> str:
     if error.field == "title" and "empty" in str(error):
-        return _("Type a title for the text.")
+        return str(_("Type a title for the text."))
     if error.field == "text":
-        return _("Type or paste a text first.")
+        return str(_("Type or paste a text first."))
     return str(error)

@@ -64,6 +64,11 @@ def audit(dataset: Dataset, action: str, detail: str = "") -> None:
         site().audit.add(identity().account.name, action, f"{dataset.id} {dataset.name}", detail)
 
 
+def address(view: str, dataset_id: int, **more: int) -> str:
+    """Where something of a dataset is seen or done."""
+    return url_for(f"braid.datasets.{view}", dataset_id=dataset_id, **more)  # type: ignore[arg-type]
+
+
 def done(text: str, view: str = "dataset", **values: int | str) -> Response:
     """Say what was done, on the page of this view."""
     flash(text)

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flask import render_template, request, url_for
+from flask import render_template, request
 from flask_babel import gettext as _
 from flask_babel import ngettext
 from werkzeug.wrappers import Response
 
 from app.access import rule
-from app.pages.datasets.blueprint import ONE, audit, datasets, done, may_write, shown, writable
+from app.pages.datasets.blueprint import ONE, address, audit, datasets, done, may_write, shown, writable
 from app.pages.datasets.rows import ADDING
 from app.pages.datasets.tasks import MOST_AT_ONCE, drop
 from app.pages.marking import PROSE, flow, language_of
 from app.site import site
 from core.document_progress import document_progress
 from core.errors import InvalidInputError, NotFoundError
+from core.jobs import FAILED
 from core.types import Dataset, Document
 
 PASSAGES_PER_PAGE = 50
@@ -89,12 +90,11 @@ def _chosen(dataset: Dataset) -> list[Document]:
 def _drop_jobs(dataset: Dataset, chosen: Sequence[Document]) -> None:
     """Failed uploads of these documents: without them, nothing is there to be tried again."""
     failed = site().background.store.of_dataset(
-        dataset.id, kinds=ADDING, states=("failed",), titles=[each.source for each in chosen], limit=MOST_AT_ONCE
+        dataset.id, kinds=ADDING, states=FAILED, titles=[each.source for each in chosen], limit=MOST_AT_ONCE
     )
     for job in failed:
         drop(job)
 
 
 def _at(document: Document, start: int) -> str:
-    at = {"dataset_id": document.dataset_id, "document_id": document.id}
-    return url_for("braid.datasets.document", **at, start=start)
+    return address("document", document.dataset_id, document_id=document.id, start=start)

@@ -12,11 +12,13 @@ from app.identity import identity
 from app.pages.datasets.blueprint import ONE, datasets, may_write, shown
 from app.pages.datasets.rows import FILTERS, document_list
 from app.site import site
-from core.jobs import Job
+from core.jobs import OPEN, Job, JobKind, JobState
 from core.ledger import MAX_NAME_CHARS
 from core.types import Dataset
 
 KIBI = 1024
+TASKS: tuple[JobKind, ...] = ("export", "import", "reembed")
+ENDED: tuple[JobState, ...] = ("done", "failed")
 
 
 @datasets.get(ONE)
@@ -62,8 +64,7 @@ def _listed(dataset: Dataset) -> dict[str, object]:
 def _task(dataset: Dataset) -> Job | None:
     """The last export, import or embedding of the user's."""
     store = site().background.store
-    states = ("queued", "running", "done", "failed")
-    found = store.of_dataset(dataset.id, kinds=("export", "import", "reembed"), states=states, limit=20)
+    found = store.of_dataset(dataset.id, kinds=TASKS, states=(*OPEN, *ENDED), limit=20)
     return next((job for job in found if job.user_id == identity().account.id), None)
 
 

@@ -93,7 +93,7 @@ def add_import() -> tuple[str, int] | tuple[Response, int] | AnyResponse:
 def said_of_name(error: InvalidInputError) -> str:
     """What is wrong with a dataset's name, in the page's language."""
     if error.field == "name" and "must have" in str(error):
-        return _("Type a name of 1 to %(most)s visible characters.", most=MAX_NAME_CHARS)
+        return str(_("Type a name of 1 to %(most)s visible characters.", most=MAX_NAME_CHARS))
     return str(error)
 
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, cast, get_args
+from typing import Literal, get_args
 
-from flask import request, url_for
+from flask import request
 
 from app.identity import identity
-from app.pages.datasets.blueprint import may_write
+from app.pages.datasets.blueprint import address, may_write
 from app.site import site
 from core.dataset_overview import DocumentState, Overview, find_documents, overviews
 from core.document_progress import DocumentProgress, Stage, document_progress
-from core.jobs import Job, JobKind
+from core.jobs import FAILED, OPEN, Job, JobKind
 from core.types import Dataset, Document
 
 PER_PAGE = 50
@@ -71,7 +71,7 @@ def document_list(dataset: Dataset) -> DocumentList:
     here = site()
     about = overviews(here.braid.ledger.database, [dataset])[dataset.id]
     name, wanted = request.args.get("name", "")[:200], request.args.get("state", "")
-    state = cast(DocumentState, wanted) if wanted in FILTERS else None
+    state = next((known for known in FILTERS if known == wanted), None)
     page = min(max(0, request.args.get("page", 0, type=int)), MAX_PAGE)
     found, total = find_documents(
         here.braid.ledger.database, dataset, name=name, state=state, limit=PER_PAGE, offset=page * PER_PAGE
@@ -93,15 +93,15 @@ def document_list(dataset: Dataset) -> DocumentList:
         overview=about,
         queued=sum(job.state == "queued" for job in waiting),
         reading=sum(job.state == "running" for job in waiting),
-        failed_jobs=sum(job.user_id == identity().account.id for job in failed),
+        failed_jobs=sum(map(_is_mine, failed)),
     )
 
 
 def _jobs(dataset: Dataset) -> tuple[list[Job], list[Job]]:
     """Those that wait, what is at work first; and the last failed ones."""
     store, most = site().background.store, site().settings.max_waiting_jobs
-    waiting = store.of_dataset(dataset.id, kinds=ADDING, states=("queued", "running"), newest_first=False, limit=most)
-    failed = store.of_dataset(dataset.id, kinds=ADDING, states=("failed",), limit=PER_PAGE)
+    waiting = store.of_dataset(dataset.id, kinds=ADDING, states=OPEN, newest_first=False, limit=most)
+    failed = store.of_dataset(dataset.id, kinds=ADDING, states=FAILED, limit=PER_PAGE)
     return sorted(waiting, key=lambda job: job.state != "running"), failed
 
 
@@ -120,19 +120,18 @@ def _job_row(dataset: Dataset, job: Job) -> Row:
         stage="failed" if job.state == "failed" else "reading" if job.state == "running" else "queued",
         reason=job.error,
         size_bytes=int(job.payload.get("size_bytes") or 0),
-        **_links(dataset, job),
+        retry=_retry(dataset, job),
+        remove=address("forget_job", dataset.id, job_id=job.id) if _is_mine(job) else "",
     )
 
 
-def _links(dataset: Dataset, job: Job) -> dict[str, str]:
-    """What can be done with a job; nothing with somebody else's."""
-    if job.user_id != identity().account.id:
-        return {}
-    at = {"dataset_id": dataset.id, "job_id": job.id}
-    links = {"remove": url_for("braid.datasets.forget_job", **at)}
-    if job.state == "failed":
-        links["retry"] = url_for("braid.datasets.retry_job", **at)
-    return links
+def _retry(dataset: Dataset, job: Job) -> str:
+    """Where a job is tried again; somebody else's is theirs to try."""
+    return address("retry_job", dataset.id, job_id=job.id) if job.state == "failed" and _is_mine(job) else ""
+
+
+def _is_mine(job: Job) -> bool:
+    return job.user_id == identity().account.id
 
 
 def _document_rows(dataset: Dataset, found: Sequence[Document]) -> list[Row]:
@@ -146,17 +145,16 @@ def _retries(dataset: Dataset, found: Sequence[Document]) -> Mapping[str, str]:
     failed = [document.source for document in found if document.state == "failed"]
     if not failed:
         return {}
-    jobs = site().background.store.of_dataset(dataset.id, kinds=ADDING, states=("failed",), titles=failed, limit=1000)
-    return {job.title: _links(dataset, job).get("retry", "") for job in reversed(jobs)}
+    jobs = site().background.store.of_dataset(dataset.id, kinds=ADDING, states=FAILED, titles=failed, limit=1000)
+    return {job.title: _retry(dataset, job) for job in reversed(jobs)}
 
 
 def _document_row(dataset: Dataset, document: Document, progress: DocumentProgress | None, retry: str) -> Row:
-    at = {"dataset_id": dataset.id, "document_id": document.id}
     return Row(
         key=f"document-{document.id}",
         name=document.title or document.source,
         source=document.source,
-        href=url_for("braid.datasets.document", **at),
+        href=address("document", dataset.id, document_id=document.id),
         stage=progress.stage if progress else "parsed",
         reason=document.error,
         file_type=document.file_type,

@@ -14,7 +14,7 @@ from app.pages.datasets.rows import ADDING
 from app.site import site
 from core.dataset_jobs import new_export, new_reembed
 from core.errors import NotFoundError
-from core.jobs import Job
+from core.jobs import FAILED, QUEUED, Job
 from core.types import Dataset
 
 MOST_AT_ONCE = 10_000
@@ -34,7 +34,7 @@ def retry_job(dataset_id: int, job_id: int) -> Response:
 def retry_all(dataset_id: int) -> Response:
     """Try all failed uploads of the user's again."""
     me, background = identity().account, site().background
-    found = background.store.of_dataset(writable(dataset_id).id, kinds=ADDING, states=("failed",), limit=MOST_AT_ONCE)
+    found = background.store.of_dataset(writable(dataset_id).id, kinds=ADDING, states=FAILED, limit=MOST_AT_ONCE)
     latest = {job.title: job for job in reversed(found) if job.user_id == me.id}
     for job in latest.values():
         background.retry(me.id, job.id)
@@ -56,7 +56,7 @@ def forget_job(dataset_id: int, job_id: int) -> Response:
 def cancel_waiting(dataset_id: int) -> Response:
     """Give up all uploads of the user's that wait."""
     me, store = identity().account, site().background.store
-    waiting = store.of_dataset(writable(dataset_id).id, kinds=ADDING, states=("queued",), limit=MOST_AT_ONCE)
+    waiting = store.of_dataset(writable(dataset_id).id, kinds=ADDING, states=QUEUED, limit=MOST_AT_ONCE)
     mine = [job for job in waiting if job.user_id == me.id]
     for job in mine:
         drop(job)

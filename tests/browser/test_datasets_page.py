@@ -1,0 +1,120 @@
+"""Documents on their way in, as people see it: a Japanese PDF and an English Word file, and one that cannot be read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests import samples
+from tests.browser.conftest import Site
+from tests.web import add_user, site_of
+
+pytestmark = pytest.mark.browser
+
+Open = Callable[..., Page]
+Picture = Callable[[Page, str], None]
+PHONE = {"width": 360, "height": 740}
+
+
+@pytest.fixture(scope="module")
+def jobs(site: Site) -> Iterator[None]:
+    """They are done."""
+    here = site_of(site.app)
+    here.start_jobs()
+    yield
+    here.close()
+
+
+@pytest.fixture(scope="module")
+def visitor(site: Site, jobs: None) -> dict[str, str]:
+    """The session of a user of these tests alone."""
+    return site.cookie(add_user(site.app, "Uploader").name)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("files")
+    (folder / "図書館.pdf").write_bytes(samples.pdf([["Fees"], [samples.JAPANESE[:40]]], title="図書館の案内"))
+    (folder / "manual.docx").write_bytes(samples.docx_manual())
+    (folder / "photo.png").write_bytes(samples.PNG)
+    (folder / "notes" / "deep").mkdir(parents=True)
+    for number in range(3):
+        (folder / "notes" / "deep" / f"{number}.md").write_text(f"# Note {number}\n\nText {number}.")
+    return folder
+
+
+def new_dataset(page: Page, name: str) -> None:
+    page.get_by_label("Name", exact=True).first.fill(name)
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_contain_text(name)
+
+
+def row(page: Page, name: str) -> Locator:
+    return page.locator(".documents li", has_text=name)
+
+
+def test_files_are_uploaded_with_live_progress(
+    open_anonymous: Open, visitor: dict[str, str], files: Path, picture: Picture
+) -> None:
+    page = open_anonymous("datasets", cookies=[visitor])
+    new_dataset(page, "Library")
+    page.evaluate("window.stayed = true")
+    page.locator("#files").set_input_files([files / "図書館.pdf", files / "manual.docx", files / "photo.png"])
+    expect(page.locator("#sending-count")).to_have_text("3 of 3 files sent", timeout=20_000)
+    expect(row(page, "図書館の案内").locator(".state")).to_have_text("done", timeout=30_000)
+    expect(row(page, "Library manual").locator(".state")).to_have_text("done")
+    expect(row(page, "photo.png")).to_contain_text("photo.png is a PNG image")
+    expect(page.locator("#announcer")).to_contain_text("Everything is in the search.")
+    assert page.evaluate("window.stayed")
+    picture(page, "dataset")
+    page.get_by_role("button", name="Remove: photo.png").click()
+    expect(row(page, "photo.png")).to_have_count(0)
+    page.get_by_role("link", name="図書館の案内").click()
+    expect(page.locator(".passages li")).to_have_count(2)
+    expect(page.locator(".passages li").nth(1)).to_contain_text("page 2")
+
+
+def test_a_folder_keeps_its_paths(open_anonymous: Open, visitor: dict[str, str], files: Path) -> None:
+    page = open_anonymous("datasets", cookies=[visitor])
+    new_dataset(page, "Folder")
+    page.locator("#folder").set_input_files(files / "notes")
+    expect(page.locator(".documents li")).to_have_count(3, timeout=20_000)
+    expect(row(page, "Note 1")).to_contain_text("notes/deep/1.md")
+
+
+def test_what_is_too_large_is_said_before_it_is_sent(
+    open_anonymous: Open, visitor: dict[str, str], files: Path
+) -> None:
+    page = open_anonymous("datasets", cookies=[visitor])
+    new_dataset(page, "Large")
+    page.evaluate("document.getElementById('upload').dataset.maxMb = '0.00001'")
+    page.locator("#files").set_input_files(files / "manual.docx")
+    expect(page.locator("#sending-files li")).to_contain_text("which is the limit")
+    expect(page.get_by_role("button", name="Send again: manual.docx")).to_be_visible()
+
+
+def test_by_keyboard_on_a_phone(open_anonymous: Open, visitor: dict[str, str], picture: Picture) -> None:
+    page = open_anonymous("datasets", cookies=[visitor], viewport=PHONE)
+    new_dataset(page, "Pasted")
+    page.locator("#paste summary").focus()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    page.keyboard.type("Printer")
+    page.keyboard.press("Tab")
+    page.keyboard.type("Error E-4711: the tray is empty.")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page.locator(".documents li .state")).to_have_text("done", timeout=20_000)
+    assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") == 0
+    picture(page, "dataset-phone")
+    page.locator(".documents input").focus()
+    page.keyboard.press("Space")
+    page.locator("#remove-chosen").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Delete 1 document?")
+    page.get_by_role("button", name="Delete 1 document").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("status").first).to_contain_text("1 document is deleted.")

@@ -1,0 +1,130 @@
+"""The app as a process of its own, as people start it, and a browser that is signed in to it."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import TracebackType
+
+import httpx
+
+from core.braid import Braid
+from tests.web import PASSWORD
+
+ROOT = Path(__file__).parent.parent
+START_S = 60
+
+
+class Served:
+    """A running server with its administrator; ``settings`` are environment variables without their prefix."""
+
+    def __init__(self, data_dir: Path, **settings: object) -> None:
+        data_dir.parent.mkdir(parents=True, exist_ok=True)
+        self.data_dir = data_dir
+        self._settings = settings
+        self._log = (data_dir.parent / "server.log").open("a")
+        self.client = httpx.Client(follow_redirects=False, timeout=60)
+        try:
+            self.start()
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
+
+    def start(self) -> None:
+        """Start it, again after `stop`; the browser stays signed in."""
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = int(probe.getsockname()[1])
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("BRAID_")}
+        given = {"SHARED_DBS": self.data_dir / "shared_dbs.json", "PORT": self.port, **self._settings}
+        environment |= {f"BRAID_{name}": str(value) for name, value in given.items()}
+        command = [sys.executable, "-m", "app", "serve", "--data-dir", str(self.data_dir)]
+        self.process = subprocess.Popen(
+            command,
+            cwd=ROOT,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            text=True,
+            start_new_session=True,
+        )
+        assert self.process.stdout is not None
+        assert self.process.stdout.readline().startswith("Braid is ready"), "the server does not start"
+        self.client.base_url = httpx.URL(f"http://127.0.0.1:{self.port}")
+        self._sign_in()
+
+    def stop(self) -> int:
+        """End it, with all processes that it started, as a service manager does; returns the exit status."""
+        os.killpg(self.process.pid, signal.SIGTERM)
+        status = self.process.wait(30)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+        return status
+
+    def token(self, path: str = "/account") -> str:
+        """Against forged requests."""
+        found = re.search(r'name="csrf[-_]token" (?:content|value)="([^"]+)"', self.client.get(path).text)
+        assert found is not None
+        return found[1]
+
+    def _sign_in(self) -> None:
+        first = self.client.get("/account")
+        if first.status_code == 200:
+            return
+        path = first.headers["location"].partition("?")[0]
+        path = path if path.endswith("/setup") else "/login"
+        form = {"csrf_token": self.token(path), "name": "admin", "password": PASSWORD}
+        assert self.client.post(path, data=form).status_code == 302
+
+    def new_dataset(self, name: str = "Uploads") -> int:
+        """Its id."""
+        made = self.client.post("/datasets", data={"csrf_token": self.token(), "name": name})
+        return int(made.headers["location"].rpartition("/")[2])
+
+    def headers(self) -> dict[str, str]:
+        """Of an upload."""
+        return {
+            "X-CSRFToken": self.token(),
+            "Accept": "application/json",
+            "Content-Type": "application/octet-stream",
+        }
+
+    def upload(self, dataset_id: int, name: str, content: bytes, headers: dict[str, str]) -> httpx.Response:
+        """Send a file as the page's script does."""
+        address = f"/datasets/{dataset_id}/files"
+        return self.client.post(address, params={"name": name}, content=content, headers=headers)
+
+    def wait_read(self, dataset_id: int, timeout_s: float = 90) -> dict[str, str]:
+        """Source → state of the documents, once no upload waits any more. They may still be on their way into the
+        indexes."""
+        deadline = time.monotonic() + timeout_s
+        while (page := self.client.get(f"/datasets/{dataset_id}/live")).status_code != 200 or _waits(page.text):
+            assert time.monotonic() < deadline, "the uploads are not read"
+            time.sleep(0.3)
+        with Braid(self.data_dir, indexes="none") as braid:
+            return {document.source: document.state for document in braid.ledger.documents(dataset_id)}
+
+    def spooled(self) -> list[str]:
+        """What lies in the spool."""
+        return sorted(path.name for path in (self.data_dir / "uploads").iterdir())
+
+    def __enter__(self) -> Served:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.process.poll() is None:
+            self.stop()
+        self.client.close()
+        self._log.close()
+
+
+def _waits(page: str) -> bool:
+    return 'data-stage="queued"' in page or 'data-stage="reading"' in page
