@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Site
 from tests.web import add_user, site_of
+
+pytestmark = pytest.mark.browser
 
 
 def test_a_shared_dataset_is_added_and_switched_off_and_a_second_user_no_longer_sees_it(
