@@ -6,31 +6,26 @@ from langchain_classic.retrievers.ensemble import EnsembleRetriever
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.runnables import RunnableConfig
-from langchain_core.runnables.config import run_in_executor
-from pydantic import ConfigDict, Field
 
-from core.leg_retrievers import Search, documents
+from core.search_retriever import SearchRetriever
 
 __all__ = ["BraidEnsembleRetriever", "EnsembleRetriever"]
 
 
-class BraidEnsembleRetriever(EnsembleRetriever):
+class BraidEnsembleRetriever(SearchRetriever, EnsembleRetriever):
     """Holds one retriever a leg and collection; asks them in parallel and pools each leg before it fuses.
 
     The stock class asks one after another and fuses one list a collection, which ties every collection's first
     hit, relevant or not.
     """
 
-    model_config = ConfigDict(arbitrary_types_allowed=True)
-
     id_key: str | None = "id"
-    search: Search = Field(exclude=True, repr=False)
 
     def rank_fusion(
         self, query: str, run_manager: CallbackManagerForRetrieverRun, *, config: RunnableConfig | None = None
     ) -> list[Document]:
         """The fused hits as documents."""
-        return documents(self.search(query))
+        return self._get_relevant_documents(query, run_manager=run_manager)
 
     async def arank_fusion(
         self,
@@ -40,4 +35,4 @@ class BraidEnsembleRetriever(EnsembleRetriever):
         config: RunnableConfig | None = None,
     ) -> list[Document]:
         """The fused hits as documents; the search runs in a thread."""
-        return documents(await run_in_executor(None, self.search, query))
+        return await self._aget_relevant_documents(query, run_manager=run_manager)

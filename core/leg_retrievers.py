@@ -1,43 +1,27 @@
-"""The retrievers of one leg in one collection, and the Documents that LangChain sees."""
+"""The retrievers of one leg in one collection."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import ClassVar
 
-from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
-from langchain_core.documents import Document
-from langchain_core.retrievers import BaseRetriever
-from langchain_core.runnables.config import run_in_executor
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from core.dense_index import DenseIndex
 from core.indexes import Scored, Vector
 from core.ledger import Ledger
 from core.lexical_index import LexicalIndex
+from core.search_retriever import SearchRetriever
 from core.selection import Selection, fetch_within
-from core.types import CollectionScope, Leg, SearchResult
-
-Search = Callable[[str], SearchResult]
+from core.types import CollectionScope, Leg
 
 
-class LegRetriever(BaseRetriever):
+class LegRetriever(SearchRetriever):
     """One leg in one collection. Used alone it is a retriever like any other; an ensemble asks its `rank`."""
-
-    model_config = ConfigDict(arbitrary_types_allowed=True)
 
     leg: ClassVar[Leg]
     scope: CollectionScope
     ledger: Ledger = Field(exclude=True, repr=False)
-    search: Search | None = Field(default=None, exclude=True, repr=False)
-
-    def _get_relevant_documents(self, query: str, *, run_manager: CallbackManagerForRetrieverRun) -> list[Document]:
-        return [] if self.search is None else documents(self.search(query))
-
-    async def _aget_relevant_documents(
-        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun
-    ) -> list[Document]:
-        return [] if self.search is None else documents(await run_in_executor(None, self.search, query))
 
 
 class DenseRetriever(LegRetriever):
@@ -80,34 +64,3 @@ class Bm25Retriever(LegRetriever):
         else:
             hits = fetch(selection, k)
         return [Scored(chunk_id, factor * score) for chunk_id, score in hits]
-
-
-class NothingRetriever(BaseRetriever):
-    """Finds nothing: the scope is empty."""
-
-    def _get_relevant_documents(self, query: str, *, run_manager: CallbackManagerForRetrieverRun) -> list[Document]:
-        return []
-
-
-def documents(result: SearchResult) -> list[Document]:
-    """The hits as LangChain documents, best first."""
-    return [
-        Document(
-            id=hit.passage.chunk_id,
-            page_content=hit.passage.text,
-            metadata={
-                **hit.passage.metadata,
-                "id": hit.passage.chunk_id,
-                "source": hit.passage.source,
-                "title": hit.passage.title,
-                "heading_path": hit.passage.heading_path,
-                "page": hit.passage.page,
-                "dataset_id": hit.passage.dataset_id,
-                "collection": hit.passage.collection,
-                "score": hit.score,
-                **({} if hit.rerank_score is None else {"rerank_score": hit.rerank_score}),
-                "legs": {leg.leg: {"rank": leg.rank, "score": leg.score, "share": leg.share} for leg in hit.legs},
-            },
-        )
-        for hit in result.hits
-    ]

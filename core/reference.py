@@ -22,8 +22,9 @@ from core.ensemble import EnsembleRetriever
 from core.errors import EmbeddingError
 from core.gather import Log, Ranking, SearchContext
 from core.indexes import IndexedChunk, Scored
-from core.leg_retrievers import LegRetriever, NothingRetriever
+from core.leg_retrievers import LegRetriever
 from core.search import Fused, SearchRequest, fuse
+from core.search_retriever import NothingRetriever
 from core.strategies.base import Variant
 from core.types import CollectionScope, Filters, Leg, Query, SearchResult
 

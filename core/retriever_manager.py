@@ -8,13 +8,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from langchain_core.retrievers import BaseRetriever
-
 from core.ensemble import BraidEnsembleRetriever
 from core.errors import InvalidInputError
 from core.explain import explain
 from core.gather import SearchContext
-from core.leg_retrievers import Bm25Retriever, DenseRetriever, LegRetriever, NothingRetriever
+from core.leg_retrievers import Bm25Retriever, DenseRetriever, LegRetriever
 from core.llm import ChatModels
 from core.prompts import Prompts
 from core.reference import ReferenceEngine
@@ -22,6 +20,7 @@ from core.registry import Registry
 from core.rerank import Rerankers
 from core.scope import resolve_scope
 from core.search import SearchRequest
+from core.search_retriever import NothingRetriever, SearchRetriever
 from core.strategies import StrategyInfo, strategies, strategy_named
 from core.types import LEGS_OF_MODE, Explanation, SearchResult
 
@@ -66,9 +65,9 @@ class RetrieverManager:
         user_id: int | None,
         dataset_ids: Sequence[int] | None = None,
         **options: Any,
-    ) -> BaseRetriever:
+    ) -> SearchRetriever:
         """A LangChain retriever: an ensemble for several legs or collections, the one itself for one, and one
-        that finds nothing for none. What the user may read is asked again at every call.
+        that finds nothing for none. What the user may read is asked again at every call, which may change ``options``.
         """
         retrievers = self._retrievers(self._request(strategy, user_id, dataset_ids, options))
         ask_again = partial(self._search_with, strategy, user_id, dataset_ids, options)
@@ -157,8 +156,13 @@ class RetrieverManager:
         options: dict[str, Any],
         retrievers: tuple[LegRetriever, ...],
         text: str,
+        /,
+        **changed: Any,
     ) -> SearchResult:
-        return self._run(self._request(strategy, user_id, dataset_ids, options), text, retrievers=retrievers)
+        request = self._request(strategy, user_id, dataset_ids, options | changed)
+        if "mode" in changed:
+            retrievers = self._retrievers(request)
+        return self._run(request, text, retrievers=retrievers)
 
     def _run(self, request: SearchRequest, text: str, *, retrievers: tuple[LegRetriever, ...]) -> SearchResult:
         if request.query(text).engine == "reference":

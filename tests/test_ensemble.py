@@ -19,7 +19,8 @@ from langchain_core.runnables import RunnableLambda
 from core.braid import Braid
 from core.ensemble import BraidEnsembleRetriever, EnsembleRetriever
 from core.errors import InvalidInputError
-from core.leg_retrievers import Bm25Retriever, DenseRetriever, LegRetriever, NothingRetriever
+from core.leg_retrievers import Bm25Retriever, DenseRetriever, LegRetriever
+from core.search_retriever import NothingRetriever
 from core.types import ChunkInput, DocumentInput, Engine, Filters, Mode
 from tests.fakes import HashEmbeddings
 

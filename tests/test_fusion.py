@@ -23,8 +23,8 @@ from core.fusion import (
     rrf_ties,
 )
 from core.indexes import Scored
-from core.leg_retrievers import NothingRetriever
 from core.lexical_index import Bm25Statistics
+from core.search_retriever import NothingRetriever
 
 DOCS = [Scored("a", 3.0), Scored("b", 2.0), Scored("c", 1.0)]
 
