@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-NAMES = ("quality", "split", "speed", "many_users", "crash", "strategies", "conversation", "streams")
+NAMES = ("quality", "split", "speed", "many_users", "crash", "strategies", "conversation", "streams", "uploads")
 
 
 def main() -> int:

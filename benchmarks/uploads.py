@@ -33,7 +33,8 @@ WORDS = ("library", "lends", "ten", "books", "each", "reader", "two", "weeks", "
 def main() -> None:
     """Measure quiet, under load, and say the ratio."""
     args = arguments("Uploads beside searches.", add=_options)
-    with scratch_folder(args.scratch) as scratch, Served(scratch / "data", MAX_FILE_MB=200) as served:
+    given = {"MAX_FILE_MB": 200, "EMBEDDING_THREADS": args.embedding_threads, "JOB_WORKERS": args.job_workers}
+    with scratch_folder(args.scratch) as scratch, Served(scratch / "data", **given) as served:
         dataset_id = served.new_dataset("Load")
         _until(lambda: _is_indexed(served), 300)
         figures = _measure(served, dataset_id, args)
@@ -47,6 +48,8 @@ def main() -> None:
 def _options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--files", type=int, default=FILES)
     parser.add_argument("--pages", type=int, default=PAGES)
+    parser.add_argument("--embedding-threads", type=int, default=0, help="the setting embedding_threads")
+    parser.add_argument("--job-workers", type=int, default=2, help="the setting job_workers")
     parser.add_argument("--embedding-s", type=float, default=30.0, help="how long to look while it only embeds")
 
 

@@ -114,7 +114,10 @@ class JobRunner:
         except JobStopped:
             logger.info("event=job_stopped job=%d kind=%s", job.id, job.kind)
         except BraidError as error:
-            self._store.fail(job, str(error))
+            if self._stopping.is_set():  # which may be why; if not, it fails again
+                self._store.hand_over(job)
+            else:
+                self._store.fail(job, str(error))
         except Exception:  # the edge of a thread: a fault of ours is logged here, and the next job is not concerned
             if not self._abandoned.is_set():
                 logger.exception("event=job_failed job=%d kind=%s", job.id, job.kind)

@@ -22,8 +22,10 @@ FILES_PER_PROCESS = 200
 """Then a new one takes over, for what libraries leak."""
 START_TIMEOUT_S = 60.0
 _ROOT = Path(__file__).resolve().parent.parent
+# What stops a service goes to all its processes, at any time: also before anything of ours is loaded in this one.
 _CODE = (
-    "import sys; sys.path.insert(0, sys.argv[1]); from core.parsing_worker import main; "
+    "import signal, sys; [signal.signal(each, signal.SIG_IGN) for each in (signal.SIGINT, signal.SIGTERM)]; "
+    "sys.path.insert(0, sys.argv[1]); from core.parsing_worker import main; "
     "main(int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4]))"
 )
 
@@ -122,7 +124,10 @@ class _Process:
         self._files = 0
         arguments = (str(_ROOT), str(memory_mb * 2**20), str(NICE), str(timeout_s))
         self._process = subprocess.Popen(
-            [sys.executable, "-c", _CODE, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            [sys.executable, "-c", _CODE, *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
         )
         if self._exchange(None, START_TIMEOUT_S) is None:
             self.end()
