@@ -148,17 +148,18 @@ def _home() -> str:
 
 def _said(error: InvalidInputError) -> str:
     """The error in the page's language, where it is one that people meet."""
+    said = str(error)
     if error.field == "password":
-        return _(
+        said = _(
             "The password must have %(least)s to %(most)s characters.",
             least=MIN_PASSWORD_CHARS,
             most=MAX_PASSWORD_CHARS,
         )
-    if error.field == "name" and "exists already" in str(error):
-        return _("This name is taken; choose another one.")
-    if error.field == "name":
-        return _("Type a name of 1 to 200 visible characters.")
-    return str(error)
+    elif error.field == "name" and "exists already" in said:
+        said = _("This name is taken; choose another one.")
+    elif error.field == "name":
+        said = _("Type a name of 1 to 200 visible characters.")
+    return said
 
 
 # ---------------------------------------------------------------- one's own account
