@@ -2,21 +2,55 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from app.cli_common import BraidCommand, choose_user, current_settings, open_braid
+from core.errors import NotOwnerError
+
+if TYPE_CHECKING:
+    from config.settings import Settings
 
 
 @click.command(cls=BraidCommand)
 @click.option("--user", "user_name", metavar="NAME", help="Whose documents (default: the only user).")
 @click.option("--read-only", is_flag=True, help="Hide the tools that write.")
 def mcp(user_name: str | None, read_only: bool) -> None:
-    """Serve an MCP client on stdin and stdout."""
+    """Serve an MCP client on stdin and stdout.
+
+    Beside a running app the app answers; otherwise this process opens the data directory.
+    """
+    settings = current_settings()
+    try:
+        _serve(settings, user_name, read_only)
+    except NotOwnerError as error:
+        _pass_on(settings, user_name, read_only, error)
+
+
+def _serve(settings: Settings, user_name: str | None, read_only: bool) -> None:
     from app.mcp.server import make_server
     from app.mcp.tools import Tools
     from core.accounts import Accounts
 
-    with open_braid(current_settings(), indexes="own") as braid:
+    with open_braid(settings, indexes="own") as braid:
         account = Accounts(braid.ledger).get(choose_user(braid.ledger, user_name).id)
         tools = Tools(braid, account)
         make_server(lambda _context: tools, read_only=read_only).run()
+
+
+def _pass_on(settings: Settings, user_name: str | None, read_only: bool, error: NotOwnerError) -> None:
+    import anyio
+
+    from app.mcp.bridge import pass_on
+    from app.owner_client import short_lived_key
+    from core.owner import owner_url
+
+    url = owner_url(settings.data_dir)
+    if not url:
+        raise error
+    with open_braid(settings, indexes="none") as braid:
+        user_id = choose_user(braid.ledger, user_name).id
+        scopes = ("read",) if read_only else ("read", "write")
+        with short_lived_key(braid.ledger, user_id, *scopes) as key:
+            anyio.run(pass_on, f"{url}mcp", key)

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from app.cli_common import BraidCommand, choose_user, current_settings, json_option, open_braid
+from app.cli_common import BraidCommand, current_settings, json_option
 from app.cli_options import FILTER_OPTIONS, RANKING_OPTIONS, SCOPE_OPTIONS, add_options, query_options
 from app.cli_output import clean, complain, make_console, one_line, print_json
+from app.cli_searcher import Searcher, open_searcher
 from core.errors import NotFoundError
 from core.types import MAX_K
 
 if TYPE_CHECKING:
-    from core.braid import Braid
     from core.types import Explanation, Hit, LegScore, Passage, SearchResult
 
 CHUNK_ID = re.compile(r"[0-9a-f]{32}")
@@ -44,9 +44,9 @@ def search(
     """
     settings = current_settings()
     options = query_options(settings, asked)
-    with open_braid(settings, indexes="own") as braid:
-        arguments = _arguments(braid, user, datasets, asked["strategy"], options)
-        result = braid.manager.search(text, **arguments)
+    with open_searcher(settings, user) as searcher:
+        arguments = _arguments(searcher, datasets, asked["strategy"], options)
+        result = searcher.manager.search(text, **arguments)
     _refuse_unknown(result.unresolved_dataset_ids, datasets)
     for part in result.degraded:
         complain(f"degraded: {part.leg}{f' of {part.collection}' if part.collection else ''}: {part.reason}")
@@ -81,10 +81,10 @@ def explain(
     """
     settings = current_settings()
     options = query_options(settings, asked)
-    with open_braid(settings, indexes="own") as braid:
-        arguments = _arguments(braid, user, datasets, asked["strategy"], options)
-        chunk_id = _chunk_of_source(braid, text, chunk_or_source, arguments)
-        explanation = braid.manager.explain(text, chunk_id=chunk_id, **arguments)
+    with open_searcher(settings, user) as searcher:
+        arguments = _arguments(searcher, datasets, asked["strategy"], options)
+        chunk_id = _chunk_of_source(searcher, text, chunk_or_source, arguments)
+        explanation = searcher.manager.explain(text, chunk_id=chunk_id, **arguments)
     if as_json:
         print_json(explanation)
     else:
@@ -92,10 +92,9 @@ def explain(
 
 
 def _arguments(
-    braid: Braid, user: str | None, datasets: tuple[int, ...], strategy: str, options: Mapping[str, Any]
+    searcher: Searcher, datasets: tuple[int, ...], strategy: str, options: Mapping[str, Any]
 ) -> dict[str, Any]:
-    user_id = choose_user(braid.ledger, user).id
-    return {"user_id": user_id, "dataset_ids": datasets or None, "strategy": strategy, **options}
+    return {"user_id": searcher.user_id, "dataset_ids": datasets or None, "strategy": strategy, **options}
 
 
 def _refuse_unknown(unresolved: tuple[int, ...], asked: tuple[int, ...]) -> None:
@@ -105,13 +104,14 @@ def _refuse_unknown(unresolved: tuple[int, ...], asked: tuple[int, ...]) -> None
         raise NotFoundError(f"no dataset with id {ids} is open to this user; see: dataset list")
 
 
-def _chunk_of_source(braid: Braid, text: str, source: str, arguments: Mapping[str, Any]) -> str:
+def _chunk_of_source(searcher: Searcher, text: str, source: str, arguments: Mapping[str, Any]) -> str:
     """A chunk id as it is; for a source the passage that ranks best in a deep search, or else the first."""
     from core.ingest import source_name
     from core.scope import resolve_scope
 
     if CHUNK_ID.fullmatch(source):
         return source
+    braid = searcher.braid
     asker = {name: arguments[name] for name in ("user_id", "dataset_ids")}
     scope = resolve_scope(braid.ledger, braid.registry, **asker)
     found = (braid.ledger.document(dataset_id, source_name(source)) for dataset_id in sorted(scope.dataset_ids))
@@ -121,7 +121,7 @@ def _chunk_of_source(braid: Braid, text: str, source: str, arguments: Mapping[st
     passages = braid.ledger.document_passages(document.id, scope.dataset_ids)
     if not passages:
         raise NotFoundError(f"the document {source!r} has no passages: {document.error or 'it is empty'}")
-    deep = braid.manager.search(text, **{**arguments, "k": MAX_K, "min_score": None})
+    deep = searcher.manager.search(text, **{**arguments, "k": MAX_K, "min_score": None})
     ids = {passage.chunk_id for passage in passages}
     return next((hit.passage.chunk_id for hit in deep.hits if hit.passage.chunk_id in ids), passages[0].chunk_id)
 

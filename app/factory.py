@@ -25,6 +25,7 @@ from app.errors import handle_errors, on_http_error, on_unexpected
 from app.health import health
 from app.identity import HostUser, host_identity, identity, keep_logins, own_identity, signed_in
 from app.languages import chosen_language, keep_language, language_links, theme
+from app.owner_routes import owner
 from app.pages import PAGES
 from app.pages.account import account
 from app.site import EXTENSION, Site, site
@@ -128,7 +129,7 @@ def _mount(app: Flask, here: Site, *, url_prefix: str, more: list[Blueprint]) ->
     handle_errors(root)
     root.context_processor(_in_templates)
     root.add_app_template_filter(_moment, "moment")
-    for routes in (*PAGES, api, health, *more):
+    for routes in (*PAGES, api, health, owner, *more):
         root.register_blueprint(routes)
     app.extensions[EXTENSION] = here
     if "csrf" not in app.extensions:

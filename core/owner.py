@@ -54,3 +54,11 @@ class OwnerLock:
             return f"process {int(note['pid'])}" + (f" at {note['url']}" if note["url"] else "")
         except (OSError, ValueError, KeyError, TypeError):
             return "another process"
+
+
+def owner_url(data_dir: Path) -> str:
+    """Where the owner of a data directory answers; empty when it serves nothing, or cannot be known."""
+    try:
+        return str(json.loads((data_dir / "owner.json").read_text(encoding="utf-8"))["url"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""

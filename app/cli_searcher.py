@@ -1,0 +1,68 @@
+"""Who searches for the command line: this process, or the app that has the data directory open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from app.cli_common import choose_user, open_braid
+from core.errors import NotOwnerError
+
+if TYPE_CHECKING:
+    from config.settings import Settings
+    from core.braid import Braid
+    from core.types import Explanation, SearchResult
+
+
+class Manager(Protocol):
+    """The searching half of `core.retriever_manager.RetrieverManager`."""
+
+    def search(self, text: str, **arguments: Any) -> SearchResult:
+        """Search."""
+
+    def explain(self, text: str, **arguments: Any) -> Explanation:
+        """Say why a passage is, or is not, found."""
+
+
+@dataclass(frozen=True, slots=True)
+class Searcher:
+    """An open ledger, the user, and what searches for them."""
+
+    braid: Braid
+    user_id: int
+    manager: Manager
+
+
+@contextmanager
+def open_searcher(settings: Settings, user: str | None) -> Iterator[Searcher]:
+    """The data directory with its indexes, or beside a running app its ledger, and the app to search.
+
+    Raises NotOwnerError when another process has the indexes and does not serve.
+    """
+    try:
+        opened = open_braid(settings, indexes="own")
+        braid = opened.__enter__()
+    except NotOwnerError as error:
+        with _beside_the_owner(settings, user, error) as searcher:
+            yield searcher
+        return
+    try:
+        yield Searcher(braid, choose_user(braid.ledger, user).id, braid.manager)
+    finally:
+        opened.__exit__(None, None, None)
+
+
+@contextmanager
+def _beside_the_owner(settings: Settings, user: str | None, error: NotOwnerError) -> Iterator[Searcher]:
+    from app.owner_client import OwnerClient, short_lived_key
+    from core.owner import owner_url
+
+    url = owner_url(settings.data_dir)
+    if not url:
+        raise error
+    with open_braid(settings, indexes="none") as braid:
+        user_id = choose_user(braid.ledger, user).id
+        with short_lived_key(braid.ledger, user_id, "read") as key, OwnerClient(url, key) as manager:
+            yield Searcher(braid, user_id, manager)
