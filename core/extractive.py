@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -21,6 +22,7 @@ five passages, 3 % of the questions with a relevant one fall below it, and 26 % 
 REPEATED = 0.25
 """What a term counts that an earlier sentence has already."""
 NEAREST = 2
+LIST_MARK = re.compile(r"^(?:\d{1,3}[.)]|[-*+•・])\s+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +81,8 @@ def best_sentence(weights: Mapping[str, float], text: str, analyzer: Analyzer) -
 
 
 def quotable(sentence: str) -> str:
-    """On one line, not too long, and without anything that looks like a citation."""
-    line = without_marks(" ".join(sentence.split()))
+    """On one line, not too long, without the mark of a list, and without anything that looks like a citation."""
+    line = without_marks(LIST_MARK.sub("", " ".join(sentence.split())))
     return cut(line, MAX_SENTENCE_TOKENS) or line[: 2 * MAX_SENTENCE_TOKENS] + " …"
 
 

@@ -27,6 +27,7 @@ from core.chat_types import (
 from core.comparison import ThreeFields
 from core.conversation import Conversation
 from core.errors import InvalidInputError, ModelError
+from core.extractive import quotable
 from core.llm import ChatModels, chat_models
 from core.prompts import custom_prompts
 from core.token_budget import estimate_tokens
@@ -570,3 +571,15 @@ def test_the_search_event_names_collections_and_passages(braid: Braid, user_id: 
     assert shown["collections"] == [f"user_{user_id}"]
     assert shown["passages"][0]["source"] == "empire.md"
     assert shown["queries"] == ["Byzantine Empire"]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "quoted"),
+    [
+        ("4. The rankings are fused.", "The rankings are fused."),
+        ("- 融合する。", "融合する。"),
+        ("4.5 is enough.", "4.5 is enough."),
+    ],
+)
+def test_a_quoted_sentence_leaves_the_mark_of_its_list_behind(sentence: str, quoted: str) -> None:
+    assert quotable(sentence) == quoted
