@@ -5,7 +5,18 @@ from __future__ import annotations
 import subprocess
 import sys
 
-NAMES = ("quality", "split", "speed", "many_users", "crash", "strategies", "conversation", "streams", "uploads")
+NAMES = (
+    "quality",
+    "split",
+    "speed",
+    "many_users",
+    "crash",
+    "strategies",
+    "conversation",
+    "streams",
+    "uploads",
+    "standalone",
+)
 
 
 def main() -> int:

@@ -51,3 +51,15 @@ class NotOwnerError(BraidError):
     def __init__(self, message: str, *, owner: str = "") -> None:
         super().__init__(message)
         self.owner = owner
+
+
+class ValidationError(InvalidInputError):
+    """A value given to a standalone retriever or searcher is wrong."""
+
+
+class HybridRetrieverError(BraidError):
+    """A standalone retriever could not search."""
+
+
+class ChromaDBError(HybridRetrieverError):
+    """A standalone retriever could not read its Chroma collection."""
