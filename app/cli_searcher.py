@@ -5,25 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 from app.cli_common import choose_user, open_braid
 from core.errors import NotOwnerError
 
 if TYPE_CHECKING:
+    from app.owner_client import OwnerClient
     from config.settings import Settings
     from core.braid import Braid
-    from core.types import Explanation, SearchResult
-
-
-class Manager(Protocol):
-    """The searching half of `core.retriever_manager.RetrieverManager`."""
-
-    def search(self, text: str, **arguments: Any) -> SearchResult:
-        """Search."""
-
-    def explain(self, text: str, **arguments: Any) -> Explanation:
-        """Say why a passage is, or is not, found."""
+    from core.retriever_manager import RetrieverManager
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +23,7 @@ class Searcher:
 
     braid: Braid
     user_id: int
-    manager: Manager
+    manager: RetrieverManager | OwnerClient
 
 
 @contextmanager
