@@ -23,6 +23,8 @@ from config.settings import Settings
 from core.braid import Braid
 from core.errors import InvalidInputError
 
+SWITCH_S = 0.001
+"""How long a thread that computes keeps the interpreter from one with a request to answer; 0.005 unless set."""
 WORKERS = 100
 """Threads that answer; each chat answer that is being streamed holds one."""
 SHUTDOWN_S = 3
@@ -42,6 +44,7 @@ def serve(settings: Settings) -> None:
     _require_names(settings)
     _log_in_lines(settings.log_level)
     _raise_open_files()
+    sys.setswitchinterval(SWITCH_S)
     with open_braid(settings, indexes="own") as braid, _listen(settings) as listener:
         first_start.prepare(braid)
         _run(settings, braid, listener)
@@ -61,6 +64,7 @@ def _run(settings: Settings, braid: Braid, listener: socket.socket) -> None:
         log_config=None,
         access_log=False,  # it would contain the queries
         server_header=False,
+        proxy_headers=False,  # whose word counts is said by the setting trusted_proxies alone
         timeout_graceful_shutdown=SHUTDOWN_S,
     )
     # uvicorn raises the signal again when it has finished; both then end here, and Braid is closed in order.

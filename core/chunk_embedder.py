@@ -14,9 +14,13 @@ from core.embeddings import EmbeddingModel, embed_passages
 from core.errors import EmbeddingError
 from core.indexes import IndexedChunk, Vector
 from core.ledger import Ledger
+from core.right_of_way import RightOfWay
 
 CHUNKS_PER_EMBEDDING = 8
-"""Stopping, and a query that wants the processor, wait for one batch."""
+"""Stopping waits for one batch."""
+CHUNKS_BESIDE_SEARCHES = 2
+"""While somebody searches: a query that wants the processor waits for one batch, too."""
+LONGEST_WAIT_S = 0.5
 REFUSALS = 3
 """So often a model may refuse a chunk, while it takes others, before the chunk is left out."""
 PROBE = "braid"
@@ -27,8 +31,9 @@ logger = logging.getLogger(__name__)
 class ChunkEmbedder:
     """Embeds for the dense leg. Used by its thread alone."""
 
-    def __init__(self, ledger: Ledger, log: ChangeLog) -> None:
+    def __init__(self, ledger: Ledger, log: ChangeLog, right_of_way: RightOfWay) -> None:
         self._ledger = ledger
+        self._right_of_way = right_of_way
         self._log = log
         self._refusals: Counter[str] = Counter()
         self._left_out: dict[str, int] = {}
@@ -42,8 +47,11 @@ class ChunkEmbedder:
         gave are kept. A chunk refused three times, while the model takes others, is left out.
         """
         bare = [position for position, chunk in enumerate(chunks) if chunk.vector is None]
-        covered = bare[CHUNKS_PER_EMBEDDING] if len(bare) > CHUNKS_PER_EMBEDDING else len(chunks)
-        vectors, refused = _embed({chunks[p].id: chunks[p].text for p in bare[:CHUNKS_PER_EMBEDDING]}, model)
+        if bare:
+            self._right_of_way.give_way(LONGEST_WAIT_S)
+        size = CHUNKS_BESIDE_SEARCHES if self._right_of_way.busy else CHUNKS_PER_EMBEDDING
+        covered = bare[size] if len(bare) > size else len(chunks)
+        vectors, refused = _embed({chunks[p].id: chunks[p].text for p in bare[:size]}, model)
         if vectors:
             self._ledger.store_embeddings(model.fingerprint, list(vectors), np.stack(list(vectors.values())))
         if refused:

@@ -24,6 +24,7 @@ from core.llm import ChatModels
 from core.prompts import Prompts
 from core.recent_answers import RecentAnswers
 from core.rerank import Rerankers
+from core.right_of_way import RightOfWay
 from core.selection import Selection
 from core.strategies.base import Variant
 from core.types import (
@@ -62,6 +63,7 @@ class SearchContext:
     prompts: Prompts
     answers: RecentAnswers = field(default_factory=RecentAnswers)
     """Of the search model."""
+    right_of_way: RightOfWay = field(default_factory=RightOfWay)
 
 
 @dataclass(frozen=True, slots=True)

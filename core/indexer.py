@@ -15,6 +15,7 @@ from core.indexes import IndexedChunk
 from core.ledger import Ledger
 from core.leg_indexer import LegIndexer, LegProgress, Preparation
 from core.lexical_index import LexicalIndex
+from core.right_of_way import RightOfWay
 from core.types import Leg
 
 POLL_S = 0.5
@@ -38,14 +39,16 @@ class Indexer:
         analyzer_version: str,
         model_of: Callable[[str], EmbeddingModel],
         crashed: bool,
+        right_of_way: RightOfWay | None = None,
         follow: Sequence[Leg] = ("bm25", "dense"),
         before_work: Callable[[], None] = lambda: None,
     ) -> None:
         self._log = ChangeLog(ledger.database)
         self._before_work = before_work
+        embedder = ChunkEmbedder(ledger, self._log, right_of_way or RightOfWay())
         self.legs: dict[Leg, LegIndexer] = {
             "bm25": LegIndexer(lexical, self._log, _keyword_preparation(self._log, analyzer_version), crashed=crashed),
-            "dense": LegIndexer(dense, self._log, _dense_preparation(self._log, ledger, model_of), crashed=crashed),
+            "dense": LegIndexer(dense, self._log, _dense_preparation(embedder, self._log, model_of), crashed=crashed),
         }
         self._wakes = {leg: threading.Event() for leg in self.legs}
         self._looked = {leg: threading.Event() for leg in follow}
@@ -162,9 +165,9 @@ def _keyword_preparation(log: ChangeLog, version: str) -> Preparation:
     )
 
 
-def _dense_preparation(log: ChangeLog, ledger: Ledger, model_of: Callable[[str], EmbeddingModel]) -> Preparation:
-    embedder = ChunkEmbedder(ledger, log)
-
+def _dense_preparation(
+    embedder: ChunkEmbedder, log: ChangeLog, model_of: Callable[[str], EmbeddingModel]
+) -> Preparation:
     def fingerprint(collection: str) -> str:
         return model_of(collection).fingerprint
 

@@ -165,6 +165,7 @@ class RetrieverManager:
         return self._run(request, text, retrievers=retrievers)
 
     def _run(self, request: SearchRequest, text: str, *, retrievers: tuple[LegRetriever, ...]) -> SearchResult:
-        if request.query(text).engine == "reference":
-            return self._reference.run(request, text, retrievers)
-        return request.run(text, retrievers)
+        with self._context.right_of_way.search():
+            if request.query(text).engine == "reference":
+                return self._reference.run(request, text, retrievers)
+            return request.run(text, retrievers)

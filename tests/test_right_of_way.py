@@ -1,0 +1,76 @@
+"""Work in the background lets searches pass."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+
+import core.right_of_way as module
+from core.braid import Braid
+from core.chunk_embedder import CHUNKS_BESIDE_SEARCHES, CHUNKS_PER_EMBEDDING
+from core.right_of_way import RightOfWay
+from core.types import ChunkInput, DocumentInput
+from tests.fakes import HashEmbeddings
+
+
+def test_work_waits_for_the_search_and_not_for_ever() -> None:
+    way, begun, end = RightOfWay(), threading.Event(), threading.Event()
+
+    def search() -> None:
+        with way.search():
+            begun.set()
+            end.wait(5)
+
+    thread = threading.Thread(target=search)
+    thread.start()
+    begun.wait(5)
+    started = time.monotonic()
+    way.give_way(0.1)
+    assert 0.1 <= time.monotonic() - started < 2
+    threading.Timer(0.1, end.set).start()
+    started = time.monotonic()
+    way.give_way(5)
+    assert time.monotonic() - started < 3
+    thread.join()
+
+
+def test_it_is_busy_for_a_moment_after_a_search() -> None:
+    way = RightOfWay()
+    assert not way.busy
+    with way.search():
+        assert way.busy
+    assert way.busy
+    way._last -= module.RECENTLY_S
+    assert not way.busy
+
+
+class Counting(HashEmbeddings):
+    """Remembers how many texts it was given at a time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sizes: list[int] = []
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        self.sizes.append(len(texts))
+        return super().embed_documents(texts)
+
+
+def test_beside_searches_passages_are_embedded_a_few_at_a_time(tmp_path: Path) -> None:
+    model = Counting()
+    with Braid(tmp_path / "data", embedding_model=model) as braid:
+        user = braid.ledger.add_user("ana")
+        dataset = braid.ledger.add_dataset(user.id, "notes")
+
+        def put(source: str) -> None:
+            chunks = tuple(ChunkInput(f"passage {n} of {source}") for n in range(40))
+            braid.ledger.put_document(dataset.id, DocumentInput(source, source, "txt", chunks))
+            assert braid.indexer.wait(20)
+
+        put("quiet.txt")
+        assert max(model.sizes) == CHUNKS_PER_EMBEDDING
+        model.sizes.clear()
+        braid.manager.search("passage", user_id=user.id)
+        put("busy.txt")
+        assert model.sizes[0] == CHUNKS_BESIDE_SEARCHES
