@@ -25,6 +25,7 @@ from app.cli_qrels import qrels
 from app.cli_records import dataset, shared_db, user
 from app.cli_search import explain, search
 from app.cli_tune import tune
+from app.cli_watch import watch
 from core.errors import BraidError
 
 WRONG_USE = 2
@@ -89,6 +90,7 @@ for command in (
     dataset,
     shared_db,
     ingest,
+    watch,
     documents,
     search,
     explain,

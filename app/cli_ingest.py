@@ -73,7 +73,7 @@ def ingest(
         chunk_chars=settings.chunk_chars,
         chunk_overlap_chars=settings.chunk_overlap_chars,
     )
-    with _open_to_store(settings) as braid:
+    with open_to_store(settings) as braid:
         report = _store(braid, dataset_id, paths, options)
         try:
             if not as_json:
@@ -91,7 +91,7 @@ def ingest(
 
 
 @contextmanager
-def _open_to_store(settings: Settings) -> Iterator[Braid]:
+def open_to_store(settings: Settings) -> Iterator[Braid]:
     """The data directory with its indexes, or without them when another process has them."""
     with ExitStack() as stack:
         try:

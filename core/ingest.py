@@ -31,6 +31,7 @@ __all__ = [
     "ingest_bytes",
     "ingest_file",
     "ingest_paths",
+    "ingest_planned",
     "parse_content",
     "source_name",
 ]
@@ -96,7 +97,7 @@ def ingest_paths(
     counts: Counter[str] = Counter()
     failures: list[tuple[str, str]] = []
     for done, file in enumerate(planned, start=1):
-        result = _ingest_file(braid, dataset_id, file, options)
+        result = ingest_planned(braid, dataset_id, file, options)
         counts[result.state] += 1
         counts["chunks"] += result.chunks
         if result.state == "failed":
@@ -179,7 +180,8 @@ Parse = Callable[[Path, Incoming, IngestOptions], DocumentInput]
 """Reads the file at a path. Raises UnreadableDocumentError."""
 
 
-def _ingest_file(braid: Braid, dataset_id: int, file: PlannedFile, options: IngestOptions) -> IngestedFile:
+def ingest_planned(braid: Braid, dataset_id: int, file: PlannedFile, options: IngestOptions) -> IngestedFile:
+    """Store one file of `core.sources.plan_files`, in one transaction; one that cannot be read is recorded so."""
     if file.problem and not file.recorded:
         return IngestedFile(file.source, "failed", file.problem)
     incoming = Incoming(file.source, os.path.basename(file.path))

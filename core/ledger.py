@@ -240,6 +240,23 @@ class Ledger:
             collection = require_dataset(connection, dataset_id)
             return [put(connection, dataset_id, collection, document) for document in documents]
 
+    def rename_document(self, dataset_id: int, source: str, document: DocumentInput) -> PutResult:
+        """`put_document` under another source, in one transaction: what is stored under ``source`` becomes it.
+
+        Chunks whose text, title and heading path are as before keep their id and embedding. Raises NotFoundError when
+        nothing is stored under ``source``, and InvalidInputError when the new one is taken.
+        """
+        with self.database.write() as connection:
+            collection = require_dataset(connection, dataset_id)
+            old = find_document(connection, dataset_id, source)
+            if old is None:
+                raise NotFoundError(f"dataset {dataset_id} has no document with the source {source!r}")
+            if find_document(connection, dataset_id, document.source) is not None:
+                message = f"dataset {dataset_id} has a document with the source {document.source!r}; remove it first"
+                raise InvalidInputError(message, field="source")
+            refresh(connection, old.id, source=storable(document.source))
+            return put(connection, dataset_id, collection, document)
+
     def set_date(self, document_id: int, date: float) -> None:
         """Give a document another date, and nothing else. Raises NotFoundError when there is no such document."""
         with self.database.write() as connection:

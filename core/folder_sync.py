@@ -1,0 +1,235 @@
+"""A folder and a dataset kept equal: new and changed files are stored, moved ones renamed, the rest removed."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from core.errors import InvalidInputError, NotFoundError, UnreadableDocumentError
+from core.ingest import Incoming, IngestedFile, IngestOptions, ingest_planned, parse_content, source_name
+from core.sources import PlannedFile, file_type_of, plan_files
+from core.types import Document
+from core.walk import FoundFile, find_files
+
+if TYPE_CHECKING:
+    from core.braid import Braid
+
+
+@dataclass(frozen=True, slots=True)
+class Rename:
+    """The document ``source`` is now the file ``file``, with the same bytes."""
+
+    source: str
+    file: PlannedFile
+
+
+@dataclass(frozen=True, slots=True)
+class SyncPlan:
+    """What would make the dataset equal to the folder."""
+
+    puts: tuple[PlannedFile, ...] = ()
+    """New or changed files."""
+    renames: tuple[Rename, ...] = ()
+    removals: tuple[str, ...] = ()
+    """Sources whose file is gone, or is now left out."""
+    unchanged: int = 0
+
+    @property
+    def steps(self) -> int:
+        """How many documents it touches."""
+        return len(self.puts) + len(self.renames) + len(self.removals)
+
+
+@dataclass(frozen=True, slots=True)
+class SyncReport:
+    """What a pass did. ``stopped``: it was told to stop, and the next pass does the rest."""
+
+    put: int = 0
+    unchanged: int = 0
+    renamed: int = 0
+    removed: int = 0
+    failures: tuple[tuple[str, str], ...] = ()
+    """(source, reason) of each file that cannot be read."""
+    stopped: bool = False
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything was to be done."""
+        return bool(self.put or self.renamed or self.removed or self.failures)
+
+
+@dataclass(slots=True)
+class FolderSync:
+    """Keeps a dataset's documents below a folder equal to its files; other documents are never touched.
+
+    Sources are absolute paths, or with ``options.id_prefix`` the prefix and the path within the folder. Each document
+    is one transaction and nothing is remembered but the ledger, so a pass may be stopped, or killed, at any moment.
+    A file of the size and modification time that are stored is not read. Raises InvalidInputError when there is no
+    such folder, and NotFoundError when there is no such dataset.
+    """
+
+    braid: Braid
+    dataset_id: int
+    folder: str
+    options: IngestOptions = field(default_factory=IngestOptions)
+    _failed: dict[str, tuple[int, float]] = field(default_factory=dict, init=False, repr=False)
+    """Size and modification time of files that could not be read, which are not tried again until they change."""
+
+    def __post_init__(self) -> None:
+        self.folder = os.path.abspath(self.folder)
+        self.options = replace(self.options, relative=bool(self.options.id_prefix), relative_to=self.folder)
+        self.braid.dataset(self.dataset_id)
+        self._require_folder()
+
+    def plan(self) -> SyncPlan:
+        """What a pass would do now; files are read where a rename is to be recognized."""
+        self._require_folder()
+        found = list(find_files([self.folder], ignore=self.options.ignore, leave_out=(str(self.braid.data_dir),)))
+        files, _ = plan_files(found, self.options)
+        stored = {document.source: document for document in self._documents()}
+        wanted = {file.source for file in files}
+        unseen = self._unlisted(found)
+        gone = [d for source, d in stored.items() if source not in wanted and not source.startswith(unseen)]
+        changed = [file for file in files if not self._is_as_stored(file, stored.get(file.source))]
+        renames = _renames([file for file in changed if file.source not in stored], gone)
+        moved_to, moved_from = {r.file.source for r in renames}, {r.source for r in renames}
+        return SyncPlan(
+            puts=tuple(file for file in changed if file.source not in moved_to),
+            renames=tuple(renames),
+            removals=tuple(document.source for document in gone if document.source not in moved_from),
+            unchanged=len(files) - len(changed),
+        )
+
+    def run(
+        self,
+        *,
+        should_stop: Callable[[], bool] = lambda: False,
+        on_step: Callable[[str, str], None] = lambda step, source: None,
+    ) -> SyncReport:
+        """One pass. ``on_step`` is told ``renamed``, ``put``, ``failed`` or ``removed``, and the source."""
+        plan = self.plan()
+        report = SyncReport(unchanged=plan.unchanged)
+        for work in self._steps(plan):
+            if should_stop():
+                report = replace(report, stopped=True)
+                break
+            step, source, reason = work()
+            report = _counted(report, step, source, reason)
+            on_step(step, source)
+        if report.changed and self.braid.owns_indexes:
+            self.braid.indexer.wake()
+        return report
+
+    def _steps(self, plan: SyncPlan) -> list[Callable[[], tuple[str, str, str]]]:
+        """Renames first, so that what moved is never removed, and removals last."""
+        return [
+            *(lambda rename=rename: self._rename(rename) for rename in plan.renames),
+            *(lambda file=file: self._put(file) for file in plan.puts),
+            *(lambda source=source: self._remove(source) for source in plan.removals),
+        ]
+
+    def _rename(self, rename: Rename) -> tuple[str, str, str]:
+        file = rename.file
+        try:
+            with open(file.path, "rb") as opened:
+                content, date = opened.read(), os.fstat(opened.fileno()).st_mtime
+            digest = hashlib.sha256(content).hexdigest()
+            incoming = Incoming(file.source, os.path.basename(file.path), date, digest, len(content))
+            document = parse_content(incoming, content, self.options)
+            self.braid.ledger.rename_document(self.dataset_id, rename.source, document)
+        except (OSError, UnreadableDocumentError, NotFoundError, InvalidInputError):  # it changed meanwhile
+            return self._put(file)
+        return ("renamed", file.source, "")
+
+    def _put(self, file: PlannedFile) -> tuple[str, str, str]:
+        signature = _signature(file.path)
+        result: IngestedFile = ingest_planned(self.braid, self.dataset_id, file, self.options)
+        if result.state == "failed" and signature is not None:
+            self._failed[file.source] = signature
+        return (result.state, result.source, result.reason)
+
+    def _remove(self, source: str) -> tuple[str, str, str]:
+        self.braid.ledger.remove_document(self.dataset_id, source)
+        self._failed.pop(source, None)
+        return ("removed", source, "")
+
+    def _is_as_stored(self, file: PlannedFile, document: Document | None) -> bool:
+        signature = _signature(file.path)
+        if self._failed.get(file.source) == signature is not None:
+            return True
+        if document is None or document.state != "ready" or signature is None or document.date is None:
+            return False
+        return (document.size_bytes, document.date) == signature
+
+    def _documents(self) -> Sequence[Document]:
+        return self.braid.ledger.documents(self.dataset_id, source_prefix=self._source_of(self.folder))
+
+    def _unlisted(self, found: Iterable[FoundFile]) -> tuple[str, ...]:
+        """What the sources in folders that cannot be listed start with: of these nobody knows what is gone."""
+        return tuple(self._source_of(file.path) for file in found if file.is_folder and file.problem)
+
+    def _source_of(self, folder: str) -> str:
+        if not self.options.id_prefix:
+            return source_name(os.path.join(folder, "").replace(os.sep, "/"))
+        below = os.path.relpath(folder, self.folder).replace(os.sep, "/")
+        return source_name("" if below == os.curdir else f"{below}/", prefix=self.options.id_prefix)
+
+    def _require_folder(self) -> None:
+        if not os.path.isdir(self.folder):
+            raise InvalidInputError(f"there is no folder {self.folder!r}; nothing is changed", field="folder")
+
+
+def _renames(new: Sequence[PlannedFile], gone: Sequence[Document]) -> list[Rename]:
+    """New files with the bytes and the format of a document that is gone; each document once, by source."""
+    by_size: dict[int, list[Document]] = {}
+    for document in gone:
+        if document.state == "ready" and document.content_hash:
+            by_size.setdefault(document.size_bytes, []).append(document)
+    found: list[Rename] = []
+    for file in new:
+        signature = _signature(file.path)
+        candidates = by_size.get(signature[0], []) if signature is not None and not file.problem else []
+        digest = _digest(file.path) if candidates else ""
+        same = [d for d in candidates if d.content_hash == digest and _same_format(d.source, file.path)]
+        if same:
+            candidates.remove(same[0])
+            found.append(Rename(same[0].source, file))
+    return found
+
+
+def _same_format(source: str, path: str) -> bool:
+    return file_type_of(source) == file_type_of(path)
+
+
+def _digest(path: str) -> str:
+    try:
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:  # reading it will say what is wrong
+        return ""
+
+
+def _signature(path: str) -> tuple[int, float] | None:
+    """Size in bytes and modification time, as the ledger has them; None for a file that is not there."""
+    try:
+        stat = os.stat(path)
+    except OSError:
+        return None
+    return (stat.st_size, stat.st_mtime)
+
+
+def _counted(report: SyncReport, step: str, source: str, reason: str) -> SyncReport:
+    match step:
+        case "put":
+            return replace(report, put=report.put + 1)
+        case "renamed":
+            return replace(report, renamed=report.renamed + 1)
+        case "removed":
+            return replace(report, removed=report.removed + 1)
+        case "failed":
+            return replace(report, failures=(*report.failures, (source, reason)))
+        case _:
+            return replace(report, unchanged=report.unchanged + 1)

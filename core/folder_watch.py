@@ -1,0 +1,77 @@
+"""Watches a folder and runs a pass after its changes."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+
+from watchdog.events import (
+    EVENT_TYPE_CLOSED_NO_WRITE,
+    EVENT_TYPE_OPENED,
+    FileSystemEvent,
+    FileSystemEventHandler,
+)
+from watchdog.observers import Observer
+
+QUIET_S = 0.5
+"""Changes come in bursts: a pass waits until nothing has changed for this long."""
+LONGEST_WAIT_S = 5.0
+LOOK_S = 0.2
+RESCAN_S = 300.0
+"""Without any change a pass runs all the same: the system may lose events when there are too many."""
+
+
+class FolderWatch(FileSystemEventHandler):
+    """Tells when a folder has changed. Raises OSError when the system cannot watch it."""
+
+    def __init__(self, folder: str) -> None:
+        self._changed = threading.Event()
+        self.stopping = False
+        self._last_change = 0.0
+        self._observer = Observer()
+        self._observer.schedule(self, folder, recursive=True)
+
+    def on_any_event(self, event: FileSystemEvent) -> None:
+        """Reading a file is no change."""
+        if event.event_type not in (EVENT_TYPE_OPENED, EVENT_TYPE_CLOSED_NO_WRITE):
+            self._last_change = time.monotonic()
+            self._changed.set()
+
+    def follow(self, run_pass: Callable[[], object]) -> None:
+        """Run a pass now and after changes, until `stop`."""
+        while not self.stopping:
+            self._changed.clear()
+            run_pass()
+            self._wait_for_change()
+            self._wait_for_quiet()
+
+    def stop(self) -> None:
+        """End `follow` after the pass under way, within a second.
+
+        Any thread and any signal handler may call it: it takes no lock, which the interrupted thread might hold.
+        """
+        self.stopping = True
+
+    def _wait_for_change(self) -> None:
+        end = time.monotonic() + RESCAN_S
+        while not self.stopping and time.monotonic() < end and not self._changed.wait(LOOK_S):
+            pass
+
+    def _wait_for_quiet(self) -> None:
+        end = time.monotonic() + LONGEST_WAIT_S
+        while not self.stopping and time.monotonic() < min(end, self._last_change + QUIET_S):
+            time.sleep(LOOK_S)
+
+    def __enter__(self) -> Self:
+        self._observer.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+        self._observer.stop()
+        self._observer.join()
