@@ -1,4 +1,4 @@
-"""`python -m app …`."""
+"""`python -m app …`, and the command ``braid`` of the installed package."""
 
 from __future__ import annotations
 
@@ -7,7 +7,13 @@ import warnings
 
 from app.cli import cli
 
-if __name__ == "__main__":
+
+def main() -> None:
+    """Run the command line and end the process with its status."""
     if not sys.warnoptions:
         warnings.simplefilter("ignore")  # what libraries tell their developers is no news for users
     cli()
+
+
+if __name__ == "__main__":
+    main()
