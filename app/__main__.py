@@ -8,12 +8,12 @@ import warnings
 from app.cli import cli
 
 
-def main() -> None:
+def main(name: str = "braid") -> None:
     """Run the command line and end the process with its status."""
     if not sys.warnoptions:
         warnings.simplefilter("ignore")  # what libraries tell their developers is no news for users
-    cli()
+    cli(prog_name=name)
 
 
 if __name__ == "__main__":
-    main()
+    main("python -m app")

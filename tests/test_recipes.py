@@ -1,0 +1,70 @@
+"""The recipes in docs/recipes do what they say: their code is run, and what it prints is what they show."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from core.accounts import Accounts
+from core.braid import Braid
+from core.credentials import ApiTokens
+from tests.served import Served
+
+ROOT = Path(__file__).parent.parent
+RECIPES = ROOT / "docs" / "recipes"
+RUN_S = 100
+IN_PYTHON = ("plain-python", "langchain-chain", "langgraph-agent", "flask-host-app")
+
+
+def block(recipe: str, language: str) -> str:
+    """The only block in this language."""
+    text = (RECIPES / f"{recipe}.md").read_text(encoding="utf-8")
+    (found,) = re.findall(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    return str(found)
+
+
+def run(command: list[str], folder: Path, **variables: str) -> str:
+    """What the command prints; warnings of libraries do not count."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("BRAID_")}
+    environment = {**inherited, "PYTHONPATH": str(ROOT), **variables}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=RUN_S)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_every_recipe_is_run_here() -> None:
+    assert {path.stem for path in RECIPES.glob("*.md")} == {*IN_PYTHON, "mcp-client", "http-with-curl"}
+
+
+@pytest.mark.parametrize("recipe", IN_PYTHON)
+def test_in_python(recipe: str, tmp_path: Path) -> None:
+    assert run([sys.executable, "-c", block(recipe, "python")], tmp_path) == block(recipe, "text")
+
+
+def test_an_mcp_client(tmp_path: Path) -> None:
+    configuration = block("mcp-client", "json").replace("/path/to/data", str(tmp_path / "data"))
+    (tmp_path / "mcp.json").write_text(configuration)
+    installed = tmp_path / "bin" / "braid"
+    installed.parent.mkdir()
+    installed.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m app "$@"\n')
+    installed.chmod(0o755)
+    path = f"{installed.parent}{os.pathsep}{os.environ['PATH']}"
+    with Braid(tmp_path / "data", indexes="none") as braid:
+        braid.ledger.add_user("ann")
+    printed = run([sys.executable, "-c", block("mcp-client", "python")], tmp_path, PATH=path)
+    assert printed == block("mcp-client", "text")
+
+
+def test_http_with_curl(tmp_path: Path) -> None:
+    with Served(tmp_path / "data") as server:
+        with Braid(server.data_dir, indexes="none") as braid:
+            admin = next(account for account in Accounts(braid.ledger).all() if account.is_admin)
+            _, token = ApiTokens(braid.ledger).add(admin.id, "recipe", ["read", "write"])
+        variables = {"BRAID": f"http://127.0.0.1:{server.port}/api/v1", "BRAID_TOKEN": token}
+        printed = run(["bash", "-euo", "pipefail", "-c", block("http-with-curl", "bash")], tmp_path, **variables)
+    assert printed == block("http-with-curl", "text")
