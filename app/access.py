@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from flask import current_app, g, redirect, request, url_for
 from flask_wtf.csrf import CSRFProtect
 from limits import RateLimitItem
-from werkzeug.exceptions import Forbidden, RequestEntityTooLarge, TooManyRequests, Unauthorized
+from werkzeug.exceptions import Forbidden, NotFound, RequestEntityTooLarge, TooManyRequests, Unauthorized
 from werkzeug.wrappers import Response
 
 from app.site import Site, site
@@ -23,6 +23,12 @@ View = TypeVar("View", bound=Callable[..., object])
 STATIC = "braid.static"
 API = "/api/v1/"
 SAFE = ("GET", "HEAD", "OPTIONS")
+FOR_PROGRAMS = ("braid.api", "braid.health", "braid.owner")
+"""Blueprints whose routes take API tokens. The others are for browsers: a token must not make another one there."""
+MAX_ID = 2**31 - 1
+"""What an integer column holds; nothing has a higher id."""
+MAX_FORM_BYTES = 2 * 2**20
+"""Of a request that is not an upload."""
 
 # A page of another site can make its own name point at this computer (DNS rebinding); the Host header then
 # carries that name. The port says nothing about that, and differs behind an SSH tunnel.
@@ -74,10 +80,14 @@ def admit() -> Response | None:
     here, stated = site(), rule_of(request.endpoint or "")
     if stated is None:
         raise Forbidden("this address has no rule that allows it")
+    if any(isinstance(value, int) and abs(value) > MAX_ID for value in (request.view_args or {}).values()):
+        raise NotFound
     g.braid_identity = found = here.identify()
     if stated.who != "anyone":
         if found is None:
             return _to_sign_in(here)
+        if found.by_token and not set(FOR_PROGRAMS).intersection(request.blueprints):
+            raise Forbidden("API tokens are for the API, /metrics and MCP; pages are opened by signing in")
         if stated.who == "admin" and not found.account.is_admin:
             raise Forbidden("only administrators may do this")
         if (needed := _scope(stated)) not in found.scopes:
@@ -96,6 +106,8 @@ def _allow_upload(here: Site) -> None:
         if (request.content_length or 0) > most:
             raise RequestEntityTooLarge(f"at most {most:,} bytes are taken at once; split it")
         request.max_content_length = most + 2  # so that who reads one byte too many can say what is too long
+    elif request.max_content_length is None:  # in a host app that sets no limit of its own
+        request.max_content_length = MAX_FORM_BYTES
 
 
 def _scope(stated: Rule) -> str:

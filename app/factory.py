@@ -18,7 +18,7 @@ from flask_babel import Babel, format_datetime, get_locale
 from flask_babel import gettext as _
 from werkzeug.middleware.proxy_fix import ProxyFix
 
-from app.access import LOCAL_HOST, STATIC, admit, csrf, rule_of
+from app.access import LOCAL_HOST, MAX_FORM_BYTES, STATIC, admit, csrf, rule_of
 from app.api import api
 from app.cli_common import open_braid
 from app.errors import handle_errors, on_http_error, on_unexpected
@@ -36,8 +36,6 @@ from core.errors import InvalidInputError
 from core.secret_key import secret_key
 
 TRANSLATIONS = Path(__file__).parent / "translations"
-MAX_FORM_BYTES = 2 * 2**20
-"""Of a request that is not an upload."""
 
 SECURITY_HEADERS = {
     "Content-Security-Policy": (

@@ -131,7 +131,8 @@ def host_identity(user_of: Callable[[], HostUser | None]) -> Callable[[Site], Id
         if scheme.lower() == "bearer" and key.strip().startswith("braid_"):
             return of_token(site, key.strip())
         user = user_of()
-        return None if user is None else Identity(_account_of(site, user))
+        account = None if user is None else _account_of(site, user)
+        return None if account is None or account.disabled else Identity(account)
 
     return identify
 

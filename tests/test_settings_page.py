@@ -113,7 +113,8 @@ def test_what_was_typed_is_shown_again_beside_the_mistake(client: FlaskClient) -
 def test_only_datasets_that_one_may_read_can_be_ticked(app: Flask, client: FlaskClient, ben: Account) -> None:
     ledger = site_of(app).braid.ledger
     mine, hers = ledger.add_dataset(ben.id, "mine"), ledger.add_dataset(add_user(app, "Cleo").id, "hers")
-    assert _post(client, "/settings", **FORM | {"datasets": "these", "d": [str(hers.id), "x"]}).status_code == 400
+    for wrong in ("x", "--5", "9" * 5_000, "٣"):
+        assert _post(client, "/settings", **FORM | {"datasets": "these", "d": [str(hers.id), wrong]}).status_code == 400
     assert (
         _post(client, "/settings", **FORM | {"datasets": "these", "d": [str(mine.id), str(hers.id)]}).status_code == 302
     )

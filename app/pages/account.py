@@ -14,6 +14,7 @@ from app.identity import identity, sign_in, sign_out, signed_in
 from app.site import site
 from core.accounts import MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS
 from core.credentials import Scope
+from core.database import storable
 from core.errors import InvalidInputError
 
 LOGINS_BY_ADDRESS = parse("30/minute")
@@ -78,7 +79,7 @@ def login() -> str | Response:
 @rule("anyone")
 def check_login() -> tuple[str, int] | Response:
     """Sign in with name and password; few attempts a minute."""
-    name, password = request.form.get("name", "").strip(), request.form.get("password", "")
+    name, password = storable(request.form.get("name", "")).strip(), request.form.get("password", "")
     throttle(LOGINS_BY_ADDRESS, "login", request.remote_addr or "")
     throttle(LOGINS_BY_NAME, "login", name.lower()[:MAX_PASSWORD_CHARS])
     found = site().accounts.verify(name, password)

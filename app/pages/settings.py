@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, get_args
@@ -28,6 +29,7 @@ from core.types import MAX_K, Fusion, Mode
 KEYLESS = ("ollama", "bedrock", "bedrock_converse", "google_vertexai")
 """Providers that take no key, or take more than one."""
 ROLES: tuple[Role, ...] = ("search", "summary")
+DATASET_ID = re.compile(r"-?[0-9]{1,10}")
 
 settings = Blueprint("settings", __name__)
 
@@ -127,7 +129,7 @@ def _read(form: Mapping[str, str]) -> dict[str, Any]:
 def _typed() -> dict[str, Any]:
     """What was typed, right or wrong, to be shown again."""
     typed: dict[str, Any] = {name: request.form[name] for name in _TYPED if name in request.form}
-    ticked = [int(given) for given in request.form.getlist("d") if given.lstrip("-").isdecimal()]
+    ticked = [int(given) for given in request.form.getlist("d") if DATASET_ID.fullmatch(given)]
     return typed | {"dataset_ids": ticked if request.form.get("datasets") == "these" else None}
 
 

@@ -10,7 +10,7 @@ from flask import Response, render_template, request
 from flask_babel import format_decimal, ngettext
 from flask_babel import gettext as _
 
-from app.access import rule
+from app.access import MAX_ID, rule
 from app.chat_models import NO_MODEL, manager_for
 from app.identity import identity
 from app.pages.answer import document_href
@@ -87,7 +87,8 @@ def _database() -> Database:
 
 
 def _chosen(names: dict[int, str]) -> Document:
-    document = document_with_id(_database(), names, request.args.get("document", 0, type=int))
+    wanted = request.args.get("document", 0, type=int)
+    document = document_with_id(_database(), names, wanted) if 0 < wanted <= MAX_ID else None
     if document is None:
         raise NotFoundError("there is no such document, or it is not yours; it may have been deleted")
     return document
