@@ -35,7 +35,7 @@ def _serve(settings: Settings, user_name: str | None, read_only: bool) -> None:
 
     with open_braid(settings, indexes="own") as braid:
         account = Accounts(braid.ledger).get(choose_user(braid.ledger, user_name).id)
-        tools = Tools(braid, account)
+        tools = Tools(braid, account, is_admin=account.is_admin)
         make_server(lambda _context: tools, read_only=read_only).run()
 
 
@@ -51,6 +51,6 @@ def _pass_on(settings: Settings, user_name: str | None, read_only: bool, error: 
         raise error
     with open_braid(settings, indexes="none") as braid:
         user_id = choose_user(braid.ledger, user_name).id
-        scopes = ("read",) if read_only else ("read", "write")
+        scopes = ("read",) if read_only else ("read", "write", "admin")
         with short_lived_key(braid.ledger, user_id, *scopes) as key:
             anyio.run(pass_on, f"{url}mcp", key)

@@ -55,5 +55,5 @@ def _beside_the_owner(settings: Settings, user: str | None, error: NotOwnerError
         raise error
     with open_braid(settings, indexes="none") as braid:
         user_id = choose_user(braid.ledger, user).id
-        with short_lived_key(braid.ledger, user_id, "read") as key, OwnerClient(url, key) as manager:
+        with short_lived_key(braid.ledger, user_id, "owner") as key, OwnerClient(url, key) as manager:
             yield Searcher(braid, user_id, manager)

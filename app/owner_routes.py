@@ -1,4 +1,7 @@
-"""What the command line asks of the app that owns the data directory: whole results, for processes of this version."""
+"""What the command line asks of the app that owns the data directory: whole results, for processes of this version.
+
+Any engine and reranker may be named here, as on the command line, so users' own tokens do not reach it.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ owner = Blueprint("owner", __name__, url_prefix="/owner")
 
 
 @owner.post("/search")
-@rule("user", "read")
+@rule("user", "owner")
 def search() -> Response:
     """A search's result, with everything in it."""
     text, arguments = _asked()
@@ -28,7 +31,7 @@ def search() -> Response:
 
 
 @owner.post("/explain")
-@rule("user", "read")
+@rule("user", "owner")
 def explain() -> Response:
     """Why a passage is, or is not, found."""
     text, arguments = _asked()

@@ -16,7 +16,8 @@ from core.errors import InvalidInputError, NotFoundError
 from core.ledger import Ledger
 from core.tables import ApiTokenRow, WebSessionRow
 
-Scope = Literal["read", "write", "admin"]
+Scope = Literal["read", "write", "admin", "owner"]
+"""``owner`` is for processes that can write to the ledger anyway; no page gives it, nobody has it by signing in."""
 TOKEN_PREFIX = "braid_"
 SESSION_DAYS = 30
 SEEN_EVERY_S = 60

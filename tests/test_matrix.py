@@ -49,6 +49,7 @@ KINDS: dict[str, dict[str, int]] = {
     "group": {"anonymous": 401, "weak token": 403, "other": 404, "left the group": 404},
     "admin": {"anonymous": 401, "weak token": 403, "other": 403, "left the group": 403, "user": 403},
     "gone": dict.fromkeys(CALLERS, 404),
+    "other process": {**dict.fromkeys(CALLERS, 403), "anonymous": 401},
 }
 
 DATASET_PAGES = "/datasets/{dataset}"
@@ -122,8 +123,8 @@ ROUTES: dict[str, str] = {
     "GET /readyz": "open",
     "GET /metrics": "admin",
     "GET /static/braid.css": "open",
-    "POST /owner/search": "any",
-    "POST /owner/explain": "any",
+    "POST /owner/search": "other process",
+    "POST /owner/explain": "other process",
     # administration
     "GET /admin/": "admin",
     "GET /admin/audit": "admin",
@@ -312,6 +313,8 @@ def statuses(world: World, row: str) -> dict[str, int]:
         response = client.open(address, method=method, headers={"Accept": "application/json", **headers}, **body)
         response.close()
         found[caller] = response.status_code
+    for token in here.tokens.of_user(world.people["user"].id):  # a user may have a hundred
+        here.tokens.revoke(world.people["user"].id, token.id)
     return found
 
 

@@ -196,6 +196,21 @@ def test_a_reading_token_has_no_writing_tools(served: Served) -> None:
     assert served.braid.ledger.documents(1) == []
 
 
+def test_shared_datasets_are_written_with_the_scope_admin_alone(served: Served) -> None:
+    served.braid.registry.add("Handbook", "shared_main_db")
+
+    async def refused(client: Client) -> None:
+        written = await call(client, "put_document", text="x", filepath="x.md", dataset_id=-1)
+        assert written["error_type"] == "NotFoundError"
+
+    async def taken(client: Client) -> None:
+        written = await call(client, "put_document", text="x", filepath="x.md", dataset_id=-1)
+        assert written["status"] == "success"
+
+    run(served.client("read", "write"), refused)
+    run(served.client("read", "write", "admin"), taken)
+
+
 def test_another_users_documents_are_not_there(served: Served) -> None:
     async def fill_all(client: Client) -> None:
         await fill(client, served.braid)

@@ -66,7 +66,7 @@ def environment(braid: Braid) -> dict[str, str]:
 def test_the_result_is_the_one_of_the_app(served: tuple[str, Braid]) -> None:
     url, braid = served
     arguments = {"dataset_ids": [1], "mode": "keyword", "k": 3, "filters": Filters(file_types=frozenset({"md"}))}
-    with short_lived_key(braid.ledger, 1, "read") as key, OwnerClient(url, key) as client:
+    with short_lived_key(braid.ledger, 1, "owner") as key, OwnerClient(url, key) as client:
         there, here = client.search("E-4711", **arguments), braid.manager.search("E-4711", user_id=1, **arguments)
         assert [hit.passage for hit in there.hits] == [hit.passage for hit in here.hits]
         assert [hit.legs for hit in there.hits] == [hit.legs for hit in here.hits]

@@ -44,7 +44,7 @@ def with_mcp(pages: ASGI, site: Site) -> Starlette:
 
     def tools_of(ctx: Context[Any, Any]) -> Tools:
         found: Identity = cast(Any, ctx.request_context.request).scope[IDENTITY]
-        return Tools(site.braid, found.account)
+        return Tools(site.braid, found.account, is_admin=found.is_admin)
 
     servers = {read_only: make_server(tools_of, read_only=read_only) for read_only in (True, False)}
     apps = {

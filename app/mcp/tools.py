@@ -49,11 +49,12 @@ def told(failure: str) -> Callable[[Callable[P, Result]], Callable[P, Result]]:
 
 
 class Tools:
-    """The tools over an open Braid, for the given user."""
+    """The tools over an open Braid, for the given user. ``is_admin`` is whether they may write to shared datasets."""
 
-    def __init__(self, braid: Braid, account: Account) -> None:
+    def __init__(self, braid: Braid, account: Account, *, is_admin: bool) -> None:
         self._braid = braid
         self._account = account
+        self._is_admin = is_admin
 
     @told("HybridRetrieverError")
     def search(
@@ -226,7 +227,7 @@ class Tools:
         personal = self._personal()
         if dataset_id is None:
             return personal[0] if personal else self._braid.ledger.add_dataset(self._account.id, FIRST_DATASET)
-        allowed = self._readable() if self._account.is_admin else personal
+        allowed = self._readable() if self._is_admin else personal
         found = next((dataset for dataset in allowed if dataset.id == dataset_id), None)
         if found is None:
             raise NotFoundError(f"there is no dataset {dataset_id} that you may write to; see list_datasets")
