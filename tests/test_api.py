@@ -20,6 +20,7 @@ from app.identity import HostUser
 from config.settings import Settings
 from core.accounts import Account
 from core.braid import Braid
+from core.jobs import NewJob
 from tests.model_server import ModelServer, model_server
 from tests.web import PASSWORD, add_user, bearer, csrf_token, make_app, sign_in, site_of
 
@@ -465,6 +466,26 @@ def test_files_are_read_in_the_background(app: Flask, ann: Caller, bob: Caller, 
     assert braid.indexer.wait(10)
     assert set(sources(ann("POST", "/search", {"query": "paper"}))) == {"notes/a.txt", "b.txt"}
     assert "file" not in ann("GET", first).json["result"]
+
+
+def test_a_job_is_tried_again_only_where_its_user_may_still_write(app: Flask, ann: Caller) -> None:
+    here = site_of(app)
+    page = NewJob("url", "https://example.org/", -1, {"url": "https://example.org/"})
+    jobs = here.background.store.add(ann.account.id, [page, NewJob("rebuild", "an index", None, {})])
+    for job in jobs:
+        assert ann("POST", f"/jobs/{job.id}/cancel").json["state"] == "cancelled"
+        assert ann("POST", f"/jobs/{job.id}/retry").status_code == 403
+        assert here.background.store.get(ann.account.id, job.id).state == "cancelled"
+    here.accounts.set_admin(ann.account.id, True)
+    assert Caller(app, ann.account, "read", "write")("POST", f"/jobs/{jobs[0].id}/retry").status_code == 403
+    assert Caller(app, ann.account, "write", "admin")("POST", f"/jobs/{jobs[0].id}/retry").json["state"] == "queued"
+
+
+def test_jobs_that_wait_have_a_limit_whatever_they_do(braid: Braid) -> None:
+    app = make_app(braid, Settings(max_waiting_jobs=2))
+    ann = Caller(app, add_user(app, "ann"))
+    assert ann("POST", "/datasets", {"name": "Notes"}).status_code == 201
+    assert [ann("POST", "/datasets/1/reembed").status_code for _ in range(3)] == [202, 202, 400]
 
 
 def test_a_user_may_not_fill_the_disk(braid: Braid) -> None:

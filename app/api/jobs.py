@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field
+from werkzeug.exceptions import Forbidden
 
 from app.access import rule
 from app.api.models import Moment, Page, PageQuery, Shown, page_of
 from app.api.operations import Answered, Resource
 from app.api.requests import MAX_ID
+from app.api.scopes import writable
 from app.identity import identity
 from app.site import site
 from core.jobs import Job, JobKind, JobState
@@ -77,7 +79,12 @@ def cancel_job(job_id: int) -> JobShown:
 @resource.post("/jobs/<int:job_id>/retry", JobShown)
 @rule("user")
 def retry_job(job_id: int) -> JobShown:
-    """Try a failed or cancelled job again."""
+    """Try a failed or cancelled job again. Its dataset must still be yours to change."""
+    job = site().background.store.get(identity().account.id, job_id)
+    if job.dataset_id is not None:
+        writable(job.dataset_id)
+    elif not identity().is_admin:
+        raise Forbidden("only administrators may do this")
     return shown_job(site().background.retry(identity().account.id, job_id))
 
 

@@ -16,7 +16,7 @@ from app.api.operations import Answered, Resource
 from app.api.requests import Given, InvalidRequestError
 from app.api.scopes import writable
 from app.identity import identity
-from app.quotas import require_room
+from app.quotas import require_queue_room, require_room
 from app.site import site
 from core.dataset_jobs import new_reembed, new_upload, new_url
 from core.ingest import MEBIBYTE
@@ -78,6 +78,7 @@ def add_page(dataset_id: int, body: UrlGiven) -> Answered:
 @rule("user")
 def reembed_dataset(dataset_id: int) -> Answered:
     """Make all vectors of a dataset anew."""
+    require_queue_room(identity().account)
     return _queued([new_reembed(site().braid, writable(dataset_id).id)])
 
 
