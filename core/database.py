@@ -60,10 +60,16 @@ class Database:
 def _make_engine(url: str) -> Engine:
     parsed = make_url(url)
     if parsed.get_backend_name() != "sqlite":
-        return create_engine(parsed, pool_pre_ping=True, pool_size=10, max_overflow=20)
+        return create_engine(parsed, hide_parameters=True, pool_pre_ping=True, pool_size=10, max_overflow=20)
     if parsed.database:
         Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
-    engine = create_engine(parsed, connect_args={"timeout": SQLITE_BUSY_TIMEOUT_S}, pool_size=10, max_overflow=20)
+    engine = create_engine(
+        parsed,
+        hide_parameters=True,  # an error that is logged must not quote documents
+        connect_args={"timeout": SQLITE_BUSY_TIMEOUT_S},
+        pool_size=10,
+        max_overflow=20,
+    )
     event.listen(engine, "connect", _configure_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
     return engine

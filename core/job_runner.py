@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+import traceback
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -118,15 +119,22 @@ class JobRunner:
                 self._store.hand_over(job)
             else:
                 self._store.fail(job, str(error))
-        except Exception:  # the edge of a thread: a fault of ours is logged here, and the next job is not concerned
+        except Exception as error:  # the edge of a thread: a fault of ours is logged here, and concerns no other job
             if not self._abandoned.is_set():
-                logger.exception("event=job_failed job=%d kind=%s", job.id, job.kind)
+                logger.error("event=job_failed job=%d kind=%s %s", job.id, job.kind, _fault(error))
                 self._store.fail(job, f"internal error; the log says more under job {job.id}")
         else:
             self._store.finish(job, result)
             self._on_done(job)
         finally:
             self._at_work.pop(job.id, None)
+
+
+def _fault(error: Exception) -> str:
+    """The kind of error and where it was raised, but not its message, which may quote a document."""
+    frames = traceback.extract_tb(error.__traceback__)[-4:]
+    at = " < ".join(f"{frame.filename}:{frame.lineno}" for frame in reversed(frames))
+    return f"type={type(error).__name__} at={at}"
 
 
 class _Throttled:

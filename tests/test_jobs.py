@@ -170,6 +170,19 @@ def test_done_failed_and_faulty_jobs_are_told_apart(store: JobStore, run: Callab
     assert by_title["bug"].error == f"internal error; the log says more under job {by_title['bug'].id}"
 
 
+def test_the_log_of_a_fault_does_not_quote_the_document(
+    store: JobStore, run: Callable[..., JobRunner], caplog: pytest.LogCaptureFixture
+) -> None:
+    def faulty(job: Job, progress: Progress) -> Mapping[str, Any]:
+        raise ValueError("cannot read 'the secret text'")
+
+    store.add(ANN, [upload("a.txt")])
+    run(faulty)
+    wait_for(lambda: store.counts()["failed"] == 1)
+    assert "type=ValueError at=" in caplog.text
+    assert "secret" not in caplog.text
+
+
 def test_a_running_job_that_is_cancelled_ends_at_its_next_step(store: JobStore, run: Callable[..., JobRunner]) -> None:
     ended = threading.Event()
 

@@ -15,13 +15,15 @@ import numpy as np
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
+from sqlalchemy import insert
+from sqlalchemy.exc import IntegrityError
 
 from core.change_log import ChangeLog
 from core.database import Database
 from core.errors import InvalidInputError, NotFoundError
 from core.indexes import Vector
 from core.ledger import Ledger
-from core.tables import Base
+from core.tables import Base, UserRow
 from core.types import ChunkInput, DocumentInput, Filters, Passage
 
 spawn = multiprocessing.get_context("spawn")
@@ -655,3 +657,10 @@ def test_the_folder_of_the_database_is_made(tmp_path: Path) -> None:
     ledger = Ledger(f"sqlite:///{tmp_path / 'a' / 'b' / 'ledger.db'}")
     ledger.add_user("ann")
     ledger.close()
+
+
+def test_an_error_of_the_database_does_not_quote_what_was_to_be_stored(ledger: Ledger) -> None:
+    twice = [{"id": 1, "name": name, "created_at": 1.0} for name in ("a secret", "another secret")]
+    with ledger.database.write() as connection, pytest.raises(IntegrityError) as caught:
+        connection.execute(insert(UserRow), twice)
+    assert "secret" not in str(caught.value)
