@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 import zipfile
 import zlib
@@ -30,12 +31,15 @@ if TYPE_CHECKING:
 
 MAX_MANIFEST_BYTES = 1 << 20
 MAX_LINE_BYTES = 1 << 28
+MAX_LINE_VALUES = 2_000_000
+"""Of a document; a passage as we write it has seven."""
 MAX_RATIO = 200
 """Highest unpacked : packed size; passages reach 5 to 20."""
 MIN_COSINE = 0.98
 """How near a vector must be to the one that the same model gives today."""
 _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError)
 _ENCRYPTED = 0x1
+_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
 _Checked = TypeVar("_Checked", bound=BaseModel)
 
 
@@ -145,7 +149,17 @@ def _documents(lines: IO[bytes]) -> Iterator[ExportedDocument]:
         number += 1
         if len(line) > MAX_LINE_BYTES:
             raise _wrong(f"line {number} of {DOCUMENTS} is longer than {MAX_LINE_BYTES:,} bytes")
+        if _values(line) > MAX_LINE_VALUES:
+            raise _wrong(
+                f"line {number} of {DOCUMENTS} has more than {MAX_LINE_VALUES:,} values; its document is too large"
+            )
         yield _checked(ExportedDocument, line, f"line {number} of {DOCUMENTS}")
+
+
+def _values(line: bytes) -> int:
+    """At least how many JSON values there are. Each takes some hundred bytes of memory, and 13 bytes make two."""
+    between = _STRING.sub(b"", line)
+    return sum(between.count(sign) for sign in (b",", b"{", b"["))
 
 
 class _Vectors:

@@ -8,6 +8,7 @@ import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -219,6 +220,22 @@ def test_sizes_are_checked_before_anything_is_read(exported: Path) -> None:
     assert read_manifest(exported, max_bytes=LIMIT).name == "Library"
     with pytest.raises(InvalidInputError, match="unpacks to more than 1,000 bytes, which is the limit"):
         read_manifest(exported, max_bytes=1_000)
+
+
+def test_a_document_of_countless_passages_is_refused_before_it_takes_all_memory(exported: Path, target: Braid) -> None:
+    many = b'{"source":"a","title":"\\"[{,","chunks":[' + b'{"text":"a"},' * 1_000_001
+    crowded = rewrite(exported, lambda parts: parts.update({DOCUMENTS: many}), stored=True)
+    with pytest.raises(InvalidInputError, match="has more than 2,000,000 values"):
+        import_dataset(target, 1, crowded, max_bytes=10 * LIMIT)
+
+
+def test_signs_within_texts_are_no_values(exported: Path, target: Braid) -> None:
+    change = first_document(chunks=[{"text": '{["\\",' * 30_000}])
+    with (
+        patch("core.transfer_import.MAX_LINE_VALUES", 60),
+        pytest.raises(InvalidInputError, match="has less in it than"),
+    ):
+        import_dataset(target, 1, rewrite(exported, change), max_bytes=LIMIT)
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04", b"no zip at all"])
