@@ -157,8 +157,8 @@ class JobStore:
         return self._read(_select().where(*conditions).order_by(order).limit(limit))
 
     def standing(self, user_id: int) -> int:
-        """How many of a user's jobs wait, are at work, or failed and may be tried again."""
-        conditions = (JobRow.user_id == user_id, JobRow.state.in_(("queued", "running", "failed")))
+        """How many of a user's jobs wait, are at work, or may be tried again, for which they keep their files."""
+        conditions = (JobRow.user_id == user_id, JobRow.state != "done")
         with self._ledger.database.read() as connection:
             return connection.execute(select(func.count()).select_from(JobRow).where(*conditions)).scalar_one()
 

@@ -158,6 +158,7 @@ def test_the_dimension_and_the_cut(served: Served) -> None:
         ("search", {"query": "x", "dataset_ids": [0]}, "ValidationError"),
         ("search", {"query": "x", "max_content_length": 0}, "ValidationError"),
         ("put_document", {"text": " ", "filepath": "a.md"}, "ValidationError"),
+        ("put_document", {"text": "x", "filepath": "a" * 1001}, "ValidationError"),
         ("put_document", {"text": "x", "filepath": "a.md", "dataset_id": 99}, "NotFoundError"),
         ("put_document", {"text": "x", "filepath": "a.md", "dataset_id": -1}, "NotFoundError"),
         ("delete_document", {"filepath": "nothing.md"}, "NotFoundError"),

@@ -14,6 +14,7 @@ from core.errors import BraidError, InvalidInputError, NotFoundError
 from core.ingest import ingest_bytes
 from core.scope import readable_shared
 from core.types import LEGS_OF_MODE, MAX_K, Dataset, Document, Filters, Hit, Passage, SearchResult
+from core.uploads import MAX_SOURCE_CHARS
 
 Result = dict[str, Any]
 P = ParamSpec("P")
@@ -116,6 +117,8 @@ class Tools:
             raise InvalidInputError(f"the text must have 1 to {MAX_TEXT_CHARS} characters", field="text")
         if not filepath.strip():
             raise InvalidInputError("the filepath is empty; give the document a path or a name", field="filepath")
+        if len(filepath) > MAX_SOURCE_CHARS:
+            raise InvalidInputError(f"the filepath has more than {MAX_SOURCE_CHARS} characters", field="filepath")
         dataset = self._writable(dataset_id)
         filename = f"document.{file_type.lower().lstrip('.')}" if file_type else _with_ending(filepath)
         stored = ingest_bytes(self._braid, dataset.id, filepath, text.encode(), filename=filename)
