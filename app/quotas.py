@@ -22,18 +22,21 @@ def require_dataset_room(account: Account) -> None:
 
 def require_room(account: Account, dataset: Dataset, *, more_bytes: int = 0) -> None:
     """For one more document in the dataset. Raises InvalidInputError, and ServiceUnavailable when the disk is full."""
-    _require_disk(more_bytes)
-    require_queue_room(account)
-    settings = site().settings
+    require_queue_room(account, more_bytes=more_bytes)
     if not dataset.shared:
-        stored = sum(each.documents for each in site().braid.ledger.datasets(account.id))
-        if stored >= settings.max_user_documents:
-            most = f"you have {settings.max_user_documents:,} documents"
-            raise InvalidInputError(f"{most}, which is the limit; delete some first", field="file")
+        require_document_room(account)
 
 
-def require_queue_room(account: Account) -> None:
-    """For one more job of the user's. Raises InvalidInputError."""
+def require_document_room(account: Account) -> None:
+    """Raises InvalidInputError when the user has as many documents as are allowed."""
+    most = site().settings.max_user_documents
+    if sum(each.documents for each in site().braid.ledger.datasets(account.id)) >= most:
+        raise InvalidInputError(f"you have {most:,} documents, which is the limit; delete some first", field="file")
+
+
+def require_queue_room(account: Account, *, more_bytes: int = 0) -> None:
+    """For one more job of the user's. Raises InvalidInputError, and ServiceUnavailable when the disk is full."""
+    _require_disk(more_bytes)
     settings = site().settings
     if site().background.store.standing(account.id) >= settings.max_waiting_jobs:
         most = f"{settings.max_waiting_jobs:,} uploads wait or have failed"

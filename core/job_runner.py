@@ -9,6 +9,8 @@ import traceback
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from sqlalchemy.exc import SQLAlchemyError
+
 from core.errors import BraidError
 from core.jobs import Job, JobKind, JobStore
 
@@ -16,6 +18,8 @@ POLL_S = 1.0
 PROGRESS_EVERY_S = 0.5
 LONGEST_REST_S = 0.1
 """A thread rests as long as its last job took, up to this: searches come first, also while 500 files are read."""
+RECORD_PAUSES_S = (0.5, 2.0, 10.0)
+"""Between attempts to write down how a job ended."""
 FEW_STEPS = 20
 """Between so few it is looked each time whether the job was cancelled."""
 
@@ -116,18 +120,32 @@ class JobRunner:
             logger.info("event=job_stopped job=%d kind=%s", job.id, job.kind)
         except BraidError as error:
             if self._stopping.is_set():  # which may be why; if not, it fails again
-                self._store.hand_over(job)
+                self._recorded(lambda: self._store.hand_over(job))
             else:
-                self._store.fail(job, str(error))
+                reason = str(error)
+                self._recorded(lambda: self._store.fail(job, reason))
         except Exception as error:  # the edge of a thread: a fault of ours is logged here, and concerns no other job
             if not self._abandoned.is_set():
                 logger.error("event=job_failed job=%d kind=%s %s", job.id, job.kind, _fault(error))
-                self._store.fail(job, f"internal error; the log says more under job {job.id}")
+                told = f"internal error; the log says more under job {job.id}"
+                self._recorded(lambda: self._store.fail(job, told))
         else:
-            self._store.finish(job, result)
+            self._recorded(lambda: self._store.finish(job, result))
             self._on_done(job)
         finally:
             self._at_work.pop(job.id, None)
+
+    def _recorded(self, write: Callable[[], object]) -> None:
+        """Write down how a job ended, again when the database is busy: unwritten, it would stand as running."""
+        for pause in RECORD_PAUSES_S:
+            try:
+                write()
+            except SQLAlchemyError:
+                logger.warning("event=job_not_recorded retry_s=%g", pause)
+                self._abandoned.wait(pause)
+            else:
+                return
+        write()
 
 
 def _fault(error: Exception) -> str:

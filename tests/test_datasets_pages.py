@@ -6,6 +6,7 @@ import io
 import re
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -440,3 +441,15 @@ def test_limits_are_said(ann: FlaskClient, here: Site, dataset: Dataset) -> None
     assert "you have 1 datasets, which is the limit" in told["max_user_datasets"][1]
     assert "1 uploads wait or have failed" in told["max_waiting_jobs"][1]
     assert "almost full" in told["min_free_disk_mb"][1]
+
+
+def test_exports_and_embedding_anew_count_as_waiting(braid: Braid) -> None:
+    app = make_app(braid, replace(Settings(), max_waiting_jobs=2))
+    dataset = braid.ledger.add_dataset(site_of(app).accounts.all()[0].id, "Mine")
+    client = sign_in(app)
+    token = csrf_token(client)
+    paths = [f"/datasets/{dataset.id}/{what}" for what in ("export", "reembed", "export")]
+    statuses = [client.post(path, data={"csrf_token": token}).status_code for path in paths]
+    assert statuses == [302, 302, 400]
+    huge = client.post(f"/datasets/{dataset.id}/documents/remove", data={"csrf_token": token, "document": "9" * 5000})
+    assert huge.status_code in (302, 400)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy.exc import OperationalError
 
 from core.errors import InvalidInputError, NotFoundError, UnreadableDocumentError
 from core.job_runner import Handler, JobRunner, Progress
@@ -255,3 +256,27 @@ def test_two_workers_do_each_job_once(store: JobStore, run: Callable[..., JobRun
     run(lambda job, progress: seen.append(job.title) or {}, workers=2)  # type: ignore[func-returns-value]
     wait_for(lambda: store.counts()["done"] == 20)
     assert sorted(seen, key=int) == [f"{n}" for n in range(20)]
+
+
+def test_an_end_that_cannot_be_written_is_written_a_moment_later(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user = ledger.add_user("ana")
+    store = JobStore(ledger)
+    (job,) = store.add(user.id, [NewJob("text", "a")])
+    finish, refusals = store.finish, [OperationalError("locked", None, Exception())] * 2
+
+    def busy(*args: object) -> object:
+        if refusals:
+            raise refusals.pop()
+        return finish(*args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(store, "finish", busy)
+    monkeypatch.setattr("core.job_runner.RECORD_PAUSES_S", (0.01, 0.01, 0.01))
+    runner = JobRunner(store, {"text": lambda job, progress: {"ok": True}}, workers=1)
+    runner.start()
+    deadline = time.monotonic() + 10
+    while store.get(user.id, job.id).state != "done" and time.monotonic() < deadline:
+        time.sleep(0.02)
+    runner.close()
+    assert store.get(user.id, job.id).result == {"ok": True}

@@ -23,6 +23,7 @@ from core.types import Dataset, Document
 PASSAGES_PER_PAGE = 50
 MAX_START = 10**9
 MAX_CHOSEN = 1000
+MAX_ID_DIGITS = 19
 
 
 @datasets.get(f"{ONE}/documents/<int:document_id>")
@@ -79,11 +80,12 @@ def _document(dataset: Dataset, document_id: int) -> Document:
 
 def _chosen(dataset: Dataset) -> list[Document]:
     """Those that are ticked; what is gone already is left out."""
-    ids = {int(text) for text in request.form.getlist("document") if text.isascii() and text.isdecimal()}
+    given = request.form.getlist("document")
+    ids = {int(text) for text in given if text.isascii() and text.isdecimal() and len(text) < MAX_ID_DIGITS}
     if len(ids) > MAX_CHOSEN:
         raise InvalidInputError(f"{len(ids):,} documents are ticked; at most {MAX_CHOSEN:,} can be", field="document")
     ledger = site().braid.ledger
-    found = (ledger.document_with_id(dataset.id, each) for each in sorted(ids) if each < 2**63)
+    found = (ledger.document_with_id(dataset.id, each) for each in sorted(ids))
     return [each for each in found if each is not None]
 
 

@@ -13,7 +13,7 @@ from app.access import rule, takes_uploads, wants_json
 from app.identity import identity
 from app.pages.datasets.adding import received
 from app.pages.datasets.blueprint import datasets, done, shown_datasets
-from app.quotas import require_dataset_room
+from app.quotas import require_dataset_room, require_document_room, require_queue_room
 from app.site import site
 from config.settings import Settings
 from core.dataset_jobs import new_import
@@ -76,6 +76,8 @@ def add_import() -> tuple[str, int] | tuple[Response, int] | AnyResponse:
     name = request.values.get("name", "").strip()
     try:
         require_dataset_room(me)
+        require_document_room(me)
+        require_queue_room(me)
         _file_name, stream = received()
         most = here.settings.max_import_mb * MEBIBYTE
         job = new_import(here.braid, here.background.spool, me.id, stream, max_bytes=most, name=name)

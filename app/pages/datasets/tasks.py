@@ -11,13 +11,16 @@ from app.access import rule
 from app.identity import identity
 from app.pages.datasets.blueprint import ONE, audit, datasets, done, shown, writable
 from app.pages.datasets.rows import ADDING
+from app.quotas import require_queue_room
 from app.site import site
 from core.dataset_jobs import new_export, new_reembed
 from core.errors import NotFoundError
-from core.jobs import FAILED, QUEUED, Job
+from core.jobs import FAILED, QUEUED, Job, JobKind, JobState
 from core.types import Dataset
 
 MOST_AT_ONCE = 10_000
+EXPORTS: tuple[JobKind, ...] = ("export",)
+DONE: tuple[JobState, ...] = ("done",)
 
 
 @datasets.post(f"{ONE}/jobs/<int:job_id>/retry")
@@ -69,6 +72,7 @@ def cancel_waiting(dataset_id: int) -> Response:
 def reembed(dataset_id: int) -> Response:
     """Make all vectors anew."""
     dataset, here = writable(dataset_id), site()
+    require_queue_room(identity().account)
     here.background.add(identity().account.id, [new_reembed(here.braid, dataset.id)])
     audit(dataset, "dataset.reembedded", f"{dataset.chunks} passages")
     return done(_("All passages are being embedded anew. Until then the old vectors answer."), dataset_id=dataset_id)
@@ -77,9 +81,13 @@ def reembed(dataset_id: int) -> Response:
 @datasets.post(f"{ONE}/export")
 @rule("user")
 def export(dataset_id: int) -> Response:
-    """Write the dataset to a file."""
-    dataset, here = writable(dataset_id), site()
-    here.background.add(identity().account.id, [new_export(here.braid, dataset.id)])
+    """Write the dataset to a file, in the place of the user's earlier one."""
+    dataset, me, here = writable(dataset_id), identity().account, site()
+    require_queue_room(me)
+    for earlier in here.background.store.of_dataset(dataset.id, kinds=EXPORTS, states=DONE, limit=MOST_AT_ONCE):
+        if earlier.user_id == me.id:
+            drop(earlier)
+    here.background.add(me.id, [new_export(here.braid, dataset.id)])
     audit(dataset, "dataset.exported")
     return done(_("The export is being written. It can be downloaded here when it is ready."), dataset_id=dataset_id)
 
