@@ -21,12 +21,13 @@ from app.markdown import answer_html
 from config.settings import Settings
 from core.braid import Braid
 from core.chat_types import ChatRequest
+from core.conversation import Conversation
 from core.conversation_store import ConversationStore, StoredMessage
 from core.feedback import FeedbackStore
 from core.types import ChunkInput, DocumentInput
 from tests.fakes import HashEmbeddings
 from tests.model_server import ModelServer, model_server
-from tests.web import add_user, csrf_token, make_app, sign_in, site_of
+from tests.web import add_user, csrf_token, make_app, sign_in
 
 Put = Callable[..., str]
 STREAM = {"Accept": "text/event-stream"}
@@ -539,7 +540,7 @@ def test_a_long_conversation_shows_the_newest_turns_and_all_on_demand(client: Fl
     ask(client, "The very first")
     store = ConversationStore(library.ledger, library.registry)
     asked = ChatRequest(1, "Again?", dataset_ids=[1])
-    answer = site_of(client.application).conversation.ask(asked)
+    answer = Conversation(library).ask(asked)
     for _ in range(20):
         store.add(1, asked, answer)
     page = client.get("/chat/1").get_data(as_text=True)

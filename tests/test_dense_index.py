@@ -657,7 +657,7 @@ def garble_header(segment: Path) -> None:
 def lose_a_page(segment: Path) -> None:
     """Well-formed files in which the last hundred vectors are zero, as after a power failure."""
     file = segment / "data_level0.bin"
-    links = 64 * 4 + 4
+    links = 2 * 64 * 4 + 4
     entries = np.frombuffer(file.read_bytes(), np.uint8).reshape(-1, links + DIM * 4 + 8).copy()
     entries[-100:, links : links + DIM * 4] = 0
     keep_mtime(file, lambda: file.write_bytes(entries.tobytes()))

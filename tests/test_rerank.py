@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from app.factory import create_app
 from config.settings import Settings
 from core.braid import Braid
 from core.errors import InvalidInputError, ModelError
@@ -20,6 +19,7 @@ from core.rerank import Rerankers, reranker_named
 from core.types import Query, SearchResult
 from tests.fakes import HashEmbeddings
 from tests.rerank_server import RerankServer, rerank_server
+from tests.web import make_app, sign_in
 
 needs_cohere = pytest.mark.skipif(
     importlib.util.find_spec("langchain_cohere") is None, reason="needs the optional package langchain-cohere"
@@ -346,8 +346,8 @@ def test_the_page_shows_scores_and_failures(cross_encoders: object, make: Any) -
     search = make()
 
     def page(model: str) -> str:
-        app = create_app(Settings(mode="keyword", reranker=f"local:{model}"), search.braid)
-        return app.test_client().get("/", query_string={"q": "cat"}).get_data(as_text=True)
+        app = make_app(search.braid, Settings(mode="keyword", reranker=f"local:{model}"))
+        return sign_in(app).get("/search", query_string={"q": "cat"}).get_data(as_text=True)
 
     assert "reranker -1.000" in page("tiny")
     failed = page("nan")
