@@ -61,6 +61,14 @@ def test_one_process_reads_one_file_after_another(parser: Parser, tmp_path: Path
     assert len(before) == 1
 
 
+def test_a_large_server_has_the_same_parser(parser: Parser, tmp_path: Path) -> None:
+    """The memory of the process that starts it is not its own."""
+    ballast = bytearray(os.urandom(1024)) * 900_000
+    parse(parser, tmp_path, "a.md", b"# A\n\nfirst")
+    assert len(processes(parser)) == 1
+    del ballast
+
+
 def test_it_gives_way_to_the_server(parser: Parser, tmp_path: Path) -> None:
     parse(parser, tmp_path, "a.md", b"text")
     [process] = processes(parser)
