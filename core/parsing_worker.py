@@ -125,8 +125,9 @@ def _parse(request: Mapping[str, Any]) -> dict[str, Any]:
 def _peak_kib() -> int:
     if sys.platform == "win32":
         return 0
-    if sys.platform == "linux":  # where getrusage counts what the process that started this one had
-        found = re.search(r"^VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text(), re.MULTILINE)
+    status = Path("/proc/self/status")
+    if status.exists():  # Linux, where getrusage counts what the process that started this one had
+        found = re.search(r"^VmHWM:\s+(\d+) kB", status.read_text(), re.MULTILINE)
         return int(found[1]) if found else 0
     import resource
 
