@@ -44,6 +44,14 @@ class Rule(NamedTuple):
     who: Who
     scope: Scope | None
 
+    def scope_for(self, method: str) -> Scope:
+        """The scope that a token needs for a request of this method."""
+        if self.scope is not None:
+            return self.scope
+        if self.who == "admin":
+            return "admin"
+        return "read" if method in SAFE else "write"
+
 
 def rule(who: Who, scope: Scope | None = None) -> Callable[[View], View]:
     """State a route's rule. Without a scope it is ``admin`` for administrators' routes, else ``read`` for requests
@@ -77,6 +85,8 @@ def rule_of(endpoint: str) -> Rule | None:
 
 def admit() -> Response | None:
     """Let the request pass, or say why not. Sets the identity for what follows."""
+    if request.endpoint == STATIC:
+        return None
     here, stated = site(), rule_of(request.endpoint or "")
     if stated is None:
         raise Forbidden("this address has no rule that allows it")
@@ -90,7 +100,7 @@ def admit() -> Response | None:
             raise Forbidden("API tokens are for the API, /metrics and MCP; pages are opened by signing in")
         if stated.who == "admin" and not found.account.is_admin:
             raise Forbidden("only administrators may do this")
-        if (needed := _scope(stated)) not in found.scopes:
+        if (needed := stated.scope_for(request.method)) not in found.scopes:
             raise Forbidden(f"the token lacks the scope {needed!r}; make one that has it")
     _allow_upload(here)
     if request.method not in SAFE and not (found and found.by_token):
@@ -108,14 +118,6 @@ def _allow_upload(here: Site) -> None:
         request.max_content_length = most + 2  # so that who reads one byte too many can say what is too long
     elif request.max_content_length is None:  # in a host app that sets no limit of its own
         request.max_content_length = MAX_FORM_BYTES
-
-
-def _scope(stated: Rule) -> str:
-    if stated.scope is not None:
-        return stated.scope
-    if stated.who == "admin":
-        return "admin"
-    return "read" if request.method in SAFE else "write"
 
 
 def _to_sign_in(here: Site) -> Response:

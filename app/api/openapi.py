@@ -110,17 +110,8 @@ def _operation(operation: Operation, schemas: dict[Any, Schema], definitions: di
 
 
 def _needs(operation: Operation) -> str:
-    scope = f"Needs the scope `{scope_of(operation)}`"
+    scope = f"Needs the scope `{operation.rule.scope_for(operation.method)}`"
     return f"{scope}, of an administrator." if operation.rule.who == "admin" else f"{scope}."
-
-
-def scope_of(operation: Operation) -> str:
-    """The scope that a token needs, as `app.access` has it."""
-    if operation.rule.scope is not None:
-        return operation.rule.scope
-    if operation.rule.who == "admin":
-        return "admin"
-    return "read" if operation.method in SAFE else "write"
 
 
 def _parameters(operation: Operation, schemas: dict[Any, Schema], definitions: dict[str, Schema]) -> Iterator[Schema]:
@@ -223,7 +214,7 @@ def _problem_response() -> Schema:
 
 def _security(operation: Operation) -> list[Schema]:
     session: Schema = {"session": []} if operation.method in SAFE else {"session": [], "csrf": []}
-    return [{"token": [scope_of(operation)]}, session]
+    return [{"token": [operation.rule.scope_for(operation.method)]}, session]
 
 
 def _security_schemes(cookie: str) -> Schema:
