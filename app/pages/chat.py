@@ -13,7 +13,7 @@ from app.first_start import SAMPLE_NAME
 from app.identity import identity
 from app.pages import chat_ask, chat_manage
 from app.pages.chat_choices import ChatChoices, choices_of_turn, first_choices
-from app.pages.chat_parts import chat, listed, shelf, sidebar, url_of
+from app.pages.chat_parts import chat, listed, shelf, sidebar
 from app.pages.chat_picker import Picker, picker
 from app.pages.chat_view import exchanges
 from app.scoping import Readable, readable_datasets
@@ -68,9 +68,7 @@ def _page(shown: StoredConversation | None, messages: Sequence[StoredMessage]) -
         strategies=strategy_choices(with_model=models_for(user).search is not None),
         examples=_examples(readable),
         has_documents=any(dataset.documents for dataset in readable.all),
-        datasets_url=url_of("braid.datasets.index"),
         add_url=_where_to_add(readable),
-        settings_url=url_of("braid.settings.page"),
         registry_problem=here.braid.registry.problem(),
         max_query_chars=MAX_QUERY_CHARS,
         max_k=MAX_K,

@@ -15,7 +15,7 @@ from app.chat_models import conversation_for
 from app.event_stream import event_stream
 from app.identity import identity
 from app.pages.chat_choices import LAST_CHOICE, first_choices, read_choices
-from app.pages.chat_parts import chat, shelf, sidebar, url_of
+from app.pages.chat_parts import chat, shelf, sidebar
 from app.pages.chat_stream import StreamedTurn, stream_turn
 from app.pages.chat_view import Exchange, exchanges
 from app.scoping import readable_datasets
@@ -115,9 +115,4 @@ def _shown(text: str, conversation_id: int) -> dict[str, Any]:
 
 
 def _exchange(shown: Exchange, conversation_id: int) -> str:
-    return render_template(
-        "braid/_chat_exchange.html",
-        exchange=shown,
-        conversation_id=conversation_id,
-        settings_url=url_of("braid.settings.page"),
-    )
+    return render_template("braid/_chat_exchange.html", exchange=shown, conversation_id=conversation_id)

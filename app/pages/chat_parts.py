@@ -5,9 +5,8 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 
-from flask import Blueprint, render_template, request, url_for
+from flask import Blueprint, render_template, request
 
-from app.access import rule_of
 from app.identity import identity
 from app.pages.chat_view import Shelf, found_chunks
 from app.scoping import Readable
@@ -49,8 +48,3 @@ def shelf(conversation_id: int, messages: Sequence[StoredMessage], readable: Rea
         here.feedback.standing(user_id, chunk_ids),
         frozenset(here.braid.ledger.visible(chunk_ids, readable.by_id.keys())),
     )
-
-
-def url_of(endpoint: str) -> str:
-    """The page's address; empty where it is not built in."""
-    return url_for(endpoint) if rule_of(endpoint) else ""

@@ -57,17 +57,12 @@ def offered(form: SearchForm, readable: Readable) -> dict[str, Any]:
         "strategies": strategy_choices(with_model=models_for(account).search is not None),
         "kinds": [(kind, name) for kind, (name, _) in KINDS.items()],
         "reranker": here.settings.reranker,
-        "datasets_url": _address_if_there("braid.datasets.index"),
         "registry_problem": here.braid.registry.problem(),
         "max_query_chars": MAX_QUERY_CHARS,
         "max_k": MAX_K,
         "ways": list(_ways(form)),
         "choices_key": choices_key(form),
     }
-
-
-def _address_if_there(endpoint: str) -> str:
-    return url_for(endpoint) if endpoint in current_app.view_functions else ""
 
 
 def choices_key(form: SearchForm) -> str:

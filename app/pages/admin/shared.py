@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from flask import render_template, request, url_for
+from flask import render_template, request
 from flask_babel import gettext as _
 from werkzeug.wrappers import Response
 
-from app.access import rule, rule_of
+from app.access import rule
 from app.pages.admin.blueprint import admin, audit, done, known_groups, read_groups
 from app.site import site
 from core.errors import InvalidInputError, NotFoundError, RegistryError
@@ -22,11 +22,10 @@ FIELDS = ("name", "collection_name", "description", "allowed_groups", "embedding
 
 @dataclass(frozen=True, slots=True)
 class SharedRow:
-    """A shared dataset with its counts; ``documents_page`` is empty while there is no page for them."""
+    """A shared dataset with its counts."""
 
     entry: SharedDataset
     stored: Dataset
-    documents_page: str
 
 
 @admin.get("/shared")
@@ -125,7 +124,7 @@ def _list_page(*, problem: str = "") -> str:
     entries = braid.registry.entries()
     return render_template(
         "braid/admin/shared.html",
-        rows=[SharedRow(entry, stored[entry.id], _documents_page(entry.id)) for entry in entries if entry.id in stored],
+        rows=[SharedRow(entry, stored[entry.id]) for entry in entries if entry.id in stored],
         unlisted=unlisted(),
         typed={name: _typed(name) for name in FIELDS},
         problem=problem,
@@ -144,7 +143,6 @@ def _edit_page(dataset_id: int, *, problem: str = "") -> str:
         entry=entry,
         problem=problem,
         registry_problem=braid.registry.problem(),
-        documents_page=_documents_page(dataset_id) if entry else "",
         collections=sorted({other.collection_name for other in braid.registry.entries()}),
         groups=known_groups(),
     )
@@ -163,12 +161,6 @@ def _entry(dataset_id: int) -> SharedDataset:
     if entry is None:
         raise NotFoundError(f"there is no shared dataset {dataset_id} in the list")
     return entry
-
-
-def _documents_page(dataset_id: int) -> str:
-    if rule_of("braid.datasets.dataset") is None:
-        return ""
-    return url_for("braid.datasets.dataset", dataset_id=dataset_id)
 
 
 def _typed(name: str) -> str:
