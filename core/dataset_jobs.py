@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core.document_progress import reembed
-from core.errors import IndexUnavailableError, InvalidInputError, NotFoundError, UnreadableDocumentError
+from core.errors import InvalidInputError, UnreadableDocumentError
 from core.ingest import Incoming, IngestOptions, ingest_file
 from core.job_runner import Handler, Progress
 from core.jobs import Job, JobKind, NewJob
 from core.transfer import export_dataset
 from core.transfer_import import import_dataset, read_manifest
-from core.types import DocumentInput, Leg
+from core.types import DocumentInput
 from core.uploads import Readable, Spool, upload_source
 from core.web_page import check_url, fetch_page
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 UNPACKED_FACTOR = 5
 """An export unpacks to so many times its size at most: vectors are not packed, passages 3 to 10 times."""
-POLL_S = 0.2
 
 
 # ---------------------------------------------------------------- jobs to be asked for
@@ -89,11 +88,6 @@ def new_reembed(braid: Braid, dataset_id: int) -> NewJob:
     return NewJob("reembed", braid.dataset(dataset_id).name, dataset_id)
 
 
-def new_rebuild(leg: Leg, collection: str) -> NewJob:
-    """Build one index anew; for administrators."""
-    return NewJob("rebuild", f"{leg} index of {collection}", None, {"leg": leg, "collection": collection})
-
-
 # ---------------------------------------------------------------- what they do
 
 
@@ -133,7 +127,6 @@ def handlers(
         "reembed": partial(_reembed, braid),
         "import": partial(_import, braid, spool, UNPACKED_FACTOR * max_import_bytes),
         "export": partial(_export, braid, spool),
-        "rebuild": partial(_rebuild, braid),
     }
 
 
@@ -188,21 +181,6 @@ def _export(braid: Braid, spool: Spool, job: Job, progress: Progress) -> dict[st
     dataset = braid.dataset(_dataset_id(job))
     file = spool.write(lambda file: export_dataset(braid, dataset.id, file, progress=progress))
     return {"file": file.name, "size_bytes": file.size_bytes, "filename": f"{dataset.name}.zip"}
-
-
-def _rebuild(braid: Braid, job: Job, progress: Progress) -> dict[str, Any]:
-    leg, collection = job.payload["leg"], job.payload["collection"]
-    if collection not in braid.indexer.heads([collection]):
-        raise NotFoundError(f"there is no collection {collection!r}")
-    braid.indexer.rebuild(leg, collection)
-    total = 0
-    while (now := braid.indexer.leg_progress(leg, collection)).state != "ready":
-        if now.state == "failed":
-            raise IndexUnavailableError(now.error)
-        total = max(total, now.pending)
-        progress(total - now.pending, max(total, 1))
-        time.sleep(POLL_S)
-    return {"chunks": total}
 
 
 def _dataset_id(job: Job) -> int:
