@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from app.site import site
 from core.accounts import Account
+from core.braid import Braid
 from core.scope import readable_shared
 from core.types import Dataset
 
@@ -30,9 +31,13 @@ class Readable(NamedTuple):
 
 def readable_datasets(account: Account) -> Readable:
     """The datasets of the picker, with their counts."""
-    braid = site().braid
+    return datasets_of(site().braid, account.id)
+
+
+def datasets_of(braid: Braid, user_id: int) -> Readable:
+    """The same, outside a request."""
     braid.mirror_registry()
-    entries = readable_shared(braid.ledger, braid.registry, account.id)
+    entries = readable_shared(braid.ledger, braid.registry, user_id)
     stored = {d.id: d for d in braid.ledger.datasets_in({entry.collection_name for entry in entries})}
     shared = [replace(stored[entry.id], description=entry.description) for entry in entries if entry.id in stored]
-    return Readable(braid.ledger.datasets(account.id), shared)
+    return Readable(braid.ledger.datasets(user_id), shared)

@@ -24,7 +24,8 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 
 from app.mcp.http import with_mcp
-from core.accounts import Account
+from app.mcp.tools import Tools
+from core.accounts import Account, Accounts
 from core.braid import Braid
 from tests.fakes import HashEmbeddings
 from tests.web import add_user, bearer, make_app, site_of
@@ -291,3 +292,21 @@ def test_stdio_with_a_data_directory_of_its_own(tmp_path: Path) -> None:
         assert found["results"][0]["filepath"] == "a.md"
 
     run(Client(server), talk)
+
+
+# ---------------------------------------------------------------- the tools alone
+
+
+def test_every_document_of_a_prefix_is_looked_at(braid: Braid, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.mcp.tools.DOCUMENTS_PER_READ", 2)
+    account = Accounts(braid.ledger).add("ana")
+    braid.registry.add("Handbook", "shared_main_db", description="For everybody")
+    tools = Tools(braid, account, is_admin=False)
+    for name in ("a.md", "b.md", "c.md", "d.txt", "e.md"):
+        assert tools.put_document(f"The tray {name}.", name, file_type=None, dataset_id=None)["status"] == "success"
+    found = tools.get_documents_by_prefix("", file_type="txt", include_documents=True, top_k=None)
+    assert [entry["filepath"] for entry in found["results"]] == ["d.txt"]
+    everything = tools.get_documents_by_prefix("", file_type=None, include_documents=False, top_k=None)
+    assert everything["count"] == 5
+    assert tools.explain("tray", "e.md")["count"] == 1
+    assert [d["description"] for d in tools.list_datasets()["datasets"]] == ["", "For everybody"]

@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Iterator
 from functools import wraps
 from typing import Any, ParamSpec
 
 from sqlalchemy.exc import SQLAlchemyError
 
+from app.first_start import FIRST_DATASET
+from app.scoping import Readable, datasets_of
 from core.accounts import Account
 from core.braid import Braid
 from core.errors import BraidError, InvalidInputError, NotFoundError
 from core.ingest import ingest_bytes
-from core.scope import readable_shared
 from core.types import LEGS_OF_MODE, MAX_K, Dataset, Document, Filters, Hit, Passage, SearchResult
 from core.uploads import MAX_SOURCE_CHARS
 
 Result = dict[str, Any]
 P = ParamSpec("P")
 
-FIRST_DATASET = "My documents"
 MAX_LISTED = 1_000
 """Passages that `get_documents_by_prefix` gives at most."""
 MAX_EXPLAINED = 10
 """Passages of a document that are explained."""
 MAX_TEXT_CHARS = 5_000_000
+DOCUMENTS_PER_READ = 200
 
 
 def told(failure: str) -> Callable[[Callable[P, Result]], Callable[P, Result]]:
@@ -135,7 +137,7 @@ class Tools:
     @told("BraidError")
     def delete_document(self, filepath: str, *, dataset_id: int | None) -> Result:
         """Delete the document with this path, at once."""
-        datasets = [self._writable(dataset_id)] if dataset_id is not None else self._personal()
+        datasets = [self._writable(dataset_id)] if dataset_id is not None else self._readable.personal
         removed = [dataset.id for dataset in datasets if self._braid.ledger.remove_document(dataset.id, filepath)]
         if not removed:
             raise NotFoundError(f"there is no document {filepath!r} in your datasets; see get_documents_by_prefix")
@@ -146,7 +148,7 @@ class Tools:
     def get_documents_by_prefix(
         self, prefix: str, *, file_type: str | None, include_documents: bool, top_k: int | None
     ) -> Result:
-        """The passages of all documents whose path begins so, in the order of the paths."""
+        """The passages of documents whose path begins so: dataset by dataset, each in the order of the paths."""
         limit = MAX_LISTED if top_k is None else _require_count("top_k", top_k, MAX_LISTED)
         wanted = file_type.lower().lstrip(".") if file_type else None
         results: list[Result] = []
@@ -173,14 +175,15 @@ class Tools:
                 "documents": dataset.documents,
                 "passages": dataset.chunks,
             }
-            for dataset in self._readable()
+            for dataset in self._readable.all
         ]
         return {"status": "success", "datasets": datasets, "count": len(datasets)}
 
     @told("HybridRetrieverError")
     def explain(self, query: str, filepath: str) -> Result:
         """Why the passages of a document are, or are not, found by a query."""
-        documents = [document for document in self._documents(filepath) if document.source == filepath]
+        found = (self._braid.ledger.document(dataset.id, filepath) for dataset in self._readable.all)
+        documents = [document for document in found if document is not None]
         if not documents:
             raise NotFoundError(f"there is no document {filepath!r} in the datasets that you may read")
         passages = [
@@ -208,7 +211,7 @@ class Tools:
     @told("ChromaDBError")
     def document_text(self, document_id: int) -> Result:
         """The text of a document, its passages joined."""
-        readable = [dataset.id for dataset in self._readable()]
+        readable = [dataset.id for dataset in self._readable.all]
         passages = self._braid.ledger.document_passages(document_id, readable)
         if not passages:
             raise NotFoundError(f"there is no document {document_id}, or it is not yours")
@@ -216,31 +219,32 @@ class Tools:
 
     # ------------------------------------------------------------ scope
 
-    def _personal(self) -> list[Dataset]:
-        return self._braid.ledger.datasets(self._account.id)
-
-    def _readable(self) -> list[Dataset]:
-        self._braid.mirror_registry()
-        entries = readable_shared(self._braid.ledger, self._braid.registry, self._account.id)
-        shared = {d.id: d for d in self._braid.ledger.datasets_in({entry.collection_name for entry in entries})}
-        return [*self._personal(), *(shared[entry.id] for entry in entries if entry.id in shared)]
-
     def _writable(self, dataset_id: int | None) -> Dataset:
         """One's own dataset, the first unless named; administrators may name a shared one, too."""
-        personal = self._personal()
+        readable = datasets_of(self._braid, self._account.id)
         if dataset_id is None:
-            return personal[0] if personal else self._braid.ledger.add_dataset(self._account.id, FIRST_DATASET)
-        allowed = self._readable() if self._is_admin else personal
+            own = readable.personal
+            return own[0] if own else self._braid.ledger.add_dataset(self._account.id, FIRST_DATASET)
+        allowed = readable.all if self._is_admin else readable.personal
         found = next((dataset for dataset in allowed if dataset.id == dataset_id), None)
         if found is None:
             raise NotFoundError(f"there is no dataset {dataset_id} that you may write to; see list_datasets")
         return found
 
-    def _documents(self, prefix: str) -> list[Document]:
-        found: list[Document] = []
-        for dataset in self._readable():
-            found += self._braid.ledger.documents(dataset.id, source_prefix=prefix, state="ready", limit=MAX_LISTED)
-        return sorted(found, key=lambda document: (document.source, document.dataset_id))
+    @property
+    def _readable(self) -> Readable:
+        return datasets_of(self._braid, self._account.id)
+
+    def _documents(self, prefix: str) -> Iterator[Document]:
+        """Readable documents whose path begins so: dataset by dataset, each in the order of the paths."""
+        for dataset in self._readable.all:
+            for offset in itertools.count(0, DOCUMENTS_PER_READ):
+                found = self._braid.ledger.documents(
+                    dataset.id, source_prefix=prefix, state="ready", limit=DOCUMENTS_PER_READ, offset=offset
+                )
+                yield from found
+                if len(found) < DOCUMENTS_PER_READ:
+                    break
 
 
 def _error(message: str, error_type: str) -> Result:

@@ -22,7 +22,6 @@ LOGINS_BY_NAME = parse("10/minute")
 SIGN_UPS = parse("5/minute")
 TOKEN_SCOPES: tuple[Scope, ...] = ("read", "write", "admin")
 TOKEN_DAYS = (7, 30, 90, 365)
-FIRST_DATASET = "My documents"
 
 account = Blueprint("account", __name__)
 
