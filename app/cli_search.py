@@ -14,7 +14,6 @@ from app.cli_options import FILTER_OPTIONS, RANKING_OPTIONS, SCOPE_OPTIONS, add_
 from app.cli_output import clean, complain, make_console, one_line, print_json
 from app.cli_searcher import Searcher, open_searcher
 from core.errors import NotFoundError
-from core.types import MAX_K
 
 if TYPE_CHECKING:
     from core.types import Explanation, Hit, LegScore, Passage, SearchResult
@@ -105,7 +104,8 @@ def _refuse_unknown(unresolved: tuple[int, ...], asked: tuple[int, ...]) -> None
 
 
 def _chunk_of_source(searcher: Searcher, text: str, source: str, arguments: Mapping[str, Any]) -> str:
-    """A chunk id as it is; for a source the passage that ranks best in a deep search, or else the first."""
+    """A chunk id as it is; for a source its best passage."""
+    from core.explain import best_passage
     from core.ingest import source_name
     from core.scope import resolve_scope
 
@@ -118,12 +118,8 @@ def _chunk_of_source(searcher: Searcher, text: str, source: str, arguments: Mapp
     document = next((document for document in found if document is not None), None)
     if document is None:
         raise NotFoundError(f"{source!r} is neither a chunk id nor the source of a document in these datasets")
-    passages = braid.ledger.document_passages(document.id, scope.dataset_ids)
-    if not passages:
-        raise NotFoundError(f"the document {source!r} has no passages: {document.error or 'it is empty'}")
-    deep = searcher.manager.search(text, **{**arguments, "k": MAX_K, "min_score": None})
-    ids = {passage.chunk_id for passage in passages}
-    return next((hit.passage.chunk_id for hit in deep.hits if hit.passage.chunk_id in ids), passages[0].chunk_id)
+    wanted = {name: value for name, value in arguments.items() if name not in ("dataset_ids", "min_score")}
+    return best_passage(searcher.manager.search, braid.ledger, document, text, **wanted).chunk_id
 
 
 # ---------------------------------------------------------------- for people

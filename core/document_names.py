@@ -31,11 +31,3 @@ def documents_named(database: Database, dataset_ids: Collection[int], part: str,
     )
     with database.read() as connection:
         return [Document(**row._mapping) for row in connection.execute(statement)]
-
-
-def document_with_id(database: Database, dataset_ids: Collection[int], document_id: int) -> Document | None:
-    """The document, if it is in one of the datasets."""
-    owned = (DocumentRow.id == document_id, DocumentRow.dataset_id.in_(dataset_ids))
-    with database.read() as connection:
-        row = connection.execute(select_documents().where(*owned)).one_or_none()
-    return None if row is None else Document(**row._mapping)

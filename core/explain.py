@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from core.change_log import indexed_text
-from core.errors import InvalidInputError
+from core.errors import InvalidInputError, NotFoundError
 from core.gather import Log
+from core.ledger import Ledger
 from core.leg_retrievers import LegRetriever
 from core.rerank import reaches_min_score
 from core.search import Fused, SearchRequest, build_hits
 from core.search_tools import SearchTools
-from core.types import LEGS_OF_MODE, MAX_K, Explanation, Hit, Leg, LegScore, Passage, Query
+from core.types import (
+    LEGS_OF_MODE,
+    MAX_K,
+    Document,
+    Explanation,
+    Filters,
+    Hit,
+    Leg,
+    LegScore,
+    Passage,
+    Query,
+    SearchResult,
+)
 
 LEG_NAMES: dict[Leg, str] = {"dense": "by meaning", "bm25": "by keyword"}
 FORGOTTEN = (
@@ -46,6 +60,23 @@ def explain(request: SearchRequest, text: str, chunk_id: str, retrievers: Sequen
         reasons = " ".join(_why_not(request, wide, leg, passage, fused, deep, log) for leg in legs)
         explanation = Explanation(chunk_id, False, "not_reached", reasons, legs=deep.legs.get(chunk_id, ()))
     return replace(explanation, detail=f"{explanation.detail} {FORGOTTEN}") if tools.forgotten else explanation
+
+
+def best_passage(
+    search: Callable[..., SearchResult], ledger: Ledger, document: Document, text: str, *, user_id: int, **options: Any
+) -> Passage:
+    """The passage of a document that a plain search in its source alone puts first, or else its first one.
+
+    ``search`` is `core.retriever_manager.RetrieverManager.search`, and ``options`` are its. The user must be allowed to
+    read the document. Raises NotFoundError when it has no passages.
+    """
+    plain = {**options, "strategy": "basic", "reranker": "", "filters": Filters(source_prefix=document.source)}
+    hits = search(text, user_id=user_id, dataset_ids=[document.dataset_id], **plain).hits
+    best = next((hit.passage for hit in hits if hit.passage.document_id == document.id), None)
+    passages = [best] if best else ledger.document_passages(document.id, [document.dataset_id], limit=1)
+    if not passages:
+        raise NotFoundError(f"the document {document.source!r} has no passages: {document.error or 'it is empty'}")
+    return passages[0]
 
 
 def _in_the_result(

@@ -315,9 +315,9 @@ class Ledger:
             row = connection.execute(select_documents().where(*condition)).one_or_none()
         return None if row is None else Document(**row._mapping)
 
-    def document_with_id(self, dataset_id: int, document_id: int) -> Document | None:
-        """The document with this id, if it is in this dataset."""
-        condition = (DocumentRow.dataset_id == dataset_id, DocumentRow.id == document_id)
+    def document_with_id(self, document_id: int, dataset_ids: Collection[int]) -> Document | None:
+        """The document with this id, if it is in one of these datasets."""
+        condition = (DocumentRow.dataset_id.in_(dataset_ids), DocumentRow.id == document_id)
         with self.database.read() as connection:
             row = connection.execute(select_documents().where(*condition)).one_or_none()
         return None if row is None else Document(**row._mapping)

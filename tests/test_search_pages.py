@@ -15,7 +15,7 @@ from werkzeug.test import TestResponse
 from app.pages.moves import Move, moves
 from config.settings import Settings
 from core.braid import Braid
-from core.document_names import document_with_id, documents_named
+from core.document_names import documents_named
 from core.types import ChunkInput, DocumentInput, Hit, Passage, Place
 from tests.model_server import ModelServer, model_server
 from tests.web import add_user, csrf_token, make_app, sign_in, site_of
@@ -355,7 +355,7 @@ def test_documents_of_others_are_neither_offered_nor_explained(client: FlaskClie
     assert "None of your datasets" in why(client, "secret")
     (document,) = documents_named(library.ledger.database, {3}, "secret")
     assert client.get(f"/search/why-not?q=alloy&document={document.id}").status_code == 404
-    assert document_with_id(library.ledger.database, {NOTES}, document.id) is None
+    assert library.ledger.document_with_id(document.id, {NOTES}) is None
 
 
 @pytest.mark.parametrize(

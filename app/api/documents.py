@@ -159,7 +159,7 @@ def list_passages(dataset_id: int, document_id: int, query: PageQuery) -> Respon
 
 
 def _document(dataset_id: int, document_id: int) -> Document:
-    found = site().braid.ledger.document_with_id(dataset_id, document_id)
+    found = site().braid.ledger.document_with_id(document_id, [dataset_id])
     if found is None:
         raise NotFoundError(f"there is no document {document_id} in dataset {dataset_id}")
     return found

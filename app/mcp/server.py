@@ -100,7 +100,7 @@ def _add_reading(server: MCPServer[Any], tools_of: ToolsOf) -> None:
 
     @server.tool(annotations=READS)
     async def explain(ctx: Context[Any, Any], query: Query, filepath: Path) -> Result:
-        """Say why the passages of a document are, or are not, among the results of a query."""
+        """Say why a document's best passage is, or is not, among the results of a query."""
         return await _in_thread(lambda: tools_of(ctx).explain(query, filepath))
 
 

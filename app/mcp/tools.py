@@ -14,6 +14,7 @@ from app.scoping import Readable, datasets_of
 from core.accounts import Account
 from core.braid import Braid
 from core.errors import BraidError, InvalidInputError, NotFoundError
+from core.explain import best_passage
 from core.ingest import ingest_bytes
 from core.types import LEGS_OF_MODE, MAX_K, Dataset, Document, Filters, Hit, Passage, SearchResult
 from core.uploads import MAX_SOURCE_CHARS
@@ -23,8 +24,6 @@ P = ParamSpec("P")
 
 MAX_LISTED = 1_000
 """Passages that `get_documents_by_prefix` gives at most."""
-MAX_EXPLAINED = 10
-"""Passages of a document that are explained."""
 MAX_TEXT_CHARS = 5_000_000
 DOCUMENTS_PER_READ = 200
 
@@ -181,26 +180,24 @@ class Tools:
 
     @told("HybridRetrieverError")
     def explain(self, query: str, filepath: str) -> Result:
-        """Why the passages of a document are, or are not, found by a query."""
+        """Why a document is, or is not, found by a query: its best passage, in each dataset that has it."""
         found = (self._braid.ledger.document(dataset.id, filepath) for dataset in self._readable.all)
         documents = [document for document in found if document is not None]
         if not documents:
             raise NotFoundError(f"there is no document {filepath!r} in the datasets that you may read")
-        passages = [
-            passage
-            for document in documents
-            for passage in self._braid.ledger.document_passages(document.id, [document.dataset_id], limit=MAX_EXPLAINED)
-        ]
-        explained = [self._explained(query, passage) for passage in passages]
-        explained.sort(key=lambda entry: (not entry["found"], entry["rank"] or MAX_LISTED))
+        explained = [self._explained(query, document) for document in documents]
         return {"status": "success", "filepath": filepath, "passages": explained, "count": len(explained)}
 
-    def _explained(self, query: str, passage: Passage) -> Result:
-        explanation = self._braid.manager.explain(
-            query, chunk_id=passage.chunk_id, user_id=self._account.id, dataset_ids=[passage.dataset_id]
+    def _explained(self, query: str, document: Document) -> Result:
+        """For the document's best passage."""
+        manager, user_id = self._braid.manager, self._account.id
+        passage = best_passage(manager.search, self._braid.ledger, document, query, user_id=user_id)
+        explanation = manager.explain(
+            query, chunk_id=passage.chunk_id, user_id=user_id, dataset_ids=[passage.dataset_id]
         )
         return {
             "chunk_id": passage.chunk_id,
+            "dataset_id": passage.dataset_id,
             "heading_path": passage.heading_path,
             "found": explanation.found,
             "reason": explanation.reason,

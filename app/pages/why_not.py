@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from flask import Response, render_template, request
 from flask_babel import format_decimal, ngettext
 from flask_babel import gettext as _
 
 from app.access import MAX_ID, rule
-from app.chat_models import NO_MODEL, manager_for
+from app.chat_models import manager_for
 from app.identity import identity
 from app.pages.answer import document_href
 from app.pages.form import SearchForm
@@ -21,10 +21,10 @@ from app.scoping import readable_datasets
 from app.site import site
 from core.change_log import indexed_text
 from core.database import Database
-from core.document_names import document_with_id, documents_named
+from core.document_names import documents_named
 from core.errors import NotFoundError
-from core.explain import FORGOTTEN
-from core.types import LEGS_OF_MODE, MAX_K, Document, Explanation, Filters, Leg, Passage
+from core.explain import FORGOTTEN, best_passage
+from core.types import LEGS_OF_MODE, MAX_K, Document, Explanation, Leg, Passage
 
 OFFERED = 20
 FETCHED_AT_MOST = 2 * MAX_K
@@ -88,7 +88,7 @@ def _database() -> Database:
 
 def _chosen(names: dict[int, str]) -> Document:
     wanted = request.args.get("document", 0, type=int)
-    document = document_with_id(_database(), names, wanted) if 0 < wanted <= MAX_ID else None
+    document = site().braid.ledger.document_with_id(wanted, names) if 0 < wanted <= MAX_ID else None
     if document is None:
         raise NotFoundError("there is no such document, or it is not yours; it may have been deleted")
     return document
@@ -110,13 +110,15 @@ def _pairs(form: SearchForm) -> Iterator[tuple[str, str]]:
 
 def _why(form: SearchForm, document: Document) -> Why:
     account, here = identity().account, site()
-    passage = _best_passage(form, document)
-    explanation = manager_for(account).explain(
+    options = form.options(here.settings)
+    manager = manager_for(account)
+    passage = best_passage(manager.search, here.braid.ledger, document, form.text, user_id=account.id, **options)
+    explanation = manager.explain(
         form.text,
         chunk_id=passage.chunk_id,
         user_id=account.id,
         dataset_ids=form.dataset_ids or None,
-        **form.options(here.settings),
+        **options,
     )
     wanted = wanted_tokens(here.braid.analyzer, form.text)
     return Why(
@@ -130,18 +132,6 @@ def _why(form: SearchForm, document: Document) -> Why:
         prose=passage.file_type in PROSE,
         href=document_href(passage.chunk_id, form.carried()),
     )
-
-
-def _best_passage(form: SearchForm, document: Document) -> Passage:
-    """The document's passage that a plain search in its source alone puts first, or else its first one."""
-    account, braid = identity().account, site().braid
-    plain = replace(form, strategy="basic", rerank=False)
-    options = plain.options(site().settings) | {"filters": Filters(source_prefix=document.source)}
-    result = manager_for(account, NO_MODEL).search(
-        form.text, user_id=account.id, dataset_ids=[document.dataset_id], **options
-    )
-    best = next((hit.passage for hit in result.hits if hit.passage.document_id == document.id), None)
-    return best or braid.ledger.document_passages(document.id, [document.dataset_id], limit=1)[0]
 
 
 def _verdict(explanation: Explanation, form: SearchForm) -> str:

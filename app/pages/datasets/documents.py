@@ -72,7 +72,7 @@ def remove_documents(dataset_id: int) -> str | Response:
 
 
 def _document(dataset: Dataset, document_id: int) -> Document:
-    found = site().braid.ledger.document_with_id(dataset.id, document_id)
+    found = site().braid.ledger.document_with_id(document_id, [dataset.id])
     if found is None:
         raise NotFoundError(f"there is no document {document_id} in dataset {dataset.id}")
     return found
@@ -85,7 +85,7 @@ def _chosen(dataset: Dataset) -> list[Document]:
     if len(ids) > MAX_CHOSEN:
         raise InvalidInputError(f"{len(ids):,} documents are ticked; at most {MAX_CHOSEN:,} can be", field="document")
     ledger = site().braid.ledger
-    found = (ledger.document_with_id(dataset.id, each) for each in sorted(ids))
+    found = (ledger.document_with_id(each, [dataset.id]) for each in sorted(ids))
     return [each for each in found if each is not None]
 
 
