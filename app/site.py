@@ -65,6 +65,7 @@ class Site:
     def close(self) -> None:
         """End the jobs, before Braid is closed: what is not finished in a few seconds is done at the next start."""
         self.background.close(CLOSING_S)
+        self.usage.write()
 
     def identify(self) -> Identity | None:
         """Who sends this request; None when nobody is signed in."""

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import logging
+import threading
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
-from sqlalchemy import func, insert, select, update
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy import Connection, func, insert, literal, select, update
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import InstrumentedAttribute
 
 from core.database import storable
 from core.ledger import Ledger
-from core.tables import AuditRow, UsageRow
+from core.tables import AuditRow, UsageRow, UserRow
+
+WRITE_EVERY_S = 5.0
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,51 +57,73 @@ class AuditLog:
 
 
 class Usage:
-    """How often something was done, by day, user and kind (``search``, ``chat``, ``upload`` …)."""
+    """How often something was done, by day, user and kind (``search``, ``chat``, ``upload`` …).
+
+    Counts are collected and written every few seconds by a thread of its own: a search must not wait for the
+    database's lock. A process that is killed loses those of its last seconds.
+    """
 
     def __init__(self, ledger: Ledger) -> None:
         self._database = ledger.database
+        self._lock = threading.Lock()
+        self._unwritten: Counter[tuple[str, int, str]] = Counter()
+        self._writer: threading.Timer | None = None
 
     def count(self, user_id: int, kind: str, times: int = 1) -> None:
         """Add to today's count."""
-        key = {"day": _day(datetime.now(UTC)), "user_id": user_id, "kind": kind}
-        if self._raise(key, times):
-            return
+        with self._lock:
+            self._unwritten[_day(datetime.now(UTC)), user_id, kind] += times
+            if self._writer is None:
+                self._writer = threading.Timer(WRITE_EVERY_S, self._write_later)
+                self._writer.daemon = True
+                self._writer.start()
+
+    def write(self) -> None:
+        """Write what was counted so far."""
+        with self._lock:
+            counted, self._unwritten = self._unwritten, Counter()
+            if self._writer is not None:
+                self._writer.cancel()
+                self._writer = None
         try:
             with self._database.write() as connection:
-                connection.execute(insert(UsageRow).values(**key, count=times))
-        except IntegrityError:  # counted in the same moment elsewhere
-            self._raise(key, times)
+                for key, times in counted.items():
+                    _add(connection, *key, times)
+        except SQLAlchemyError:
+            with self._lock:
+                self._unwritten += counted
+            raise
+
+    def _write_later(self) -> None:
+        try:
+            self.write()
+        except SQLAlchemyError as error:  # it is tried again with the next count
+            logger.warning("event=usage_not_written type=%s", type(error).__name__)
 
     def daily(self, *, days: int = 30) -> list[tuple[str, str, int]]:
         """(day, kind, count) over all users of the last ``days`` days, by day."""
-        since = _day(datetime.now(UTC) - timedelta(days=days - 1))
-        statement = (
-            select(UsageRow.day, UsageRow.kind, func.sum(UsageRow.count))
-            .where(UsageRow.day >= since)
-            .group_by(UsageRow.day, UsageRow.kind)
-            .order_by(UsageRow.day, UsageRow.kind)
-        )
-        with self._database.read() as connection:
-            return [(day, kind, int(count)) for day, kind, count in connection.execute(statement)]
+        return [(day, kind, count) for day, kind, count in self._sums(UsageRow.day, days)]
 
     def by_user(self, *, days: int = 30) -> list[tuple[int, str, int]]:
         """(user id, kind, count) of the last ``days`` days."""
-        since = _day(datetime.now(UTC) - timedelta(days=days - 1))
-        statement = (
-            select(UsageRow.user_id, UsageRow.kind, func.sum(UsageRow.count))
-            .where(UsageRow.day >= since)
-            .group_by(UsageRow.user_id, UsageRow.kind)
-            .order_by(UsageRow.user_id, UsageRow.kind)
-        )
-        with self._database.read() as connection:
-            return [(user_id, kind, int(count)) for user_id, kind, count in connection.execute(statement)]
+        return [(user_id, kind, count) for user_id, kind, count in self._sums(UsageRow.user_id, days)]
 
-    def _raise(self, key: dict[str, object], times: int) -> bool:
-        conditions = [getattr(UsageRow, name) == value for name, value in key.items()]
-        with self._database.write() as connection:
-            statement = update(UsageRow).where(*conditions).values(count=UsageRow.count + times)
-            return bool(connection.execute(statement).rowcount)
+    def _sums(self, by: InstrumentedAttribute[Any], days: int) -> list[tuple[Any, str, int]]:
+        self.write()
+        since = _day(datetime.now(UTC) - timedelta(days=days - 1))
+        statement = select(by, UsageRow.kind, func.sum(UsageRow.count)).where(UsageRow.day >= since)
+        with self._database.read() as connection:
+            rows = connection.execute(statement.group_by(by, UsageRow.kind).order_by(by, UsageRow.kind))
+            return [(key, kind, int(count)) for key, kind, count in rows]
+
+
+def _add(connection: Connection, day: str, user_id: int, kind: str, times: int) -> None:
+    """Nothing happens for a user who was deleted meanwhile."""
+    key = (UsageRow.day == day, UsageRow.user_id == user_id, UsageRow.kind == kind)
+    if connection.execute(update(UsageRow).where(*key).values(count=UsageRow.count + times)).rowcount:
+        return
+    user = select(literal(day), UserRow.id, literal(kind), literal(times)).where(UserRow.id == user_id)
+    connection.execute(insert(UsageRow).from_select(["day", "user_id", "kind", "count"], user))
 
 
 def last_days(days: int) -> Sequence[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from sqlalchemy import select, update
 
@@ -10,7 +12,7 @@ from core.credentials import SESSION_DAYS, ApiTokens, WebSessions
 from core.errors import InvalidInputError, NotFoundError
 from core.ledger import Ledger
 from core.records import AuditLog, Usage, last_days
-from core.tables import ApiTokenRow, UserRow, WebSessionRow
+from core.tables import ApiTokenRow, UsageRow, UserRow, WebSessionRow
 
 PASSWORD = "correct horse"
 
@@ -226,3 +228,25 @@ def test_usage_is_counted_by_day_and_user(accounts: Accounts, ledger: Ledger) ->
     today = last_days(1)[0]
     assert usage.daily(days=1) == [(today, "chat", 1), (today, "search", 3)]
     assert usage.by_user(days=7) == [(ana.id, "search", 3), (ben.id, "chat", 1)]
+
+
+def test_counting_writes_nothing_at_once_and_loses_nothing(
+    accounts: Accounts, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("core.records.WRITE_EVERY_S", 0.05)
+    ana, usage = accounts.add("Ana"), Usage(ledger)
+    with ledger.database.write():  # as while documents are stored: a count that wrote would wait for its end
+        usage.count(ana.id, "search", 2)
+        usage.count(99, "search")  # nobody, who was deleted meanwhile
+    deadline = time.monotonic() + 10
+    while not _stored(ledger) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert _stored(ledger) == [(ana.id, "search", 2)]
+    usage.count(ana.id, "search")
+    assert usage.by_user(days=1) == [(ana.id, "search", 3)]
+
+
+def _stored(ledger: Ledger) -> list[tuple[int, str, int]]:
+    with ledger.database.read() as connection:
+        rows = connection.execute(select(UsageRow.user_id, UsageRow.kind, UsageRow.count))
+        return [(row[0], row[1], row[2]) for row in rows]
