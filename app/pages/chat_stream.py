@@ -7,23 +7,21 @@ HTML) → ``answer`` (the stored exchange, as HTML), or ``error`` (problem detai
 from __future__ import annotations
 
 import json
-import time
 import uuid
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 
 from flask import Response, url_for
 from flask_babel import gettext as _
 from flask_babel import ngettext
 
 from app.errors import on_braid_error, on_unexpected
-from app.event_stream import HEARTBEAT, HEARTBEAT_S, event, when_gone
+from app.event_stream import event, when_gone
 from app.live_turn import LiveTurn
-from app.markdown import answer_html
+from app.pages.turn_progress import progress, stage_text
 from app.site import site
 from core.chat_types import (
-    AnswerText,
-    AnswerWithdrawn,
     ChatRequest,
     ChatResult,
     Event,
@@ -35,37 +33,8 @@ from core.errors import BraidError
 from core.turn_recorder import TurnRecorder
 from core.types import SearchResult
 
-RENDER_EVERY_S = 0.2
-"""The answer so far is rendered anew at most this often."""
-
 Store = Callable[[ChatResult], int]
 """Stores the turn; returns the conversation's id."""
-
-
-@dataclass
-class _Draft:
-    """The answer so far, and whether all of it has been shown."""
-
-    text: str = ""
-    shown_at: float = field(default_factory=time.monotonic)
-    unshown: bool = False
-
-    def take(self, happened: Event) -> None:
-        """Add what the event adds, or forget it all."""
-        if isinstance(happened, AnswerText):
-            self.text, self.unshown = self.text + happened.text, True
-        elif isinstance(happened, AnswerWithdrawn):
-            self.text, self.unshown = "", True
-
-    @property
-    def due(self) -> bool:
-        """Whether it is time to show it."""
-        return self.unshown and time.monotonic() - self.shown_at >= RENDER_EVERY_S
-
-    def shown(self) -> str:
-        """The event that shows it."""
-        self.unshown, self.shown_at = False, time.monotonic()
-        return event("text", {"html": answer_html(self.text)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +58,7 @@ def stream_turn(turn: StreamedTurn) -> Iterator[str]:
     unstored = True
     try:
         yield event("turn", {"stop": url_for("braid.chat.stop", name=name)})
-        yield from _progress_events(live, recorder)
+        yield from progress(live, partial(_told, recorder))
         unstored = False
         yield event("answer", turn.shown(turn.store(recorder.result())))
     except BraidError as error:
@@ -105,42 +74,16 @@ def stream_turn(turn: StreamedTurn) -> Iterator[str]:
             turn.store(recorder.result())
 
 
-def _progress_events(live: LiveTurn, recorder: TurnRecorder) -> Iterator[str]:
-    draft, spoke_at = _Draft(), time.monotonic()
-    for happened in live.events(RENDER_EVERY_S):
-        said: list[str] = []
-        if happened is not None:
-            recorder.feed(happened)
-            draft.take(happened)
-            said += _told(happened)
-        if draft.due:
-            said.append(draft.shown())
-        if not said and time.monotonic() - spoke_at >= HEARTBEAT_S:
-            said.append(HEARTBEAT)
-        if said:
-            spoke_at = time.monotonic()
-            yield "".join(said)
-
-
-def _told(happened: Event) -> Iterator[str]:
-    """Progress in words."""
+def _told(recorder: TurnRecorder, happened: Event) -> Iterator[str]:
+    """Progress in words; what happened is recorded."""
+    recorder.feed(happened)
     if isinstance(happened, StageStarted):
-        yield event("stage", {"stage": happened.stage, "text": _stages()[happened.stage]})
+        yield event("stage", {"stage": happened.stage, "text": stage_text(happened.stage)})
     elif isinstance(happened, QueryWritten):
         text = _("Searching for: %(query)s", query=happened.query[:200])
         yield event("query", {"query": happened.query, "generator": happened.generator, "text": text})
     elif isinstance(happened, Searched):
         yield event("search", {"passages": len(happened.result.hits), "text": _found(happened.result)})
-
-
-def _stages() -> dict[str, str]:
-    return {
-        "normalize": _("Reading the question …"),
-        "generate_query": _("Writing the query …"),
-        "search": _("Searching …"),
-        "answer": _("Writing the answer …"),
-        "compare": _("Comparing …"),
-    }
 
 
 def _found(result: SearchResult) -> str:

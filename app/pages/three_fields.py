@@ -6,9 +6,9 @@ words) → ``text`` (the comparison so far, as HTML) → ``answer`` (the whole r
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 from flask import Response, render_template
 from flask_babel import gettext as _
@@ -18,7 +18,7 @@ from markupsafe import Markup
 from app.access import rule, wants_json
 from app.chat_models import conversation_for
 from app.errors import on_braid_error, on_unexpected
-from app.event_stream import HEARTBEAT, HEARTBEAT_S, event, event_stream, when_gone
+from app.event_stream import event, event_stream, when_gone
 from app.identity import identity
 from app.languages import current_language
 from app.live_turn import LiveTurn
@@ -26,11 +26,10 @@ from app.markdown import answer_html
 from app.pages.answer import build_answer, document_href
 from app.pages.form import Carried, SearchForm
 from app.pages.searching import count, form_of_request, offered, search, status_of, three_fields
+from app.pages.turn_progress import progress, stage_text
 from app.scoping import readable_datasets
 from app.site import site
 from core.chat_types import (
-    AnswerText,
-    AnswerWithdrawn,
     ChatRequest,
     ChatResult,
     Event,
@@ -45,7 +44,6 @@ from core.types import Mode
 DEFAULT_MODE: Mode = "semantic"
 MAX_CARRIED_CHARS = 1_500
 """Longer fields are not repeated in the links of the result."""
-RENDER_EVERY_S = 0.2
 
 
 @search.get("/search/fields")
@@ -128,7 +126,7 @@ def _streamed(form: SearchForm, events: Iterator[Event]) -> Iterator[str]:
     live = LiveTurn(events)
     when_gone(live.stop)
     try:
-        yield from _told(form, live)
+        yield from progress(live, partial(_told, form))
     except BraidError as error:
         yield event("error", {"html": _body(on_braid_error(error))})
     except Exception as error:  # the edge: the response has begun, so that Flask cannot answer
@@ -137,44 +135,17 @@ def _streamed(form: SearchForm, events: Iterator[Event]) -> Iterator[str]:
         live.stop()
 
 
-def _told(form: SearchForm, live: LiveTurn) -> Iterator[str]:
-    text, shown_at, spoke_at = "", 0.0, time.monotonic()
-    for happened in live.events(HEARTBEAT_S):
-        said = ""
-        if isinstance(happened, AnswerText | AnswerWithdrawn):
-            text = text + happened.text if isinstance(happened, AnswerText) else ""
-            if time.monotonic() - shown_at >= RENDER_EVERY_S:
-                said, shown_at = event("text", {"html": answer_html(text)}), time.monotonic()
-        elif isinstance(happened, ChatResult):
-            said = event("answer", {"html": _result(form, happened)})
-        elif happened is not None:
-            said = _progress(happened)
-        if not said and time.monotonic() - spoke_at >= HEARTBEAT_S:
-            said = HEARTBEAT
-        if said:
-            spoke_at = time.monotonic()
-            yield said
-
-
-def _progress(happened: Event) -> str:
+def _told(form: SearchForm, happened: Event) -> Iterator[str]:
+    """Progress in words, and the result."""
     if isinstance(happened, StageStarted):
-        return event("stage", {"text": _stages()[happened.stage]})
-    if isinstance(happened, QueryWritten):
-        return event("query", {"text": _("Searched for: %(query)s", query=happened.query)})
-    if isinstance(happened, Searched):
+        yield event("stage", {"text": stage_text(happened.stage, of_fields=True)})
+    elif isinstance(happened, QueryWritten):
+        yield event("query", {"text": _("Searched for: %(query)s", query=happened.query)})
+    elif isinstance(happened, Searched):
         found = len(happened.result.hits)
-        return event("search", {"text": ngettext("%(num)s passage", "%(num)s passages", found)})
-    return ""
-
-
-def _stages() -> dict[str, str]:
-    return {
-        "normalize": _("Reading the fields …"),
-        "generate_query": _("Writing the query …"),
-        "search": _("Searching …"),
-        "answer": _("Writing the answer …"),
-        "compare": _("Comparing …"),
-    }
+        yield event("search", {"text": ngettext("%(num)s passage", "%(num)s passages", found)})
+    elif isinstance(happened, ChatResult):
+        yield event("answer", {"html": _result(form, happened)})
 
 
 def _body(answered: tuple[Response | str, int]) -> str:
