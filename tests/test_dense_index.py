@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import chromadb
@@ -273,14 +273,13 @@ def test_every_vector_of_real_texts_finds_itself(tmp_path: Path) -> None:
         pytest.skip("there is no ../shared/eval/gimphelp-ja")
     vectors = np.load(path)["V"].astype(np.float32)
     for round_ in range(8):
-        index, order = DenseIndex(tmp_path / str(round_)), np.random.default_rng(round_).permutation(len(vectors))
-        for start in range(0, len(order), 250):
-            batch = order[start : start + 250]
-            index.apply("user_7", [IndexedChunk(f"c{n}", 1, 1, 7, "", vectors[n]) for n in batch], [])
-        index.close()  # Chroma makes the graph anew from its log
-        index = DenseIndex(tmp_path / str(round_))
-        assert index.check("user_7") == ""
-        index.close()
+        folder, order = tmp_path / str(round_), np.random.default_rng(round_).permutation(len(vectors))
+        with closing(DenseIndex(folder)) as index:
+            for start in range(0, len(order), 250):
+                batch = order[start : start + 250]
+                index.apply("user_7", [IndexedChunk(f"c{n}", 1, 1, 7, "", vectors[n]) for n in batch], [])
+        with closing(DenseIndex(folder)) as index:  # Chroma makes the graph anew from its log
+            assert index.check("user_7") == ""
 
 
 @pytest.mark.parametrize(
@@ -657,7 +656,7 @@ def garble_header(segment: Path) -> None:
 def lose_a_page(segment: Path) -> None:
     """Well-formed files in which the last hundred vectors are zero, as after a power failure."""
     file = segment / "data_level0.bin"
-    links = 2 * 64 * 4 + 4
+    links = 2 * 128 * 4 + 4
     entries = np.frombuffer(file.read_bytes(), np.uint8).reshape(-1, links + DIM * 4 + 8).copy()
     entries[-100:, links : links + DIM * 4] = 0
     keep_mtime(file, lambda: file.write_bytes(entries.tobytes()))
