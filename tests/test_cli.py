@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,8 @@ class CommandLine:
         return json.loads(self(*args, "--json", status=status).stdout)
 
     def process(self, *args: object, **options: Any) -> subprocess.Popen[str]:
-        """The same in a process of its own."""
+        """The same in a process of its own, which heeds Ctrl-C also where the tests run in the background."""
+        heed = partial(signal.signal, signal.SIGINT, signal.default_int_handler)
         return subprocess.Popen(
             [sys.executable, "-m", "app", *map(str, args)],
             cwd=REPOSITORY,
@@ -62,6 +64,7 @@ class CommandLine:
             stderr=subprocess.PIPE,
             text=True,
             encoding="utf-8",
+            preexec_fn=heed,
             **options,
         )
 
