@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -32,17 +32,13 @@ def open_searcher(settings: Settings, user: str | None) -> Iterator[Searcher]:
 
     Raises NotOwnerError when another process has the indexes and does not serve.
     """
-    try:
-        opened = open_braid(settings, indexes="own")
-        braid = opened.__enter__()
-    except NotOwnerError as error:
-        with _beside_the_owner(settings, user, error) as searcher:
-            yield searcher
-        return
-    try:
-        yield Searcher(braid, choose_user(braid.ledger, user).id, braid.manager)
-    finally:
-        opened.__exit__(None, None, None)
+    with ExitStack() as stack:
+        try:
+            braid = stack.enter_context(open_braid(settings, indexes="own"))
+        except NotOwnerError as error:
+            yield stack.enter_context(_beside_the_owner(settings, user, error))
+        else:
+            yield Searcher(braid, choose_user(braid.ledger, user).id, braid.manager)
 
 
 @contextmanager

@@ -14,8 +14,7 @@ from app.access import rule
 from app.pages.datasets.blueprint import ONE, datasets, shown
 from app.pages.marking import language_of
 from app.site import site
-from core.dataset_figures import beginnings_of, months_of
-from core.dataset_statistics import statistics_of
+from core.dataset_statistics import beginnings_of, months_of, statistics_of
 
 SAMPLE = 300
 SHOWN_MONTHS = 24
