@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from core.braid import Braid
+from core.types import Degraded, SearchResult
 
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 
@@ -36,6 +37,13 @@ class Metrics:
         self.degraded = Counter(
             "braid_degraded", "Answers in which a part was missing.", ("part",), registry=self._registry
         )
+
+    def searched(self, result: SearchResult, degraded: Iterable[Degraded] | None = None) -> None:
+        """Take a search in. ``degraded`` is what an answer made of it lacks; left out, what the search does."""
+        self.searches.labels(result.query.mode, result.strategy).inc()
+        self.search_seconds.labels(result.query.mode).observe(result.timings_ms.get("total", 0.0) / 1000)
+        for part in {part.leg for part in (result.degraded if degraded is None else degraded)}:
+            self.degraded.labels(part).inc()
 
     def text(self) -> bytes:
         """The metrics in Prometheus' text format."""

@@ -131,6 +131,15 @@ def test_a_search_says_where_each_hit_is_from_and_why(ann: Caller) -> None:
 
 
 @pytest.mark.usefixtures("library")
+def test_what_is_asked_is_counted_once(ann: Caller, app: Flask) -> None:
+    ann("POST", "/search", {"query": "printer"})
+    ann("POST", "/chat", {"message": "printer error?"})
+    assert events(ann("POST", "/chat", {"message": "printer error?"}, Accept="text/event-stream"))
+    assert site_of(app).usage.by_user(days=1) == [(ann.account.id, "chat", 2), (ann.account.id, "search", 1)]
+    assert 'braid_searches_total{mode="hybrid",strategy="basic"} 3.0' in site_of(app).metrics.text().decode()
+
+
+@pytest.mark.usefixtures("library")
 def test_three_fields_become_one_query_and_are_compared_with_what_was_found(ann: Caller) -> None:
     fields = {"purpose": "find the printer error", "materials": "empty tray", "dataset_ids": [1]}
     response = ann("POST", "/search", fields)

@@ -110,14 +110,20 @@ def answered(body: Question, history: tuple[Turn, ...], keep: Keep) -> Answered 
     options = body.options("hybrid")
     asked = body.request(options, history)
     talk = conversation(body, options)
-    site().usage.count(identity().account.id, "chat")
+    here = site()
+    here.usage.count(identity().account.id, "chat")
+
+    def done(result: ChatResult) -> None:
+        here.metrics.searched(result.search, result.degraded)
+        keep(asked, result)
+
     headers = {"Deprecation": DEPRECATED_AT} if body.llm_model is not None else {}
     if wants_stream():
-        response = streamed(asked, talk.stream(asked), lambda result: keep(asked, result))
+        response = streamed(asked, talk.stream(asked), done)
         response.headers.extend(headers)
         return response
     result = talk.ask(asked)
-    keep(asked, result)
+    done(result)
     return Answered(shown_answer(result), headers)
 
 

@@ -149,13 +149,15 @@ def search(body: SearchBody) -> Answered:
     query and, unless in evaluation mode, are compared with what was found. The mode is `hybrid` unless given, and
     `semantic` in the form of three fields.
     """
-    account = identity().account
+    account, here = identity().account, site()
     body.require_embedding_model(account.id)
+    here.usage.count(account.id, "search")
     if isinstance(body, TextSearch):
         options = body.options("hybrid")
         result = search_manager(body, options).search(
             body.query, user_id=account.id, dataset_ids=body.dataset_ids or None, strategy=body.strategy, **options
         )
+        here.metrics.searched(result)
         answer = shown_result(result)
     else:
         answer = _compared(body)
@@ -173,6 +175,7 @@ def _compared(body: ThreeFieldSearch) -> SearchAnswer:
         evaluation_mode=body.evaluation_mode,
     )
     result = conversation(body, options).ask(asked)
+    site().metrics.searched(result.search, result.degraded)
     answer = None if body.evaluation_mode else Comparison(**_comparison(result))
     return shown_result(result.search, degraded=result.degraded, notes=result.notes, answer=answer)
 
@@ -203,13 +206,8 @@ def shown_citations(result: ChatResult) -> list[CitationShown]:
 
 
 def shown_result(result: SearchResult, **more: Any) -> SearchAnswer:
-    """A search's result; ``more`` replaces fields. Counts it, too."""
-    here, query = site(), result.query
-    here.usage.count(identity().account.id, "search")
-    here.metrics.searches.labels(query.mode, result.strategy).inc()
-    here.metrics.search_seconds.labels(query.mode).observe(result.timings_ms.get("total", 0.0) / 1000)
-    for part in result.degraded:
-        here.metrics.degraded.labels(part.leg).inc()
+    """A search's result; ``more`` replaces fields."""
+    query = result.query
     names = {dataset.id: dataset.name for dataset in readable_datasets(identity().account).all}
     values: dict[str, Any] = {
         "query": query.text,

@@ -56,7 +56,7 @@ def _ask(conversation_id: int | None) -> Response | Redirect:
     def store(result: ChatResult) -> int:
         stored_in = conversation_id or here.conversations.create(user.id).id
         here.conversations.add(stored_in, asked, result)
-        _measure(asked, result)
+        here.metrics.searched(result.search, result.degraded)
         return stored_in
 
     if not wants_json():
@@ -87,13 +87,6 @@ def _asked(conversation_id: int | None) -> ChatRequest:
     if user.preferences.get(LAST_CHOICE) != choices.kept():
         here.accounts.set_preferences(user.id, {LAST_CHOICE: choices.kept()})
     return asked
-
-
-def _measure(asked: ChatRequest, result: ChatResult) -> None:
-    metrics = site().metrics
-    metrics.searches.labels(result.search.query.mode, asked.strategy).inc()
-    for part in {part.leg for part in result.degraded}:
-        metrics.degraded.labels(part).inc()
 
 
 def _shown(text: str, conversation_id: int) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from flask import Blueprint, current_app, request, url_for
+from flask import Blueprint, request, url_for
 
 from app.chat_models import manager_for, models_for
 from app.identity import identity
@@ -32,18 +32,9 @@ def search_with(form: SearchForm) -> SearchResult:
     account, here = identity().account, site()
     options = form.options(here.settings)
     result = manager_for(account).search(form.text, user_id=account.id, dataset_ids=form.dataset_ids or None, **options)
-    count(result, "search")
+    here.usage.count(account.id, "search")
+    here.metrics.searched(result)
     return result
-
-
-def count(result: SearchResult, kind: str) -> None:
-    """Put a search into the usage and the metrics."""
-    here = site()
-    here.usage.count(identity().account.id, kind)
-    here.metrics.searches.labels(result.query.mode, result.strategy).inc()
-    here.metrics.search_seconds.labels(result.query.mode).observe(result.timings_ms.get("total", 0.0) / 1000)
-    for part in {part.leg for part in result.degraded}:
-        here.metrics.degraded.labels(part).inc()
 
 
 def offered(form: SearchForm, readable: Readable) -> dict[str, Any]:
@@ -86,7 +77,7 @@ def address(endpoint: str, carried: Mapping[str, Any], **more: Any) -> str:
 def back_address(form: SearchForm) -> str:
     """Where a document was come from: a search, a search by three fields, or a conversation."""
     conversation = request.args.get("conversation", type=int)
-    if conversation is not None and "braid.chat.conversation" in current_app.view_functions:
+    if conversation is not None:
         return url_for("braid.chat.conversation", conversation_id=conversation)
     if "purpose" in request.args:
         return address("braid.search.fields", form.carried() | three_fields())

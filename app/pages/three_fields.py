@@ -25,7 +25,7 @@ from app.live_turn import LiveTurn
 from app.markdown import answer_html
 from app.pages.answer import build_answer, document_href
 from app.pages.form import Carried, SearchForm
-from app.pages.searching import count, form_of_request, offered, search, status_of, three_fields
+from app.pages.searching import form_of_request, offered, search, status_of, three_fields
 from app.pages.turn_progress import progress, stage_text
 from app.scoping import readable_datasets
 from app.site import site
@@ -88,8 +88,9 @@ def _page(form: SearchForm, result: str, *, starts: bool = False) -> str:
 
 def _result(form: SearchForm, done: ChatResult) -> Markup:
     """The result part of the page."""
-    count(done.search, "search")
     here, carried = site(), _carried(form)
+    here.usage.count(identity().account.id, "search")
+    here.metrics.searched(done.search, done.degraded)
     readable = readable_datasets(identity().account).all
     chunk_ids = {citation.number: citation.passage.chunk_id for citation in done.citations}
 
