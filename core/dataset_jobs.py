@@ -143,7 +143,7 @@ def _store_file(
     date: float | None = None,
 ) -> dict[str, Any]:
     """Two steps: read, stored. A file that cannot be read is recorded as a failed document, and the job fails."""
-    dataset_id = _dataset_id(job)
+    dataset_id = job.dataset_id
 
     def parse(path: Path, incoming: Incoming, options: IngestOptions) -> DocumentInput:
         document = parser.parse(path, incoming, options)
@@ -163,12 +163,12 @@ def _store_file(
 
 
 def _reembed(braid: Braid, job: Job, progress: Progress) -> dict[str, Any]:
-    return {"chunks": reembed(braid, _dataset_id(job))}
+    return {"chunks": reembed(braid, job.dataset_id)}
 
 
 def _import(braid: Braid, spool: Spool, max_bytes: int, job: Job, progress: Progress) -> dict[str, Any]:
     """A file that is wrong leaves nothing: the dataset that was made for it goes."""
-    dataset_id, path = _dataset_id(job), spool.path(job.payload["file"])
+    dataset_id, path = job.dataset_id, spool.path(job.payload["file"])
     try:
         report = import_dataset(braid, dataset_id, path, max_bytes=max_bytes, progress=progress)
     except InvalidInputError:
@@ -178,12 +178,6 @@ def _import(braid: Braid, spool: Spool, max_bytes: int, job: Job, progress: Prog
 
 
 def _export(braid: Braid, spool: Spool, job: Job, progress: Progress) -> dict[str, Any]:
-    dataset = braid.dataset(_dataset_id(job))
+    dataset = braid.dataset(job.dataset_id)
     file = spool.write(lambda file: export_dataset(braid, dataset.id, file, progress=progress))
     return {"file": file.name, "size_bytes": file.size_bytes, "filename": f"{dataset.name}.zip"}
-
-
-def _dataset_id(job: Job) -> int:
-    if job.dataset_id is None:
-        raise InvalidInputError(f"job {job.id} names no dataset; ask for it again", field="dataset_id")
-    return job.dataset_id

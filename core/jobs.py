@@ -33,7 +33,7 @@ class NewJob:
 
     kind: JobKind
     title: str
-    dataset_id: int | None = None
+    dataset_id: int
     payload: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -44,7 +44,7 @@ class Job:
     id: int
     user_id: int
     kind: JobKind
-    dataset_id: int | None
+    dataset_id: int
     title: str
     payload: Mapping[str, Any]
     state: JobState

@@ -315,7 +315,7 @@ class JobRow(Base):
     id: Mapped[int] = mapped_column(primary_key=True)
     user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"))
     kind: Mapped[str]
-    dataset_id: Mapped[int | None]
+    dataset_id: Mapped[int]
     title: Mapped[str]
     payload: Mapped[dict[str, Any]]
     state: Mapped[str]

@@ -42,15 +42,15 @@ def wait_for(condition: Callable[[], bool], timeout_s: float = 10.0) -> None:
 
 
 def test_jobs_are_queued_with_what_was_given(store: JobStore) -> None:
-    first, second = store.add(ANN, [upload("a.pdf", file="f1"), NewJob("url", "https://example.org/")])
+    first, second = store.add(ANN, [upload("a.pdf", file="f1"), NewJob("url", "https://example.org/", 7)])
     assert (first.kind, first.title, first.dataset_id, first.payload) == ("upload", "a.pdf", 7, {"file": "f1"})
-    assert (second.kind, second.dataset_id, second.state, second.done, second.total) == ("url", None, "queued", 0, 0)
+    assert (second.kind, second.dataset_id, second.state, second.done, second.total) == ("url", 7, "queued", 0, 0)
     assert [job.id for job in store.of_user(ANN)] == [second.id, first.id]
 
 
 def test_unknown_kinds_and_users_are_named_and_nothing_is_queued(store: JobStore) -> None:
     with pytest.raises(InvalidInputError, match="kind is 'dig'; choose one of upload, "):
-        store.add(ANN, [upload("a"), NewJob("dig", "b")])  # type: ignore[arg-type]
+        store.add(ANN, [upload("a"), NewJob("dig", "b", 7)])  # type: ignore[arg-type]
     with pytest.raises(NotFoundError, match="no user 99"):
         store.add(99, [upload("a")])
     assert store.all() == []
@@ -263,7 +263,7 @@ def test_an_end_that_cannot_be_written_is_written_a_moment_later(
 ) -> None:
     user = ledger.add_user("ana")
     store = JobStore(ledger)
-    (job,) = store.add(user.id, [NewJob("text", "a")])
+    (job,) = store.add(user.id, [NewJob("text", "a", 7)])
     finish, refusals = store.finish, [OperationalError("locked", None, Exception())] * 2
 
     def busy(*args: object) -> object:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field
-from werkzeug.exceptions import Forbidden
 
 from app.access import rule
 from app.api.models import Moment, Page, PageQuery, Shown, page_of
@@ -24,7 +23,7 @@ class JobShown(Shown):
 
     id: int
     kind: JobKind
-    dataset_id: int | None
+    dataset_id: int
     title: str
     state: JobState
     error: str
@@ -80,11 +79,7 @@ def cancel_job(job_id: int) -> JobShown:
 @rule("user")
 def retry_job(job_id: int) -> JobShown:
     """Try a failed or cancelled job again. Its dataset must still be yours to change."""
-    job = site().background.store.get(identity().account.id, job_id)
-    if job.dataset_id is not None:
-        writable(job.dataset_id)
-    elif not identity().is_admin:
-        raise Forbidden("only administrators may do this")
+    writable(site().background.store.get(identity().account.id, job_id).dataset_id)
     return shown_job(site().background.retry(identity().account.id, job_id))
 
 
