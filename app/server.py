@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import logging
 import signal
 import socket
@@ -23,7 +24,7 @@ from config.settings import Settings
 from core.braid import Braid
 from core.errors import InvalidInputError
 
-SWITCH_S = 0.001
+SWITCH_S = 0.0002
 """How long a thread that computes keeps the interpreter from one with a request to answer; 0.005 unless set."""
 WORKERS = 100
 """Threads that answer; each chat answer that is being streamed holds one."""
@@ -70,6 +71,8 @@ def _run(settings: Settings, braid: Braid, listener: socket.socket) -> None:
     # uvicorn raises the signal again when it has finished; both then end here, and Braid is closed in order.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     here.start_jobs()
+    gc.collect()
+    gc.freeze()  # what is loaded now stays: looking through it again would stop everybody for a fifth of a second
     try:
         _Announcing(config, lambda: _announce(braid, url), here.turns.stop_all).run(sockets=[listener])
     except KeyboardInterrupt:

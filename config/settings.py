@@ -273,7 +273,10 @@ class Settings:
         default=300.0, metadata=_means("Seconds that reading one uploaded file may take", low=1, high=86_400)
     )
     job_workers: int = field(
-        default=2, metadata=_means("Uploads and other background jobs done at the same time", low=1, high=32)
+        default=0,
+        metadata=_means(
+            "Uploads and other background jobs done at the same time; 0: one for two cores", low=0, high=32
+        ),
     )
     job_days: int = field(
         default=7,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -24,14 +25,17 @@ logger = logging.getLogger(__name__)
 
 
 class Background:
-    """Works from `start` to `close`. To be opened by the process that owns the indexes, and closed before Braid is."""
+    """Works from `start` to `close`. To be opened by the process that owns the indexes, and closed before Braid is.
+
+    ``workers`` jobs are done at a time; 0 means one for two cores.
+    """
 
     def __init__(
         self,
         braid: Braid,
         *,
         options: IngestOptions | None = None,
-        workers: int = 2,
+        workers: int = 0,
         days: int = 7,
         parse_memory_mb: int = 2048,
         parse_timeout_s: float = 300.0,
@@ -51,7 +55,14 @@ class Background:
             url_timeout_s=url_timeout_s,
             allow_private_urls=allow_private_urls,
         )
-        self._runner = JobRunner(self.store, does, workers=workers, on_done=self._forget_file)
+        self._right_of_way = braid.engine.right_of_way
+        self._runner = JobRunner(
+            self.store,
+            does,
+            workers=workers or max(1, (os.cpu_count() or 1) // 2),
+            on_done=self._forget_file,
+            right_of_way=self._right_of_way,
+        )
         self._days = days
         self._closing = threading.Event()
         self._tidying = threading.Thread(target=self._tidy_hourly, name="braid-tidy", daemon=True)
@@ -63,9 +74,12 @@ class Background:
         self._tidying.start()
 
     def add(self, user_id: int, jobs: Sequence[NewJob]) -> list[Job]:
-        """Queue jobs, all or none, and begin with them at once."""
+        """Queue jobs, all or none, and begin with them at once. Beside searches it takes a moment longer: who uploads
+        500 files comes again for each.
+        """
         added = self.store.add(user_id, jobs)
         self._runner.wake()
+        self._right_of_way.rest()
         return added
 
     def retry(self, user_id: int, job_id: int) -> Job:

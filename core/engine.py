@@ -49,7 +49,7 @@ class Engine:
         self.analyzer = Analyzer(languages)
         self.lexical = LexicalIndex(folder / "bm25", self.analyzer, max_open_collections=max_open_collections)
         self.dense = DenseIndex(folder / "dense", max_open_collections=max_open_collections, url=chroma_url)
-        right_of_way = RightOfWay()
+        self.right_of_way = RightOfWay()
         self.indexer = Indexer(
             ledger,
             self.lexical,
@@ -57,7 +57,7 @@ class Engine:
             analyzer_version=self.analyzer.version,
             model_of=model_of,
             crashed=crashed,
-            right_of_way=right_of_way,
+            right_of_way=self.right_of_way,
             follow=follow,
             before_work=before_work,
         )
@@ -76,7 +76,7 @@ class Engine:
             rerankers=self._rerankers,
             models=models or ChatModels(),
             prompts=prompts or Prompts(),
-            right_of_way=right_of_way,
+            right_of_way=self.right_of_way,
         )
         self.manager = RetrieverManager(context, registry)
         self.indexer.start()

@@ -15,7 +15,7 @@ from core.indexes import IndexedChunk
 from core.ledger import Ledger
 from core.leg_indexer import LegIndexer, LegProgress, Preparation
 from core.lexical_index import LexicalIndex
-from core.right_of_way import RightOfWay
+from core.right_of_way import RightOfWay, give_way_to_requests
 from core.types import Leg
 
 POLL_S = 0.5
@@ -128,6 +128,7 @@ class Indexer:
 
     def _run(self, leg: Leg) -> None:
         indexer, wake, retry_s = self.legs[leg], self._wakes[leg], POLL_S
+        give_way_to_requests()
         while not self._stopping.is_set():
             wake.clear()
             busy = False

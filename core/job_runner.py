@@ -13,11 +13,10 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from core.errors import BraidError
 from core.jobs import Job, JobKind, JobStore
+from core.right_of_way import RightOfWay, give_way_to_requests
 
 POLL_S = 1.0
 PROGRESS_EVERY_S = 0.5
-LONGEST_REST_S = 0.1
-"""A thread rests as long as its last job took, up to this: searches come first, also while 500 files are read."""
 RECORD_PAUSES_S = (0.5, 2.0, 10.0)
 """Between attempts to write down how a job ended."""
 FEW_STEPS = 20
@@ -48,10 +47,12 @@ class JobRunner:
         *,
         workers: int = 2,
         on_done: Callable[[Job], None] = lambda job: None,
+        right_of_way: RightOfWay | None = None,
     ) -> None:
         self._store = store
         self._handlers = handlers
         self._on_done = on_done
+        self._right_of_way = right_of_way or RightOfWay()
         self._stopping = threading.Event()
         self._abandoned = threading.Event()
         self._wake = threading.Condition()
@@ -91,13 +92,13 @@ class JobRunner:
     # ------------------------------------------------------------ in the threads
 
     def _run(self) -> None:
+        give_way_to_requests()
         while not self._stopping.is_set():
             try:
                 job = self._claim()
                 if job is not None:
-                    started = time.monotonic()
                     self._do(job)
-                    self._stopping.wait(min(LONGEST_REST_S, time.monotonic() - started))
+                    self._right_of_way.rest()
                     continue
             except Exception:  # the edge of a thread: it must outlive an outage of the database
                 logger.exception("event=job_runner_stumbled")

@@ -85,7 +85,7 @@ def _be_modest(memory_bytes: int, nice: int) -> None:
         return
     import resource
 
-    os.nice(nice)
+    os.setpriority(os.PRIO_PROCESS, 0, nice)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
 

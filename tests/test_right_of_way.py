@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 import core.right_of_way as module
+from core.background import Background
 from core.braid import Braid
 from core.chunk_embedder import CHUNKS_BESIDE_SEARCHES, CHUNKS_PER_EMBEDDING
 from core.right_of_way import RightOfWay
@@ -43,6 +49,33 @@ def test_it_is_busy_for_a_moment_after_a_search() -> None:
     assert way.busy
     way._last -= module.RECENTLY_S
     assert not way.busy
+
+
+def test_many_short_pieces_of_work_leave_time_between_them_beside_searches() -> None:
+    way = RightOfWay()
+    assert timed(way.rest) < module.REST_S
+    with way.search():
+        pass
+    assert timed(way.rest) >= module.REST_S
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="threads have priorities of their own on Linux")
+def test_work_in_the_background_has_a_lower_priority_than_requests(tmp_path: Path) -> None:
+    mine = os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+    with Braid(tmp_path / "data", embedding_model=HashEmbeddings()) as braid:
+        background = Background(braid)
+        background.start()
+        braid.indexer.wait(5)
+        names = ("braid-bm25", "braid-dense", "braid-job-1")
+        found = {t.name: os.getpriority(os.PRIO_PROCESS, t.native_id or 0) for t in threading.enumerate()}
+        background.close()
+    assert [found[name] for name in names] == [max(mine, module.BACKGROUND_NICE)] * 3
+
+
+def timed(work: Callable[[], None]) -> float:
+    started = time.monotonic()
+    work()
+    return time.monotonic() - started
 
 
 class Counting(HashEmbeddings):
