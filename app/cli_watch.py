@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 @click.option("--dataset", "dataset_id", metavar="ID", type=int, required=True, help="Where the files go.")
 @click.option("--ignore", multiple=True, metavar="PATTERN", help="Leave out (gitignore syntax); repeatable.")
 @click.option("--id-prefix", default="", metavar="PREFIX", help="Sources are PREFIX and the path within FOLDER.")
+@click.option("--allow-empty", is_flag=True, help="Remove the documents also when the folder has no file at all.")
 @click.option("--dry-run", is_flag=True, help="Print what would change, and change nothing.")
 @click.option("--once", is_flag=True, help="One pass, then end.")
 @json_option
@@ -34,6 +35,7 @@ def watch(
     dataset_id: int,
     ignore: tuple[str, ...],
     id_prefix: str,
+    allow_empty: bool,
     dry_run: bool,
     once: bool,
     as_json: bool,
@@ -55,10 +57,10 @@ def watch(
     )
     if dry_run:
         with open_braid(settings, indexes="none") as braid:
-            _print_plan(FolderSync(braid, dataset_id, folder, options).plan(), as_json)
+            _print_plan(FolderSync(braid, dataset_id, folder, options, allow_empty).plan(), as_json)
         return
     with open_to_store(settings) as braid:
-        sync = FolderSync(braid, dataset_id, folder, options)
+        sync = FolderSync(braid, dataset_id, folder, options, allow_empty)
         if once:
             report = sync.run()
             _print_report(report, as_json)

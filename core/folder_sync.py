@@ -67,14 +67,16 @@ class FolderSync:
 
     Sources are absolute paths, or with ``options.id_prefix`` the prefix and the path within the folder. Each document
     is one transaction and nothing is remembered but the ledger, so a pass may be stopped, or killed, at any moment.
-    A file of the size and modification time that are stored is not read. Raises InvalidInputError when there is no
-    such folder, and NotFoundError when there is no such dataset.
+    A file of the size and modification time that are stored is not read. Where a disk is not mounted its folder stands
+    empty: of a folder without any file nothing is removed unless ``allow_empty`` says that this is meant. Raises
+    InvalidInputError for such a folder and when there is none, and NotFoundError when there is no such dataset.
     """
 
     braid: Braid
     dataset_id: int
     folder: str
     options: IngestOptions = field(default_factory=IngestOptions)
+    allow_empty: bool = False
     _failed: dict[str, tuple[int, float]] = field(default_factory=dict, init=False, repr=False)
     """Size and modification time of files that could not be read, which are not tried again until they change."""
 
@@ -93,6 +95,8 @@ class FolderSync:
         wanted = {file.source for file in files}
         unseen = self._unlisted(found)
         gone = [d for source, d in stored.items() if source not in wanted and not source.startswith(unseen)]
+        if gone and not self.allow_empty and all(file.problem for file in files):
+            raise self._is_empty(len(stored))
         changed = [file for file in files if not self._is_as_stored(file, stored.get(file.source))]
         renames = _renames([file for file in changed if file.source not in stored], gone)
         moved_to, moved_from = {r.file.source for r in renames}, {r.source for r in renames}
@@ -180,6 +184,14 @@ class FolderSync:
     def _require_folder(self) -> None:
         if not os.path.isdir(self.folder):
             raise InvalidInputError(f"there is no folder {self.folder!r}; nothing is changed", field="folder")
+
+    def _is_empty(self, documents: int) -> InvalidInputError:
+        kept = f"{documents:,} documents of it stay" if documents != 1 else "one document of it stays"
+        return InvalidInputError(
+            f"the folder {self.folder!r} has no file to store, so the {kept} in dataset {self.dataset_id}: is its disk "
+            "mounted? If it is meant to be empty, `watch --once --allow-empty` on the command line removes them",
+            field="folder",
+        )
 
 
 def _renames(new: Sequence[PlannedFile], gone: Sequence[Document]) -> list[Rename]:

@@ -170,6 +170,38 @@ def test_a_folder_that_is_not_there_changes_nothing(sync: FolderSync, folder: Pa
         FolderSync(braid, 99, str(folder))
 
 
+@pytest.mark.parametrize("prefix", ["", "wiki:"])
+def test_a_folder_that_stands_empty_loses_nothing(braid: Braid, dataset: int, folder: Path, prefix: str) -> None:
+    options = IngestOptions(id_prefix=prefix)
+    sync = FolderSync(braid, dataset, str(folder), options)
+    sync.run()
+    mounted = folder.rename(folder.with_name("mounted"))
+    folder.mkdir()
+    (folder / ".hidden").touch()
+    with pytest.raises(InvalidInputError, match=r"notes' has no file to store, so the 3 documents .* --allow-empty"):
+        sync.run()
+    assert len(sources(braid, dataset)) == 3
+    folder.joinpath(".hidden").unlink()
+    folder.rmdir()
+    mounted.rename(folder)
+    assert sync.run() == SyncReport(unchanged=3)
+    write(folder / ".braidignore", "*")
+    assert FolderSync(braid, dataset, str(folder), options, allow_empty=True).run() == SyncReport(removed=3)
+    assert sync.run() == SyncReport(), "what has no documents may be empty"
+
+
+def test_the_command_empties_a_dataset_only_when_it_is_told_so(tmp_path: Path, folder: Path) -> None:
+    with Braid(tmp_path / "data", embedding_model=HashEmbeddings(), indexes="none") as braid:
+        dataset = braid.ledger.add_dataset(braid.ledger.add_user("ann").id, "notes").id
+        FolderSync(braid, dataset, str(folder)).run()
+    write(folder / ".braidignore", "*")
+    arguments = ("watch", str(folder), "--dataset", str(dataset), "--dry-run", "--json")
+    refused = command(tmp_path, *arguments)
+    assert refused.exit_code != 0
+    assert "is its disk mounted?" in refused.output
+    assert len(json.loads(command(tmp_path, *arguments, "--allow-empty").stdout)["remove"]) == 3
+
+
 def test_a_stopped_pass_is_finished_by_the_next(sync: FolderSync) -> None:
     steps: list[str] = []
     report = sync.run(should_stop=lambda: len(steps) == 2, on_step=lambda step, source: steps.append(step))
