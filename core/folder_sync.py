@@ -6,10 +6,19 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core.errors import InvalidInputError, NotFoundError, UnreadableDocumentError
-from core.ingest import Incoming, IngestedFile, IngestOptions, ingest_planned, parse_content, source_name
+from core.ingest import (
+    IngestedFile,
+    IngestOptions,
+    Parse,
+    incoming_file,
+    ingest_planned,
+    parse_file,
+    source_name,
+)
 from core.sources import PlannedFile, file_type_of, plan_files
 from core.types import Document
 from core.walk import FoundFile, find_files
@@ -61,6 +70,14 @@ class SyncReport:
         return bool(self.put or self.renamed or self.removed or self.failures)
 
 
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """A file that could not be read, with its size and modification time then."""
+
+    signature: tuple[int, float]
+    reason: str
+
+
 @dataclass(slots=True)
 class FolderSync:
     """Keeps a dataset's documents below a folder equal to its files; other documents are never touched.
@@ -77,8 +94,10 @@ class FolderSync:
     folder: str
     options: IngestOptions = field(default_factory=IngestOptions)
     allow_empty: bool = False
-    _failed: dict[str, tuple[int, float]] = field(default_factory=dict, init=False, repr=False)
-    """Size and modification time of files that could not be read, which are not tried again until they change."""
+    parse: Parse | None = None
+    """Reads files, in another process for instance; None reads them here."""
+    _failed: dict[str, _Failure] = field(default_factory=dict, init=False, repr=False)
+    """Files that could not be read, by source: they are not tried again until they change."""
 
     def __post_init__(self) -> None:
         self.folder = os.path.abspath(self.folder)
@@ -93,6 +112,7 @@ class FolderSync:
         files, _ = plan_files(found, self.options)
         stored = {document.source: document for document in self._documents()}
         wanted = {file.source for file in files}
+        self._failed = {source: failure for source, failure in self._failed.items() if source in wanted}
         unseen = self._unlisted(found)
         gone = [d for source, d in stored.items() if source not in wanted and not source.startswith(unseen)]
         if gone and not self.allow_empty and all(file.problem for file in files):
@@ -112,11 +132,15 @@ class FolderSync:
         *,
         should_stop: Callable[[], bool] = lambda: False,
         on_step: Callable[[str, str], None] = lambda step, source: None,
+        on_progress: Callable[[int, int], None] = lambda done, total: None,
     ) -> SyncReport:
-        """One pass. ``on_step`` is told ``renamed``, ``put``, ``failed`` or ``removed``, and the source."""
+        """One pass. ``on_step`` is told ``renamed``, ``put``, ``failed`` or ``removed``, and the source;
+        ``on_progress`` before each step how many of all are done, and what it raises ends the pass.
+        """
         plan = self.plan()
         report = SyncReport(unchanged=plan.unchanged)
-        for work in self._steps(plan):
+        for done, work in enumerate(self._steps(plan)):
+            on_progress(done, plan.steps)
             if should_stop():
                 report = replace(report, stopped=True)
                 break
@@ -126,6 +150,10 @@ class FolderSync:
         if report.changed and self.braid.owns_indexes:
             self.braid.indexer.wake()
         return report
+
+    def unreadable(self) -> list[tuple[str, str]]:
+        """(source, reason) of every file that could not be read, in this pass or an earlier one."""
+        return sorted((source, failure.reason) for source, failure in self._failed.items())
 
     def _steps(self, plan: SyncPlan) -> list[Callable[[], tuple[str, str, str]]]:
         """Renames first, so that what moved is never removed, and removals last."""
@@ -138,11 +166,8 @@ class FolderSync:
     def _rename(self, rename: Rename) -> tuple[str, str, str]:
         file = rename.file
         try:
-            with open(file.path, "rb") as opened:
-                content, date = opened.read(), os.fstat(opened.fileno()).st_mtime
-            digest = hashlib.sha256(content).hexdigest()
-            incoming = Incoming(file.source, os.path.basename(file.path), date, digest, len(content))
-            document = parse_content(incoming, content, self.options)
+            incoming = incoming_file(file)
+            document = (self.parse or parse_file)(Path(file.path), incoming, self.options)
             self.braid.ledger.rename_document(self.dataset_id, rename.source, document)
         except (OSError, UnreadableDocumentError, NotFoundError, InvalidInputError):  # it changed meanwhile
             return self._put(file)
@@ -150,19 +175,20 @@ class FolderSync:
 
     def _put(self, file: PlannedFile) -> tuple[str, str, str]:
         signature = _signature(file.path)
-        result: IngestedFile = ingest_planned(self.braid, self.dataset_id, file, self.options)
+        result: IngestedFile = ingest_planned(self.braid, self.dataset_id, file, self.options, parse=self.parse)
+        self._failed.pop(file.source, None)
         if result.state == "failed" and signature is not None:
-            self._failed[file.source] = signature
+            self._failed[file.source] = _Failure(signature, result.reason)
         return (result.state, result.source, result.reason)
 
     def _remove(self, source: str) -> tuple[str, str, str]:
         self.braid.ledger.remove_document(self.dataset_id, source)
-        self._failed.pop(source, None)
         return ("removed", source, "")
 
     def _is_as_stored(self, file: PlannedFile, document: Document | None) -> bool:
         signature = _signature(file.path)
-        if self._failed.get(file.source) == signature is not None:
+        failure = self._failed.get(file.source)
+        if failure is not None and failure.signature == signature:
             return True
         if document is None or document.state != "ready" or signature is None or document.date is None:
             return False

@@ -28,11 +28,13 @@ __all__ = [
     "IngestReport",
     "IngestedFile",
     "Parse",
+    "incoming_file",
     "ingest_bytes",
     "ingest_file",
     "ingest_paths",
     "ingest_planned",
     "parse_content",
+    "parse_file",
     "source_name",
 ]
 
@@ -180,14 +182,21 @@ Parse = Callable[[Path, Incoming, IngestOptions], DocumentInput]
 """Reads the file at a path. Raises UnreadableDocumentError."""
 
 
-def ingest_planned(braid: Braid, dataset_id: int, file: PlannedFile, options: IngestOptions) -> IngestedFile:
-    """Store one file of `core.sources.plan_files`, in one transaction; one that cannot be read is recorded so."""
+def ingest_planned(
+    braid: Braid, dataset_id: int, file: PlannedFile, options: IngestOptions, *, parse: Parse | None = None
+) -> IngestedFile:
+    """Store one file of `core.sources.plan_files`, in one transaction; one that cannot be read is recorded so.
+
+    With ``parse`` it reads the file, and here it is only hashed.
+    """
     if file.problem and not file.recorded:
         return IngestedFile(file.source, "failed", file.problem)
     incoming = Incoming(file.source, os.path.basename(file.path))
     try:
         if file.problem:
             raise UnreadableDocumentError(file.problem)
+        if parse is not None:
+            return _store_file(braid, dataset_id, file, options, parse)
         content, date = _read(file.path, options.max_file_bytes)
     except FileNotFoundError:
         return IngestedFile(file.source, "failed", f"{incoming.filename} vanished before it was read")
@@ -202,10 +211,28 @@ def _read(path: str, max_bytes: int) -> tuple[bytes, float]:
     """The file's bytes and modification time; its size is checked before anything is read."""
     with open(path, "rb") as file:
         stat = os.fstat(file.fileno())
-        if stat.st_size > max_bytes:
-            size = f"{os.path.basename(path)} has {stat.st_size:,} bytes"
-            raise UnreadableDocumentError(f"{size}; at most {max_bytes:,} are read, so split it")
+        _require_size(path, stat.st_size, max_bytes)
         return file.read(max_bytes + 1), stat.st_mtime
+
+
+def _require_size(path: str, size_bytes: int, max_bytes: int) -> None:
+    if size_bytes > max_bytes:
+        size = f"{os.path.basename(path)} has {size_bytes:,} bytes"
+        raise UnreadableDocumentError(f"{size}; at most {max_bytes:,} are read, so split it")
+
+
+def incoming_file(file: PlannedFile) -> Incoming:
+    """A file with its hash. When it changes while it is read, its modification time tells so later. Raises OSError."""
+    with open(file.path, "rb") as opened:
+        stat = os.fstat(opened.fileno())
+        digest = hashlib.file_digest(opened, "sha256").hexdigest()
+    return Incoming(file.source, os.path.basename(file.path), stat.st_mtime, digest, stat.st_size)
+
+
+def _store_file(braid: Braid, dataset_id: int, file: PlannedFile, options: IngestOptions, parse: Parse) -> IngestedFile:
+    _require_size(file.path, os.stat(file.path).st_size, options.max_file_bytes)
+    incoming = incoming_file(file)
+    return _store(braid, dataset_id, incoming, lambda: parse(Path(file.path), incoming, options))
 
 
 def _store_content(
@@ -231,6 +258,11 @@ def _store(braid: Braid, dataset_id: int, incoming: Incoming, parse: Callable[[]
         return _fail(braid, dataset_id, incoming, str(error))
     result = braid.ledger.put_document(dataset_id, document)
     return IngestedFile(incoming.source, "put", chunks=result.added)
+
+
+def parse_file(path: Path, incoming: Incoming, options: IngestOptions) -> DocumentInput:
+    """`parse_content` of a file. Raises OSError, too."""
+    return parse_content(incoming, path.read_bytes(), options)
 
 
 def parse_content(incoming: Incoming, content: bytes, options: IngestOptions) -> DocumentInput:
