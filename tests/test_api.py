@@ -342,6 +342,9 @@ def test_a_conversation_keeps_its_turns(ann: Caller, bob: Caller) -> None:
     assert kept["title"] == question["message"]
     assert [message["role"] for message in kept["messages"]] == ["user", "assistant"] * 2
     assert kept["messages"][1]["citations"][0]["source"] == "printer.md"
+    answer = kept["messages"][1]
+    assert ann("PUT", f"{where}/messages/{answer['id']}/thumb", {"kind": "up"}).status_code == 204
+    assert [message["thumb"] for message in ann("GET", where).json["messages"]] == ["", "up", "", ""]
     assert ann("PATCH", where, {"title": "Printer"}).json["title"] == "Printer"
     assert ann("GET", f"{where}/export").text.startswith("# Printer\n")
     assert len(ann("GET", f"{where}/export?format=json").json["messages"]) == 4
@@ -350,6 +353,7 @@ def test_a_conversation_keeps_its_turns(ann: Caller, bob: Caller) -> None:
         ("PATCH", where, {"title": "mine"}),
         ("POST", f"{where}/messages", question),
         ("GET", f"{where}/export", None),
+        ("PUT", f"{where}/messages/{answer['id']}/thumb", {"kind": "down"}),
         ("DELETE", where, None),
     ):
         problem(bob(method, path, body), 404)
@@ -475,6 +479,57 @@ def test_files_are_read_in_the_background(app: Flask, ann: Caller, bob: Caller, 
     assert braid.indexer.wait(10)
     assert set(sources(ann("POST", "/search", {"query": "paper"}))) == {"notes/a.txt", "b.txt"}
     assert "file" not in ann("GET", first).json["result"]
+
+
+def test_a_dataset_is_exported_and_imported_again(
+    app: Flask, ann: Caller, bob: Caller, admin: Caller, library: None
+) -> None:
+    def send(caller: Caller, content: bytes, **more: Any) -> TestResponse:
+        form = {"file": (io.BytesIO(content), "x.zip"), **more}
+        return caller.client.post(f"{API}/imports", data=form, headers=caller.headers)
+
+    def ended(caller: Caller, queued: TestResponse) -> dict[str, Any]:
+        assert queued.status_code == 202, queued.text
+        where = queued.headers["Location"]
+        until(lambda: caller("GET", where).json["state"] not in ("queued", "running"))
+        return dict(caller("GET", where).json)
+
+    site_of(app).start_jobs()
+    try:
+        job = ended(ann, ann("POST", "/datasets/1/exports"))
+        assert (job["kind"], job["state"], job["result"]["filename"]) == ("export", "done", "Notes.zip")
+        where = f"/datasets/1/exports/{job['id']}"
+        with ann("GET", where) as download:
+            assert (download.status_code, download.mimetype) == (200, "application/zip")
+            content = download.data
+        for caller, path in ((bob, where), (admin, where), (ann, f"/datasets/-1/exports/{job['id']}")):
+            problem(caller("GET", path), 404)
+        assert bob("POST", "/datasets/1/exports").status_code == 404
+        assert ann("POST", "/datasets/-1/exports").status_code == 403
+        found = ended(bob, send(bob, content, name="Copy"))
+        assert (found["state"], found["result"]["documents"]) == ("done", 2)
+        assert bob("GET", f"/datasets/{found['dataset_id']}").json["name"] == "Copy"
+        ended(ann, ann("POST", "/datasets/1/exports"))
+        problem(ann("GET", where), 404)  # the new one takes its place
+    finally:
+        site_of(app).close()
+    assert "no zip archive" in problem(send(bob, b"no zip"), 400, "file")
+    problem(send(bob, b"", other="x"), 422, "other")
+    problem(bob("POST", "/imports", {}), 415)
+    assert len(bob("GET", "/datasets").json["items"]) == 2  # the copy and the shared one
+
+
+def test_imports_heed_the_quotas(braid: Braid) -> None:
+    app = make_app(braid, Settings(max_user_datasets=1, max_import_mb=1))
+    ann = Caller(app, add_user(app, "ann"))
+    assert ann("POST", "/datasets", {"name": "Notes"}).status_code == 201
+
+    def send(body: bytes) -> TestResponse:
+        headers = {**ann.headers, "Content-Type": "multipart/form-data; boundary=x"}
+        return ann.client.post(f"{API}/imports", data=body, headers=headers)
+
+    assert "limit" in problem(send(b""), 400, "name")
+    problem(send(bytes(3 * 2**20)), 413)
 
 
 def test_a_job_is_tried_again_only_where_its_user_may_still_write(app: Flask, ann: Caller) -> None:

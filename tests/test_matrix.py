@@ -31,6 +31,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "POST /chat/{conversation}/rename": {"title": "New"},
     "POST /api/v1/conversations/{conversation}/messages": {"message": "Why?"},
     "PATCH /api/v1/conversations/{conversation}": {"title": "New"},
+    "PUT /api/v1/conversations/{conversation}/messages/{message}/thumb": {"kind": "up"},
     "PUT /api/v1/datasets/{dataset}/documents": {"source": "b.md", "text": "The tray."},
     "PUT /api/v1/datasets/-1/documents": {"source": "b.md", "text": "The tray."},
     "POST /api/v1/datasets/{dataset}/pages": {"url": "https://example.org/"},
@@ -171,6 +172,7 @@ ROUTES: dict[str, str] = {
     "GET /api/v1/conversations/{conversation}/export": "own",
     "POST /api/v1/conversations/{conversation}/messages": "own",
     "PATCH /api/v1/conversations/{conversation}": "own",
+    "PUT /api/v1/conversations/{conversation}/messages/{message}/thumb": "own",
     "DELETE /api/v1/conversations/{conversation}": "own",
     "GET /api/v1/datasets": "any",
     "POST /api/v1/datasets": "any",
@@ -181,6 +183,9 @@ ROUTES: dict[str, str] = {
     f"POST {DATASET_API}/documents": "own",
     f"POST {DATASET_API}/pages": "own",
     f"POST {DATASET_API}/reembed": "own",
+    f"POST {DATASET_API}/exports": "own",
+    f"GET {DATASET_API}/exports/{{export}}": "own, 404",
+    "POST /api/v1/imports": "any",
     f"GET {DATASET_API}/documents/{{document}}": "own",
     f"GET {DATASET_API}/documents/{{document}}/passages": "own",
     f"DELETE {DATASET_API}/documents/{{document}}": "own",
@@ -218,6 +223,7 @@ SHARED_WRITES = (
     "PUT /api/v1/datasets/-1/documents",
     "POST /api/v1/datasets/-1/documents",
     "POST /api/v1/datasets/-1/pages",
+    "POST /api/v1/datasets/-1/exports",
 )
 
 

@@ -16,6 +16,7 @@ from app.api import (
     search,
     shared_databases,
     strategies,
+    transfers,
     uploads,
     users,
 )
@@ -34,6 +35,7 @@ RESOURCES = (
     datasets.resource,
     documents.resource,
     uploads.resource,
+    transfers.resource,
     jobs.resource,
     shared_databases.resource,
     conversations.resource,

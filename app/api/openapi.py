@@ -21,6 +21,7 @@ REF = "#/components/schemas/{model}"
 PARAMETER = re.compile(r"<(?P<kind>int(?:\(signed=True\))?):(?P<name>\w+)>")
 JSON, PROBLEM = "application/json", "application/problem+json"
 Schema = dict[str, Any]
+MEDIA_SCHEMAS: dict[str, Schema] = {JSON: {}, "application/zip": {"type": "string", "format": "binary"}}
 
 TEXT = """\
 Search any choice of personal and shared datasets at once, by meaning and by keyword, and chat with them.
@@ -184,7 +185,7 @@ def _good(operation: Operation, status: int, schema: Schema | None) -> Schema:
     names = list(EVERYWHERE)
     if operation.query is not None and operation.method == "GET":
         names.append("Link")
-    if status in (201, 202) and operation.form is None:
+    if status in (201, 202):
         names.append("Location")
     if "If-None-Match" in operation.headers:
         names.append("ETag")
@@ -199,7 +200,7 @@ def _good(operation: Operation, status: int, schema: Schema | None) -> Schema:
     content: Schema = {JSON: {"schema": schema}} if schema is not None else {}
     if status == operation.status:
         for kind in operation.media_types:
-            content[kind] = {"schema": {} if kind == JSON else {"type": "string"}}
+            content[kind] = {"schema": MEDIA_SCHEMAS.get(kind, {"type": "string"})}
     return {**made, "content": content} if content else made
 
 

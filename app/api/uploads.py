@@ -61,7 +61,8 @@ def upload_documents(dataset_id: int) -> Answered:
             here.background.spool.remove(job.payload["file"])
         raise
     here.usage.count(identity().account.id, "upload", len(added))
-    return Answered(JobsShown(items=[shown_job(job) for job in added]))
+    where = url_for("braid.api.list_jobs", dataset_id=dataset.id)
+    return Answered(JobsShown(items=[shown_job(job) for job in added]), {"Location": where})
 
 
 @resource.post("/datasets/<int(signed=True):dataset_id>/pages", JobShown, status=202)

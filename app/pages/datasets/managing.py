@@ -12,8 +12,8 @@ from app.access import rule
 from app.pages.datasets.blueprint import ONE, datasets, done, own
 from app.pages.datasets.one import dataset_page
 from app.pages.datasets.overview import said_of_name
-from app.pages.datasets.tasks import MOST_AT_ONCE, drop
 from app.site import site
+from app.transfers import MOST_AT_ONCE, drop
 from core.errors import InvalidInputError
 from core.jobs import JobKind, JobState
 

@@ -13,18 +13,13 @@ from app.access import rule, takes_uploads, wants_json
 from app.identity import identity
 from app.pages.datasets.adding import received
 from app.pages.datasets.blueprint import datasets, done, shown_datasets
-from app.quotas import require_dataset_room, require_document_room, require_queue_room
+from app.quotas import require_dataset_room
 from app.site import site
-from config.settings import Settings
-from core.dataset_jobs import new_import
+from app.transfers import import_bytes, queue_import, require_import_room
 from core.dataset_overview import Overview, overviews
 from core.errors import InvalidInputError
-from core.ingest import MEBIBYTE
 from core.ledger import MAX_NAME_CHARS
 from core.types import Dataset
-
-FORM_BYTES = MEBIBYTE
-"""What a form adds to the file in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,30 +58,20 @@ def add() -> tuple[str, int] | AnyResponse:
     return done(_("“%(name)s” is there. Now add documents.", name=added.name), dataset_id=added.id)
 
 
-def _import_bytes(settings: Settings) -> int:
-    return settings.max_import_mb * MEBIBYTE + FORM_BYTES
-
-
 @datasets.post("/import")
 @rule("user")
-@takes_uploads(_import_bytes)
+@takes_uploads(import_bytes)
 def add_import() -> tuple[str, int] | tuple[Response, int] | AnyResponse:
     """A new dataset from an export, in the background."""
-    me, here = identity().account, site()
-    name = request.values.get("name", "").strip()
+    me, name = identity().account, request.values.get("name", "").strip()
     try:
-        require_dataset_room(me)
-        require_document_room(me)
-        require_queue_room(me)
+        require_import_room(me)
         _file_name, stream = received()
-        most = here.settings.max_import_mb * MEBIBYTE
-        job = new_import(here.braid, here.background.spool, me.id, stream, max_bytes=most, name=name)
+        job = queue_import(me, stream, name=name)
     except InvalidInputError as error:
         if wants_json():
             raise
         return _page(problem=said_of_name(error) if error.field == "name" else str(error)), 400
-    here.background.add(me.id, [job])
-    assert job.dataset_id is not None
     if wants_json():
         return jsonify(href=url_for("braid.datasets.dataset", dataset_id=job.dataset_id)), 202
     return done(_("“%(name)s” is being filled from the export.", name=job.title), dataset_id=job.dataset_id)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from flask import send_file
 from flask_babel import gettext as _
 from flask_babel import ngettext
 from werkzeug.wrappers import Response
@@ -13,14 +12,11 @@ from app.pages.datasets.blueprint import ONE, audit, datasets, done, shown, writ
 from app.pages.datasets.rows import ADDING
 from app.quotas import require_queue_room
 from app.site import site
-from core.dataset_jobs import new_export, new_reembed
+from app.transfers import MOST_AT_ONCE, drop, export_file, queue_export
+from core.dataset_jobs import new_reembed
 from core.errors import NotFoundError
-from core.jobs import FAILED, QUEUED, Job, JobKind, JobState
+from core.jobs import FAILED, QUEUED, Job
 from core.types import Dataset
-
-MOST_AT_ONCE = 10_000
-EXPORTS: tuple[JobKind, ...] = ("export",)
-DONE: tuple[JobState, ...] = ("done",)
 
 
 @datasets.post(f"{ONE}/jobs/<int:job_id>/retry")
@@ -82,13 +78,7 @@ def reembed(dataset_id: int) -> Response:
 @rule("user")
 def export(dataset_id: int) -> Response:
     """Write the dataset to a file, in the place of the user's earlier one."""
-    dataset, me, here = writable(dataset_id), identity().account, site()
-    require_queue_room(me)
-    for earlier in here.background.store.of_dataset(dataset.id, kinds=EXPORTS, states=DONE, limit=MOST_AT_ONCE):
-        if earlier.user_id == me.id:
-            drop(earlier)
-    here.background.add(me.id, [new_export(here.braid, dataset.id)])
-    audit(dataset, "dataset.exported")
+    queue_export(identity().account, writable(dataset_id))
     return done(_("The export is being written. It can be downloaded here when it is ready."), dataset_id=dataset_id)
 
 
@@ -96,11 +86,7 @@ def export(dataset_id: int) -> Response:
 @rule("user")
 def download(dataset_id: int, job_id: int) -> Response:
     """A finished export."""
-    job = _job(shown(dataset_id), job_id)
-    if job.kind != "export" or job.state != "done":
-        raise NotFoundError(f"there is no export {job_id}")
-    path = site().background.spool.path(job.result["file"])
-    return send_file(path, "application/zip", as_attachment=True, download_name=job.result["filename"])
+    return export_file(_job(shown(dataset_id), job_id))
 
 
 # ---------------------------------------------------------------- what the routes share
@@ -112,12 +98,3 @@ def _job(dataset: Dataset, job_id: int) -> Job:
     if job.dataset_id != dataset.id:
         raise NotFoundError(f"there is no job {job_id} of dataset {dataset.id}")
     return job
-
-
-def drop(job: Job) -> None:
-    """Take a job off the list, whatever its state, with the files that it kept."""
-    background = site().background
-    background.store.cancel(job.user_id, job.id)
-    background.store.forget(job.user_id, job.id)
-    for kept in (job.payload, job.result):
-        background.spool.remove(str(kept.get("file", "")))

@@ -1,0 +1,79 @@
+"""Datasets as files: exports to be downloaded, and datasets made of them."""
+
+from __future__ import annotations
+
+from typing import IO
+
+from flask import Response, request, url_for
+from pydantic import Field
+from werkzeug.exceptions import UnsupportedMediaType
+
+from app.access import rule, takes_uploads
+from app.api.jobs import JobShown, shown_job
+from app.api.operations import Answered, Resource
+from app.api.requests import Given, InvalidRequestError
+from app.api.scopes import readable, writable
+from app.api.uploads import MULTIPART, File
+from app.identity import identity
+from app.site import site
+from app.transfers import export_file, import_bytes, queue_export, queue_import, require_import_room
+from core.errors import NotFoundError
+from core.jobs import Job
+from core.ledger import MAX_NAME_CHARS
+
+resource = Resource("transfers", "Datasets as files, with their vectors: for another Braid, or to be kept.")
+
+
+class ExportGiven(Given):
+    """An export of a dataset."""
+
+    file: File
+    name: str = Field("", max_length=MAX_NAME_CHARS, description="Of the new dataset; without one, that of the export")
+
+
+@resource.post("/datasets/<int(signed=True):dataset_id>/exports", JobShown, status=202)
+@rule("user")
+def export_dataset(dataset_id: int) -> Answered:
+    """Write a dataset to a file, in the place of your earlier export of it.
+
+    When the job is done, get the file under `/datasets/{dataset_id}/exports/{job_id}`.
+    """
+    return _queued(queue_export(identity().account, writable(dataset_id)))
+
+
+@resource.get("/datasets/<int(signed=True):dataset_id>/exports/<int:job_id>", None, media_types=("application/zip",))
+@rule("user")
+def get_export(dataset_id: int, job_id: int) -> Response:
+    """Download a finished export, a zip archive. It is kept as long as its job is listed."""
+    dataset = readable(dataset_id)
+    job = site().background.store.get(identity().account.id, job_id)
+    if job.dataset_id != dataset.id:
+        raise NotFoundError(f"there is no job {job_id} of dataset {dataset.id}")
+    return export_file(job)
+
+
+@resource.post("/imports", JobShown, status=202, form=ExportGiven)
+@rule("user")
+@takes_uploads(import_bytes)
+def import_dataset() -> Answered:
+    """Make a personal dataset of an export. The job says its `dataset_id` at once, and fills it."""
+    me = identity().account
+    require_import_room(me)
+    return _queued(queue_import(me, _file(), name=request.form.get("name", "").strip()))
+
+
+def _queued(job: Job) -> Answered:
+    return Answered(shown_job(job), {"Location": url_for("braid.api.get_job", job_id=job.id)})
+
+
+def _file() -> IO[bytes]:
+    if request.mimetype != MULTIPART:
+        raise UnsupportedMediaType(f"send the export as the field file, as {MULTIPART}")
+    files, names = request.files.getlist("file"), request.form.getlist("name")
+    for name in ({*request.form} - {"name"}) | ({*request.files} - {"file"}):
+        raise InvalidRequestError(((name, "there is no such field; there are a file called file, and name"),))
+    if len(files) != 1:
+        raise InvalidRequestError((("file", f"there are {len(files)} files; send one export at a time"),))
+    if len(names) > 1:
+        raise InvalidRequestError((("name", f"is given {len(names)} times; give it once"),))
+    return files[0].stream
