@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -25,13 +26,18 @@ RESCAN_S = 300.0
 
 
 class FolderWatch(FileSystemEventHandler):
-    """Tells when a folder has changed. Raises OSError when the system cannot watch it."""
+    """Tells when a folder has changed. Raises OSError when the system cannot watch it.
+
+    What is mounted in its place, or made there anew, is watched from then on.
+    """
 
     def __init__(self, folder: str) -> None:
+        self._folder = folder
         self._changed = threading.Event()
         self.stopping = False
         self._last_change = 0.0
         self._observer = Observer()
+        self._watched = _identity(folder)
         self._observer.schedule(self, folder, recursive=True)
 
     def on_any_event(self, event: FileSystemEvent) -> None:
@@ -58,7 +64,20 @@ class FolderWatch(FileSystemEventHandler):
     def _wait_for_change(self) -> None:
         end = time.monotonic() + RESCAN_S
         while not self.stopping and time.monotonic() < end and not self._changed.wait(LOOK_S):
-            pass
+            if _identity(self._folder) != self._watched:
+                self._watch_anew()
+                return
+
+    def _watch_anew(self) -> None:
+        """The folder is another one, or gone, of which the system tells nothing."""
+        self._observer.unschedule_all()
+        self._watched = _identity(self._folder)
+        if self._watched is None:
+            return
+        try:
+            self._observer.schedule(self, self._folder, recursive=True)
+        except FileNotFoundError:  # gone again: the next look finds what comes
+            self._watched = None
 
     def _wait_for_quiet(self) -> None:
         end = time.monotonic() + LONGEST_WAIT_S
@@ -75,3 +94,12 @@ class FolderWatch(FileSystemEventHandler):
         self.stop()
         self._observer.stop()
         self._observer.join()
+
+
+def _identity(folder: str) -> tuple[int, int] | None:
+    """Tells a folder from another of the same name; None when there is none."""
+    try:
+        stat = os.stat(folder)
+    except OSError:
+        return None
+    return (stat.st_dev, stat.st_ino)

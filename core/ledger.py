@@ -38,7 +38,7 @@ from core.passage_rows import (
     source_starts_with,
     within_datasets,
 )
-from core.tables import ChunkRow, DatasetRow, DocumentRow, EmbeddingRow, UserGroupRow, UserRow
+from core.tables import ChunkRow, DatasetRow, DocumentRow, EmbeddingRow, SyncedFolderRow, UserGroupRow, UserRow
 from core.types import Dataset, Document, DocumentInput, Filters, Passage
 
 MAX_NAME_CHARS = 200
@@ -202,6 +202,7 @@ class Ledger:
             collection = require_dataset(connection, dataset_id)
             log_dataset(connection, dataset_id, collection)
             connection.execute(delete(DocumentRow).where(DocumentRow.dataset_id == dataset_id))
+            connection.execute(delete(SyncedFolderRow).where(SyncedFolderRow.dataset_id == dataset_id))
             connection.execute(
                 update(DatasetRow)
                 .where(DatasetRow.id == dataset_id)

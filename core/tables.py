@@ -306,6 +306,22 @@ class IdempotencyRow(Base):
     created_at: Mapped[float]
 
 
+class SyncedFolderRow(Base):
+    """A folder on the server that a dataset is kept equal to. ``user_id`` is the administrator who said so."""
+
+    __tablename__ = "synced_folders"
+    __table_args__ = (UniqueConstraint("dataset_id", "folder"), NEVER_REUSE_IDS)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"))
+    dataset_id: Mapped[int] = mapped_column(ForeignKey("datasets.id"))
+    folder: Mapped[str]
+    ignore: Mapped[list[str]]
+    """gitignore patterns."""
+    id_prefix: Mapped[str]
+    created_at: Mapped[float]
+
+
 class JobRow(Base):
     """Work that is done in the background: one file, page or task. The dataset may be gone when it is done."""
 

@@ -296,6 +296,30 @@ def test_a_watched_folder_is_followed(sync: FolderSync, folder: Path, braid: Bra
         assert not thread.is_alive()
 
 
+def test_a_folder_that_is_mounted_later_is_followed(sync: FolderSync, folder: Path, braid: Braid, dataset: int) -> None:
+    reasons: list[str] = []
+
+    def run_pass() -> None:
+        try:
+            sync.run()
+        except InvalidInputError as error:
+            reasons.append(str(error))
+
+    with FolderWatch(str(folder)) as watching:
+        thread = threading.Thread(target=watching.follow, args=(run_pass,))
+        thread.start()
+        wait_until(lambda: len(sources(braid, dataset)) == 3)
+        mounted = folder.rename(folder.with_name("mounted"))
+        wait_until(lambda: any("there is no folder" in reason for reason in reasons))
+        write(mounted / "d.md", "# Delta\n\nthe seal leaks")
+        mounted.rename(folder)
+        wait_until(lambda: len(sources(braid, dataset)) == 4)
+        write(folder / "e.md", "# Epsilon\n\nthe rotor turns")
+        wait_until(lambda: len(sources(braid, dataset)) == 5)
+        watching.stop()
+        thread.join(WAIT_S)
+
+
 def command(tmp_path: Path, *arguments: str) -> Any:
     return CliRunner().invoke(cli, [*arguments, "--data-dir", str(tmp_path / "data")])
 
