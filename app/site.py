@@ -16,6 +16,7 @@ from app.metrics import Metrics
 from app.model_shelf import ModelShelf
 from config.settings import Settings
 from core.accounts import Accounts
+from core.answer_thumbs import AnswerThumbs
 from core.app_settings import AppSettings
 from core.background import Background
 from core.braid import Braid
@@ -50,6 +51,7 @@ class Site:
         self.usage = Usage(ledger)
         self.conversations = ConversationStore(ledger, braid.registry)
         self.feedback = FeedbackStore(ledger)
+        self.answer_thumbs = AnswerThumbs(ledger)
         self.turns = LiveTurns()
         self.limiter = MovingWindowRateLimiter(MemoryStorage())
         self.metrics = Metrics(braid)

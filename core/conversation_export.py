@@ -26,7 +26,8 @@ def as_markdown(conversation: StoredConversation, messages: Sequence[StoredMessa
         who = "Question" if message.role == "user" else "Answer"
         when = datetime.fromtimestamp(message.created_at, UTC).strftime("%Y-%m-%d %H:%M UTC")
         stopped = ", stopped" if message.settings.get("stopped") else ""
-        parts.append(f"## {who} ({when}{stopped})\n\n{message.text}")
+        thumb = f", thumbs {message.thumb}" if message.thumb else ""
+        parts.append(f"## {who} ({when}{stopped}{thumb})\n\n{message.text}")
         parts += [_citation(citation) for citation in message.citations]
     return "\n\n".join(parts) + "\n"
 

@@ -22,6 +22,14 @@ MAX_TITLE_CHARS = 200
 TITLE_CHARS = 80
 """Of the title that a conversation gets from its first question."""
 SQL_INTEGER_MAX = 2**31 - 1
+MESSAGE = (
+    MessageRow.id,
+    MessageRow.role,
+    MessageRow.text,
+    MessageRow.settings,
+    MessageRow.created_at,
+    MessageRow.thumb,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +70,8 @@ class StoredMessage:
     text: str
     settings: Mapping[str, Any]
     created_at: float
+    thumb: str = ""
+    """On an answer as a whole: ``up``, ``down`` or empty."""
     citations: tuple[StoredCitation, ...] = ()
 
 
@@ -147,11 +157,7 @@ class ConversationStore:
         with self._ledger.database.read() as connection:
             _require(connection, user_id, conversation_id)
             of_conversation = MessageRow.conversation_id == conversation_id
-            rows = connection.execute(
-                select(MessageRow.id, MessageRow.role, MessageRow.text, MessageRow.settings, MessageRow.created_at)
-                .where(of_conversation)
-                .order_by(MessageRow.position)
-            ).all()
+            rows = connection.execute(select(*MESSAGE).where(of_conversation).order_by(MessageRow.position)).all()
             cited = connection.execute(
                 select(*CitationRow.__table__.columns)
                 .join(MessageRow, MessageRow.id == CitationRow.message_id)

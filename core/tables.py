@@ -176,6 +176,8 @@ class MessageRow(Base):
     text: Mapped[str]
     settings: Mapped[dict[str, Any]]
     created_at: Mapped[float]
+    thumb: Mapped[str] = mapped_column(default="", server_default="")
+    """What the user said of an answer as a whole: ``up``, ``down`` or nothing."""
 
 
 class CitationRow(Base):

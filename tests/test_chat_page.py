@@ -431,6 +431,54 @@ def test_a_thumb_works_without_scripts(client: FlaskClient) -> None:
     assert post(client, "/chat/1/messages/2/feedback", kind="down", number=1).location == "/chat/1#message-2"
 
 
+def say_of_answer(client: FlaskClient, kind: str, message_id: int = 2) -> int:
+    headers = {"X-CSRFToken": csrf_token(client), "Accept": "application/json"}
+    return client.post(f"/chat/1/messages/{message_id}/feedback", data={"kind": kind}, headers=headers).status_code
+
+
+def pressed(page: str) -> list[str]:
+    """The labels of the thumbs that are given."""
+    return re.findall(r'aria-pressed="true" aria-label="([^"]+)"', page)
+
+
+def test_a_thumb_on_the_answer_is_shown_again_and_can_be_taken_back(client: FlaskClient, library: Braid) -> None:
+    ask(client)
+    assert say_of_answer(client, "up") == 204
+    assert pressed(client.get("/chat/1").text) == ["This answer helps"]
+    assert say_of_answer(client, "down") == 204
+    assert pressed(client.get("/chat/1").text) == ["This answer does not help"]
+    assert "thumbs down)" in client.get("/chat/1/export.md").text
+    assert [message["thumb"] for message in client.get("/chat/1/export.json").get_json()["messages"]] == ["", "down"]
+    assert say_of_answer(client, "none") == 204
+    assert pressed(client.get("/chat/1").text) == []
+    assert FeedbackStore(library.ledger).of_user(1) == []  # nothing is said of any passage
+
+
+def test_a_thumb_on_the_answer_works_without_scripts(client: FlaskClient) -> None:
+    ask(client)
+    assert post(client, "/chat/1/messages/2/feedback", kind="up").location == "/chat/1#message-2"
+    assert pressed(client.get("/chat/1").text) == ["This answer helps"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "message_id", "status"),
+    [("maybe", 2, 400), ("click", 2, 400), ("", 2, 400), ("up", 1, 404), ("up", 9, 404), ("up", 2**70, 404)],
+)
+def test_a_bad_thumb_is_refused(client: FlaskClient, kind: str, message_id: int, status: int) -> None:
+    """Message 1 is the question."""
+    ask(client)
+    assert say_of_answer(client, kind, message_id) == status
+
+
+def test_administrators_see_how_answers_were_found(client: FlaskClient) -> None:
+    ask(client)
+    assert "Thumbs on answers" not in client.get("/admin/usage").text
+    say_of_answer(client, "down")
+    table = client.get("/admin/usage").text.partition("Thumbs on answers")[2]
+    assert re.findall(r'<td class="number-cell">(\d+)</td>', table) == ["0", "1"]
+    assert "without a language model" in table
+
+
 @pytest.mark.parametrize(("kind", "number", "status"), [("maybe", 1, 400), ("up", 99, 400)])
 def test_bad_feedback_is_refused(client: FlaskClient, kind: str, number: int, status: int) -> None:
     ask(client)
@@ -443,7 +491,7 @@ def test_a_deleted_passage_is_shown_as_deleted(client: FlaskClient, library: Bra
     page = client.get("/chat/1").get_data(as_text=True)
     assert "deleted since" in page
     assert "/documents/passage/" not in page
-    assert 'class="thumbs"' not in page
+    assert 'name="number"' not in page  # nobody is asked what they think of it
 
 
 # ---------------------------------------------------------------- what belongs to whom

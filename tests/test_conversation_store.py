@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from sqlalchemy import func, select
 
+from core.answer_thumbs import AnswerThumbs, Thumb, ThumbCount
 from core.chat_types import ChatRequest, ChatResult
 from core.citations import Citation
 from core.comparison import ThreeFields
@@ -72,6 +74,31 @@ def test_a_turn_is_stored_with_settings_and_citations(ledger: Ledger, store: Con
     ]
     assert store.conversation(ann, conversation.id).title == "What is one?"
     assert [turn.role for turn in store.history(ann, conversation.id)] == ["user", "assistant"]
+
+
+def test_thumbs_on_answers_are_each_users_own_and_counted_by_who_answered(
+    ledger: Ledger, store: ConversationStore
+) -> None:
+    ann, bob = ledger.add_user("ann").id, ledger.add_user("bob").id
+    thumbs = AnswerThumbs(ledger)
+    answers = []
+    for user, writer in ((ann, "extractive"), (bob, "extractive"), (bob, "writer")):
+        conversation = store.create(user).id
+        store.add(conversation, ChatRequest(user, "Why?"), replace(result("So."), generator=writer))
+        answers.append((user, conversation, store.messages(user, conversation)[1].id))
+    given: tuple[Thumb, ...] = ("up", "down", "up")
+    for (user, conversation, answer), kind in zip(answers, given, strict=True):
+        thumbs.put(user, conversation, answer, kind)
+    assert thumbs.counts() == [ThumbCount("extractive", 1, 1), ThumbCount("writer", 1, 0)]
+
+    _, conversation, answer = answers[0]
+    with pytest.raises(NotFoundError):
+        thumbs.put(bob, conversation, answer, "down")
+    with pytest.raises(NotFoundError):
+        thumbs.put(bob, answers[1][1], answer, "down")
+    assert store.messages(ann, conversation)[1].thumb == "up"
+    thumbs.put(ann, conversation, answer, "none")
+    assert thumbs.counts() == [ThumbCount("extractive", 0, 1), ThumbCount("writer", 1, 0)]
 
 
 def test_a_cited_passage_that_was_deleted_since_is_marked_and_kept_as_cited(

@@ -20,6 +20,7 @@ from app.api.streams import wants_stream
 from app.api.writes import HEADER
 from app.identity import identity
 from app.site import site
+from core.answer_thumbs import Thumb
 from core.conversation_export import as_json, as_markdown
 from core.conversation_store import MAX_TITLE_CHARS, StoredConversation
 
@@ -49,6 +50,7 @@ class MessageShown(Shown):
     text: str
     settings: dict[str, Any]
     created_at: Moment
+    thumb: Literal["", "up", "down"] = Field(description="What you said of an answer as a whole")
     citations: list[StoredCitationShown]
 
 
@@ -68,6 +70,12 @@ class TitleGiven(Given):
     """Another title."""
 
     title: str = Field(min_length=1, max_length=MAX_TITLE_CHARS, pattern=SAYS_SOMETHING)
+
+
+class ThumbGiven(Given):
+    """What you say of an answer as a whole."""
+
+    kind: Thumb = Field(description="A thumb; `none` takes it back")
 
 
 class ExportQuery(Given):
@@ -144,6 +152,13 @@ def add_message(conversation_id: int, body: Question) -> Answered | Response:
         raise BadRequest(f"{HEADER} and text/event-stream do not go together; leave one out")
     history = store.history(user_id, conversation_id)
     return answered(body, history, lambda asked, result: store.add(conversation_id, asked, result))
+
+
+@resource.put("/conversations/<int:conversation_id>/messages/<int:message_id>/thumb", status=204)
+@rule("user")
+def put_thumb(conversation_id: int, message_id: int, body: ThumbGiven) -> None:
+    """Say whether an answer helps. What you say of a single passage goes to `/feedback`."""
+    site().answer_thumbs.put(identity().account.id, conversation_id, message_id, body.kind)
 
 
 @resource.get("/conversations/<int:conversation_id>/export", None, media_types=("text/markdown", "application/json"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from flask import Response, render_template, request, url_for
 from werkzeug.utils import redirect
@@ -12,6 +13,7 @@ from app.access import rule, wants_json
 from app.identity import identity
 from app.pages.chat_parts import chat
 from app.site import site
+from core.answer_thumbs import Thumb
 from core.conversation_export import as_json, as_markdown
 from core.conversation_store import MAX_TITLE_CHARS, StoredMessage
 from core.errors import InvalidInputError, NotFoundError
@@ -63,10 +65,18 @@ def export(conversation_id: int, kind: str) -> Response:
 @chat.post("/<int:conversation_id>/messages/<int:message_id>/feedback")
 @rule("user")
 def say(conversation_id: int, message_id: int) -> Response | Redirect:
-    """Store what the user says of a cited passage: a thumb, its withdrawal, or a click on the citation."""
+    """Store what the user says of the answer, or of the cited passage with this number.
+
+    A thumb or its withdrawal; of a passage also a click on the citation.
+    """
     user_id, here = identity().account.id, site()
-    messages = here.conversations.messages(user_id, conversation_id)
-    here.feedback.add(user_id, _said(messages, message_id))
+    if "number" in request.form:
+        messages = here.conversations.messages(user_id, conversation_id)
+        here.feedback.add(user_id, _said(messages, message_id))
+    else:
+        here.conversations.conversation(user_id, conversation_id)
+        kind = cast(Thumb, request.form.get("kind", ""))  # put() checks it
+        here.answer_thumbs.put(user_id, conversation_id, message_id, kind)
     if wants_json():
         return Response(status=204)
     where = f"message-{message_id}"

@@ -87,6 +87,7 @@ def usage() -> str:
         users=sorted(((names.get(u, str(u)), m) for u, m in by_user.items()), key=lambda row: -sum(row[1].values())),
         days=days,
         choices=DAYS,
+        thumbs=site().answer_thumbs.counts(days=days),
     )
 
 
