@@ -29,14 +29,20 @@ def mcp(user_name: str | None, read_only: bool) -> None:
 
 
 def _serve(settings: Settings, user_name: str | None, read_only: bool) -> None:
+    from app.mcp.meter import Meter
     from app.mcp.server import make_server
     from app.mcp.tools import Tools
     from core.accounts import Accounts
+    from core.records import Usage
 
     with open_braid(settings, indexes="own") as braid:
         account = Accounts(braid.ledger).get(choose_user(braid.ledger, user_name).id)
-        tools = Tools(braid, account, is_admin=account.is_admin)
-        make_server(lambda _context: tools, read_only=read_only).run()
+        usage = Usage(braid.ledger)
+        tools = Tools(braid, account, settings, Meter(usage, account.id), is_admin=account.is_admin)
+        try:
+            make_server(lambda _context: tools, read_only=read_only).run()
+        finally:
+            usage.write()
 
 
 def _pass_on(settings: Settings, user_name: str | None, read_only: bool, error: NotOwnerError) -> None:

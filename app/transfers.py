@@ -6,7 +6,7 @@ from typing import IO
 
 from flask import Response, request, send_file
 
-from app.quotas import require_dataset_room, require_document_room, require_queue_room
+from app.quotas import quotas
 from app.site import site
 from config.settings import Settings
 from core.accounts import Account
@@ -31,7 +31,7 @@ def import_bytes(settings: Settings) -> int:
 def queue_export(account: Account, dataset: Dataset) -> Job:
     """Write the dataset to a file, in the place of the user's earlier one. Raises InvalidInputError over a quota."""
     here = site()
-    require_queue_room(account)
+    quotas().require_queue_room(account)
     for earlier in here.background.store.of_dataset(dataset.id, kinds=EXPORTS, states=DONE, limit=MOST_AT_ONCE):
         if earlier.user_id == account.id:
             drop(earlier)
@@ -51,9 +51,9 @@ def export_file(job: Job) -> Response:
 
 def require_import_room(account: Account) -> None:
     """For one more dataset from an export. Raises InvalidInputError over a quota, before anything is read."""
-    require_dataset_room(account)
-    require_document_room(account)
-    require_queue_room(account, more_bytes=request.content_length or 0)
+    quotas().require_dataset_room(account)
+    quotas().require_document_room(account)
+    quotas().require_queue_room(account, more_bytes=request.content_length or 0)
 
 
 def queue_import(account: Account, stream: IO[bytes], *, name: str = "") -> Job:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,9 +25,12 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 
 from app.mcp.http import with_mcp
+from app.mcp.meter import Meter
 from app.mcp.tools import Tools
+from config.settings import Settings
 from core.accounts import Account, Accounts
 from core.braid import Braid
+from core.records import Usage
 from tests.fakes import HashEmbeddings
 from tests.web import add_user, bearer, make_app, site_of
 
@@ -60,7 +64,12 @@ class Served:
 
 @pytest.fixture
 def served(braid: Braid) -> Iterator[Served]:
-    app = make_app(braid)
+    with serving(make_app(braid), braid) as found:
+        yield found
+
+
+@contextmanager
+def serving(app: Flask, braid: Braid) -> Iterator[Served]:
     admin = site_of(app).accounts.all()[0]
     braid.ledger.add_dataset(admin.id, "Notes")
     config = uvicorn.Config(with_mcp(WSGIMiddleware(app), site_of(app)), port=0, log_level="warning", lifespan="on")
@@ -241,6 +250,33 @@ def test_a_hundred_calls_at_once(served: Served) -> None:
     run(served.client(), talk)
 
 
+def test_calls_and_requests_to_the_api_have_one_limit(braid: Braid) -> None:
+    async def talk(client: Client) -> None:
+        for _ in range(2):
+            assert (await call(client, "list_datasets"))["status"] == "success"
+        answer = await call(client, "search", query="tray")
+        assert (answer["status"], answer["error_type"]) == ("error", "RateLimitError")
+        assert re.search(r"at most 3 per 1 minute .* try again in \d+ s", answer["message"])
+
+    app = make_app(braid, Settings(api_rate_limit="3/minute"))
+    with serving(app, braid) as served:
+        me = bearer(app, served.admin, "read")
+        assert httpx.get(f"{served.url}/api/v1/me", headers=me).status_code == 200
+        run(served.client(), talk)
+        assert httpx.get(f"{served.url}/api/v1/me", headers=me).status_code == 429
+
+
+def test_usage_tells_searches_and_documents(served: Served) -> None:
+    async def talk(client: Client) -> None:
+        await fill(client, served.braid)
+        assert (await call(client, "search", query="tray"))["status"] == "success"
+
+    run(served.client(), talk)
+    found = {kind: count for _, kind, count in site_of(served.app).usage.by_user()}
+    assert found == {"search": 1, "upload": len(NOTES)}
+    assert b'braid_searches_total{mode="hybrid",strategy="basic"} 1.0' in site_of(served.app).metrics.text()
+
+
 # ---------------------------------------------------------------- who may not
 
 INITIALIZE = {
@@ -297,11 +333,33 @@ def test_stdio_with_a_data_directory_of_its_own(tmp_path: Path) -> None:
 # ---------------------------------------------------------------- the tools alone
 
 
+def tools_of(braid: Braid, account: Account, settings: Settings | None = None) -> Tools:
+    return Tools(braid, account, settings or Settings(), Meter(Usage(braid.ledger), account.id), is_admin=False)
+
+
+def test_documents_are_taken_in_up_to_the_users_quota(braid: Braid) -> None:
+    account = Accounts(braid.ledger).add("ana")
+    tools = tools_of(braid, account, Settings(max_user_documents=1))
+    assert tools.put_document("The tray.", "a.md", file_type=None, dataset_id=None)["status"] == "success"
+    refused = tools.put_document("The tray.", "b.md", file_type=None, dataset_id=None)
+    assert (refused["status"], refused["error_type"]) == ("error", "ValidationError")
+    assert refused["message"] == "you have 1 documents, which is the limit; delete some first"
+    assert tools.delete_document("a.md", dataset_id=None)["status"] == "success"
+    assert tools.put_document("The tray.", "b.md", file_type=None, dataset_id=None)["status"] == "success"
+
+
+def test_nothing_is_taken_in_when_the_disk_is_full(braid: Braid) -> None:
+    tools = tools_of(braid, Accounts(braid.ledger).add("ana"), Settings(min_free_disk_mb=10**9))
+    refused = tools.put_document("The tray.", "a.md", file_type=None, dataset_id=None)
+    assert (refused["status"], refused["error_type"]) == ("error", "BraidError")
+    assert "disk" in refused["message"]
+
+
 def test_every_document_of_a_prefix_is_looked_at(braid: Braid, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.mcp.tools.DOCUMENTS_PER_READ", 2)
     account = Accounts(braid.ledger).add("ana")
     braid.registry.add("Handbook", "shared_main_db", description="For everybody")
-    tools = Tools(braid, account, is_admin=False)
+    tools = tools_of(braid, account)
     for name in ("a.md", "b.md", "c.md", "d.txt", "e.md"):
         assert tools.put_document(f"The tray {name}.", name, file_type=None, dataset_id=None)["status"] == "success"
     found = tools.get_documents_by_prefix("", file_type="txt", include_documents=True, top_k=None)

@@ -14,7 +14,7 @@ from app.api.operations import Answered, Resource
 from app.api.requests import Given
 from app.api.scopes import own, readable
 from app.identity import identity
-from app.quotas import require_dataset_room
+from app.quotas import quotas
 from app.scoping import readable_datasets
 from app.site import site
 from core.dataset_statistics import statistics_of
@@ -81,7 +81,7 @@ def list_datasets(query: PageQuery) -> Answered:
 @rule("user")
 def add_dataset(body: DatasetGiven) -> Answered:
     """Add a personal dataset."""
-    require_dataset_room(identity().account)
+    quotas().require_dataset_room(identity().account)
     added = site().braid.ledger.add_dataset(identity().account.id, body.name)
     return Answered(shown(added), {"Location": url_for("braid.api.get_dataset", dataset_id=added.id)})
 

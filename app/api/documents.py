@@ -15,7 +15,7 @@ from app.api.operations import Answered, Resource
 from app.api.requests import Given
 from app.api.scopes import readable, writable
 from app.identity import identity
-from app.quotas import require_room
+from app.quotas import quotas
 from app.site import ingest_options, site
 from core.errors import InvalidInputError, NotFoundError, UnreadableDocumentError
 from core.ingest import Incoming, parse_content
@@ -93,7 +93,7 @@ def put_document(dataset_id: int, body: TextGiven) -> Answered:
     dataset, braid = writable(dataset_id), site().braid
     source, content = upload_source(body.source), body.text.encode("utf-8", "replace")
     before = braid.ledger.document(dataset.id, source)
-    require_room(identity().account, dataset, more_bytes=len(content))
+    quotas().require_room(identity().account, dataset, more_bytes=len(content))
     incoming = Incoming(
         source,
         source.rpartition("/")[2].removesuffix(SUFFIXES[body.format]) + SUFFIXES[body.format],

@@ -16,7 +16,7 @@ from app.api.operations import Answered, Resource
 from app.api.requests import Given, InvalidRequestError
 from app.api.scopes import writable
 from app.identity import identity
-from app.quotas import require_queue_room, require_room
+from app.quotas import quotas
 from app.site import site
 from core.dataset_jobs import new_reembed, new_upload, new_url
 from core.ingest import MEBIBYTE
@@ -50,7 +50,7 @@ class UrlGiven(Given):
 def upload_documents(dataset_id: int) -> Answered:
     """Upload files, each under the field name `file`. Each becomes a job, in the order given."""
     dataset, here = writable(dataset_id), site()
-    require_room(identity().account, dataset, more_bytes=request.content_length or 0)
+    quotas().require_room(identity().account, dataset, more_bytes=request.content_length or 0)
     most, jobs = here.settings.max_file_mb * MEBIBYTE, list[NewJob]()
     try:
         for file in _files():
@@ -70,7 +70,7 @@ def upload_documents(dataset_id: int) -> Answered:
 def add_page(dataset_id: int, body: UrlGiven) -> Answered:
     """Fetch a page of the web and store it as a document. Addresses of private networks are refused."""
     dataset, settings = writable(dataset_id), site().settings
-    require_room(identity().account, dataset)
+    quotas().require_room(identity().account, dataset)
     job = new_url(dataset.id, body.url, allow_private=settings.allow_private_urls)
     return _queued([job])
 
@@ -79,7 +79,7 @@ def add_page(dataset_id: int, body: UrlGiven) -> Answered:
 @rule("user")
 def reembed_dataset(dataset_id: int) -> Answered:
     """Make all vectors of a dataset anew."""
-    require_queue_room(identity().account)
+    quotas().require_queue_room(identity().account)
     return _queued([new_reembed(site().braid, writable(dataset_id).id)])
 
 

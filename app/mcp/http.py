@@ -14,6 +14,7 @@ from starlette.responses import Response
 from starlette.routing import Mount, Route
 
 from app.identity import Identity, of_token
+from app.mcp.meter import SiteMeter
 from app.mcp.server import make_server
 from app.mcp.tools import Tools
 from app.site import Site
@@ -44,7 +45,8 @@ def with_mcp(pages: ASGI, site: Site) -> Starlette:
 
     def tools_of(ctx: Context[Any, Any]) -> Tools:
         found: Identity = cast(Any, ctx.request_context.request).scope[IDENTITY]
-        return Tools(site.braid, found.account, is_admin=found.is_admin)
+        meter = SiteMeter(site, found.account.id)
+        return Tools(site.braid, found.account, site.settings, meter, is_admin=found.is_admin)
 
     servers = {read_only: make_server(tools_of, read_only=read_only) for read_only in (True, False)}
     apps = {

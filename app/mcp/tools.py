@@ -5,12 +5,17 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from functools import wraps
-from typing import Any, ParamSpec
+from typing import Any, Concatenate, ParamSpec
 
 from sqlalchemy.exc import SQLAlchemyError
+from werkzeug.exceptions import ServiceUnavailable, TooManyRequests
 
 from app.first_start import FIRST_DATASET
+from app.mcp.meter import Meter
+from app.quotas import Quotas
 from app.scoping import Readable, datasets_of
+from app.site import ingest_options
+from config.settings import Settings
 from core.accounts import Account
 from core.braid import Braid
 from core.errors import BraidError, InvalidInputError, NotFoundError
@@ -21,6 +26,7 @@ from core.uploads import MAX_SOURCE_CHARS
 
 Result = dict[str, Any]
 P = ParamSpec("P")
+Tool = Callable[Concatenate["Tools", P], Result]
 
 MAX_LISTED = 1_000
 """Passages that `get_documents_by_prefix` gives at most."""
@@ -28,20 +34,27 @@ MAX_TEXT_CHARS = 5_000_000
 DOCUMENTS_PER_READ = 200
 
 
-def told(failure: str) -> Callable[[Callable[P, Result]], Callable[P, Result]]:
-    """Turn errors into ``{status: "error", message, error_type}``; ``failure`` is the type of an outage."""
+def told(failure: str) -> Callable[[Tool[P]], Tool[P]]:
+    """Count the call, and turn errors into ``{status: "error", message, error_type}``; ``failure`` is the type of an
+    outage.
+    """
 
-    def wrap(tool: Callable[P, Result]) -> Callable[P, Result]:
+    def wrap(tool: Tool[P]) -> Tool[P]:
         @wraps(tool)
-        def answer(*args: P.args, **kwargs: P.kwargs) -> Result:
+        def answer(tools: Tools, /, *args: P.args, **kwargs: P.kwargs) -> Result:
             try:
-                return tool(*args, **kwargs)
+                tools.meter.called()
+                return tool(tools, *args, **kwargs)
             except InvalidInputError as error:
                 return _error(str(error), "ValidationError")
             except NotFoundError as error:
                 return _error(str(error), "NotFoundError")
             except BraidError as error:
                 return _error(str(error), failure)
+            except TooManyRequests as error:
+                return _error(error.description or "", "RateLimitError")
+            except ServiceUnavailable as error:
+                return _error(error.description or "", failure)
             except SQLAlchemyError:
                 return _error("the store cannot be read now; try again in a moment", failure)
 
@@ -53,9 +66,11 @@ def told(failure: str) -> Callable[[Callable[P, Result]], Callable[P, Result]]:
 class Tools:
     """The tools over an open Braid, for the given user. ``is_admin`` is whether they may write to shared datasets."""
 
-    def __init__(self, braid: Braid, account: Account, *, is_admin: bool) -> None:
+    def __init__(self, braid: Braid, account: Account, settings: Settings, meter: Meter, *, is_admin: bool) -> None:
+        self.meter = meter
         self._braid = braid
         self._account = account
+        self._settings = settings
         self._is_admin = is_admin
 
     @told("HybridRetrieverError")
@@ -75,6 +90,7 @@ class Tools:
         _require_count("top_k", top_k, MAX_K)
         _require_length(max_content_length)
         filters = Filters(file_types=frozenset({file_type.lower().lstrip(".")})) if file_type else Filters()
+        self.meter.uses("search")
         result = self._braid.manager.search(
             query,
             user_id=self._account.id,
@@ -84,6 +100,7 @@ class Tools:
             k=top_k,
             filters=filters,
         )
+        self.meter.searched(result)
         return self._found(result, include_documents=include_documents, max_content_length=max_content_length)
 
     def _found(self, result: SearchResult, *, include_documents: bool, max_content_length: int | None) -> Result:
@@ -120,10 +137,13 @@ class Tools:
             raise InvalidInputError("the filepath is empty; give the document a path or a name", field="filepath")
         if len(filepath) > MAX_SOURCE_CHARS:
             raise InvalidInputError(f"the filepath has more than {MAX_SOURCE_CHARS} characters", field="filepath")
-        dataset = self._writable(dataset_id)
+        dataset, content = self._writable(dataset_id), text.encode("utf-8", "replace")
+        Quotas(self._settings, self._braid).require_room(self._account, dataset, more_bytes=len(content))
         filename = f"document.{file_type.lower().lstrip('.')}" if file_type else _with_ending(filepath)
-        stored = ingest_bytes(self._braid, dataset.id, filepath, text.encode(), filename=filename)
+        options = ingest_options(self._settings)
+        stored = ingest_bytes(self._braid, dataset.id, filepath, content, filename=filename, options=options)
         self._braid.indexer.wake()
+        self.meter.uses("upload")
         if stored.state == "failed":
             return _error(stored.reason, "UnreadableDocumentError")
         return {

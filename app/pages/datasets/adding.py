@@ -14,7 +14,7 @@ from app.access import rule, takes_uploads, wants_json
 from app.identity import identity
 from app.pages.datasets.blueprint import ONE, audit, datasets, done, writable
 from app.pages.datasets.one import dataset_page
-from app.quotas import require_room
+from app.quotas import quotas
 from app.site import site
 from config.settings import Settings
 from core.dataset_jobs import new_text, new_upload, new_url
@@ -84,7 +84,7 @@ def add_text(dataset_id: int) -> tuple[str, int] | AnyResponse:
     title, text = request.form.get("title", ""), request.form.get("text", "").replace("\r\n", "\n")
     here = site()
     try:
-        require_room(identity().account, dataset, more_bytes=len(text))
+        quotas().require_room(identity().account, dataset, more_bytes=len(text))
         job = new_text(here.background.spool, dataset.id, title, text, max_bytes=MAX_TEXT_MB * MEBIBYTE)
     except InvalidInputError as error:
         return _refused(dataset, _said(error))
@@ -97,7 +97,7 @@ def add_url(dataset_id: int) -> tuple[str, int] | AnyResponse:
     """A page from the web, which is fetched in the background."""
     dataset = writable(dataset_id)
     try:
-        require_room(identity().account, dataset)
+        quotas().require_room(identity().account, dataset)
         job = new_url(dataset.id, request.form.get("url", ""), allow_private=site().settings.allow_private_urls)
     except InvalidInputError as error:
         return _refused(dataset, str(error))
@@ -109,7 +109,7 @@ def add_url(dataset_id: int) -> tuple[str, int] | AnyResponse:
 
 def _upload(dataset: Dataset, name: str, stream: IO[bytes], *, date: float | None = None) -> NewJob:
     here, most = site(), _file_bytes(site().settings)
-    require_room(identity().account, dataset, more_bytes=request.content_length or 0)
+    quotas().require_room(identity().account, dataset, more_bytes=request.content_length or 0)
     return new_upload(here.background.spool, dataset.id, name, stream, max_bytes=most, date=date)
 
 

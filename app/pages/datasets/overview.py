@@ -13,7 +13,7 @@ from app.access import rule, takes_uploads, wants_json
 from app.identity import identity
 from app.pages.datasets.adding import received
 from app.pages.datasets.blueprint import datasets, done, shown_datasets
-from app.quotas import require_dataset_room
+from app.quotas import quotas
 from app.site import site
 from app.transfers import import_bytes, queue_import, require_import_room
 from core.dataset_overview import Overview, overviews
@@ -51,7 +51,7 @@ def add() -> tuple[str, int] | AnyResponse:
     """A new dataset."""
     me = identity().account
     try:
-        require_dataset_room(me)
+        quotas().require_dataset_room(me)
         added = site().braid.ledger.add_dataset(me.id, request.form.get("name", ""))
     except InvalidInputError as error:
         return _page(problem=said_of_name(error)), 400

@@ -10,7 +10,7 @@ from app.access import rule
 from app.identity import identity
 from app.pages.datasets.blueprint import ONE, audit, datasets, done, shown, writable
 from app.pages.datasets.rows import ADDING
-from app.quotas import require_queue_room
+from app.quotas import quotas
 from app.site import site
 from app.transfers import MOST_AT_ONCE, drop, export_file, queue_export
 from core.dataset_jobs import new_reembed
@@ -68,7 +68,7 @@ def cancel_waiting(dataset_id: int) -> Response:
 def reembed(dataset_id: int) -> Response:
     """Make all vectors anew."""
     dataset, here = writable(dataset_id), site()
-    require_queue_room(identity().account)
+    quotas().require_queue_room(identity().account)
     here.background.add(identity().account.id, [new_reembed(here.braid, dataset.id)])
     audit(dataset, "dataset.reembedded", f"{dataset.chunks} passages")
     return done(_("All passages are being embedded anew. Until then the old vectors answer."), dataset_id=dataset_id)
