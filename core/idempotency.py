@@ -43,6 +43,9 @@ class IdempotencyKeys:
     def begin(self, user_id: int, key: str, request_hash: str) -> KeptAnswer | None:
         """None when this request is the first with the key and is to be done; else the answer of the first.
 
+        ``request_hash`` tells requests apart. It is stored, so it must be made with a secret: there may be passwords in
+        them.
+
         Raises KeyInUseError, and KeyReusedError when that was another request.
         """
         now = time.time()

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from flask import Flask
 from openapi_spec_validator import validate
+from sqlalchemy import select
 from werkzeug.test import TestResponse
 
 from app.access import rule_of
@@ -21,6 +22,7 @@ from config.settings import Settings
 from core.accounts import Account
 from core.braid import Braid
 from core.jobs import NewJob
+from core.tables import IdempotencyRow
 from tests.model_server import ModelServer, model_server
 from tests.web import PASSWORD, add_user, bearer, csrf_token, make_app, sign_in, site_of
 
@@ -679,6 +681,19 @@ def test_a_write_that_is_sent_again_is_not_done_again(ann: Caller, bob: Caller) 
     where = first.headers["Location"]
     assert ann("DELETE", where, Idempotency_Key="k3").status_code == 204
     assert ann("DELETE", where, Idempotency_Key="k3").status_code == 204
+
+
+def test_a_password_cannot_be_tried_out_on_what_is_kept_of_a_write(admin: Caller, app: Flask, braid: Braid) -> None:
+    body = {"name": "mika", "password": PASSWORD}
+    first = admin("POST", "/users", body, Idempotency_Key="k")
+    assert first.status_code == 201
+    assert admin("POST", "/users", body, Idempotency_Key="k").json == first.json
+    problem(admin("POST", "/users", {**body, "password": "another horse"}, Idempotency_Key="k"), 409, "Idempotency-Key")
+    with braid.ledger.database.read() as connection:
+        row = connection.execute(select(IdempotencyRow.__table__)).one()
+    assert PASSWORD not in str(row)
+    (braid.data_dir / "secret_key").write_bytes(bytes(32))  # with another secret the same request is not recognized
+    problem(admin("POST", "/users", body, Idempotency_Key="k"), 409, "Idempotency-Key")
 
 
 def test_each_user_has_a_limit_and_is_told_of_it(braid: Braid) -> None:

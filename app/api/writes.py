@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
+import hmac
 import json
 import re
 from collections.abc import Callable
@@ -13,6 +13,7 @@ from app.api.requests import InvalidRequestError
 from app.identity import identity
 from app.site import site
 from core.idempotency import IdempotencyKeys, KeptAnswer
+from core.secret_key import secret_key
 
 HEADER = "Idempotency-Key"
 KEY_PATTERN = r"^[!-~]{1,200}$"
@@ -31,7 +32,7 @@ def once(answer: Callable[[], Response]) -> Response:
     if not re.fullmatch(KEY_PATTERN, key):
         raise InvalidRequestError(((HEADER, "it must have 1 to 200 visible characters of ASCII"),))
     keys, user_id = IdempotencyKeys(site().braid.ledger), identity().account.id
-    kept = keys.begin(user_id, key, _request_hash())
+    kept = keys.begin(user_id, key, _fingerprint())
     if kept is not None:
         return _again(kept)
     done = False
@@ -46,8 +47,12 @@ def once(answer: Callable[[], Response]) -> Response:
             keys.forget(user_id, key)
 
 
-def _request_hash() -> str:
-    found = hashlib.sha256(f"{request.method} {request.full_path} {request.mimetype}".encode())
+def _fingerprint() -> str:
+    """Tells this request from others. What is kept for a day must not be a hash by which passwords can be tried out,
+    so it needs the secret of the data directory.
+    """
+    named = f"{HEADER} {request.method} {request.full_path} {request.mimetype}"
+    found = hmac.new(secret_key(site().braid.data_dir), named.encode(), "sha256")
     if request.mimetype != "multipart/form-data":
         found.update(request.get_data())
         return found.hexdigest()
