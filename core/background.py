@@ -9,10 +9,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from core.dataset_jobs import handlers
+from core.folder_keeper import FolderKeeper
+from core.folder_passes import FolderPasses
 from core.ingest import IngestOptions
 from core.job_runner import JobRunner
 from core.jobs import Job, JobStore, NewJob
 from core.parsing_process import Parser
+from core.synced_folders import SyncedFolder, SyncedFolders, WantedFolder
 from core.uploads import Spool
 
 if TYPE_CHECKING:
@@ -45,12 +48,16 @@ class Background:
     ) -> None:
         self.store = JobStore(braid.ledger)
         self.spool = Spool(braid.data_dir / "uploads")
+        self.folders = SyncedFolders(braid)
         self._parser = Parser(memory_mb=parse_memory_mb, timeout_s=parse_timeout_s)
+        reading = options or IngestOptions()
+        self.passes = FolderPasses(braid, self.folders, self.store, self.add, parse=self._parser.parse, reading=reading)
+        self.keeper = FolderKeeper(self.folders, self.passes)
         does = handlers(
             braid,
             self.spool,
             self._parser,
-            options=options or IngestOptions(),
+            options=reading,
             max_import_bytes=max_import_bytes,
             url_timeout_s=url_timeout_s,
             allow_private_urls=allow_private_urls,
@@ -58,7 +65,7 @@ class Background:
         self._right_of_way = braid.engine.right_of_way
         self._runner = JobRunner(
             self.store,
-            does,
+            {**does, "sync": self.passes.run},
             workers=workers or max(1, (os.cpu_count() or 1) // 2),
             on_done=self._forget_file,
             right_of_way=self._right_of_way,
@@ -71,6 +78,7 @@ class Background:
         """Delete what no job needs, and go on with the jobs that were left."""
         self._tidy(older_than_s=0.0)
         self._runner.start()
+        self.keeper.start()
         self._tidying.start()
 
     def add(self, user_id: int, jobs: Sequence[NewJob]) -> list[Job]:
@@ -88,9 +96,23 @@ class Background:
         self._runner.wake()
         return job
 
+    def keep_folder(self, user_id: int, wanted: WantedFolder) -> SyncedFolder:
+        """Keep a dataset equal to a folder from now on. Raises as `SyncedFolders.checked` does."""
+        folder = self.folders.add(user_id, wanted)
+        self.keeper.wake()
+        return folder
+
+    def drop_folder(self, folder_id: int) -> SyncedFolder:
+        """Follow the folder no longer; the documents stay. Raises NotFoundError."""
+        folder = self.folders.remove(folder_id)
+        self.passes.cancel(folder)
+        self.keeper.wake()
+        return folder
+
     def close(self, timeout_s: float = 10.0) -> None:
         """Finish what is at work within the time; the rest is done at the next start."""
         self._closing.set()
+        self.keeper.close()
         self._runner.close(timeout_s)
         self._parser.close()
 

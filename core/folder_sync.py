@@ -108,7 +108,7 @@ class FolderSync:
     def plan(self) -> SyncPlan:
         """What a pass would do now; files are read where a rename is to be recognized."""
         self._require_folder()
-        found = list(find_files([self.folder], ignore=self.options.ignore, leave_out=(str(self.braid.data_dir),)))
+        found = list(find_files([self.folder], ignore=self.options.ignore, leave_out=(self._data_dir(),)))
         files, _ = plan_files(found, self.options)
         stored = {document.source: document for document in self._documents()}
         wanted = {file.source for file in files}
@@ -200,6 +200,10 @@ class FolderSync:
     def _unlisted(self, found: Iterable[FoundFile]) -> tuple[str, ...]:
         """What the sources in folders that cannot be listed start with: of these nobody knows what is gone."""
         return tuple(self._source_of(file.path) for file in found if file.is_folder and file.problem)
+
+    def _data_dir(self) -> str:
+        """Where the walk comes upon it, also when the folder is reached by a link."""
+        return os.path.join(self.folder, os.path.relpath(self.braid.data_dir, os.path.realpath(self.folder)))
 
     def _source_of(self, folder: str) -> str:
         if not self.options.id_prefix:

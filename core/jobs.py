@@ -14,7 +14,7 @@ from core.errors import InvalidInputError, NotFoundError
 from core.ledger import Ledger
 from core.tables import JobRow
 
-JobKind = Literal["upload", "url", "text", "reembed", "import", "export"]
+JobKind = Literal["upload", "url", "text", "reembed", "import", "export", "sync"]
 JobState = Literal["queued", "running", "done", "failed", "cancelled"]
 
 OPEN: tuple[JobState, ...] = ("queued", "running")

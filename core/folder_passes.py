@@ -1,0 +1,127 @@
+"""Passes over the folders that datasets are kept equal to: each is a background job, one at a time for a folder."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from core.accounts import Accounts
+from core.errors import InvalidInputError, NotFoundError
+from core.folder_sync import FolderSync
+from core.ingest import IngestOptions, Parse
+from core.job_runner import Progress
+from core.jobs import MAX_TITLE_CHARS, OPEN, Job, JobKind, JobState, JobStore, NewJob
+from core.synced_folders import SyncedFolder, SyncedFolders
+
+if TYPE_CHECKING:
+    from core.braid import Braid
+
+SYNC: tuple[JobKind, ...] = ("sync",)
+ENDED: tuple[JobState, ...] = ("done", "failed", "cancelled")
+KEPT_PASSES = 10
+"""Of a folder, with how they ended."""
+SHOWN_FAILURES = 20
+
+
+class FolderPasses:
+    """Queues passes, does them, and tells how the last one ended.
+
+    ``add`` queues jobs; ``parse`` reads a file, and ``reading`` says how.
+    """
+
+    def __init__(
+        self,
+        braid: Braid,
+        folders: SyncedFolders,
+        jobs: JobStore,
+        add: Callable[[int, Sequence[NewJob]], list[Job]],
+        *,
+        parse: Parse,
+        reading: IngestOptions,
+    ) -> None:
+        self._braid = braid
+        self._folders = folders
+        self._jobs = jobs
+        self._add = add
+        self._parse = parse
+        self._reading = reading
+        self._accounts = Accounts(braid.ledger)
+        self._queueing = threading.Lock()
+        self._working: dict[int, tuple[threading.Lock, FolderSync]] = {}
+        """Kept from pass to pass: a file that cannot be read is not tried again until it changes."""
+
+    def refusal(self, folder: SyncedFolder) -> str:
+        """Why the folder may not be followed now; empty when it may."""
+        try:
+            account = self._accounts.get(folder.user_id)
+            self._braid.dataset(folder.dataset_id)
+        except NotFoundError as error:
+            return str(error)
+        if account.is_admin and not account.disabled:
+            return ""
+        state = "is locked out" if account.disabled else "is no longer an administrator"
+        return f"{account.name}, who added the folder, {state}; remove the folder, and add it again as an administrator"
+
+    def under_way(self, folder: SyncedFolder) -> Job | None:
+        """The pass that waits or is at work."""
+        return self._latest(folder, OPEN)
+
+    def last(self, folder: SyncedFolder) -> Job | None:
+        """The last pass that has ended."""
+        return self._latest(folder, ENDED)
+
+    def queue(self, folder: SyncedFolder) -> Job | None:
+        """Queue a pass; None when one waits or is at work."""
+        with self._queueing:
+            if self.under_way(folder) is not None:
+                return None
+            [job] = self._add(folder.user_id, [new_sync(folder)])
+        for old in self._ended(folder)[KEPT_PASSES:]:
+            self._jobs.forget(old.user_id, old.id)
+        return job
+
+    def cancel(self, folder: SyncedFolder) -> None:
+        """End the pass that waits or is at work; what it has stored stays."""
+        if job := self.under_way(folder):
+            self._jobs.cancel(job.user_id, job.id)
+
+    def run(self, job: Job, progress: Progress) -> Mapping[str, Any]:
+        """Do a pass: the handler of jobs of the kind ``sync``. A file that cannot be read does not fail it."""
+        folder = self._folders.get(job.payload["folder_id"])
+        if reason := self.refusal(folder):
+            raise InvalidInputError(reason, field="folder")
+        lock, sync = self._sync(folder)
+        with lock:
+            report = sync.run(on_progress=progress)
+            unreadable = sync.unreadable()
+        return {
+            "put": report.put,
+            "renamed": report.renamed,
+            "removed": report.removed,
+            "unchanged": report.unchanged,
+            "failed": len(unreadable),
+            "failures": [{"source": source, "reason": reason} for source, reason in unreadable[:SHOWN_FAILURES]],
+        }
+
+    def _sync(self, folder: SyncedFolder) -> tuple[threading.Lock, FolderSync]:
+        if folder.id not in self._working:
+            options = folder.options(self._reading)
+            sync = FolderSync(self._braid, folder.dataset_id, folder.folder, options, parse=self._parse)
+            self._working.setdefault(folder.id, (threading.Lock(), sync))
+        return self._working[folder.id]
+
+    def _latest(self, folder: SyncedFolder, states: tuple[JobState, ...]) -> Job | None:
+        return next(iter(self._found(folder, states, limit=1)), None)
+
+    def _ended(self, folder: SyncedFolder) -> list[Job]:
+        return self._found(folder, ENDED, limit=10 * KEPT_PASSES)
+
+    def _found(self, folder: SyncedFolder, states: tuple[JobState, ...], *, limit: int) -> list[Job]:
+        titles = [new_sync(folder).title]
+        return self._jobs.of_dataset(folder.dataset_id, kinds=SYNC, states=states, titles=titles, limit=limit)
+
+
+def new_sync(folder: SyncedFolder) -> NewJob:
+    """A pass over a folder."""
+    return NewJob("sync", folder.folder[:MAX_TITLE_CHARS], folder.dataset_id, {"folder_id": folder.id})

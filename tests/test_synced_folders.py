@@ -1,0 +1,259 @@
+"""Folders on the server that datasets are kept equal to: background work, the page, and the API."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from core.accounts import Accounts
+from core.background import Background
+from core.braid import Braid
+from core.errors import InvalidInputError, NotFoundError
+from core.folder_keeper import FolderKeeper
+from core.jobs import Job
+from core.synced_folders import SyncedFolder, WantedFolder
+from tests.fakes import HashEmbeddings
+
+WAIT_S = 30
+ANN = 1
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "notes"
+    made.mkdir()
+    (made / "a.md").write_text("# Alpha\n\nthe pump hums")
+    (made / "b.md").write_text("# Beta\n\nthe valve drips")
+    return made
+
+
+@pytest.fixture
+def dataset(braid: Braid) -> int:
+    ann = Accounts(braid.ledger).create_first("ann", "correct horse")
+    assert ann.id == ANN
+    return braid.ledger.add_dataset(ANN, "notes").id
+
+
+@pytest.fixture
+def background(braid: Braid, dataset: int) -> Iterator[Background]:
+    opened = Background(braid)
+    opened.start()
+    yield opened
+    opened.close()
+
+
+def wait_until(true: Callable[[], object]) -> None:
+    end = time.monotonic() + WAIT_S
+    while not true():
+        assert time.monotonic() < end, "it did not happen in time"
+        time.sleep(0.05)
+
+
+def sources(braid: Braid, dataset: int) -> set[str]:
+    return {os.path.basename(document.source) for document in braid.ledger.documents(dataset)}
+
+
+def passed(background: Background, folder: SyncedFolder) -> Job:
+    """The last pass, once none is under way."""
+    wait_until(lambda: background.passes.last(folder) and not background.passes.under_way(folder))
+    found = background.passes.last(folder)
+    assert found is not None
+    return found
+
+
+def kept(background: Background, dataset: int, folder: Path, **more: object) -> SyncedFolder:
+    return background.keep_folder(ANN, WantedFolder(dataset, str(folder), **more))  # type: ignore[arg-type]
+
+
+# ---------------------------------------------------------------- following
+
+
+def test_a_kept_folder_is_followed(
+    braid: Braid, background: Background, dataset: int, folder: Path, embeddings: HashEmbeddings
+) -> None:
+    followed = kept(background, dataset, folder)
+    wait_until(lambda: sources(braid, dataset) == {"a.md", "b.md"})
+    assert passed(background, followed).state == "done"
+    assert braid.indexer.wait(WAIT_S)
+    assert braid.manager.search("pump hums", user_id=ANN).hits[0].passage.title == "Alpha"
+
+    (folder / "a.md").write_text("# Alpha\n\nthe rotor sings")
+    wait_until(lambda: [h.passage.text for h in braid.manager.search("rotor", user_id=ANN, mode="keyword").hits])
+    assert braid.indexer.wait(WAIT_S)
+
+    embeddings.documents_embedded = 0
+    (folder / "b.md").rename(folder / "renamed.md")
+    wait_until(lambda: sources(braid, dataset) == {"a.md", "renamed.md"})
+    assert braid.indexer.wait(WAIT_S)
+    assert embeddings.documents_embedded == 0, "a file that moved keeps its vectors"
+
+    (folder / "a.md").unlink()
+    wait_until(lambda: sources(braid, dataset) == {"renamed.md"})
+    assert passed(background, followed).result["removed"] in (0, 1)  # another pass may have followed
+
+
+def test_a_restart_goes_on_with_what_happened_meanwhile(braid: Braid, dataset: int, folder: Path) -> None:
+    first = Background(braid)
+    first.start()
+    followed = kept(first, dataset, folder)
+    passed(first, followed)
+    first.close()
+    (folder / "c.md").write_text("# Gamma\n\nthe tank is full")
+    second = Background(braid)
+    second.start()
+    wait_until(lambda: "c.md" in sources(braid, dataset))
+    second.close()
+
+
+def test_a_file_that_cannot_be_read_fails_no_pass_and_is_read_once(
+    background: Background, dataset: int, folder: Path
+) -> None:
+    (folder / "bad.pdf").write_text("not a pdf")
+    followed = kept(background, dataset, folder)
+    first = passed(background, followed)
+    assert (first.state, first.result["put"], first.result["failed"]) == ("done", 2, 1)
+    [failure] = first.result["failures"]
+    assert failure["source"].endswith("bad.pdf")
+    background.passes.queue(followed)
+    wait_until(lambda: passed(background, followed).id > first.id)
+    again = passed(background, followed).result
+    assert (again["put"], again["unchanged"], again["failures"]) == (0, 3, [failure])
+
+
+@pytest.mark.parametrize("gone", [True, False])
+def test_an_unmounted_disk_loses_nothing_and_is_followed_when_it_is_back(
+    braid: Braid, background: Background, dataset: int, folder: Path, gone: bool
+) -> None:
+    followed = kept(background, dataset, folder)
+    passed(background, followed)
+    mounted = folder.rename(folder.with_name("mounted"))
+    if gone:
+        wait_until(lambda: "there is no folder" in background.keeper.problem(followed.id))
+    else:
+        folder.mkdir()
+        wait_until(lambda: passed(background, followed).state == "failed")
+        assert "is its disk mounted?" in passed(background, followed).error
+        folder.rmdir()
+    assert sources(braid, dataset) == {"a.md", "b.md"}
+    (mounted / "c.md").write_text("# Gamma\n\nthe tank is full")
+    mounted.rename(folder)
+    wait_until(lambda: sources(braid, dataset) == {"a.md", "b.md", "c.md"})
+    assert background.keeper.problem(followed.id) == ""
+
+
+def test_a_folder_that_is_missing_at_the_start_is_tried_again(braid: Braid, dataset: int, folder: Path) -> None:
+    background = Background(braid)  # whose own keeper is not started
+    background._runner.start()
+    keeper = FolderKeeper(background.folders, background.passes, retry_s=0.2)
+    followed = kept(background, dataset, folder)
+    hidden = folder.rename(folder.with_name("hidden"))
+    keeper.start()
+    wait_until(lambda: "there is no folder" in keeper.problem(followed.id))
+    assert background.passes.last(followed) is None
+    hidden.rename(folder)
+    wait_until(lambda: sources(braid, dataset) == {"a.md", "b.md"})
+    keeper.close()
+    background.close()
+
+
+def test_only_one_pass_waits_or_is_at_work(braid: Braid, dataset: int, folder: Path) -> None:
+    background = Background(braid)  # not started: the pass waits
+    followed = kept(background, dataset, folder)
+    first = background.passes.queue(followed)
+    assert first is not None
+    assert background.passes.queue(followed) is None
+    assert [job.id for job in background.store.of_user(ANN)] == [first.id]
+
+
+def test_a_dropped_folder_leaves_its_documents_and_is_not_followed(
+    braid: Braid, background: Background, dataset: int, folder: Path
+) -> None:
+    followed = kept(background, dataset, folder)
+    passed(background, followed)
+    assert background.drop_folder(followed.id) == followed
+    wait_until(lambda: followed.id not in background.keeper._kept)
+    (folder / "a.md").unlink()
+    time.sleep(1)
+    assert sources(braid, dataset) == {"a.md", "b.md"}
+    with pytest.raises(NotFoundError, match="no folder"):
+        background.drop_folder(followed.id)
+
+
+def test_a_removed_dataset_takes_its_folders_along(
+    braid: Braid, background: Background, dataset: int, folder: Path
+) -> None:
+    followed = kept(background, dataset, folder)
+    passed(background, followed)
+    braid.remove_dataset(dataset)
+    assert background.folders.all() == []
+
+
+def test_who_is_no_administrator_any_more_has_nothing_followed(
+    braid: Braid, background: Background, dataset: int, folder: Path
+) -> None:
+    accounts = Accounts(braid.ledger)
+    accounts.add("root", "correct horse", is_admin=True)
+    followed = kept(background, dataset, folder)
+    passed(background, followed)
+    accounts.set_admin(ANN, False)
+    (folder / "c.md").write_text("# Gamma\n\nthe tank is full")
+    [job] = background.add(ANN, [background_job(followed)])
+    wait_until(lambda: background.store.get(ANN, job.id).ended)
+    assert "ann, who added the folder, is no longer an administrator" in background.store.get(ANN, job.id).error
+    assert sources(braid, dataset) == {"a.md", "b.md"}
+
+
+def background_job(folder: SyncedFolder) -> object:
+    from core.folder_passes import new_sync
+
+    return new_sync(folder)
+
+
+# ---------------------------------------------------------------- what may be kept
+
+
+def test_what_cannot_be_kept_is_named(braid: Braid, dataset: int, folder: Path) -> None:
+    background = Background(braid)
+    bob = braid.ledger.add_user("bob")
+    theirs = braid.ledger.add_dataset(bob.id, "Bob's").id
+
+    def refused(error: type[Exception], match: str, **given: object) -> None:
+        values: dict[str, object] = {"dataset_id": dataset, "folder": str(folder), **given}
+        with pytest.raises(error, match=match):
+            background.keep_folder(ANN, WantedFolder(**values))  # type: ignore[arg-type]
+
+    refused(InvalidInputError, "is not an absolute path", folder="notes")
+    refused(InvalidInputError, "there is no folder", folder=str(folder / "none"))
+    refused(InvalidInputError, "there is no folder", folder="/a\0b")
+    (braid.data_dir / "inner").mkdir()
+    refused(InvalidInputError, "is in the data directory", folder=str(braid.data_dir / "inner"))
+    link = folder.parent / "link"
+    link.symlink_to(braid.data_dir)
+    refused(InvalidInputError, "is in the data directory", folder=str(link))
+    refused(InvalidInputError, "is not a gitignore pattern", ignore=("!",))
+    refused(InvalidInputError, "visible characters", id_prefix="a\nb")
+    refused(NotFoundError, f"no dataset {theirs}", dataset_id=theirs)
+    refused(NotFoundError, "no shared dataset -7", dataset_id=-7)
+
+    kept(background, dataset, folder, id_prefix="wiki/")
+    refused(InvalidInputError, "is kept equal to .* already")
+    (folder / "sub").mkdir()
+    refused(InvalidInputError, "give another prefix", folder=str(folder / "sub"), id_prefix="wiki/sub/")
+    assert len(background.folders.all()) == 1
+    assert kept(background, dataset, folder / "sub", id_prefix="other/").id == 2
+
+
+def test_the_data_directory_below_a_kept_folder_is_left_out(braid: Braid, dataset: int, folder: Path) -> None:
+    (braid.data_dir / "secret.md").write_text("# Secret\n\nkey")
+    link = folder.parent.parent / f"{folder.parent.name}-link"
+    link.symlink_to(folder.parent)
+    background = Background(braid)
+    background.start()
+    followed = kept(background, dataset, link)
+    assert passed(background, followed).state == "done"
+    background.close()
+    assert sources(braid, dataset) == {"a.md", "b.md"}
