@@ -25,6 +25,7 @@ from app.errors import handle_errors, on_http_error, on_unexpected
 from app.health import health
 from app.identity import HostUser, host_identity, identity, keep_logins, own_identity, signed_in
 from app.languages import chosen_language, keep_language, language_links, theme
+from app.named_languages import named_languages
 from app.owner_routes import owner
 from app.pages import PAGES
 from app.pages.account import account
@@ -161,6 +162,7 @@ def _in_templates() -> dict[str, Any]:
     return {
         "places": _places,
         "get_locale": get_locale,
+        "named_languages": named_languages,
         "language_links": language_links,
         "theme": theme,
         "site": site,

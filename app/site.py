@@ -22,6 +22,7 @@ from core.background import Background
 from core.braid import Braid
 from core.conversation_store import ConversationStore
 from core.credentials import ApiTokens, WebSessions
+from core.dataset_languages import DatasetLanguages
 from core.feedback import FeedbackStore
 from core.ingest import MEBIBYTE, IngestOptions
 from core.provider_keys import ProviderKeys
@@ -52,6 +53,7 @@ class Site:
         self.conversations = ConversationStore(ledger, braid.registry)
         self.feedback = FeedbackStore(ledger)
         self.answer_thumbs = AnswerThumbs(ledger)
+        self.dataset_languages = DatasetLanguages(ledger)
         self.turns = LiveTurns()
         self.limiter = MovingWindowRateLimiter(MemoryStorage())
         self.metrics = Metrics(braid)

@@ -351,6 +351,18 @@ def test_the_picker_shows_both_kinds_with_sizes_and_states(client: FlaskClient) 
     assert "Handbook" in shared
 
 
+def test_the_picker_names_the_languages_of_each_dataset(client: FlaskClient, library: Braid, put: Put) -> None:
+    put(-1, "旅行.md", "出張の切符は、総務部の旅行窓口で予約してください。")
+    put(-1, "출장.md", "출장 기차표는 총무부 여행 창구에서 예약해 주세요.")
+
+    def languages(path: str) -> list[str]:
+        return re.findall(r'<span class="languages">([^<]+)</span>', client.get(path).text)
+
+    assert languages("/chat") == ["English", "English, Japanese, Korean"]
+    assert languages("/search") == ["English", "English, Japanese, Korean"]
+    assert languages("/chat?lang=ja") == ["英語", "英語、日本語、韓国語"]
+
+
 def test_the_picker_says_what_is_not_indexed_yet(
     client: FlaskClient, library: Braid, embeddings: HashEmbeddings
 ) -> None:

@@ -11,6 +11,7 @@ from app.access import rule
 from app.chat_models import models_for
 from app.first_start import SAMPLE_NAME
 from app.identity import identity
+from app.named_languages import named_languages
 from app.pages import chat_ask, chat_manage
 from app.pages.chat_choices import ChatChoices, choices_of_turn, first_choices
 from app.pages.chat_parts import chat, listed, shelf, sidebar
@@ -85,7 +86,8 @@ def _choices(messages: Sequence[StoredMessage]) -> ChatChoices:
 def _picker(readable: Readable, choices: ChatChoices) -> Picker:
     braid = site().braid
     stored = braid.ledger.datasets_in({dataset.collection for dataset in readable.all})
-    return picker(readable, choices.dataset_ids, braid.indexer.progress(), stored)
+    languages = named_languages(readable.all)
+    return picker(readable, choices.dataset_ids, braid.indexer.progress(), stored, languages)
 
 
 def _where_to_add(readable: Readable) -> str:

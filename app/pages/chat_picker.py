@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -22,6 +22,7 @@ class PickedDataset:
 
     dataset: Dataset
     ticked: bool
+    languages: str
     state: State
     state_text: str
 
@@ -40,7 +41,11 @@ class Picker:
 
 
 def picker(
-    readable: Readable, chosen: Sequence[int] | None, progress: Iterable[LegProgress], stored: Iterable[Dataset]
+    readable: Readable,
+    chosen: Sequence[int] | None,
+    progress: Iterable[LegProgress],
+    stored: Iterable[Dataset],
+    languages: Mapping[int, str],
 ) -> Picker:
     """``chosen`` None ticks all. ``stored`` are all datasets of the same collections, also of other readers."""
     parts: dict[str, list[LegProgress]] = {}
@@ -53,7 +58,8 @@ def picker(
     def shown(dataset: Dataset) -> PickedDataset:
         total = totals.get(dataset.collection, dataset.chunks)
         state, text = _state(dataset, parts.get(dataset.collection, []), total)
-        return PickedDataset(dataset, chosen is None or dataset.id in chosen, state, text)
+        ticked = chosen is None or dataset.id in chosen
+        return PickedDataset(dataset, ticked, languages.get(dataset.id, ""), state, text)
 
     return Picker(tuple(map(shown, readable.personal)), tuple(map(shown, readable.shared)))
 

@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from flask import render_template
-from flask_babel import get_locale
-from flask_babel import gettext as _
 
 from app.access import rule
+from app.named_languages import language_name
 from app.pages.datasets.blueprint import ONE, datasets, shown
-from app.pages.marking import language_of
 from app.site import site
 from core.dataset_statistics import beginnings_of, months_of, statistics_of
+from core.text_language import text_language
 
 SAMPLE = 300
 SHOWN_MONTHS = 24
@@ -36,14 +35,14 @@ def statistics(dataset_id: int) -> str:
     dataset, ledger = shown(dataset_id), site().braid.ledger
     found = statistics_of(ledger, dataset.id)
     beginnings = beginnings_of(ledger, dataset.id, sample=SAMPLE)
-    languages = Counter(language_of(text) for text in beginnings)
+    languages = Counter(text_language(text) for text in beginnings)
     return render_template(
         "braid/datasets/statistics.html",
         dataset=dataset,
         found=found,
         types=bars([(each.file_type or "?", each.documents) for each in found.formats]),
         months=bars(months_of(ledger, dataset.id)[-SHOWN_MONTHS:]),
-        languages=bars([(_name(code), count) for code, count in languages.most_common()]),
+        languages=bars([(language_name(code), count) for code, count in languages.most_common()]),
         sampled=len(beginnings),
     )
 
@@ -52,8 +51,3 @@ def bars(counts: Sequence[tuple[str, int]]) -> list[Bar]:
     """As a chart."""
     most = max((count for _label, count in counts), default=1)
     return [Bar(label, count, round(100 * count / most)) for label, count in counts]
-
-
-def _name(code: str) -> str:
-    locale = get_locale()
-    return str(locale.languages.get(code, code)) if code and locale else _("Latin and other scripts")
