@@ -8,13 +8,13 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from flask import Blueprint, Flask, Response, g, request
 from flask.sessions import SecureCookieSessionInterface
-from flask_babel import Babel, format_datetime, get_locale
+from flask_babel import Babel, get_locale
 from flask_babel import gettext as _
 from werkzeug.middleware.proxy_fix import ProxyFix
 
@@ -30,6 +30,7 @@ from app.owner_routes import owner
 from app.pages import PAGES
 from app.pages.account import account
 from app.site import EXTENSION, Site, site
+from app.times import moment
 from config.settings import Settings, load_settings
 from core.braid import Braid
 from core.credentials import SESSION_DAYS
@@ -127,7 +128,7 @@ def _mount(app: Flask, here: Site, *, url_prefix: str, more: list[Blueprint]) ->
     root.after_request(_finish)
     handle_errors(root)
     root.context_processor(_in_templates)
-    root.add_app_template_filter(_moment, "moment")
+    root.add_app_template_filter(moment, "moment")
     for routes in (*PAGES, api, health, owner, *more):
         root.register_blueprint(routes)
     app.extensions[EXTENSION] = here
@@ -151,11 +152,6 @@ def _places() -> Iterator[tuple[str, str]]:
         stated = rule_of(endpoint)
         if stated and (stated.who != "admin" or identity().is_admin):
             yield endpoint, name
-
-
-def _moment(seconds: float) -> str:
-    """A point in time, in the page's language."""
-    return str(format_datetime(datetime.fromtimestamp(seconds, UTC), "short"))
 
 
 def _in_templates() -> dict[str, Any]:

@@ -1,0 +1,24 @@
+// Times come in UTC. With this file they are shown in the browser's time zone, in the page's language.
+"use strict";
+
+{
+  const language = document.documentElement.lang;
+  const regional = navigator.languages.find((one) => one === language || one.startsWith(`${language}-`)) ?? language;
+  const short = new Intl.DateTimeFormat(regional, { dateStyle: "medium", timeStyle: "short" });
+  const exact = new Intl.DateTimeFormat(regional, { dateStyle: "full", timeStyle: "long" });
+
+  const localize = (root) => {
+    for (const time of root.querySelectorAll("time[datetime]:not([title])")) {
+      const moment = new Date(time.dateTime);
+      if (Number.isNaN(moment.getTime())) continue;
+      time.textContent = short.format(moment);
+      time.title = exact.format(moment);
+    }
+  };
+
+  localize(document);
+  // Lists are written anew while something is under way.
+  new MutationObserver((changes) => {
+    for (const { target, addedNodes } of changes) if (addedNodes.length) localize(target);
+  }).observe(document.body, { childList: true, subtree: true });
+}

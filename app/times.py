@@ -1,0 +1,19 @@
+"""Points in time on pages: in UTC, and said to be; scripts show them in the browser's time zone."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from markupsafe import Markup
+
+_TIME = Markup('<time datetime="{exact}">{shown}</time>')
+
+
+def moment(seconds: float) -> Markup:
+    """Seconds since the epoch as a time element; empty for what is in no year from 1 to 9999."""
+    try:
+        at = datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError):
+        return Markup("")
+    exact, shown = at.replace(tzinfo=None).isoformat("T", "seconds"), at.replace(tzinfo=None).isoformat(" ", "minutes")
+    return _TIME.format(exact=f"{exact}Z", shown=f"{shown} UTC")
