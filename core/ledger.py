@@ -7,11 +7,12 @@ the ledger that the indexes read.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from sqlalchemy import ColumnElement, Select, bindparam, delete, func, insert, literal, select, update
+from sqlalchemy import ColumnElement, Row, Select, bindparam, delete, func, insert, literal, select, update
 from sqlalchemy.exc import IntegrityError
 
 from core.database import ROWS_PER_STATEMENT, Database, storable
@@ -42,6 +43,8 @@ from core.tables import ChunkRow, DatasetRow, DocumentRow, EmbeddingRow, SyncedF
 from core.types import Dataset, Document, DocumentInput, Filters, Passage
 
 MAX_NAME_CHARS = 200
+Check = Callable[[Document | None], None]
+"""Looks, in a write's own transaction, at the document that is stored; what it raises leaves it so."""
 REMOVED_USER = "\x1fremoved "
 """Begins the name of a deleted user's row, which stays so that the id is never given again."""
 
@@ -227,13 +230,19 @@ class Ledger:
 
     # ------------------------------------------------------------ documents
 
-    def put_document(self, dataset_id: int, document: DocumentInput) -> PutResult:
+    def put_document(
+        self, dataset_id: int, document: DocumentInput, *, check: Check = lambda stored: None
+    ) -> PutResult:
         """Store a document, or replace the one with the same source, in one transaction.
 
         Chunks whose text, title and heading path are as before keep their id and embedding. With an equal
-        ``content_hash`` and title only date and metadata are put. Raises NotFoundError when there is no such dataset.
+        ``content_hash`` and title only date and metadata are put. Raises NotFoundError when there is no such dataset,
+        and what ``check`` raises.
         """
-        return self.put_documents(dataset_id, [document])[0]
+        with self.database.write() as connection:
+            collection = require_dataset(connection, dataset_id)
+            check(_document(find_document(connection, dataset_id, document.source)))
+            return put(connection, dataset_id, collection, document)
 
     def put_documents(self, dataset_id: int, documents: Iterable[DocumentInput]) -> list[PutResult]:
         """`put_document` for several in one transaction, which takes a third of the time; all are stored or none."""
@@ -314,20 +323,21 @@ class Ledger:
         condition = (DocumentRow.dataset_id == dataset_id, DocumentRow.source == storable(source))
         with self.database.read() as connection:
             row = connection.execute(select_documents().where(*condition)).one_or_none()
-        return None if row is None else Document(**row._mapping)
+        return _document(row)
 
     def document_with_id(self, document_id: int, dataset_ids: Collection[int]) -> Document | None:
         """The document with this id, if it is in one of these datasets."""
         condition = (DocumentRow.dataset_id.in_(dataset_ids), DocumentRow.id == document_id)
         with self.database.read() as connection:
             row = connection.execute(select_documents().where(*condition)).one_or_none()
-        return None if row is None else Document(**row._mapping)
+        return _document(row)
 
-    def remove_document(self, dataset_id: int, source: str) -> bool:
-        """Delete a document at once; the indexes follow. False when there is none."""
+    def remove_document(self, dataset_id: int, source: str, *, check: Check = lambda stored: None) -> bool:
+        """Delete a document at once; the indexes follow. False when there is none. Raises what ``check`` raises."""
         with self.database.write() as connection:
             collection = require_dataset(connection, dataset_id)
             old = find_document(connection, dataset_id, source)
+            check(_document(old))
             if old is None:
                 return False
             chunk_ids = connection.execute(select(ChunkRow.id).where(ChunkRow.document_id == old.id)).scalars().all()
@@ -458,3 +468,7 @@ def _name(name: str, what: str) -> str:
             f"the {what}'s name {name[:40]!r} must have 1 to {MAX_NAME_CHARS} characters", field="name"
         )
     return name
+
+
+def _document(row: Row[Any] | None) -> Document | None:
+    return None if row is None else Document(**row._mapping)

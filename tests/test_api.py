@@ -447,6 +447,27 @@ def test_an_unchanged_document_is_not_sent_again(ann: Caller, library: None) -> 
     assert ann("GET", f"{where}/passages", If_None_Match=passages).status_code == 200
 
 
+def test_a_document_that_changed_meanwhile_is_not_written_over(ann: Caller) -> None:
+    def put(text: str, **headers: str) -> TestResponse:
+        return ann("PUT", "/datasets/1/documents", {"source": "a.txt", "text": text}, **headers)
+
+    problem(put("The tray.", If_Match='"none"'), 412, "If-Match")
+    problem(put("The tray.", If_Match="*"), 412, "If-Match")
+    first = put("The tray.")
+    where = first.headers["Location"]
+    read = ann("GET", where).headers["ETag"]
+    assert read == first.headers["ETag"]
+    second = put("The tray is empty.", If_Match=read)
+    assert (second.status_code, second.headers["ETag"] != read) == (200, True)
+    assert "has changed" in problem(put("The tray is full.", If_Match=read), 412, "If-Match")
+    problem(ann("DELETE", where, If_Match=read), 412, "If-Match")
+    assert ann("GET", where).headers["ETag"] == second.headers["ETag"], "what is refused changes nothing"
+    assert put("The tray is full.", If_Match="*").status_code == 200
+    latest = f'"other", {ann("GET", where).headers["ETag"]}'
+    assert ann("DELETE", where, If_Match=latest).status_code == 204
+    problem(ann("GET", where), 404)
+
+
 def test_files_are_read_in_the_background(app: Flask, ann: Caller, bob: Caller, braid: Braid) -> None:
     def upload(caller: Caller, *names: str, **headers: str) -> TestResponse:
         files = [(io.BytesIO(b"the printer wants paper, says " + name.encode()), name) for name in names]

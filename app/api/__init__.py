@@ -20,9 +20,10 @@ from app.api import (
     uploads,
     users,
 )
+from app.api.etags import ChangedMeanwhileError
 from app.api.limits import add_headers, count_request
 from app.api.pages import mount_pages
-from app.api.problems import on_invalid_request, on_key_error
+from app.api.problems import on_changed_meanwhile, on_invalid_request, on_key_error
 from app.api.requests import InvalidRequestError
 from core.idempotency import KeyInUseError, KeyReusedError
 
@@ -51,6 +52,7 @@ mount_pages(api, RESOURCES)
 api.before_request(count_request)
 api.after_request(add_headers)
 api.register_error_handler(InvalidRequestError, on_invalid_request)
+api.register_error_handler(ChangedMeanwhileError, on_changed_meanwhile)
 api.register_error_handler(KeyInUseError, on_key_error)
 api.register_error_handler(KeyReusedError, on_key_error)
 

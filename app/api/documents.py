@@ -10,6 +10,7 @@ from pydantic import Field
 
 from app.access import rule
 from app.api.asking import SAYS_SOMETHING
+from app.api.etags import IF_MATCH, etag, if_match, tagged
 from app.api.models import Moment, Page, PageQuery, PassageShown, Shown, page_of
 from app.api.operations import Answered, Resource
 from app.api.requests import Given
@@ -82,13 +83,18 @@ def list_documents(dataset_id: int, query: DocumentsQuery) -> Answered:
 
 
 @resource.put(
-    "/datasets/<int(signed=True):dataset_id>/documents", DocumentShown, status=200, statuses={201: DocumentShown}
+    "/datasets/<int(signed=True):dataset_id>/documents",
+    DocumentShown,
+    status=200,
+    statuses={201: DocumentShown},
+    headers=(IF_MATCH,),
 )
 @rule("user")
 def put_document(dataset_id: int, body: TextGiven) -> Answered:
     """Store a text as a document: 201 when it is new, 200 when it replaces the one with its source.
 
-    It can be found by keyword within a second, and by meaning when it is embedded.
+    It can be found by keyword within a second, and by meaning when it is embedded. With the ETag of an earlier answer
+    in If-Match: 412, and nothing is stored, when the document has changed since.
     """
     dataset, braid = writable(dataset_id), site().braid
     source, content = upload_source(body.source), body.text.encode("utf-8", "replace")
@@ -104,12 +110,12 @@ def put_document(dataset_id: int, body: TextGiven) -> Answered:
         parsed = parse_content(incoming, content, ingest_options(site().settings))
     except UnreadableDocumentError as error:
         raise InvalidInputError(str(error), field="text") from error
-    stored = braid.ledger.put_document(dataset.id, parsed)
+    stored = braid.ledger.put_document(dataset.id, parsed, check=if_match())
     braid.indexer.wake()
     site().usage.count(identity().account.id, "upload")
     found = _document(dataset.id, stored.document_id)
     where = url_for("braid.api.get_document", dataset_id=dataset.id, document_id=found.id)
-    headers = {"Location": where, "ETag": f'"{_etag(found)}"'}
+    headers = {"Location": where, "ETag": f'"{etag(found)}"'}
     return Answered(DocumentShown.model_validate(found), headers, 200 if before else 201)
 
 
@@ -123,16 +129,19 @@ def put_document(dataset_id: int, body: TextGiven) -> Answered:
 def get_document(dataset_id: int, document_id: int) -> Response:
     """Get a document. With the ETag of an earlier answer in If-None-Match: 304 while it has not changed."""
     found = _document(readable(dataset_id).id, document_id)
-    return _tagged(found, DocumentShown.model_validate(found).model_dump_json(), "")
+    return tagged(found, DocumentShown.model_validate(found).model_dump_json())
 
 
-@resource.delete("/datasets/<int(signed=True):dataset_id>/documents/<int:document_id>")
+@resource.delete("/datasets/<int(signed=True):dataset_id>/documents/<int:document_id>", headers=(IF_MATCH,))
 @rule("user")
 def delete_document(dataset_id: int, document_id: int) -> None:
-    """Delete a document. It is not found any more from the next search on."""
+    """Delete a document. It is not found any more from the next search on.
+
+    With the ETag of an earlier answer in If-Match: 412, and it stays, when it has changed since.
+    """
     braid = site().braid
     found = _document(writable(dataset_id).id, document_id)
-    if not braid.ledger.remove_document(dataset_id, found.source):
+    if not braid.ledger.remove_document(dataset_id, found.source, check=if_match()):
         raise NotFoundError(f"there is no document {document_id} in dataset {dataset_id}")
     braid.indexer.wake()
 
@@ -153,7 +162,7 @@ def list_passages(dataset_id: int, document_id: int, query: PageQuery) -> Respon
 
     page = page_of(Page[PassageShown], query, read, PassageShown.model_validate)
     assert page.model is not None
-    response = _tagged(found, page.model.model_dump_json(), request.full_path)
+    response = tagged(found, page.model.model_dump_json(), request.full_path)
     response.headers.extend(dict(page.headers))
     return response
 
@@ -163,17 +172,3 @@ def _document(dataset_id: int, document_id: int) -> Document:
     if found is None:
         raise NotFoundError(f"there is no document {document_id} in dataset {dataset_id}")
     return found
-
-
-def _etag(document: Document, part: str = "") -> str:
-    """Changes with the document; ``part`` tells representations of it apart."""
-    state = (document.id, document.updated_at, document.state, document.content_hash, document.chunks, part)
-    return hashlib.sha256(repr(state).encode("utf-8", "replace")).hexdigest()[:32]
-
-
-def _tagged(document: Document, text: str, part: str) -> Response:
-    response = Response(text, mimetype="application/json")
-    response.set_etag(_etag(document, part))
-    response.headers["Cache-Control"] = "private, no-cache"
-    response.make_conditional(request)
-    return response

@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 
 from app.access import SAFE
 from app.api.chosen import KEY_HEADERS, KEY_PATTERN
+from app.api.etags import IF_MATCH
 from app.api.operations import Operation, Resource
 from app.api.problems import Problem
 from app.api.requests import MAX_ID
@@ -134,6 +135,7 @@ HEADER_PARAMETERS: Schema = {
         "schema": {"type": "string", "pattern": IDEMPOTENCY_PATTERN},
     },
     "If-None-Match": {"description": "The ETag of an earlier answer", "schema": {"type": "string"}},
+    IF_MATCH: {"description": "The ETag of an earlier answer: only if nothing changed", "schema": {"type": "string"}},
     **{
         header: {
             "description": f"A key of your own for the {role}{'' if role == 'reranker' else ' model'}; used for this "
@@ -178,6 +180,8 @@ def _errors(operation: Operation) -> set[int]:
         errors.add(404)
     if operation.body is not None or operation.form is not None:
         errors |= {413, 415}
+    if IF_MATCH in operation.headers:
+        errors.add(412)
     return errors | ({409} if operation.repeatable else set())
 
 
@@ -187,9 +191,9 @@ def _good(operation: Operation, status: int, schema: Schema | None) -> Schema:
         names.append("Link")
     if status in (201, 202):
         names.append("Location")
-    if "If-None-Match" in operation.headers:
+    if {"If-None-Match", IF_MATCH}.intersection(operation.headers) and status != 204:
         names.append("ETag")
-    if operation.headers and operation.body is not None:
+    if set(KEY_HEADERS.values()).intersection(operation.headers):
         names.append("Deprecation")
     if operation.repeatable:
         names.append("Idempotency-Replayed")

@@ -143,9 +143,9 @@ class Resource:
         """Register a view that changes parts."""
         return self.route("PATCH", path, answer, **options)
 
-    def delete(self, path: str) -> Callable[[View], View]:
+    def delete(self, path: str, **options: Any) -> Callable[[View], View]:
         """Register a view that removes; its answer is empty."""
-        return self.route("DELETE", path, status=204)
+        return self.route("DELETE", path, status=204, **options)
 
     def mount(self, routes: Blueprint) -> None:
         """Make routes of the operations."""

@@ -6,6 +6,7 @@ from flask import Response
 from flask_babel import gettext as _
 from pydantic import BaseModel, Field
 
+from app.api.etags import IF_MATCH, ChangedMeanwhileError
 from app.api.requests import InvalidRequestError
 from app.errors import problem
 from core.errors import BraidError
@@ -46,3 +47,9 @@ def on_key_error(error: BraidError) -> tuple[Response, int]:
     if isinstance(error, KeyInUseError):
         response.headers["Retry-After"] = "1"
     return response, 409
+
+
+def on_changed_meanwhile(error: ChangedMeanwhileError) -> tuple[Response, int]:
+    """A write on condition that nothing changed, and something did."""
+    title = _("This cannot be done as asked")
+    return problem(412, title, detail=str(error), field=IF_MATCH), 412

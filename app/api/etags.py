@@ -1,0 +1,49 @@
+"""ETags of documents: reads that need not be sent again, and writes that must not undo somebody else's."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+
+from flask import Response, request
+
+from core.errors import BraidError
+from core.types import Document
+
+IF_MATCH = "If-Match"
+
+
+class ChangedMeanwhileError(BraidError):
+    """The document is not, or no longer, the one that the caller read."""
+
+
+def etag(document: Document, part: str = "") -> str:
+    """Changes with the document; ``part`` tells representations of it apart."""
+    state = (document.id, document.updated_at, document.state, document.content_hash, document.chunks, part)
+    return hashlib.sha256(repr(state).encode("utf-8", "replace")).hexdigest()[:32]
+
+
+def tagged(document: Document, text: str, part: str = "") -> Response:
+    """The answer with its ETag; 304 without it when the caller has it (If-None-Match)."""
+    response = Response(text, mimetype="application/json")
+    response.set_etag(etag(document, part))
+    response.headers["Cache-Control"] = "private, no-cache"
+    response.make_conditional(request)
+    return response
+
+
+def if_match() -> Callable[[Document | None], None]:
+    """Checks what is stored against the header If-Match, where one was sent. Raises ChangedMeanwhileError."""
+    is_given, wanted = IF_MATCH in request.headers, request.if_match
+
+    def check(stored: Document | None) -> None:
+        if not is_given:
+            return
+        if stored is None:
+            raise ChangedMeanwhileError("there is no such document (any more); leave If-Match out to add it")
+        if not wanted.contains(etag(stored)):
+            raise ChangedMeanwhileError(
+                "the document has changed since it was read; get it again and send its new ETag"
+            )
+
+    return check
