@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from core.accounts import Accounts
 from core.errors import InvalidInputError, NotFoundError
-from core.folder_sync import FolderSync
+from core.folder_sync import FolderSync, SyncPlan
 from core.ingest import IngestOptions, Parse
 from core.job_runner import Progress
 from core.jobs import MAX_TITLE_CHARS, OPEN, Job, JobKind, JobState, JobStore, NewJob
-from core.synced_folders import SyncedFolder, SyncedFolders
+from core.synced_folders import SyncedFolder, SyncedFolders, WantedFolder
 
 if TYPE_CHECKING:
     from core.braid import Braid
@@ -62,6 +62,12 @@ class FolderPasses:
             return ""
         state = "is locked out" if account.disabled else "is no longer an administrator"
         return f"{account.name}, who added the folder, {state}; remove the folder, and add it again as an administrator"
+
+    def plan(self, user_id: int, wanted: WantedFolder) -> SyncPlan:
+        """What the first pass would do. Raises as `SyncedFolders.checked` does."""
+        checked = self._folders.checked(user_id, wanted)
+        options = checked.options(self._reading)
+        return FolderSync(self._braid, checked.dataset_id, checked.folder, options).plan()
 
     def under_way(self, folder: SyncedFolder) -> Job | None:
         """The pass that waits or is at work."""

@@ -142,6 +142,8 @@ def _path(typed: str) -> str:
         message = f"the folder {path[:100]!r} is not an absolute path; write it from the root of the server's disk"
         raise InvalidInputError(message, field="folder")
     path = os.path.abspath(path)
+    if os.path.dirname(path) == path:
+        raise InvalidInputError(f"the folder {path!r} is the whole disk; choose one on it", field="folder")
     if not os.path.isdir(path):
         raise InvalidInputError(f"there is no folder {path!r} on the server; make it first", field="folder")
     return path

@@ -18,6 +18,7 @@ from core.accounts import Account
 from core.braid import Braid
 from core.chat_types import AnswerText, ChatRequest
 from core.jobs import NewJob
+from core.synced_folders import WantedFolder
 from core.turn_recorder import TurnRecorder
 from core.types import ChunkInput, DocumentInput
 from tests.fakes import HashEmbeddings
@@ -129,6 +130,10 @@ ROUTES: dict[str, str] = {
     # administration
     "GET /admin/": "admin",
     "GET /admin/audit": "admin",
+    "GET /admin/folders": "admin",
+    "POST /admin/folders": "admin",
+    "POST /admin/folders/{folder}/remove": "admin",
+    "POST /admin/folders/{folder}/sync": "admin",
     "GET /admin/indexes": "admin",
     "POST /admin/indexes/examine": "admin",
     "POST /admin/indexes/rebuild": "admin",
@@ -200,6 +205,12 @@ ROUTES: dict[str, str] = {
     "GET /api/v1/shared-databases/{shared}": "group",
     "PATCH /api/v1/shared-databases/{shared}": "admin",
     "DELETE /api/v1/shared-databases/{shared}": "admin",
+    "GET /api/v1/folders": "admin",
+    "POST /api/v1/folders": "admin",
+    "POST /api/v1/folders/plan": "admin",
+    "GET /api/v1/folders/{folder}": "admin",
+    "POST /api/v1/folders/{folder}/sync": "admin",
+    "DELETE /api/v1/folders/{folder}": "admin",
     "GET /api/v1/users": "admin",
     "POST /api/v1/users": "admin",
     "GET /api/v1/users/{victim}": "admin",
@@ -279,9 +290,19 @@ class World:
         if "shared" in wanted:
             entry = self.braid.registry.add(f"Lab {number}", "shared_lab_db", allowed_groups=["lab"])
             things["shared"] = entry.id
+        if "folder" in wanted:
+            things["folder"] = self._folder(number)
         if "victim" in wanted:
             things["victim"] = here.accounts.add(f"victim {number}").id
         return things
+
+    def _folder(self, number: int) -> int:
+        """The administrator's; she is no administrator."""
+        boss = self.people["administrator"].id
+        folder = self.braid.data_dir.parent / f"notes {number}"
+        folder.mkdir()
+        wanted = WantedFolder(self.braid.ledger.add_dataset(boss, f"Notes {number}").id, str(folder))
+        return site_of(self.app).background.keep_folder(boss, wanted).id
 
 
 @pytest.fixture(scope="module")

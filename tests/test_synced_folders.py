@@ -8,15 +8,20 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from werkzeug.test import TestResponse
 
 from core.accounts import Accounts
 from core.background import Background
 from core.braid import Braid
 from core.errors import InvalidInputError, NotFoundError
 from core.folder_keeper import FolderKeeper
+from core.folder_passes import new_sync
 from core.jobs import Job
 from core.synced_folders import SyncedFolder, WantedFolder
 from tests.fakes import HashEmbeddings
+from tests.web import add_user, bearer, csrf_token, make_app, sign_in, site_of
 
 WAIT_S = 30
 ANN = 1
@@ -201,16 +206,10 @@ def test_who_is_no_administrator_any_more_has_nothing_followed(
     passed(background, followed)
     accounts.set_admin(ANN, False)
     (folder / "c.md").write_text("# Gamma\n\nthe tank is full")
-    [job] = background.add(ANN, [background_job(followed)])
+    [job] = background.add(ANN, [new_sync(followed)])
     wait_until(lambda: background.store.get(ANN, job.id).ended)
     assert "ann, who added the folder, is no longer an administrator" in background.store.get(ANN, job.id).error
     assert sources(braid, dataset) == {"a.md", "b.md"}
-
-
-def background_job(folder: SyncedFolder) -> object:
-    from core.folder_passes import new_sync
-
-    return new_sync(folder)
 
 
 # ---------------------------------------------------------------- what may be kept
@@ -227,6 +226,7 @@ def test_what_cannot_be_kept_is_named(braid: Braid, dataset: int, folder: Path) 
             background.keep_folder(ANN, WantedFolder(**values))  # type: ignore[arg-type]
 
     refused(InvalidInputError, "is not an absolute path", folder="notes")
+    refused(InvalidInputError, "is the whole disk", folder="/")
     refused(InvalidInputError, "there is no folder", folder=str(folder / "none"))
     refused(InvalidInputError, "there is no folder", folder="/a\0b")
     (braid.data_dir / "inner").mkdir()
@@ -256,4 +256,100 @@ def test_the_data_directory_below_a_kept_folder_is_left_out(braid: Braid, datase
     followed = kept(background, dataset, link)
     assert passed(background, followed).state == "done"
     background.close()
+    assert sources(braid, dataset) == {"a.md", "b.md"}
+
+
+# ---------------------------------------------------------------- the page and the API
+
+
+@pytest.fixture
+def app(braid: Braid, dataset: int) -> Iterator[Flask]:
+    made = make_app(braid, jobs=True)
+    yield made
+    site_of(made).close()
+
+
+@pytest.fixture
+def ann(app: Flask) -> FlaskClient:
+    return sign_in(app, "ann")
+
+
+def post(client: FlaskClient, path: str, **form: object) -> TestResponse:
+    return client.post(path, data={"csrf_token": csrf_token(client), **form})
+
+
+def test_an_administrator_sees_what_would_change_and_keeps_the_folder(
+    app: Flask, ann: FlaskClient, braid: Braid, dataset: int, folder: Path
+) -> None:
+    background = site_of(app).background
+    form = {"folder": str(folder), "dataset_id": dataset, "ignore": "b.*\r\n", "id_prefix": "wiki/"}
+    seen = post(ann, "/admin/folders", **form, action="check").text
+    assert "1 file would be stored" in seen
+    assert "wiki/a.md" in seen
+    assert (background.folders.all(), sources(braid, dataset)) == ([], set())
+
+    assert post(ann, "/admin/folders", **form, action="add").status_code == 302
+    [followed] = background.folders.all()
+    assert (followed.ignore, followed.id_prefix) == (("b.*",), "wiki/")
+    passed(background, followed)
+    page = ann.get("/admin/folders").text
+    assert "1 stored, 0 renamed, 0 removed, 0 unchanged" in page
+    assert f'href="/datasets/{dataset}"' in page
+    assert "folder in sync: " in ann.get("/admin/jobs").text
+
+    (folder / "a.md").unlink()
+    wait_until(lambda: passed(background, followed).state == "failed")
+    assert "is its disk mounted?" in ann.get("/admin/folders").text
+    before = passed(background, followed).id
+    assert post(ann, f"/admin/folders/{followed.id}/sync").status_code == 302
+    assert passed(background, followed).id > before
+
+    asked = post(ann, f"/admin/folders/{followed.id}/remove").text
+    assert "No longer keep this folder in sync?" in asked
+    assert background.folders.all() == [followed]
+    assert post(ann, f"/admin/folders/{followed.id}/remove", confirmed="1").status_code == 302
+    assert background.folders.all() == []
+    assert sources(braid, dataset) == {"a.md"}
+    acts = [(entry.action, entry.target) for entry in site_of(app).audit.entries()]
+    assert acts[:2] == [("folder.removed", str(folder)), ("folder.added", str(folder))]
+
+
+def test_what_cannot_be_kept_is_said_on_the_page(app: Flask, ann: FlaskClient, dataset: int) -> None:
+    answer = post(ann, "/admin/folders", folder="/nowhere/<b>", dataset_id=dataset, action="add")
+    assert answer.status_code == 400
+    assert "there is no folder &#39;/nowhere/&lt;b&gt;&#39;" in answer.text
+    assert post(ann, "/admin/folders", folder="/", dataset_id="99").status_code == 400
+
+
+def test_others_have_no_way_to_a_folder(app: Flask, dataset: int, folder: Path) -> None:
+    bob = add_user(app, "bob")
+    theirs = site_of(app).braid.ledger.add_dataset(bob.id, "Bob's").id
+    browser, given = sign_in(app, "bob"), {"dataset_id": theirs, "folder": str(folder)}
+    assert "/admin/folders" not in browser.get("/").text
+    assert post(browser, "/admin/folders", **given, action="add").status_code == 403
+    token = bearer(app, bob, "read", "write")
+    assert app.test_client().post("/api/v1/folders", json=given, headers=token).status_code == 403
+    ann = bearer(app, site_of(app).accounts.get(ANN), "read", "write", "admin")
+    assert app.test_client().post("/api/v1/folders", json=given, headers=ann).status_code == 404
+    assert site_of(app).background.folders.all() == []
+
+
+def test_the_api_keeps_lists_and_removes(app: Flask, braid: Braid, dataset: int, folder: Path) -> None:
+    client, background = app.test_client(), site_of(app).background
+    admin = bearer(app, site_of(app).accounts.get(ANN), "read", "write", "admin")
+    given = {"dataset_id": dataset, "folder": str(folder), "id_prefix": "wiki/"}
+    plan = client.post("/api/v1/folders/plan", json=given, headers=admin).get_json()
+    assert plan == {"put": ["wiki/a.md", "wiki/b.md"], "rename": [], "remove": [], "unchanged": 0}
+    made = client.post("/api/v1/folders", json=given, headers=admin)
+    assert made.status_code == 201
+    address = made.headers["Location"]
+    passed(background, background.folders.get(made.get_json()["id"]))
+    shown = client.get(address, headers=admin).get_json()
+    assert (shown["problem"], shown["last_pass"]["kind"], shown["last_pass"]["result"]["put"]) == ("", "sync", 2)
+    assert [each["id"] for each in client.get("/api/v1/folders", headers=admin).get_json()["items"]] == [shown["id"]]
+    again = client.post("/api/v1/folders", json=given, headers=admin)
+    assert (again.status_code, again.get_json()["field"]) == (400, "folder")
+    assert client.post(f"{address}/sync", headers=admin).status_code == 202
+    assert client.delete(address, headers=admin).status_code == 204
+    assert client.get(address, headers=admin).status_code == 404
     assert sources(braid, dataset) == {"a.md", "b.md"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.pages.admin import indexes, models, overview, records, registry_file, shared, users
+from app.pages.admin import folders, indexes, models, overview, records, registry_file, shared, users
 from app.pages.admin.blueprint import admin
 
-__all__ = ["admin", "indexes", "models", "overview", "records", "registry_file", "shared", "users"]
+__all__ = ["admin", "folders", "indexes", "models", "overview", "records", "registry_file", "shared", "users"]

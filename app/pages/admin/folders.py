@@ -1,0 +1,164 @@
+"""Folders on the server that datasets are kept equal to: add after a look at what would change, sync now, remove."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from flask import render_template, request
+from flask_babel import gettext as _
+from werkzeug.wrappers import Response
+
+from app.access import rule
+from app.identity import identity
+from app.pages.admin.blueprint import admin, audit, done
+from app.pages.datasets.blueprint import shown_datasets
+from app.site import site
+from core.errors import InvalidInputError
+from core.folder_sync import SyncPlan
+from core.jobs import Job
+from core.synced_folders import SyncedFolder, WantedFolder
+from core.types import Dataset
+
+ONE = "/folders/<int:folder_id>"
+MOST_NAMES = 20
+"""Of each kind of change that are shown."""
+FIELDS = ("folder", "dataset_id", "ignore", "id_prefix")
+
+
+@dataclass(frozen=True, slots=True)
+class FolderRow:
+    """A folder with how it stands. ``dataset`` is None for one that the administrator does not see."""
+
+    folder: SyncedFolder
+    dataset: Dataset | None
+    added_by: str
+    problem: str
+    under_way: Job | None
+    last: Job | None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What would happen to some documents: ``put``, ``rename`` or ``remove``, how many, and the first of them."""
+
+    kind: str
+    count: int
+    names: tuple[str, ...]
+
+
+@admin.get("/folders")
+@rule("admin")
+def folders() -> str:
+    """The list, with the form for another one."""
+    return _list_page()
+
+
+@admin.post("/folders")
+@rule("admin")
+def add_folder() -> tuple[str, int] | Response:
+    """Show what would change; add the folder when that was seen."""
+    wanted = _typed()
+    me, background = identity().account, site().background
+    try:
+        if request.form.get("action") != "add":
+            plan = background.passes.plan(me.id, wanted)
+            return _list_page(changes=_changes(plan), unchanged=plan.unchanged, ask=True), 200
+        added = background.keep_folder(me.id, wanted)
+    except InvalidInputError as error:
+        return _list_page(problem=str(error)), 400
+    audit("folder.added", added.folder, _described(added))
+    return done(_("“%(name)s” is kept in sync from now on.", name=added.folder), "folders")
+
+
+@admin.post(f"{ONE}/sync")
+@rule("admin")
+def sync_folder(folder_id: int) -> Response:
+    """Have a pass now."""
+    background = site().background
+    folder = background.folders.get(folder_id)
+    if background.passes.queue(folder) is None:
+        return done(_("A pass over “%(name)s” is under way already.", name=folder.folder), "folders")
+    return done(_("A pass over “%(name)s” begins now.", name=folder.folder), "folders")
+
+
+@admin.post(f"{ONE}/remove")
+@rule("admin")
+def remove_folder(folder_id: int) -> str | Response:
+    """Follow it no longer, once that is confirmed; its documents stay."""
+    background = site().background
+    folder = background.folders.get(folder_id)
+    if request.form.get("confirmed") != "1":
+        return render_template("braid/admin/folder_remove.html", folder=folder, dataset=_dataset(folder))
+    background.drop_folder(folder_id)
+    audit("folder.removed", folder.folder, _described(folder))
+    return done(_("“%(name)s” is no longer kept in sync. Its documents stay.", name=folder.folder), "folders")
+
+
+# ---------------------------------------------------------------- what the routes share
+
+
+def _list_page(*, problem: str = "", changes: Sequence[Change] = (), unchanged: int = 0, ask: bool = False) -> str:
+    rows = _rows()
+    return render_template(
+        "braid/admin/folders.html",
+        rows=rows,
+        moving=any(row.under_way or not (row.last or row.problem) for row in rows),
+        datasets=shown_datasets(),
+        typed={name: request.form.get(name, "") for name in FIELDS},
+        problem=problem,
+        changes=changes,
+        unchanged=unchanged,
+        ask=ask,
+    )
+
+
+def _rows() -> list[FolderRow]:
+    background = site().background
+    names = {account.id: account.name for account in site().accounts.all()}
+    seen = shown_datasets().by_id
+    return [
+        FolderRow(
+            folder,
+            seen.get(folder.dataset_id),
+            names.get(folder.user_id, str(folder.user_id)),
+            background.passes.refusal(folder) or background.keeper.problem(folder.id),
+            background.passes.under_way(folder),
+            background.passes.last(folder),
+        )
+        for folder in background.folders.all()
+    ]
+
+
+def _typed() -> WantedFolder:
+    """What was typed; a pattern stands on a line of its own."""
+    given = request.form.get("dataset_id", "")
+    if not given.lstrip("-").isdecimal() or given not in map(str, shown_datasets().by_id):
+        raise InvalidInputError(f"dataset_id is {given[:20]!r}; choose a dataset of the list", field="dataset_id")
+    return WantedFolder(
+        int(given),
+        request.form.get("folder", ""),
+        tuple(request.form.get("ignore", "").splitlines()),
+        request.form.get("id_prefix", ""),
+    )
+
+
+def _changes(plan: SyncPlan) -> list[Change]:
+    puts = [file.source for file in plan.puts]
+    renames = [f"{rename.source} → {rename.file.source}" for rename in plan.renames]
+    found = (("put", puts), ("rename", renames), ("remove", list(plan.removals)))
+    return [Change(kind, len(names), tuple(names[:MOST_NAMES])) for kind, names in found if names]
+
+
+def _dataset(folder: SyncedFolder) -> Dataset:
+    return site().braid.ledger.dataset(folder.dataset_id)
+
+
+def _described(folder: SyncedFolder) -> str:
+    dataset = _dataset(folder)
+    parts = [f"{dataset.id} {dataset.name}"]
+    if folder.id_prefix:
+        parts.append(f"prefix {folder.id_prefix}")
+    if folder.ignore:
+        parts.append(f"without {', '.join(folder.ignore)}")
+    return "; ".join(parts)[:1000]
