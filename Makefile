@@ -6,13 +6,19 @@ ARGS ?=
 BIN := .venv/bin
 RUN := .venv/.run
 DEV := .venv/.dev
+REFERENCE := .artifacts/reference
+# What a program imports.
+PUBLIC := core.braid core.ledger core.ingest core.folder_sync core.types core.errors \
+	core.retriever_manager core.search_retriever core.hybrid_retriever core.hybrid_searcher core.strategies \
+	core.embeddings core.rerank core.llm core.conversation core.conversation_store core.turn_recorder core.chat_types \
+	config.settings config.models app.factory app.identity
 INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check --prefer-binary
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint fix bench clean
+.PHONY: help run test lint fix bench reference clean
 
 help:  ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
 
 run: $(RUN)  ## start Braid
 	$(BIN)/python -m app serve $(ARGS)
@@ -32,8 +38,12 @@ fix: $(DEV)  ## mend what the style checker can mend
 bench: $(DEV)  ## run the benchmarks
 	$(BIN)/python -m benchmarks $(ARGS)
 
+reference: $(DEV)  ## build the API reference from the docstrings
+	$(BIN)/python -W error::UserWarning -m pdoc --no-show-source -o $(REFERENCE) $(PUBLIC)
+	@echo "$(REFERENCE)/index.html"
+
 clean:  ## remove what was built or installed; data/ stays
-	rm -rf .venv .artifacts .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+	rm -rf .venv .artifacts .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist *.egg-info
 	find . -name __pycache__ -type d -not -path './data/*' -prune -exec rm -rf {} +
 
 # A stamp is newer than the requirements that it stands for.
