@@ -42,8 +42,9 @@ def test_every_recipe_is_run_here() -> None:
 
 
 @pytest.mark.parametrize("recipe", IN_PYTHON)
-def test_in_python(recipe: str, tmp_path: Path) -> None:
-    assert run([sys.executable, "-c", block(recipe, "python")], tmp_path) == block(recipe, "text")
+def test_in_python_and_then_again(recipe: str, tmp_path: Path) -> None:
+    for _ in range(2):
+        assert run([sys.executable, "-c", block(recipe, "python")], tmp_path) == block(recipe, "text")
 
 
 def test_an_mcp_client(tmp_path: Path) -> None:
