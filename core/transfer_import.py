@@ -25,10 +25,13 @@ from core.indexes import Vector
 from core.tables import ChunkRow, EmbeddingRow
 from core.transfer import DOCUMENTS, EMBEDDINGS, MANIFEST, VERSION, ExportedDocument, Manifest, Progress
 from core.types import ChunkInput, DocumentInput
+from core.zip_directory import TooManyEntriesError, require_few_entries
 
 if TYPE_CHECKING:
     from core.braid import Braid
 
+MAX_ENTRIES = 100
+"""That are looked at; there are to be two or three."""
 MAX_MANIFEST_BYTES = 1 << 20
 MAX_LINE_BYTES = 1 << 28
 MAX_LINE_VALUES = 2_000_000
@@ -107,6 +110,11 @@ def import_dataset(
 @contextmanager
 def _opened(path: Path, max_bytes: int) -> Iterator[zipfile.ZipFile]:
     damaged = "it is damaged, or no zip archive"
+    try:
+        with path.open("rb") as file:
+            require_few_entries(file, MAX_ENTRIES)
+    except TooManyEntriesError as error:
+        raise _wrong(str(error)) from error
     try:
         archive = zipfile.ZipFile(path)
     except (*_DAMAGED, ValueError, struct.error) as error:

@@ -12,6 +12,7 @@ from lxml import etree
 
 from core.errors import UnreadableDocumentError
 from core.readers.document import SourceFile
+from core.zip_directory import MAX_ENTRIES
 
 PACKAGE_ERRORS = (
     # zipfile and the decompressors
@@ -35,7 +36,6 @@ PACKAGE_ERRORS = (
 )
 """What reading a damaged package of XML files raises, as seen by feeding the readers with thousands of them."""
 
-MAX_ENTRIES = 20_000
 MAX_UNPACKED_BYTES = 500_000_000
 MAX_UNPACKED_FACTOR = 10
 MAX_RATIO = 200

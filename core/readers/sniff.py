@@ -7,6 +7,7 @@ import zipfile
 from dataclasses import dataclass
 
 from core.readers.encoding import is_binary
+from core.zip_directory import MAX_ENTRIES, TooManyEntriesError, require_few_entries
 
 _PDF_WITHIN = 1024
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -100,8 +101,11 @@ def _only_looks_so(signature: bytes, content: bytes) -> bool:
 
 def _zip_kind(content: bytes) -> Sniffed:
     try:
+        require_few_entries(io.BytesIO(content), MAX_ENTRIES)
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             names = archive.namelist()
+    except TooManyEntriesError as error:
+        return Sniffed("zip", f"a zip archive, and {error}", "split it into smaller files")
     except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError):
         return _DAMAGED_ZIP
     for member, kind in _ZIP_MEMBERS:
