@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from core.dataset_jobs import handlers
 from core.folder_keeper import FolderKeeper
-from core.folder_passes import FolderPasses
+from core.folder_passes import SYNC, FolderPasses
 from core.ingest import IngestOptions
 from core.job_runner import JobRunner
 from core.jobs import Job, JobStore, NewJob
@@ -51,7 +51,15 @@ class Background:
         self.folders = SyncedFolders(braid)
         self._parser = Parser(memory_mb=parse_memory_mb, timeout_s=parse_timeout_s)
         reading = options or IngestOptions()
-        self.passes = FolderPasses(braid, self.folders, self.store, self.add, parse=self._parser.parse, reading=reading)
+        self.passes = FolderPasses(
+            braid,
+            self.folders,
+            self.store,
+            self.add,
+            parse=self._parser.parse,
+            reading=reading,
+            rest=self._rest,
+        )
         self.keeper = FolderKeeper(self.folders, self.passes)
         does = handlers(
             braid,
@@ -66,6 +74,7 @@ class Background:
         self._runner = JobRunner(
             self.store,
             {**does, "sync": self.passes.run},
+            apart=SYNC,
             workers=workers or max(1, (os.cpu_count() or 1) // 2),
             on_done=self._forget_file,
             right_of_way=self._right_of_way,
@@ -105,7 +114,7 @@ class Background:
     def drop_folder(self, folder_id: int) -> SyncedFolder:
         """Follow the folder no longer; the documents stay. Raises NotFoundError."""
         folder = self.folders.remove(folder_id)
-        self.passes.cancel(folder)
+        self.passes.give_up(folder)
         self.keeper.wake()
         return folder
 
@@ -115,6 +124,9 @@ class Background:
         self.keeper.close()
         self._runner.close(timeout_s)
         self._parser.close()
+
+    def _rest(self) -> None:
+        self._right_of_way.rest()
 
     def _forget_file(self, job: Job) -> None:
         self.spool.remove(job.payload.get("file", ""))

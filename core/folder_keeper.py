@@ -8,7 +8,7 @@ import threading
 import time
 
 from core.folder_passes import FolderPasses
-from core.folder_watch import FolderWatch
+from core.folder_watch import RESCAN_S, FolderWatch
 from core.right_of_way import give_way_to_requests
 from core.synced_folders import SyncedFolder, SyncedFolders
 
@@ -103,8 +103,6 @@ class _Keeping(threading.Thread):
         while not self._stopping.is_set():
             try:
                 self._follow()
-            except OSError as error:
-                self.problem = self._missing() or f"the folder cannot be watched: {error.strerror}"
             except Exception:  # the edge of a thread: it must outlive an outage of the database
                 logger.exception("event=folder_not_followed folder=%d", self._folder.id)
                 self.problem = "internal error; the log says more"
@@ -114,11 +112,22 @@ class _Keeping(threading.Thread):
         if problem := self._missing():
             self.problem = problem
             return
-        with FolderWatch(self._folder.folder) as watch:
-            self._watch = watch
-            if self._stopping.is_set():  # before it could be told
-                watch.stop()
-            watch.follow(self._queue_pass)
+        try:
+            with FolderWatch(self._folder.folder) as watch:
+                self._watch = watch
+                if self._stopping.is_set():  # before it could be told
+                    watch.stop()
+                watch.follow(self._queue_pass)
+        except OSError as error:
+            self._look_through(error)
+
+    def _look_through(self, error: OSError) -> None:
+        """Without being told of changes: every few minutes."""
+        self._queue_pass()
+        if not self.problem:
+            seconds = f"{RESCAN_S:,.0f} seconds"
+            self.problem = f"changes are found only every {seconds}: the folder cannot be watched: {error.strerror}"
+            self._stopping.wait(RESCAN_S)
 
     def _queue_pass(self) -> None:
         """What changes while a pass is at work may be too late for it, so another one follows."""

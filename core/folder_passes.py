@@ -27,7 +27,8 @@ SHOWN_FAILURES = 20
 class FolderPasses:
     """Queues passes, does them, and tells how the last one ended.
 
-    ``add`` queues jobs; ``parse`` reads a file, and ``reading`` says how.
+    ``add`` queues jobs; ``parse`` reads a file, and ``reading`` says how; ``rest`` is called before each file, so that
+    searches come first.
     """
 
     def __init__(
@@ -39,6 +40,7 @@ class FolderPasses:
         *,
         parse: Parse,
         reading: IngestOptions,
+        rest: Callable[[], None] = lambda: None,
     ) -> None:
         self._braid = braid
         self._folders = folders
@@ -46,6 +48,7 @@ class FolderPasses:
         self._add = add
         self._parse = parse
         self._reading = reading
+        self._rest = rest
         self._accounts = Accounts(braid.ledger)
         self._queueing = threading.Lock()
         self._working: dict[int, tuple[threading.Lock, FolderSync]] = {}
@@ -87,19 +90,25 @@ class FolderPasses:
             self._jobs.forget(old.user_id, old.id)
         return job
 
-    def cancel(self, folder: SyncedFolder) -> None:
-        """End the pass that waits or is at work; what it has stored stays."""
+    def give_up(self, folder: SyncedFolder) -> None:
+        """End the pass that waits or is at work, for good; what it has stored stays."""
         if job := self.under_way(folder):
             self._jobs.cancel(job.user_id, job.id)
+        self._working.pop(folder.id, None)
 
     def run(self, job: Job, progress: Progress) -> Mapping[str, Any]:
         """Do a pass: the handler of jobs of the kind ``sync``. A file that cannot be read does not fail it."""
         folder = self._folders.get(job.payload["folder_id"])
         if reason := self.refusal(folder):
             raise InvalidInputError(reason, field="folder")
+
+        def on_progress(done: int, total: int) -> None:
+            progress(done, total)
+            self._rest()
+
         lock, sync = self._sync(folder)
         with lock:
-            report = sync.run(on_progress=progress)
+            report = sync.run(on_progress=on_progress)
             unreadable = sync.unreadable()
         return {
             "put": report.put,

@@ -6,8 +6,9 @@ import logging
 import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, get_args
 
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -34,10 +35,19 @@ class JobStopped(BaseException):
     """The job was cancelled, or is handed over to the next start. Raised in the handler; not an error."""
 
 
+@dataclass(slots=True)
+class _Lane:
+    """The kinds of jobs that some threads do, and whose was the last one."""
+
+    kinds: tuple[JobKind, ...]
+    last_user: int = 0
+
+
 class JobRunner:
     """Runs from `start` to `close`. One runner at a time per ledger: what it finds running, a dead one left.
 
-    ``on_done`` is called with a job that succeeded, once that is recorded.
+    ``on_done`` is called with a job that succeeded, once that is recorded. Jobs of the kinds ``apart`` have a thread
+    of their own: they may take an hour, and the others do not wait for them.
     """
 
     def __init__(
@@ -46,6 +56,7 @@ class JobRunner:
         handlers: Mapping[JobKind, Handler],
         *,
         workers: int = 2,
+        apart: Collection[JobKind] = (),
         on_done: Callable[[Job], None] = lambda job: None,
         right_of_way: RightOfWay | None = None,
     ) -> None:
@@ -57,11 +68,12 @@ class JobRunner:
         self._abandoned = threading.Event()
         self._wake = threading.Condition()
         self._claiming = threading.Lock()
-        self._last_user = 0
         self._at_work: dict[int, Job] = {}
+        shared = _Lane(tuple(kind for kind in get_args(JobKind) if kind not in apart))
+        lanes = [*[shared] * workers, *([_Lane(tuple(apart))] if apart else ())]
         self._threads = [
-            threading.Thread(target=self._run, name=f"braid-job-{number}", daemon=True)
-            for number in range(1, workers + 1)
+            threading.Thread(target=self._run, args=(lane,), name=f"braid-job-{number}", daemon=True)
+            for number, lane in enumerate(lanes, start=1)
         ]
 
     def start(self) -> None:
@@ -91,11 +103,11 @@ class JobRunner:
 
     # ------------------------------------------------------------ in the threads
 
-    def _run(self) -> None:
+    def _run(self, lane: _Lane) -> None:
         give_way_to_requests()
         while not self._stopping.is_set():
             try:
-                job = self._claim()
+                job = self._claim(lane)
                 if job is not None:
                     self._do(job)
                     self._right_of_way.rest()
@@ -106,11 +118,11 @@ class JobRunner:
                 if not self._stopping.is_set():
                     self._wake.wait(POLL_S)
 
-    def _claim(self) -> Job | None:
+    def _claim(self, lane: _Lane) -> Job | None:
         with self._claiming:
-            job = self._store.claim(self._last_user)
+            job = self._store.claim(lane.last_user, kinds=lane.kinds)
             if job is not None:
-                self._last_user = job.user_id
+                lane.last_user = job.user_id
                 self._at_work[job.id] = job
             return job
 

@@ -195,10 +195,10 @@ class JobStore:
 
     # ------------------------------------------------------------ for the runner
 
-    def claim(self, after_user: int) -> Job | None:
+    def claim(self, after_user: int, *, kinds: Collection[JobKind] = get_args(JobKind)) -> Job | None:
         """Begin the oldest queued job of the next user after ``after_user``, in a circle. None when nothing waits."""
         next_first = (JobRow.user_id <= after_user, JobRow.user_id, JobRow.id)
-        statement = _select().where(JobRow.state == "queued").order_by(*next_first).limit(1)
+        statement = _select().where(JobRow.state == "queued", JobRow.kind.in_(kinds)).order_by(*next_first).limit(1)
         while found := self._read(statement):
             job = found[0]
             run = replace(job, state="running", attempts=job.attempts + 1, started_at=time.time())

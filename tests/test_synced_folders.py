@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,11 +16,14 @@ from werkzeug.test import TestResponse
 from core.accounts import Accounts
 from core.background import Background
 from core.braid import Braid
+from core.dataset_jobs import new_text
 from core.errors import InvalidInputError, NotFoundError
 from core.folder_keeper import FolderKeeper
 from core.folder_passes import new_sync
+from core.ingest import Incoming, IngestOptions, parse_file
 from core.jobs import Job
 from core.synced_folders import SyncedFolder, WantedFolder
+from core.types import DocumentInput
 from tests.fakes import HashEmbeddings
 from tests.web import add_user, bearer, csrf_token, make_app, sign_in, site_of
 
@@ -162,6 +166,27 @@ def test_a_folder_that_is_missing_at_the_start_is_tried_again(braid: Braid, data
     hidden.rename(folder)
     wait_until(lambda: sources(braid, dataset) == {"a.md", "b.md"})
     keeper.close()
+    background.close()
+
+
+def test_a_long_pass_keeps_no_upload_waiting(braid: Braid, dataset: int, folder: Path) -> None:
+    background = Background(braid, workers=1)
+    begun, may_end = threading.Event(), threading.Event()
+
+    def slow(path: Path, incoming: Incoming, options: IngestOptions) -> DocumentInput:
+        begun.set()
+        assert may_end.wait(WAIT_S)
+        return parse_file(path, incoming, options)
+
+    background.passes._parse = slow
+    background.start()
+    followed = kept(background, dataset, folder)
+    assert begun.wait(WAIT_S)
+    [job] = background.add(ANN, [new_text(background.spool, dataset, "Note", "by hand", max_bytes=1000)])
+    wait_until(lambda: background.store.get(ANN, job.id).ended)
+    assert background.passes.under_way(followed) is not None
+    may_end.set()
+    passed(background, followed)
     background.close()
 
 
