@@ -10,19 +10,9 @@ from flask_babel import gettext as _
 
 from app.pages.form import Carried, SearchForm
 from app.pages.marking import PROSE, Segment, flow, language_of, snippet, wanted_tokens
+from app.pages.reasons import Reason, Reasoning
 from core.analyzer import Analyzer
-from core.types import Dataset, Degraded, Hit, Leg, LegScore, Part, Passage, Place, SearchResult
-
-
-@dataclass(frozen=True, slots=True)
-class Reason:
-    """One leg's part in a hit. ``percent`` is its share of the score, 0–100."""
-
-    leg: Leg
-    rank: int
-    score: str
-    percent: int
-    query: str
+from core.types import Dataset, Degraded, Hit, Part, Passage, Place, SearchResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +113,6 @@ def _shown_hit(
     analyzer: Analyzer,
     wanted: frozenset[str],
 ) -> ShownHit:
-    total = sum(part.share for part in hit.legs)
     return ShownHit(
         number=number,
         passage=hit.passage,
@@ -133,16 +122,10 @@ def _shown_hit(
         language=language_of(hit.passage.text),
         title_language=language_of(hit.passage.title),
         prose=hit.passage.file_type in PROSE,
-        reasons=tuple(_reason(part, total) for part in hit.legs),
+        reasons=Reasoning().reasons(hit.legs),
         also_in=tuple(_shown_place(place, names, carried) for place in hit.also_in),
         rerank_score="" if hit.rerank_score is None else f"{hit.rerank_score:.3f}",
     )
-
-
-def _reason(part: LegScore, total: float) -> Reason:
-    percent = round(100 * part.share / total) if total > 0 else 0
-    score = f"{part.score:.3f}" if part.leg == "dense" else f"{part.score:.1f}"
-    return Reason(part.leg, part.rank, score, min(max(percent, 0), 100), part.query)
 
 
 def _shown_place(place: Place, names: Mapping[int, str], carried: Carried) -> ShownPlace:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from flask import url_for
@@ -11,15 +12,19 @@ from flask_babel import gettext as _
 from markupsafe import Markup
 
 from app.markdown import answer_html
-from app.pages.answer import Missing, Reason
+from app.pages.answer import Missing
 from app.pages.marking import language_of
+from app.pages.reasons import Reason, Reasoning
 from app.strategy_menu import NAMES
 from core.conversation_store import StoredCitation, StoredMessage
 from core.feedback import Kind
-from core.types import Dataset
+from core.types import Dataset, LegScore
 
 MAX_CARRIED_CHARS = 300
 """Of the question in links to passages, whose words are marked there."""
+KEPT_HTML = 500
+"""Answers whose Markdown is not rendered again: a conversation shows its earlier ones on every page."""
+LEG_FIELDS = ("leg", "rank", "score", "share", "query")
 
 Thumbs = Mapping[tuple[str, str], Kind]
 """(query, chunk id) → what the user said of it."""
@@ -109,6 +114,7 @@ class Shelf:
     thumbs: Thumbs
     there: frozenset[str]
     """Those of the found passages that the user may read now."""
+    reasoning: Reasoning = field(default_factory=Reasoning)
 
     def dataset_name(self, dataset_id: int) -> str:
         """Its name; its number when it is not the user's to read any more."""
@@ -154,11 +160,17 @@ def _exchange(question: StoredMessage, answer: StoredMessage | None, shelf: Shel
     return Exchange(
         question=question,
         answer=answer,
-        html=answer_html(answer.text, lambda number: hrefs.get(number, "")),
+        html=_html(answer.text, tuple(hrefs.items())),
         sources=sources,
         how=_how(question, answer, shelf) if _search_of(answer) else None,
         language=language_of(answer.text),
     )
+
+
+@lru_cache(maxsize=KEPT_HTML)
+def _html(text: str, hrefs: tuple[tuple[int, str], ...]) -> Markup:
+    by_number = dict(hrefs)
+    return answer_html(text, lambda number: by_number.get(number, ""))
 
 
 def _source(citation: StoredCitation, asked: str, query: str, shelf: Shelf) -> Source:
@@ -211,7 +223,7 @@ def mode_name(mode: str) -> str:
 
 
 def _found(number: int, hit: Mapping[str, Any], asked: str, cited: bool, shelf: Shelf) -> FoundPassage:
-    total = sum(leg["share"] for leg in hit["legs"])
+    legs = [LegScore(*(leg[name] for name in LEG_FIELDS)) for leg in hit["legs"]]
     there = hit["chunk_id"] in shelf.there
     return FoundPassage(
         number=number,
@@ -220,15 +232,9 @@ def _found(number: int, hit: Mapping[str, Any], asked: str, cited: bool, shelf: 
         dataset=shelf.dataset_name(hit["dataset_id"]),
         href=shelf.href(hit["chunk_id"], asked) if there else "",
         cited=cited,
-        reasons=tuple(_reason(leg, total) for leg in hit["legs"]),
+        reasons=shelf.reasoning.reasons(legs),
         rerank_score="" if hit["rerank_score"] is None else f"{hit['rerank_score']:.3f}",
     )
-
-
-def _reason(leg: Mapping[str, Any], total: float) -> Reason:
-    percent = round(100 * leg["share"] / total) if total > 0 else 0
-    score = f"{leg['score']:.3f}" if leg["leg"] == "dense" else f"{leg['score']:.1f}"
-    return Reason(leg["leg"], leg["rank"], score, min(max(percent, 0), 100), leg["query"])
 
 
 def _timings(timings_ms: Mapping[str, float]) -> tuple[Timing, ...]:
