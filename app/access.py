@@ -34,6 +34,8 @@ MAX_FORM_BYTES = 2 * 2**20
 # carries that name. The port says nothing about that, and differs behind an SSH tunnel.
 LOCAL_HOST = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:\d{1,5})?", re.IGNORECASE)
 LOCAL_ADDRESSES = ("127.0.0.1", "::1")
+FORWARDING = ("forwarded", "via", "x-real-ip", "x-client-ip", "cf-connecting-ip", "true-client-ip")
+"""Headers that proxies add, beside those that begin with ``X-Forwarded-``."""
 
 csrf = CSRFProtect()
 
@@ -142,6 +144,15 @@ def is_local() -> bool:
     """Whether the request comes from this computer, to this computer's own name."""
     local_name = LOCAL_HOST.fullmatch(request.headers.get("Host", "")) is not None
     return local_name and request.remote_addr in LOCAL_ADDRESSES
+
+
+def is_forwarded() -> bool:
+    """Whether the request came through a proxy. nginx adds no header unless told to, but speaks HTTP/1.0, as no browser
+    does.
+    """
+    names = {name.lower() for name, _ in request.headers}
+    by_name = any(name in FORWARDING or name.startswith("x-forwarded-") for name in names)
+    return by_name or request.environ.get("SERVER_PROTOCOL") == "HTTP/1.0"
 
 
 def throttle(limit: RateLimitItem, *key: str) -> None:

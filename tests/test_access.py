@@ -191,7 +191,32 @@ def test_forwarded_address_counts_behind_a_trusted_proxy_only(braid: Braid) -> N
     forwarded = {"headers": {"X-Forwarded-For": "203.0.113.9"}}
     behind = create_app(Settings(trusted_proxies=1), braid)
     assert behind.test_client().get("/setup", **forwarded).status_code == 403
-    assert create_app(Settings(), braid).test_client().get("/setup", **forwarded).status_code == 200
+    local = {"headers": {"X-Forwarded-For": "127.0.0.1"}}
+    assert behind.test_client().get("/setup", **local).status_code == 200
+
+
+FORWARDED = (
+    {"headers": {"X-Forwarded-For": "127.0.0.1"}},
+    {"headers": {"X-Forwarded-Proto": "https"}},
+    {"headers": {"Forwarded": "for=203.0.113.9"}},
+    {"headers": {"X-Real-IP": "203.0.113.9"}},
+    {"headers": {"Via": "1.1 proxy"}},
+    {"environ_overrides": {"SERVER_PROTOCOL": "HTTP/1.0"}},  # as nginx sends it on, without any header
+)
+
+
+@pytest.mark.parametrize("forwarded", FORWARDED)
+def test_first_start_is_not_open_behind_a_proxy_that_is_not_declared(
+    new_app: Flask, forwarded: dict[str, dict[str, str]]
+) -> None:
+    client = new_app.test_client()
+    form = {"name": "boss", "password": PASSWORD, "csrf_token": csrf_token(client, "/setup")}
+    for response in (client.get("/setup", **forwarded), client.post("/setup", data=form, **forwarded)):
+        assert response.status_code == 403
+        assert "trusted_proxies" in response.text
+        assert "user add NAME --admin" in response.text
+    assert site_of(new_app).accounts.need_setup()
+    assert client.post("/setup", data=form).status_code == 302
 
 
 # ---------------------------------------------------------------- signing in and out

@@ -9,7 +9,7 @@ from flask_babel import gettext as _
 from limits import parse
 from werkzeug.wrappers import Response
 
-from app.access import is_local, rule, throttle
+from app.access import is_forwarded, is_local, rule, throttle
 from app.identity import identity, sign_in, sign_out, signed_in
 from app.site import site
 from core.accounts import MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS
@@ -58,6 +58,15 @@ def _require_setup() -> None:
         abort(redirect(url_for("braid.account.login")))
     if not is_local():
         abort(403, _("Open this page on the computer that Braid runs on, to make the first administrator."))
+    if is_forwarded() and not site().settings.trusted_proxies:  # to it everybody seems to be on this computer
+        abort(
+            403,
+            _(
+                "This page was opened through a proxy that the setting trusted_proxies does not count. To make the "
+                "first administrator, open it without the proxy, on the computer that Braid runs on, or type there: "
+                "python -m app user add NAME --admin --password-stdin"
+            ),
+        )
 
 
 # ---------------------------------------------------------------- in and out
