@@ -20,6 +20,8 @@ JobState = Literal["queued", "running", "done", "failed", "cancelled"]
 OPEN: tuple[JobState, ...] = ("queued", "running")
 QUEUED: tuple[JobState, ...] = ("queued",)
 FAILED: tuple[JobState, ...] = ("failed",)
+ADDING: tuple[JobKind, ...] = ("upload", "text", "url")
+"""Kinds of jobs that read a file."""
 
 MAX_ATTEMPTS = 3
 """A job that was begun so often and never ended, because the process died, is not begun again by itself."""
@@ -155,6 +157,12 @@ class JobStore:
             conditions.append(JobRow.title.in_(titles))
         order = JobRow.id.desc() if newest_first else JobRow.id
         return self._read(_select().where(*conditions).order_by(order).limit(limit))
+
+    def unread(self, dataset_ids: Collection[int]) -> int:
+        """How many files of these datasets are still to be read, so that nothing can find them yet."""
+        conditions = (JobRow.kind.in_(ADDING), JobRow.state.in_(OPEN), JobRow.dataset_id.in_(dataset_ids))
+        with self._ledger.database.read() as connection:
+            return connection.execute(select(func.count()).select_from(JobRow).where(*conditions)).scalar_one()
 
     def standing(self, user_id: int) -> int:
         """How many of a user's jobs wait, are at work, or may be tried again, for which they keep their files."""

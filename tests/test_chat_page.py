@@ -24,10 +24,11 @@ from core.chat_types import ChatRequest
 from core.conversation import Conversation
 from core.conversation_store import ConversationStore, StoredMessage
 from core.feedback import FeedbackStore
+from core.jobs import NewJob
 from core.types import ChunkInput, DocumentInput
 from tests.fakes import HashEmbeddings
 from tests.model_server import ModelServer, model_server
-from tests.web import add_user, csrf_token, make_app, sign_in
+from tests.web import add_user, csrf_token, make_app, sign_in, site_of
 
 Put = Callable[..., str]
 STREAM = {"Accept": "text/event-stream"}
@@ -620,3 +621,25 @@ def test_the_page_is_served_quickly(client: FlaskClient) -> None:
         assert client.get("/chat/1").status_code == 200
         took.append(time.perf_counter() - started)
     assert sorted(took)[18] < 0.25  # 50 ms on a quiet machine
+
+
+# ---------------------------------------------------------------- files on their way
+
+
+def test_an_answer_says_that_files_are_still_being_read(app: Flask, client: FlaskClient, library: Braid) -> None:
+    told = "1 file is still being read and cannot be found yet."
+    store = site_of(app).background.store
+    assert told not in last(ask(client))["html"]
+    store.add(1, [NewJob("upload", "new.pdf", 1), NewJob("export", "Notes", 1), NewJob("upload", "other.pdf", 2)])
+    assert told in last(ask(client))["html"]
+    status = client.get("/status.json")
+    assert status.status_code == 200, status.text
+    assert status.json["text"] == "2 files are still being read and cannot be found yet."
+
+
+def test_nobody_learns_of_files_in_datasets_of_others(app: Flask, client: FlaskClient, library: Braid) -> None:
+    bob = add_user(app, "bob")
+    other = library.ledger.add_dataset(bob.id, "Secret")
+    site_of(app).background.store.add(bob.id, [NewJob("upload", "secret.pdf", other.id)])
+    assert "being read" not in last(ask(client, d=["1", str(other.id)]))["html"]
+    assert "being read" not in client.get("/status.json").json["text"]

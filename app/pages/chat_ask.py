@@ -18,6 +18,7 @@ from app.pages.chat_choices import LAST_CHOICE, first_choices, read_choices
 from app.pages.chat_parts import chat, shelf, sidebar
 from app.pages.chat_stream import StreamedTurn, stream_turn
 from app.pages.chat_view import Exchange, exchanges
+from app.pages.status import unread_files
 from app.scoping import readable_datasets
 from app.site import site
 from core.chat_types import ChatRequest, ChatResult
@@ -97,9 +98,12 @@ def _shown(text: str, conversation_id: int) -> dict[str, Any]:
     # Another tab may have stored a turn in between.
     at = max(p for p, message in enumerate(messages) if message.role == "user" and message.text == storable(text))
     messages = messages[at : at + 2]
-    newest = exchanges(messages, shelf(conversation_id, messages, readable_datasets(identity().account)))[0]
+    readable = readable_datasets(identity().account)
+    newest = exchanges(messages, shelf(conversation_id, messages, readable))[0]
+    asked = messages[0].settings.get("dataset_ids") or readable.by_id
+    unread = here.background.store.unread([dataset_id for dataset_id in asked if dataset_id in readable.by_id])
     return {
-        "html": _exchange(newest, conversation_id),
+        "html": _exchange(newest, conversation_id, unread_files(unread) if unread else ""),
         "sidebar": sidebar(found),
         "title": found.title,
         "conversation": url_for("braid.chat.conversation", conversation_id=conversation_id),
@@ -107,5 +111,5 @@ def _shown(text: str, conversation_id: int) -> dict[str, Any]:
     }
 
 
-def _exchange(shown: Exchange, conversation_id: int) -> str:
-    return render_template("braid/_chat_exchange.html", exchange=shown, conversation_id=conversation_id)
+def _exchange(shown: Exchange, conversation_id: int, unread: str) -> str:
+    return render_template("braid/_chat_exchange.html", exchange=shown, conversation_id=conversation_id, unread=unread)

@@ -63,7 +63,7 @@ def index() -> str:
     return render_template(
         "braid/search.html",
         answer=answer,
-        status=status_of(site().braid, readable.all),
+        status=status_of(site(), readable.all),
         examples=list(_examples(readable.all)),
         compare_href=address("braid.search.compare", form.carried()),
         why_not_href=address("braid.search.why_not", form.carried()),
@@ -101,7 +101,7 @@ def document(chunk_id: str) -> str:
 @rule("user")
 def status() -> Response:
     """How far indexing is, for the live line."""
-    found = status_of(site().braid, readable_datasets(identity().account).all)
+    found = status_of(site(), readable_datasets(identity().account).all)
     return Response(json.dumps(asdict(found), ensure_ascii=False), mimetype="application/json")
 
 

@@ -14,9 +14,8 @@ from app.pages.form import SearchForm, read_form
 from app.pages.status import IndexStatus, index_status
 from app.preferences import preferences_of
 from app.scoping import Readable
-from app.site import site
+from app.site import Site, site
 from app.strategy_menu import strategy_choices
-from core.braid import Braid
 from core.types import MAX_K, MAX_QUERY_CHARS, Dataset, Mode, SearchResult
 
 search = Blueprint("search", __name__)
@@ -62,11 +61,12 @@ def choices_key(form: SearchForm) -> str:
     return f"{identity().account.id}:{mine.mode}:{mine.fusion}:{mine.alpha}:{mine.k}:{mine.strategy}:{mine.dataset_ids}"
 
 
-def status_of(braid: Braid, datasets: Sequence[Dataset]) -> IndexStatus:
-    """How far indexing of these datasets is."""
+def status_of(here: Site, datasets: Sequence[Dataset]) -> IndexStatus:
+    """How far reading and indexing of these datasets is."""
+    braid, unread = here.braid, here.background.store.unread([dataset.id for dataset in datasets])
     collections = {dataset.collection for dataset in datasets}
     progress = [part for part in braid.indexer.progress() if part.collection in collections]
-    return index_status(progress, sum(d.chunks for d in braid.ledger.datasets_in(collections)))
+    return index_status(progress, sum(d.chunks for d in braid.ledger.datasets_in(collections)), unread)
 
 
 def address(endpoint: str, carried: Mapping[str, Any], **more: Any) -> str:

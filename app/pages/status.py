@@ -24,19 +24,31 @@ class IndexStatus:
     waiting: dict[Leg, int]
 
 
-def index_status(progress: Sequence[LegProgress], total: int) -> IndexStatus:
-    """The state of the given indexes, which should hold ``total`` passages in each leg."""
+def index_status(progress: Sequence[LegProgress], total: int, unread: int = 0) -> IndexStatus:
+    """The state of the given indexes, which should hold ``total`` passages in each leg; so many files are unread."""
     waiting: dict[Leg, int] = {
         leg: min(total, sum(part.pending for part in progress if part.leg == leg)) for leg in ("bm25", "dense")
     }
     failed = [part for part in progress if part.state == "failed" or part.error]
     if failed:
         return IndexStatus("failed", _failure(failed[0]), total, waiting)
+    if unread:
+        return IndexStatus("indexing", unread_files(unread), total, waiting)
     if waiting["bm25"] or waiting["dense"]:
         return IndexStatus("indexing", _progress(progress, total, waiting), total, waiting)
     if any(part.state in ("checking", "rebuilding") for part in progress):
         return IndexStatus("indexing", _("Checking the indexes …"), total, waiting)
     return IndexStatus("ready", _readiness(total), total, waiting)
+
+
+def unread_files(number: int) -> str:
+    """That so many files cannot be found yet."""
+    told: str = ngettext(
+        "%(num)s file is still being read and cannot be found yet.",
+        "%(num)s files are still being read and cannot be found yet.",
+        number,
+    )
+    return told
 
 
 def _failure(part: LegProgress) -> str:

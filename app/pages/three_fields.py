@@ -77,7 +77,7 @@ def _page(form: SearchForm, result: str, *, starts: bool = False) -> str:
     readable = readable_datasets(identity().account)
     return render_template(
         "braid/fields.html",
-        status=status_of(site().braid, readable.all),
+        status=status_of(site(), readable.all),
         fields=three_fields(),
         result=result,
         starts=starts,

@@ -11,13 +11,12 @@ from werkzeug.wrappers import Response
 
 from app.access import rule
 from app.pages.datasets.blueprint import ONE, address, audit, datasets, done, may_write, shown, writable
-from app.pages.datasets.rows import ADDING
 from app.pages.marking import PROSE, flow, language_of
 from app.site import site
 from app.transfers import MOST_AT_ONCE, drop
 from core.document_progress import document_progress
 from core.errors import InvalidInputError, NotFoundError
-from core.jobs import FAILED
+from core.jobs import ADDING, FAILED
 from core.types import Dataset, Document
 
 PASSAGES_PER_PAGE = 50

@@ -13,14 +13,13 @@ from app.pages.datasets.blueprint import address, may_write
 from app.site import site
 from core.dataset_overview import DocumentState, Overview, find_documents, overviews
 from core.document_progress import DocumentProgress, Stage, document_progress
-from core.jobs import FAILED, OPEN, Job, JobKind
+from core.jobs import ADDING, FAILED, OPEN, Job
 from core.types import Dataset, Document
 
 PER_PAGE = 50
 MAX_PAGE = 10**6
 SHOWN_JOBS = 10
 """Of those that wait; for the others there is a number."""
-ADDING: tuple[JobKind, ...] = ("upload", "text", "url")
 FILTERS: tuple[DocumentState, ...] = get_args(DocumentState)
 
 RowStage = Stage | Literal["queued", "reading"]

@@ -9,13 +9,12 @@ from werkzeug.wrappers import Response
 from app.access import rule
 from app.identity import identity
 from app.pages.datasets.blueprint import ONE, audit, datasets, done, shown, writable
-from app.pages.datasets.rows import ADDING
 from app.quotas import quotas
 from app.site import site
 from app.transfers import MOST_AT_ONCE, drop, export_file, queue_export
 from core.dataset_jobs import new_reembed
 from core.errors import NotFoundError
-from core.jobs import FAILED, QUEUED, Job
+from core.jobs import ADDING, FAILED, QUEUED, Job
 from core.types import Dataset
 
 
