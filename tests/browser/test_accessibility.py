@@ -27,6 +27,7 @@ PAGES = (
     "admin/",
     "admin/shared",
     "admin/shared/file",
+    "admin/folders",
     "admin/users",
     "admin/models",
     "admin/indexes",
