@@ -20,9 +20,9 @@ from app.api.writes import KEY_PATTERN as IDEMPOTENCY_PATTERN
 
 REF = "#/components/schemas/{model}"
 PARAMETER = re.compile(r"<(?P<kind>int(?:\(signed=True\))?):(?P<name>\w+)>")
-JSON, PROBLEM = "application/json", "application/problem+json"
+JSON, PROBLEM, ZIP = "application/json", "application/problem+json", "application/zip"
 Schema = dict[str, Any]
-MEDIA_SCHEMAS: dict[str, Schema] = {JSON: {}, "application/zip": {"type": "string", "format": "binary"}}
+MEDIA_SCHEMAS: dict[str, Schema] = {JSON: {}, ZIP: {"type": "string", "format": "binary"}}
 
 TEXT = """\
 Search any choice of personal and shared datasets at once, by meaning and by keyword, and chat with them.

@@ -11,7 +11,7 @@ from typing import Any
 from flask import Blueprint, Response, current_app, render_template, request, url_for
 
 from app.access import rule
-from app.api.openapi import Schema, document
+from app.api.openapi import ZIP, Schema, document
 from app.api.operations import Resource
 
 
@@ -108,7 +108,10 @@ def _curl(found: Schema, method: str, path: str, operation: Schema) -> str:
         example = json.dumps(_example(model, found), ensure_ascii=False)
         parts += ["-H 'Content-Type: application/json'", f"-d {shlex.quote(example)}"]
     elif content:
-        parts += ["-F file=@report.pdf"]
+        [model] = (_resolved(each["schema"], found) for each in content.values())
+        parts += [f"-F file=@{model['properties']['file'].get('examples', ['report.pdf'])[0]}"]
+    if ZIP in operation["responses"].get("200", {}).get("content", {}):
+        parts += ["-o notes.zip"]
     return " ".join(parts)
 
 

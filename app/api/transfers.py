@@ -10,6 +10,7 @@ from werkzeug.exceptions import UnsupportedMediaType
 
 from app.access import rule, takes_uploads
 from app.api.jobs import JobShown, shown_job
+from app.api.openapi import ZIP
 from app.api.operations import Answered, Resource
 from app.api.requests import Given, InvalidRequestError
 from app.api.scopes import readable, writable
@@ -27,7 +28,7 @@ resource = Resource("transfers", "Datasets as files, with their vectors: for ano
 class ExportGiven(Given):
     """An export of a dataset."""
 
-    file: File
+    file: File = Field(examples=["notes.zip"])
     name: str = Field("", max_length=MAX_NAME_CHARS, description="Of the new dataset; without one, that of the export")
 
 
@@ -41,7 +42,7 @@ def export_dataset(dataset_id: int) -> Answered:
     return _queued(queue_export(identity().account, writable(dataset_id)))
 
 
-@resource.get("/datasets/<int(signed=True):dataset_id>/exports/<int:job_id>", None, media_types=("application/zip",))
+@resource.get("/datasets/<int(signed=True):dataset_id>/exports/<int:job_id>", None, media_types=(ZIP,))
 @rule("user")
 def get_export(dataset_id: int, job_id: int) -> Response:
     """Download a finished export, a zip archive. It is kept as long as its job is listed."""
