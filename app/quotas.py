@@ -29,12 +29,13 @@ class Quotas:
         if len(self._braid.ledger.datasets(account.id)) >= most:
             raise InvalidInputError(f"you have {most:,} datasets, which is the limit; delete one first", field="name")
 
-    def require_room(self, account: Account, dataset: Dataset, *, more_bytes: int = 0) -> None:
-        """For one more document in the dataset. Raises InvalidInputError, and ServiceUnavailable when the disk is
-        full.
+    def require_room(self, account: Account, dataset: Dataset, *, source: str = "", more_bytes: int = 0) -> None:
+        """For one more document in the dataset, or another in the place of the one with this source. Raises
+        InvalidInputError, and ServiceUnavailable when the disk is full.
         """
         self.require_queue_room(account, more_bytes=more_bytes)
-        if not dataset.shared:
+        replaces = source and self._braid.ledger.document(dataset.id, source) is not None
+        if not dataset.shared and not replaces:
             self.require_document_room(account)
 
     def require_document_room(self, account: Account) -> None:

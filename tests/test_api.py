@@ -585,6 +585,7 @@ def test_a_user_may_not_fill_the_disk(braid: Braid) -> None:
     problem(ann("POST", "/datasets", {"name": "More"}), 400, "name")
     assert ann("PUT", "/datasets/1/documents", text).status_code == 201
     assert "limit" in problem(ann("PUT", "/datasets/1/documents", {**text, "source": "c"}), 400, "file")
+    assert ann("PUT", "/datasets/1/documents", {**text, "text": "in its place"}).status_code == 200
 
 
 def test_pages_of_private_networks_are_not_fetched(ann: Caller) -> None:

@@ -99,7 +99,7 @@ def put_document(dataset_id: int, body: TextGiven) -> Answered:
     dataset, braid = writable(dataset_id), site().braid
     source, content = upload_source(body.source), body.text.encode("utf-8", "replace")
     before = braid.ledger.document(dataset.id, source)
-    quotas().require_room(identity().account, dataset, more_bytes=len(content))
+    quotas().require_room(identity().account, dataset, source=source, more_bytes=len(content))
     incoming = Incoming(
         source,
         source.rpartition("/")[2].removesuffix(SUFFIXES[body.format]) + SUFFIXES[body.format],

@@ -138,7 +138,8 @@ class Tools:
         if len(filepath) > MAX_SOURCE_CHARS:
             raise InvalidInputError(f"the filepath has more than {MAX_SOURCE_CHARS} characters", field="filepath")
         dataset, content = self._writable(dataset_id), text.encode("utf-8", "replace")
-        Quotas(self._settings, self._braid).require_room(self._account, dataset, more_bytes=len(content))
+        quotas = Quotas(self._settings, self._braid)
+        quotas.require_room(self._account, dataset, source=filepath, more_bytes=len(content))
         filename = f"document.{file_type.lower().lstrip('.')}" if file_type else _with_ending(filepath)
         options = ingest_options(self._settings)
         stored = ingest_bytes(self._braid, dataset.id, filepath, content, filename=filename, options=options)

@@ -22,6 +22,7 @@ from core.errors import InvalidInputError
 from core.ingest import MEBIBYTE
 from core.jobs import Job, NewJob
 from core.types import Dataset
+from core.uploads import upload_source
 
 FORM_BYTES = MEBIBYTE
 """What a form adds to the file in it."""
@@ -109,7 +110,8 @@ def add_url(dataset_id: int) -> tuple[str, int] | AnyResponse:
 
 def _upload(dataset: Dataset, name: str, stream: IO[bytes], *, date: float | None = None) -> NewJob:
     here, most = site(), _file_bytes(site().settings)
-    quotas().require_room(identity().account, dataset, more_bytes=request.content_length or 0)
+    more_bytes = request.content_length or 0
+    quotas().require_room(identity().account, dataset, source=upload_source(name), more_bytes=more_bytes)
     return new_upload(here.background.spool, dataset.id, name, stream, max_bytes=most, date=date)
 
 
