@@ -30,6 +30,7 @@ from app.owner_routes import owner
 from app.pages import PAGES
 from app.pages.account import account
 from app.site import EXTENSION, Site, site
+from app.template_texts import keep_translations
 from app.times import moment
 from config.settings import Settings, load_settings
 from core.braid import Braid
@@ -75,6 +76,7 @@ def create_app(settings: Settings | None = None, braid: Braid | None = None) -> 
     app.session_interface = _SecureOverHttps()
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     Babel(app, locale_selector=chosen_language, default_translation_directories=str(TRANSLATIONS))
+    keep_translations(app)
     here = Site(settings, braid, own_identity, standalone=True)
     keep_logins(app, lambda: here)
     app.before_request(_number)
