@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 SYNC: tuple[JobKind, ...] = ("sync",)
 ENDED: tuple[JobState, ...] = ("done", "failed", "cancelled")
 KEPT_PASSES = 10
-"""Of a folder, with how they ended."""
+"""Of a folder, which changed something or failed, and the last one in any case."""
 SHOWN_FAILURES = 20
 
 
@@ -80,14 +80,17 @@ class FolderPasses:
         """The last pass that has ended."""
         return self._latest(folder, ENDED)
 
+    def last_change(self, folder: SyncedFolder) -> Job | None:
+        """The last pass that changed documents."""
+        return next((job for job in self._ended(folder) if changed(job)), None)
+
     def queue(self, folder: SyncedFolder) -> Job | None:
         """Queue a pass; None when one waits or is at work."""
         with self._queueing:
             if self.under_way(folder) is not None:
                 return None
             [job] = self._add(folder.user_id, [new_sync(folder)])
-        for old in self._ended(folder)[KEPT_PASSES:]:
-            self._jobs.forget(old.user_id, old.id)
+        self._forget_old(folder)
         return job
 
     def give_up(self, folder: SyncedFolder) -> None:
@@ -126,6 +129,14 @@ class FolderPasses:
             self._working.setdefault(folder.id, (threading.Lock(), sync))
         return self._working[folder.id]
 
+    def _forget_old(self, folder: SyncedFolder) -> None:
+        """A pass every few minutes that found nothing to do is not worth a line."""
+        older = self._ended(folder)[1:]
+        telling = [job for job in older if job.state != "done" or changed(job)][:KEPT_PASSES]
+        for job in older:
+            if job not in telling:
+                self._jobs.forget(job.user_id, job.id)
+
     def _latest(self, folder: SyncedFolder, states: tuple[JobState, ...]) -> Job | None:
         return next(iter(self._found(folder, states, limit=1)), None)
 
@@ -135,6 +146,11 @@ class FolderPasses:
     def _found(self, folder: SyncedFolder, states: tuple[JobState, ...], *, limit: int) -> list[Job]:
         titles = [new_sync(folder).title]
         return self._jobs.of_dataset(folder.dataset_id, kinds=SYNC, states=states, titles=titles, limit=limit)
+
+
+def changed(job: Job) -> bool:
+    """Whether a pass that is done stored, renamed or removed anything."""
+    return job.state == "done" and any(job.result.get(count) for count in ("put", "renamed", "removed"))
 
 
 def new_sync(folder: SyncedFolder) -> NewJob:

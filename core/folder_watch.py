@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+import warnings
 from collections.abc import Callable
 from types import TracebackType
 from typing import Self
@@ -85,6 +86,8 @@ class FolderWatch(FileSystemEventHandler):
             time.sleep(LOOK_S)
 
     def __enter__(self) -> Self:
+        # watchdog says so, at length, when folders come and go quickly; it means nothing
+        warnings.filterwarnings("ignore", message="Callback with id", category=RuntimeWarning)
         self._observer.start()
         return self
 

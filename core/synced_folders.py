@@ -121,8 +121,12 @@ class SyncedFolders:
         return found
 
     def _require_outside(self, folder: str) -> None:
-        if Path(folder).resolve().is_relative_to(self._braid.data_dir):
+        real, data_dir = Path(folder).resolve(), self._braid.data_dir
+        if real.is_relative_to(data_dir):
             message = f"{folder!r} is in the data directory, which holds keys and the documents of all; choose another"
+            raise InvalidInputError(message, field="folder")
+        if data_dir.is_relative_to(real):  # every pass would write there, which calls for the next
+            message = f"the data directory {str(data_dir)!r} is in {folder!r}; choose a folder beside it"
             raise InvalidInputError(message, field="folder")
 
 

@@ -190,6 +190,19 @@ def test_a_long_pass_keeps_no_upload_waiting(braid: Braid, dataset: int, folder:
     background.close()
 
 
+def test_passes_that_found_nothing_to_do_leave_only_the_last(
+    background: Background, dataset: int, folder: Path
+) -> None:
+    followed = kept(background, dataset, folder)
+    first = passed(background, followed)
+    for _ in range(3):
+        before = passed(background, followed)
+        background.passes.queue(followed)
+        wait_until(lambda before=before: passed(background, followed).id > before.id)  # type: ignore[misc]
+    assert background.passes.last_change(followed) == first
+    assert len(background.store.of_user(ANN)) <= 3, "the first, the last, and the one before"
+
+
 def test_only_one_pass_waits_or_is_at_work(braid: Braid, dataset: int, folder: Path) -> None:
     background = Background(braid)  # not started: the pass waits
     followed = kept(background, dataset, folder)
@@ -259,6 +272,7 @@ def test_what_cannot_be_kept_is_named(braid: Braid, dataset: int, folder: Path) 
     link = folder.parent / "link"
     link.symlink_to(braid.data_dir)
     refused(InvalidInputError, "is in the data directory", folder=str(link))
+    refused(InvalidInputError, "choose a folder beside it", folder=str(braid.data_dir.parent))
     refused(InvalidInputError, "is not a gitignore pattern", ignore=("!",))
     refused(InvalidInputError, "visible characters", id_prefix="a\nb")
     refused(NotFoundError, f"no dataset {theirs}", dataset_id=theirs)
@@ -270,18 +284,6 @@ def test_what_cannot_be_kept_is_named(braid: Braid, dataset: int, folder: Path) 
     refused(InvalidInputError, "give another prefix", folder=str(folder / "sub"), id_prefix="wiki/sub/")
     assert len(background.folders.all()) == 1
     assert kept(background, dataset, folder / "sub", id_prefix="other/").id == 2
-
-
-def test_the_data_directory_below_a_kept_folder_is_left_out(braid: Braid, dataset: int, folder: Path) -> None:
-    (braid.data_dir / "secret.md").write_text("# Secret\n\nkey")
-    link = folder.parent.parent / f"{folder.parent.name}-link"
-    link.symlink_to(folder.parent)
-    background = Background(braid)
-    background.start()
-    followed = kept(background, dataset, link)
-    assert passed(background, followed).state == "done"
-    background.close()
-    assert sources(braid, dataset) == {"a.md", "b.md"}
 
 
 # ---------------------------------------------------------------- the page and the API

@@ -36,6 +36,8 @@ class FolderRow:
     problem: str
     under_way: Job | None
     last: Job | None
+    changed: Job | None
+    """The last pass that changed documents, where that is not the last one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,17 +119,21 @@ def _rows() -> list[FolderRow]:
     background = site().background
     names = {account.id: account.name for account in site().accounts.all()}
     seen = shown_datasets().by_id
-    return [
-        FolderRow(
-            folder,
-            seen.get(folder.dataset_id),
-            names.get(folder.user_id, str(folder.user_id)),
-            background.passes.refusal(folder) or background.keeper.problem(folder.id),
-            background.passes.under_way(folder),
-            background.passes.last(folder),
+    rows = []
+    for folder in background.folders.all():
+        last, changed = background.passes.last(folder), background.passes.last_change(folder)
+        rows.append(
+            FolderRow(
+                folder,
+                seen.get(folder.dataset_id),
+                names.get(folder.user_id, str(folder.user_id)),
+                background.passes.refusal(folder) or background.keeper.problem(folder.id),
+                background.passes.under_way(folder),
+                last,
+                None if changed == last else changed,
+            )
         )
-        for folder in background.folders.all()
-    ]
+    return rows
 
 
 def _typed() -> WantedFolder:
