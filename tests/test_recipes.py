@@ -41,6 +41,17 @@ def test_every_recipe_is_run_here() -> None:
     assert {path.stem for path in RECIPES.glob("*.md")} == {*IN_PYTHON, "mcp-client", "http-with-curl"}
 
 
+def test_what_the_docs_import_stands_in_the_reference() -> None:
+    makefile = (ROOT / "Makefile").read_text().replace("\\\n", " ")
+    (public,) = re.findall(r"^PUBLIC := (.*)$", makefile, re.MULTILINE)
+    texts = [path.read_text(encoding="utf-8") for path in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md"))]
+    imported = {
+        name for text in texts for name in re.findall(r"^from ((?:core|app|config)\S*) import", text, re.MULTILINE)
+    }
+    assert "core.braid" in imported
+    assert imported <= set(public.split())
+
+
 @pytest.mark.parametrize("recipe", IN_PYTHON)
 def test_in_python_and_then_again(recipe: str, tmp_path: Path) -> None:
     for _ in range(2):
