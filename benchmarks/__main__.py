@@ -16,6 +16,7 @@ NAMES = (
     "streams",
     "uploads",
     "standalone",
+    "folders",
     "mcp_calls",
 )
 
