@@ -70,7 +70,7 @@ class FolderPasses:
         """What the first pass would do. Raises as `SyncedFolders.checked` does."""
         checked = self._folders.checked(user_id, wanted)
         options = checked.options(self._reading)
-        return FolderSync(self._braid, checked.dataset_id, checked.folder, options).plan()
+        return FolderSync(self._braid, checked.dataset_id, checked.folder, options, within=True).plan()
 
     def under_way(self, folder: SyncedFolder) -> Job | None:
         """The pass that waits or is at work."""
@@ -104,6 +104,7 @@ class FolderPasses:
         folder = self._folders.get(job.payload["folder_id"])
         if reason := self.refusal(folder):
             raise InvalidInputError(reason, field="folder")
+        self._folders.require_outside(folder.folder)
 
         def on_progress(done: int, total: int) -> None:
             progress(done, total)
@@ -125,7 +126,7 @@ class FolderPasses:
     def _sync(self, folder: SyncedFolder) -> tuple[threading.Lock, FolderSync]:
         if folder.id not in self._working:
             options = folder.options(self._reading)
-            sync = FolderSync(self._braid, folder.dataset_id, folder.folder, options, parse=self._parse)
+            sync = FolderSync(self._braid, folder.dataset_id, folder.folder, options, parse=self._parse, within=True)
             self._working.setdefault(folder.id, (threading.Lock(), sync))
         return self._working[folder.id]
 
@@ -138,14 +139,16 @@ class FolderPasses:
                 self._jobs.forget(job.user_id, job.id)
 
     def _latest(self, folder: SyncedFolder, states: tuple[JobState, ...]) -> Job | None:
-        return next(iter(self._found(folder, states, limit=1)), None)
+        return next(iter(self._found(folder, states)), None)
 
     def _ended(self, folder: SyncedFolder) -> list[Job]:
-        return self._found(folder, ENDED, limit=10 * KEPT_PASSES)
+        return self._found(folder, ENDED)
 
-    def _found(self, folder: SyncedFolder, states: tuple[JobState, ...], *, limit: int) -> list[Job]:
-        titles = [new_sync(folder).title]
-        return self._jobs.of_dataset(folder.dataset_id, kinds=SYNC, states=states, titles=titles, limit=limit)
+    def _found(self, folder: SyncedFolder, states: tuple[JobState, ...]) -> list[Job]:
+        """The newest first. The same folder may have been kept before, by other rules: those passes are not its own."""
+        titles, limit = [new_sync(folder).title], 10 * KEPT_PASSES
+        found = self._jobs.of_dataset(folder.dataset_id, kinds=SYNC, states=states, titles=titles, limit=limit)
+        return [job for job in found if job.payload["folder_id"] == folder.id]
 
 
 def changed(job: Job) -> bool:

@@ -72,9 +72,9 @@ class SyncReport:
 
 @dataclass(frozen=True, slots=True)
 class _Failure:
-    """A file that could not be read, with its size and modification time then."""
+    """A file that could not be read, and what tells that it has changed since, be it only in who may read it."""
 
-    signature: tuple[int, float]
+    signature: tuple[int, float, float]
     reason: str
 
 
@@ -96,6 +96,8 @@ class FolderSync:
     allow_empty: bool = False
     parse: Parse | None = None
     """Reads files, in another process for instance; None reads them here."""
+    within: bool = False
+    """Whether links that lead out of the folder are refused: who may write there need not be who may read them."""
     _failed: dict[str, _Failure] = field(default_factory=dict, init=False, repr=False)
     """Files that could not be read, by source: they are not tried again until they change."""
 
@@ -108,7 +110,8 @@ class FolderSync:
     def plan(self) -> SyncPlan:
         """What a pass would do now; files are read where a rename is to be recognized."""
         self._require_folder()
-        found = list(find_files([self.folder], ignore=self.options.ignore, leave_out=(self._data_dir(),)))
+        walk = find_files([self.folder], ignore=self.options.ignore, leave_out=(self._data_dir(),))
+        found = [replace(file, problem=file.problem or self._leads_out(file.path)) for file in walk]
         files, _ = plan_files(found, self.options)
         stored = {document.source: document for document in self._documents()}
         wanted = {file.source for file in files}
@@ -165,6 +168,8 @@ class FolderSync:
 
     def _rename(self, rename: Rename) -> tuple[str, str, str]:
         file = rename.file
+        if self._leads_out(file.path):
+            return self._put(file)
         try:
             incoming = incoming_file(file)
             document = (self.parse or parse_file)(Path(file.path), incoming, self.options)
@@ -174,7 +179,8 @@ class FolderSync:
         return ("renamed", file.source, "")
 
     def _put(self, file: PlannedFile) -> tuple[str, str, str]:
-        signature = _signature(file.path)
+        signature = _failure_signature(file.path)
+        file = replace(file, problem=file.problem or self._leads_out(file.path))  # it may have become a link
         result: IngestedFile = ingest_planned(self.braid, self.dataset_id, file, self.options, parse=self.parse)
         self._failed.pop(file.source, None)
         if result.state == "failed" and signature is not None:
@@ -186,13 +192,21 @@ class FolderSync:
         return ("removed", source, "")
 
     def _is_as_stored(self, file: PlannedFile, document: Document | None) -> bool:
-        signature = _signature(file.path)
         failure = self._failed.get(file.source)
-        if failure is not None and failure.signature == signature:
+        if failure is not None and failure.signature == _failure_signature(file.path):
             return True
+        signature = _signature(file.path)
         if document is None or document.state != "ready" or signature is None or document.date is None:
             return False
         return (document.size_bytes, document.date) == signature
+
+    def _leads_out(self, path: str) -> str:
+        """What is wrong with a link out of the folder; empty for everything else."""
+        if not self.within or not os.path.islink(path):
+            return ""
+        if Path(os.path.realpath(path)).is_relative_to(os.path.realpath(self.folder)):
+            return ""
+        return "the link leads out of the folder; copy the file into it"
 
     def _documents(self) -> Sequence[Document]:
         return self.braid.ledger.documents(self.dataset_id, source_prefix=self._source_of(self.folder))
@@ -261,6 +275,15 @@ def _signature(path: str) -> tuple[int, float] | None:
     except OSError:
         return None
     return (stat.st_size, stat.st_mtime)
+
+
+def _failure_signature(path: str) -> tuple[int, float, float] | None:
+    """With the time of the last change of any kind: a file that may be read from now on has the bytes it had."""
+    try:
+        stat = os.stat(path)
+    except OSError:
+        return None
+    return (stat.st_size, stat.st_mtime, stat.st_ctime)
 
 
 def _counted(report: SyncReport, step: str, source: str, reason: str) -> SyncReport:

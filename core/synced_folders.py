@@ -12,7 +12,7 @@ from sqlalchemy import Row, Select, delete, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from core.errors import InvalidInputError, NotFoundError
-from core.sources import IngestOptions
+from core.sources import IngestOptions, source_name
 from core.tables import DatasetRow, SyncedFolderRow
 from core.walk import find_files
 
@@ -38,7 +38,7 @@ class WantedFolder:
     @property
     def sources_begin_with(self) -> str:
         """What tells the folder's documents from others of the dataset."""
-        return self.id_prefix or os.path.join(self.folder, "").replace(os.sep, "/")
+        return source_name(self.id_prefix or os.path.join(self.folder, "").replace(os.sep, "/"))
 
     def options(self, reading: IngestOptions) -> IngestOptions:
         """Its own, with how files are read and cut."""
@@ -87,7 +87,7 @@ class SyncedFolders:
         ignore = tuple(pattern for pattern in (line.strip() for line in wanted.ignore) if pattern)
         wanted = replace(wanted, folder=_path(wanted.folder), ignore=ignore, id_prefix=wanted.id_prefix.strip())
         _require_printable(wanted)
-        self._require_outside(wanted.folder)
+        self.require_outside(wanted.folder)
         find_files([wanted.folder], ignore=ignore)  # which says what is wrong with a pattern
         for other in self.all():
             if other.dataset_id == wanted.dataset_id:
@@ -120,7 +120,8 @@ class SyncedFolders:
             connection.execute(delete(SyncedFolderRow).where(SyncedFolderRow.id == folder_id))
         return found
 
-    def _require_outside(self, folder: str) -> None:
+    def require_outside(self, folder: str) -> None:
+        """Raises InvalidInputError when the folder, or what it links to now, is in the data directory or around it."""
         real, data_dir = Path(folder).resolve(), self._braid.data_dir
         if real.is_relative_to(data_dir):
             message = f"{folder!r} is in the data directory, which holds keys and the documents of all; choose another"

@@ -19,10 +19,10 @@ from click.testing import CliRunner
 
 from app.cli import cli
 from core.braid import Braid
-from core.errors import InvalidInputError, NotFoundError
+from core.errors import InvalidInputError, NotFoundError, UnreadableDocumentError
 from core.folder_sync import FolderSync, SyncReport
 from core.folder_watch import FolderWatch
-from core.ingest import IngestOptions, ingest_paths
+from core.ingest import Incoming, IngestOptions, ingest_paths, parse_file
 from core.types import ChunkInput, DocumentInput
 from tests.fakes import HashEmbeddings
 
@@ -158,6 +158,49 @@ def test_an_unreadable_file_is_told_once_and_tried_again_when_it_changes(sync: F
     assert len(sync.run().failures) == 1
     (folder / "bad.pdf").unlink()
     assert sync.run().removed == 1
+
+
+def test_a_file_that_may_be_read_from_now_on_is_read(braid: Braid, dataset: int, folder: Path) -> None:
+    def parse(path: Path, incoming: Incoming, options: IngestOptions) -> DocumentInput:
+        if path.stat().st_mode & 0o777 == 0:  # the system would let root read it
+            raise UnreadableDocumentError("permission denied")
+        return parse_file(path, incoming, options)
+
+    sync = FolderSync(braid, dataset, str(folder), parse=parse)
+    (folder / "a.md").chmod(0)
+    assert len(sync.run().failures) == 1
+    assert sync.run() == SyncReport(unchanged=3)
+    (folder / "a.md").chmod(0o644)
+    assert sync.run() == SyncReport(put=1, unchanged=2)
+
+
+@pytest.mark.parametrize("within", [False, True])
+def test_links_out_of_the_folder_are_read_only_where_that_is_wanted(
+    braid: Braid, dataset: int, folder: Path, within: bool
+) -> None:
+    write(folder.parent / "secret.txt", "the key of the safe")
+    (folder / "out.txt").symlink_to(folder.parent / "secret.txt")
+    (folder / "in.md").symlink_to(folder / "a.md")
+    sync = FolderSync(braid, dataset, str(folder), within=within)
+    sync.run()
+    states = {os.path.basename(d.source): (d.state, d.chunks) for d in braid.ledger.documents(dataset)}
+    assert states["in.md"] == ("ready", 1)
+    assert states["out.txt"] == (("failed", 0) if within else ("ready", 1))
+    assert [reason for _, reason in sync.unreadable()] == [
+        "the link leads out of the folder; copy the file into it"
+    ] * (within)
+
+
+def test_a_file_that_becomes_a_link_during_the_pass_is_not_read(braid: Braid, dataset: int, folder: Path) -> None:
+    write(folder.parent / "secret.txt", "the key of the safe")
+
+    def swap(done: int, total: int) -> None:
+        if done == 0:
+            (folder / "a.md").unlink()
+            (folder / "a.md").symlink_to(folder.parent / "secret.txt")
+
+    report = FolderSync(braid, dataset, str(folder), within=True).run(on_progress=swap)
+    assert [os.path.basename(source) for source, _ in report.failures] == ["a.md"]
 
 
 def test_a_folder_that_is_not_there_changes_nothing(sync: FolderSync, folder: Path, braid: Braid, dataset: int) -> None:
