@@ -274,9 +274,7 @@ class Settings:
     )
     job_workers: int = field(
         default=0,
-        metadata=_means(
-            "Uploads and other background jobs done at a time; 0: one for two cores", low=0, high=32
-        ),
+        metadata=_means("Uploads and other background jobs done at a time; 0: one for two cores", low=0, high=32),
     )
     job_days: int = field(
         default=7,
