@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import threading
 import time
@@ -10,7 +11,8 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from core.errors import BraidError
 from core.jobs import Job, JobKind, JobStore
@@ -19,7 +21,7 @@ from core.right_of_way import RightOfWay, give_way_to_requests
 POLL_S = 1.0
 PROGRESS_EVERY_S = 0.5
 RECORD_PAUSES_S = (0.5, 2.0, 10.0)
-"""Between attempts to write down how a job ended."""
+"""Between attempts to write down how a job ended; the last one again and again."""
 FEW_STEPS = 20
 """Between so few it is looked each time whether the job was cancelled."""
 
@@ -149,16 +151,19 @@ class JobRunner:
             self._at_work.pop(job.id, None)
 
     def _recorded(self, write: Callable[[], object]) -> None:
-        """Write down how a job ended, again when the database is busy: unwritten, it would stand as running."""
-        for pause in RECORD_PAUSES_S:
+        """Write down how a job ended, until the database takes it: unwritten, it would stand as running for ever, and
+        while it is out nothing else can be begun, either.
+        """
+        for pause in itertools.chain(RECORD_PAUSES_S, itertools.repeat(RECORD_PAUSES_S[-1])):
             try:
                 write()
-            except SQLAlchemyError:
+            except (OperationalError, InterfaceError, PoolTimeoutError):
+                if self._abandoned.is_set():  # the next start finds it running, and does it again
+                    raise
                 logger.warning("event=job_not_recorded retry_s=%g", pause)
                 self._abandoned.wait(pause)
             else:
                 return
-        write()
 
 
 def _fault(error: Exception) -> str:

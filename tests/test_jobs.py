@@ -264,7 +264,7 @@ def test_an_end_that_cannot_be_written_is_written_a_moment_later(
     user = ledger.add_user("ana")
     store = JobStore(ledger)
     (job,) = store.add(user.id, [NewJob("text", "a", 7)])
-    finish, refusals = store.finish, [OperationalError("locked", None, Exception())] * 2
+    finish, refusals = store.finish, [OperationalError("locked", None, Exception())] * 20  # more than there are pauses
 
     def busy(*args: object) -> object:
         if refusals:
