@@ -349,6 +349,13 @@ def test_documents_are_taken_in_up_to_the_users_quota(braid: Braid) -> None:
     assert tools.put_document("The tray.", "b.md", file_type=None, dataset_id=None)["status"] == "success"
 
 
+def test_a_path_is_the_same_in_either_form_of_unicode(braid: Braid) -> None:
+    tools = tools_of(braid, Accounts(braid.ledger).add("ana"), Settings(max_user_documents=1))
+    for path in ("caf\u00e9.md", "cafe\u0301.md"):  # the second one replaces the first, so there is room for it
+        assert tools.put_document("The tray.", path, file_type=None, dataset_id=None)["status"] == "success"
+    assert tools.delete_document("cafe\u0301.md", dataset_id=None)["status"] == "success"
+
+
 def test_nothing_is_taken_in_when_the_disk_is_full(braid: Braid) -> None:
     tools = tools_of(braid, Accounts(braid.ledger).add("ana"), Settings(min_free_disk_mb=10**9))
     refused = tools.put_document("The tray.", "a.md", file_type=None, dataset_id=None)

@@ -20,7 +20,7 @@ from core.accounts import Account
 from core.braid import Braid
 from core.errors import BraidError, InvalidInputError, NotFoundError
 from core.explain import best_passage
-from core.ingest import ingest_bytes
+from core.ingest import ingest_bytes, source_name
 from core.types import LEGS_OF_MODE, MAX_K, Dataset, Document, Filters, Hit, Passage, SearchResult
 from core.uploads import MAX_SOURCE_CHARS
 
@@ -137,6 +137,7 @@ class Tools:
             raise InvalidInputError("the filepath is empty; give the document a path or a name", field="filepath")
         if len(filepath) > MAX_SOURCE_CHARS:
             raise InvalidInputError(f"the filepath has more than {MAX_SOURCE_CHARS} characters", field="filepath")
+        filepath = source_name(filepath)
         dataset, content = self._writable(dataset_id), text.encode("utf-8", "replace")
         quotas = Quotas(self._settings, self._braid)
         quotas.require_room(self._account, dataset, source=filepath, more_bytes=len(content))
@@ -157,6 +158,7 @@ class Tools:
     @told("BraidError")
     def delete_document(self, filepath: str, *, dataset_id: int | None) -> Result:
         """Delete the document with this path, at once."""
+        filepath = source_name(filepath)
         datasets = [self._writable(dataset_id)] if dataset_id is not None else self._readable.personal
         removed = [dataset.id for dataset in datasets if self._braid.ledger.remove_document(dataset.id, filepath)]
         if not removed:
