@@ -268,6 +268,8 @@ def test_a_removed_dataset_takes_its_folders_along(
     passed(background, followed)
     braid.remove_dataset(dataset)
     assert background.folders.all() == []
+    with pytest.raises(NotFoundError, match="no folder"):
+        background.folders.get(followed.id)
 
 
 def test_who_is_no_administrator_any_more_has_nothing_followed(
