@@ -588,6 +588,11 @@ def test_a_user_may_not_fill_the_disk(braid: Braid) -> None:
     assert ann("PUT", "/datasets/1/documents", {**text, "text": "in its place"}).status_code == 200
 
 
+def test_a_blank_query_is_refused_in_words(ann: Caller) -> None:
+    for blank in (" ", "\u3000\n", "\x85"):
+        assert problem(ann("POST", "/search", {"query": blank}), 422, "query") == "query: it is blank; write something"
+
+
 def test_pages_of_private_networks_are_not_fetched(ann: Caller) -> None:
     for url in ("file:///etc/passwd", "http://localhost:22/", "ftp://example.org/"):
         problem(ann("POST", "/datasets/1/pages", {"url": url}), 400, "url")

@@ -9,11 +9,11 @@ from flask import Response
 from pydantic import BaseModel, Field
 
 from app.access import rule
-from app.api.asking import SAYS_SOMETHING, SearchOptions
+from app.api.asking import SearchOptions
 from app.api.chosen import KEY_HEADERS, conversation
 from app.api.models import DegradedShown
 from app.api.operations import Answered, Resource
-from app.api.requests import Given
+from app.api.requests import SAYS_SOMETHING, Given
 from app.api.search import DEPRECATED_AT, CitationShown, SearchAnswer, shown_citations, shown_result
 from app.api.streams import streamed, wants_stream
 from app.identity import identity

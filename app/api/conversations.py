@@ -9,12 +9,11 @@ from pydantic import Field
 from werkzeug.exceptions import BadRequest
 
 from app.access import rule
-from app.api.asking import SAYS_SOMETHING
 from app.api.chat import ChatAnswer, Question, answered
 from app.api.chosen import KEY_HEADERS
 from app.api.models import Moment, Page, PageQuery, Shown, page_of
 from app.api.operations import Answered, Resource
-from app.api.requests import Given
+from app.api.requests import SAYS_SOMETHING, Given
 from app.api.search import CitationShown
 from app.api.streams import wants_stream
 from app.api.writes import HEADER

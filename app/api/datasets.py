@@ -8,10 +8,9 @@ from flask import url_for
 from pydantic import BaseModel, Field
 
 from app.access import rule
-from app.api.asking import SAYS_SOMETHING
 from app.api.models import Page, PageQuery, Shown, page_of, sliced
 from app.api.operations import Answered, Resource
-from app.api.requests import Given
+from app.api.requests import SAYS_SOMETHING, Given
 from app.api.scopes import own, readable
 from app.identity import identity
 from app.quotas import quotas

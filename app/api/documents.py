@@ -9,11 +9,10 @@ from flask import Response, request, url_for
 from pydantic import Field
 
 from app.access import rule
-from app.api.asking import SAYS_SOMETHING
 from app.api.etags import IF_MATCH, etag, if_match, tagged
 from app.api.models import Moment, Page, PageQuery, PassageShown, Shown, page_of
 from app.api.operations import Answered, Resource
-from app.api.requests import Given
+from app.api.requests import SAYS_SOMETHING, Given
 from app.api.scopes import readable, writable
 from app.identity import identity
 from app.quotas import quotas

@@ -7,10 +7,9 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from app.access import rule
-from app.api.asking import SAYS_SOMETHING
 from app.api.models import DatasetId, Moment, Page, PageQuery, Shown, page_of, sliced
 from app.api.operations import Answered, Resource
-from app.api.requests import Given
+from app.api.requests import SAYS_SOMETHING, Given
 from app.identity import identity
 from app.site import site
 from core.feedback import Feedback

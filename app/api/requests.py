@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from flask import request
 from pydantic import BaseModel, BeforeValidator, ConfigDict, TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
 from werkzeug.exceptions import BadRequest, UnsupportedMediaType
 
 from core.errors import NotFoundError
@@ -14,6 +15,8 @@ from core.errors import NotFoundError
 Model = TypeVar("Model", bound=BaseModel)
 MAX_ID = 2**31 - 1
 """What an integer column holds; nothing has a higher id."""
+SAYS_SOMETHING = r"[^\s\x85]"
+"""Of texts that are not blank. U+0085 is white space for the regular expressions here, but not for JSON Schema's."""
 MAX_ERRORS = 20
 """Of a request that are listed."""
 
@@ -79,8 +82,13 @@ def read_path(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _invalid(error: ValidationError) -> InvalidRequestError:
-    found = error.errors(include_url=False, include_input=False, include_context=False)[:MAX_ERRORS]
-    return InvalidRequestError(tuple((_field(each["loc"]), each["msg"]) for each in found))
+    found = error.errors(include_url=False, include_input=False)[:MAX_ERRORS]
+    return InvalidRequestError(tuple((_field(each["loc"]), _told(each)) for each in found))
+
+
+def _told(error: ErrorDetails) -> str:
+    blank = error.get("ctx", {}).get("pattern") == SAYS_SOMETHING
+    return "it is blank; write something" if blank else error["msg"]
 
 
 def _message(error: ValidationError) -> str:

@@ -7,10 +7,11 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
 from app.access import rule
-from app.api.asking import SAYS_SOMETHING, SearchOptions
+from app.api.asking import SearchOptions
 from app.api.chosen import KEY_HEADERS, conversation, search_manager
 from app.api.models import DegradedShown, PassageShown, Shown
 from app.api.operations import Answered, Resource
+from app.api.requests import SAYS_SOMETHING
 from app.identity import identity
 from app.scoping import readable_datasets
 from app.site import site
