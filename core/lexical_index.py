@@ -113,6 +113,7 @@ class LexicalIndex:
             folder.mkdir(parents=True, exist_ok=True)
             index = tantivy.Index(self._schema, path=str(folder), reuse=True)
             writer = index.writer(WRITER_HEAP_BYTES, 1)
+            writer.garbage_collect_files()  # a commit that was killed leaves a file whose name the next one takes
             for chunk_id in [*deletes, *(chunk.id for chunk in upserts)]:
                 writer.delete_documents_by_term("id", chunk_id)
             for chunk in upserts:

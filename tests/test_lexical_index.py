@@ -285,6 +285,21 @@ def put_a_file_in_its_place(place: Path) -> None:
     place.write_text("a file")
 
 
+def test_what_a_killed_commit_left_is_in_nobodys_way(index: LexicalIndex, folder: Path, tmp_path: Path) -> None:
+    index.apply(WHERE, chunks("red", "green", "blue"), [])
+    before, killed = folder / WHERE, tmp_path / "killed"
+    shutil.copytree(folder, killed)
+    LexicalIndex(killed, ANALYZER).apply(WHERE, [], ["c1"])
+    (left,) = (path for path in (killed / WHERE).glob("*.del") if not (before / path.name).exists())
+    shutil.copy(left, before)
+    shutil.copy(killed / WHERE / ".managed.json", before)  # tantivy notes a file before it writes it
+
+    index.apply(WHERE, [], ["c1"])
+
+    assert found(index, "green") == []
+    assert found(index, "blue") == ["c2"]
+
+
 @pytest.mark.parametrize("remove", [shutil.rmtree, put_a_file_in_its_place])
 def test_a_removed_folder_is_named(index: LexicalIndex, folder: Path, remove: Callable[[Path], None]) -> None:
     index.apply(WHERE, chunks("cat"), [])
