@@ -7,6 +7,7 @@ const FAST_MS = 1200;
 let timer = 0;
 let told = "";
 let toldAt = 0;
+let allSent = false; // and their end not told yet
 
 document.documentElement.classList.add("scripted");
 
@@ -19,7 +20,8 @@ function announce(wasBusy) {
   if (!announcer) return;
   const now = Date.now();
   const summary = live.firstElementChild?.dataset.summary ?? "";
-  const isOver = wasBusy && !isBusy();
+  const isOver = (wasBusy || allSent) && !isBusy();
+  if (isOver) allSent = false;
   if (!isOver && (summary === told || now - toldAt < 8000)) return;
   told = summary;
   toldAt = now;
@@ -64,7 +66,10 @@ async function act(form) {
 if (live) {
   if (isBusy()) timer = setTimeout(refresh, FAST_MS);
   document.addEventListener("visibilitychange", () => document.hidden || refresh());
-  document.addEventListener("documents-added", refresh);
+  document.addEventListener("documents-added", (event) => {
+    allSent ||= event.detail.all; // they may be in the search before they were ever seen on their way
+    refresh();
+  });
   live.addEventListener("submit", (event) => {
     if (!("inline" in event.target.dataset)) return;
     event.preventDefault();

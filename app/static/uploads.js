@@ -114,7 +114,7 @@ function refreshSoon() {
   if (counting) return;
   counting = setTimeout(() => {
     counting = 0;
-    document.dispatchEvent(new Event("documents-added"));
+    document.dispatchEvent(new CustomEvent("documents-added", { detail: { all: !active && !waiting.length } }));
   }, 700);
 }
 
