@@ -353,6 +353,9 @@ def test_a_path_is_the_same_in_either_form_of_unicode(braid: Braid) -> None:
     tools = tools_of(braid, Accounts(braid.ledger).add("ana"), Settings(max_user_documents=1))
     for path in ("caf\u00e9.md", "cafe\u0301.md"):  # the second one replaces the first, so there is room for it
         assert tools.put_document("The tray.", path, file_type=None, dataset_id=None)["status"] == "success"
+    assert tools.explain("tray", "cafe\u0301.md")["count"] == 1
+    by_prefix = tools.get_documents_by_prefix("cafe\u0301", file_type=None, include_documents=True, top_k=None)
+    assert by_prefix["count"] == 1
     assert tools.delete_document("cafe\u0301.md", dataset_id=None)["status"] == "success"
 
 

@@ -204,6 +204,7 @@ class Tools:
     @told("HybridRetrieverError")
     def explain(self, query: str, filepath: str) -> Result:
         """Why a document is, or is not, found by a query: its best passage, in each dataset that has it."""
+        filepath = source_name(filepath)
         found = (self._braid.ledger.document(dataset.id, filepath) for dataset in self._readable.all)
         documents = [document for document in found if document is not None]
         if not documents:
@@ -257,6 +258,7 @@ class Tools:
 
     def _documents(self, prefix: str) -> Iterator[Document]:
         """Readable documents whose path begins so: dataset by dataset, each in the order of the paths."""
+        prefix = source_name(prefix) if prefix.strip() else ""
         for dataset in self._readable.all:
             for offset in itertools.count(0, DOCUMENTS_PER_READ):
                 found = self._braid.ledger.documents(
