@@ -171,8 +171,9 @@ class FolderSync:
         if self._leads_out(file.path):
             return self._put(file)
         try:
-            incoming = incoming_file(file)
-            document = (self.parse or parse_file)(Path(file.path), incoming, self.options)
+            path = Path(file.path)
+            incoming = incoming_file(path, file.source)
+            document = (self.parse or parse_file)(path, incoming, self.options)
             self.braid.ledger.rename_document(self.dataset_id, rename.source, document)
         except (OSError, UnreadableDocumentError, NotFoundError, InvalidInputError):  # it changed meanwhile
             return self._put(file)

@@ -156,9 +156,7 @@ def ingest_file(
     options = options or IngestOptions()
     braid.dataset(dataset_id)
     source = source_name(source, prefix=options.id_prefix)
-    with path.open("rb") as file:
-        size, digest = os.fstat(file.fileno()).st_size, hashlib.file_digest(file, "sha256").hexdigest()
-    incoming = Incoming(source, filename or source.rpartition("/")[2], date, digest, size)
+    incoming = replace(incoming_file(path, source), filename=filename or source.rpartition("/")[2], date=date)
     return _store(braid, dataset_id, incoming, lambda: parse(path, incoming, options))
 
 
@@ -221,18 +219,19 @@ def _require_size(path: str, size_bytes: int, max_bytes: int) -> None:
         raise UnreadableDocumentError(f"{size}; at most {max_bytes:,} are read, so split it")
 
 
-def incoming_file(file: PlannedFile) -> Incoming:
+def incoming_file(path: Path, source: str) -> Incoming:
     """A file with its hash. When it changes while it is read, its modification time tells so later. Raises OSError."""
-    with open(file.path, "rb") as opened:
+    with path.open("rb") as opened:
         stat = os.fstat(opened.fileno())
         digest = hashlib.file_digest(opened, "sha256").hexdigest()
-    return Incoming(file.source, os.path.basename(file.path), stat.st_mtime, digest, stat.st_size)
+    return Incoming(source, path.name, stat.st_mtime, digest, stat.st_size)
 
 
 def _store_file(braid: Braid, dataset_id: int, file: PlannedFile, options: IngestOptions, parse: Parse) -> IngestedFile:
     _require_size(file.path, os.stat(file.path).st_size, options.max_file_bytes)
-    incoming = incoming_file(file)
-    return _store(braid, dataset_id, incoming, lambda: parse(Path(file.path), incoming, options))
+    path = Path(file.path)
+    incoming = incoming_file(path, file.source)
+    return _store(braid, dataset_id, incoming, lambda: parse(path, incoming, options))
 
 
 def _store_content(
