@@ -49,6 +49,7 @@ class Background:
         self.store = JobStore(braid.ledger)
         self.spool = Spool(braid.data_dir / "uploads")
         self.folders = SyncedFolders(braid)
+        self._right_of_way = braid.engine.right_of_way
         self._parser = Parser(memory_mb=parse_memory_mb, timeout_s=parse_timeout_s)
         reading = options or IngestOptions()
         self.passes = FolderPasses(
@@ -58,7 +59,7 @@ class Background:
             self.add,
             parse=self._parser.parse,
             reading=reading,
-            rest=self._rest,
+            rest=self._right_of_way.rest,
         )
         self.keeper = FolderKeeper(self.folders, self.passes)
         does = handlers(
@@ -70,7 +71,6 @@ class Background:
             url_timeout_s=url_timeout_s,
             allow_private_urls=allow_private_urls,
         )
-        self._right_of_way = braid.engine.right_of_way
         self._runner = JobRunner(
             self.store,
             {**does, "sync": self.passes.run},
@@ -124,9 +124,6 @@ class Background:
         self.keeper.close()
         self._runner.close(timeout_s)
         self._parser.close()
-
-    def _rest(self) -> None:
-        self._right_of_way.rest()
 
     def _forget_file(self, job: Job) -> None:
         self.spool.remove(job.payload.get("file", ""))

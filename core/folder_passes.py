@@ -51,8 +51,8 @@ class FolderPasses:
         self._rest = rest
         self._accounts = Accounts(braid.ledger)
         self._queueing = threading.Lock()
-        self._working: dict[int, tuple[threading.Lock, FolderSync]] = {}
-        """Kept from pass to pass: a file that cannot be read is not tried again until it changes."""
+        self._working: dict[int, FolderSync] = {}
+        """Kept from pass to pass, all in one thread: a file that cannot be read is not tried again until it changes."""
 
     def refusal(self, folder: SyncedFolder) -> str:
         """Why the folder may not be followed now; empty when it may."""
@@ -110,10 +110,8 @@ class FolderPasses:
             progress(done, total)
             self._rest()
 
-        lock, sync = self._sync(folder)
-        with lock:
-            report = sync.run(on_progress=on_progress)
-            unreadable = sync.unreadable()
+        sync = self._sync(folder)
+        report, unreadable = sync.run(on_progress=on_progress), sync.unreadable()
         return {
             "put": report.put,
             "renamed": report.renamed,
@@ -123,12 +121,13 @@ class FolderPasses:
             "failures": [{"source": source, "reason": reason} for source, reason in unreadable[:SHOWN_FAILURES]],
         }
 
-    def _sync(self, folder: SyncedFolder) -> tuple[threading.Lock, FolderSync]:
-        if folder.id not in self._working:
+    def _sync(self, folder: SyncedFolder) -> FolderSync:
+        sync = self._working.get(folder.id)
+        if sync is None:
             options = folder.options(self._reading)
             sync = FolderSync(self._braid, folder.dataset_id, folder.folder, options, parse=self._parse, within=True)
-            self._working.setdefault(folder.id, (threading.Lock(), sync))
-        return self._working[folder.id]
+            self._working[folder.id] = sync
+        return sync
 
     def _forget_old(self, folder: SyncedFolder) -> None:
         """A pass every few minutes that found nothing to do is not worth a line."""
