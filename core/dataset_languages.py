@@ -29,7 +29,7 @@ HASH_FACTOR = 2_654_435_761
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    languages: tuple[str, ...]
+    counts: Counter[str]
     head: int
     at: float
 
@@ -49,17 +49,21 @@ class DatasetLanguages:
         if not filled:
             return {}
         heads = self._log.heads({dataset.collection for dataset in filled})
-        return {dataset.id: self._languages(dataset, heads.get(dataset.collection, 0)) for dataset in filled}
+        return {dataset.id: _named(self._counts(dataset, heads.get(dataset.collection, 0))) for dataset in filled}
 
-    def _languages(self, dataset: Dataset, head: int) -> tuple[str, ...]:
+    def counts(self, dataset: Dataset) -> Counter[str]:
+        """Documents of the sample by language, in codes as above."""
+        return self._counts(dataset, self._log.heads({dataset.collection}).get(dataset.collection, 0))
+
+    def _counts(self, dataset: Dataset, head: int) -> Counter[str]:
         now = time.monotonic()
         with self._lock:
             seen = self._seen.get(dataset.id)
         if seen is None or (seen.head != head and now - seen.at >= AGAIN_S):
-            seen = _Seen(_named(Counter(map(text_language, self._sample(dataset)))), head, now)
+            seen = _Seen(Counter(map(text_language, self._sample(dataset))), head, now)
             with self._lock:
                 self._seen[dataset.id] = seen
-        return seen.languages
+        return seen.counts
 
     def _sample(self, dataset: Dataset) -> list[str]:
         """How about `SAMPLE` documents begin. It costs a walk over a part of one index."""

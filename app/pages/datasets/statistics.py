@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,10 +11,8 @@ from app.access import rule
 from app.named_languages import language_name
 from app.pages.datasets.blueprint import ONE, datasets, shown
 from app.site import site
-from core.dataset_statistics import beginnings_of, months_of, statistics_of
-from core.text_language import text_language
+from core.dataset_statistics import months_of, statistics_of
 
-SAMPLE = 300
 SHOWN_MONTHS = 24
 
 
@@ -34,8 +31,7 @@ def statistics(dataset_id: int) -> str:
     """Documents by type, by month and by language."""
     dataset, ledger = shown(dataset_id), site().braid.ledger
     found = statistics_of(ledger, dataset.id)
-    beginnings = beginnings_of(ledger, dataset.id, sample=SAMPLE)
-    languages = Counter(text_language(text) for text in beginnings)
+    languages = site().dataset_languages.counts(dataset)
     return render_template(
         "braid/datasets/statistics.html",
         dataset=dataset,
@@ -43,7 +39,7 @@ def statistics(dataset_id: int) -> str:
         types=bars([(each.file_type or "?", each.documents) for each in found.formats]),
         months=bars(months_of(ledger, dataset.id)[-SHOWN_MONTHS:]),
         languages=bars([(language_name(code), count) for code, count in languages.most_common()]),
-        sampled=len(beginnings),
+        sampled=languages.total(),
     )
 
 
