@@ -108,9 +108,10 @@ class JobStore:
         conditions = [JobRow.user_id == user_id, *_conditions(dataset_id, state)]
         return self._read(_select().where(*conditions).order_by(JobRow.id.desc()).limit(limit).offset(offset))
 
-    def get(self, user_id: int, job_id: int) -> Job:
-        """One of the user's jobs. Raises NotFoundError, also for somebody else's."""
-        found = self._read(_select().where(JobRow.id == job_id, JobRow.user_id == user_id))
+    def get(self, user_id: int, job_id: int, *, dataset_id: int | None = None) -> Job:
+        """One of the user's jobs, and of this dataset where one is named. Raises NotFoundError for any other."""
+        conditions = _conditions(dataset_id, None)
+        found = self._read(_select().where(JobRow.id == job_id, JobRow.user_id == user_id, *conditions))
         if not found:
             raise NotFoundError(f"there is no job {job_id}")
         return found[0]

@@ -18,7 +18,6 @@ from app.api.uploads import MULTIPART, File
 from app.identity import identity
 from app.site import site
 from app.transfers import export_file, import_bytes, queue_export, queue_import, require_import_room
-from core.errors import NotFoundError
 from core.jobs import Job
 from core.ledger import MAX_NAME_CHARS
 
@@ -47,10 +46,7 @@ def export_dataset(dataset_id: int) -> Answered:
 def get_export(dataset_id: int, job_id: int) -> Response:
     """Download a finished export, a zip archive. It is kept as long as its job is listed."""
     dataset = readable(dataset_id)
-    job = site().background.store.get(identity().account.id, job_id)
-    if job.dataset_id != dataset.id:
-        raise NotFoundError(f"there is no job {job_id} of dataset {dataset.id}")
-    return export_file(job)
+    return export_file(site().background.store.get(identity().account.id, job_id, dataset_id=dataset.id))
 
 
 @resource.post("/imports", JobShown, status=202, form=ExportGiven)

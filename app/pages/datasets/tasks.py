@@ -13,7 +13,6 @@ from app.quotas import quotas
 from app.site import site
 from app.transfers import MOST_AT_ONCE, drop, export_file, queue_export
 from core.dataset_jobs import new_reembed
-from core.errors import NotFoundError
 from core.jobs import ADDING, FAILED, QUEUED, Job
 from core.types import Dataset
 
@@ -93,7 +92,4 @@ def download(dataset_id: int, job_id: int) -> Response:
 
 def _job(dataset: Dataset, job_id: int) -> Job:
     """The user's job, if it is this dataset's. Raises NotFoundError."""
-    job = site().background.store.get(identity().account.id, job_id)
-    if job.dataset_id != dataset.id:
-        raise NotFoundError(f"there is no job {job_id} of dataset {dataset.id}")
-    return job
+    return site().background.store.get(identity().account.id, job_id, dataset_id=dataset.id)
