@@ -266,6 +266,8 @@ def _collect(
         log.found[key] = None
         try:
             log.found[key] = future.result(max(0.0, deadline - time.monotonic()))
+            if obstacle := context.indexer.leg_progress(retriever.leg, collection).obstacle:
+                log.missing(retriever.leg, collection, obstacle)  # it began to be rebuilt since it was looked at
         except (IndexUnavailableError, EmbeddingError) as error:
             context.indexer.suspect(retriever.leg, collection)
             log.missing(retriever.leg, collection, str(error))

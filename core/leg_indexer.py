@@ -322,14 +322,18 @@ class LegIndexer:
             except IndexUnavailableError as error:
                 logger.warning("%s", error)
         self._store_is_broken = False
+        states, before = self._log.states(self.leg), dict(self._progress)
+        for name in states.keys() - {collection}:  # before they are empty, so that no search takes that for an answer
+            self._report(name, "rebuilding", pending=self._log.chunk_count(name))
         if not self.index.reset():
+            with self._lock:
+                self._progress.update(before)
             return self.index.drop(collection)
         logger.warning("the %s store is broken as a whole; rebuilding all its collections", self.leg)
-        for name, state in self._log.states(self.leg).items():
+        for name, state in states.items():
             self._log.set_state(self.leg, name, replace(state, state="rebuilding"))
             if name != collection:
                 self._rebuilds.pop(name, None)
-                self._report(name, "rebuilding", pending=self._log.chunk_count(name))
 
     # ------------------------------------------------------------ progress
 

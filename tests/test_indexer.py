@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -136,6 +137,44 @@ DAMAGES: list[tuple[Callable[[Path], None], set[Leg]]] = [
 ]
 each_damage = pytest.mark.parametrize(("damage", "legs"), DAMAGES, ids=[damage.__name__ for damage, _ in DAMAGES])
 LEGS_OF: dict[str, set[Leg]] = {"semantic": {"dense"}, "keyword": {"bm25"}, "hybrid": {"dense", "bm25"}}
+
+
+def test_an_index_that_goes_while_the_query_is_embedded_is_named(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    indexer, go_on, embed = shelf.braid.indexer, threading.Event(), shelf.embeddings.embed_query
+    apply = shelf.braid.dense.apply
+
+    def apply_later(*arguments: Any) -> None:
+        go_on.wait(WAIT_S)
+        apply(*arguments)
+
+    def embed_meanwhile(text: str) -> list[float]:
+        indexer.rebuild("dense", "user_1")
+        assert eventually(lambda: shelf.braid.dense.count("user_1") == 0)
+        return embed(text)
+
+    monkeypatch.setattr(shelf.braid.dense, "apply", apply_later)
+    monkeypatch.setattr(shelf.embeddings, "embed_query", embed_meanwhile)
+    try:
+        assert ("dense", "user_1") in {(d.leg, d.collection) for d in shelf.search(CAT, mode="semantic").degraded}
+    finally:
+        go_on.set()
+    assert indexer.wait(WAIT_S)
+
+
+def test_all_indexes_of_a_store_are_marked_before_it_is_emptied(
+    shelf: Shelf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reset, seen = shelf.braid.dense.reset, list[str]()
+
+    def noted_reset() -> bool:
+        seen.extend(part.state for part in shelf.braid.indexer.progress() if part.leg == "dense")
+        return reset()
+
+    monkeypatch.setattr(shelf.braid.dense, "reset", noted_reset)
+    remove_dense(tmp_path)
+    shelf.braid.indexer.suspect("dense", "user_1")
+    assert eventually(lambda: bool(seen) and shelf.complete())
+    assert seen == ["rebuilding", "rebuilding"]
 
 
 @each_damage
