@@ -103,11 +103,11 @@ def test_a_hanging_model_costs_its_deadline_once(server: ModelServer, clock: Clo
     with pytest.raises(ModelError, match=r"took longer than 1 s|Timeout"):
         ask()
     assert len(server.calls) == 1
+    started = time.monotonic()
     for _ in range(20):
-        started = time.monotonic()
         with pytest.raises(ModelError, match=r"openai:search-model .*; it is asked again in 30 s"):
             ask()
-        assert time.monotonic() - started < 0.2
+    assert time.monotonic() - started < 1.0, "all together less than the deadline"
     assert len(server.calls) == 1
     server.delay_s = 0.0
     clock.now += 30
