@@ -8,10 +8,12 @@ RUN := .venv/.run
 DEV := .venv/.dev
 REFERENCE := .artifacts/reference
 # What a program imports.
-PUBLIC := core.braid core.ledger core.ingest core.folder_sync core.types core.errors \
-	core.retriever_manager core.search_retriever core.hybrid_retriever core.hybrid_searcher core.strategies \
-	core.embeddings core.rerank core.llm core.conversation core.conversation_store core.turn_recorder core.chat_types \
-	config.settings config.models app.factory app.identity
+PUBLIC := braid braid.core.braid braid.core.ledger.ledger braid.core.ingest.ingest braid.core.folders.sync \
+	braid.core.types braid.core.errors braid.core.retriever_manager braid.core.search_retriever \
+	braid.core.standalone.retriever braid.core.standalone.searcher braid.core.search.strategies \
+	braid.core.models.embeddings braid.core.models.rerank braid.core.models.chat braid.core.chat.conversation \
+	braid.core.chat.store braid.core.chat.turn_recorder braid.core.chat.types \
+	braid.config.settings braid.config.models braid.app.factory braid.app.auth.identity
 INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check --prefer-binary
 
 .DEFAULT_GOAL := help

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 
-from app.cli import cli
+from braid.app.cli.root import cli
 
 
 def main(name: str = "braid") -> None:

@@ -18,25 +18,25 @@ from flask_babel import Babel, get_locale
 from flask_babel import gettext as _
 from werkzeug.middleware.proxy_fix import ProxyFix
 
-from app.access import LOCAL_HOST, MAX_FORM_BYTES, STATIC, admit, csrf, rule_of
-from app.api import api
-from app.cli_common import open_braid
-from app.errors import handle_errors, on_http_error, on_unexpected
-from app.health import health
-from app.identity import HostUser, host_identity, identity, keep_logins, own_identity, signed_in
-from app.languages import chosen_language, keep_language, language_links, theme
-from app.named_languages import named_languages
-from app.owner_routes import owner
-from app.pages import PAGES
-from app.pages.account import account
-from app.site import EXTENSION, Site, site
-from app.template_texts import keep_translations
-from app.times import moment
-from config.settings import Settings, load_settings
-from core.braid import Braid
-from core.credentials import SESSION_DAYS
-from core.errors import InvalidInputError
-from core.secret_key import secret_key
+from braid.app.api import api
+from braid.app.auth.access import LOCAL_HOST, MAX_FORM_BYTES, STATIC, admit, csrf, rule_of
+from braid.app.auth.identity import HostUser, host_identity, identity, keep_logins, own_identity, signed_in
+from braid.app.cli.common import open_braid
+from braid.app.owner.routes import owner
+from braid.app.pages import PAGES
+from braid.app.pages.account.sign_in import account
+from braid.app.site import EXTENSION, Site, site
+from braid.app.web.errors import handle_errors, on_http_error, on_unexpected
+from braid.app.web.health import health
+from braid.app.web.languages import chosen_language, keep_language, language_links, theme
+from braid.app.web.named_languages import named_languages
+from braid.app.web.template_texts import keep_translations
+from braid.app.web.times import moment
+from braid.config.settings import Settings, load_settings
+from braid.core.accounts.credentials import SESSION_DAYS
+from braid.core.accounts.secret_key import secret_key
+from braid.core.braid import Braid
+from braid.core.errors import InvalidInputError
 
 TRANSLATIONS = Path(__file__).parent / "translations"
 

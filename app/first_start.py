@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
-from app.cli_common import LOCAL_USER
-from core.braid import Braid
-from core.change_log import ChangeLog
-from core.ingest import ingest_bytes
-from core.registry import SharedDataset
+from braid.app.cli.common import LOCAL_USER
+from braid.core.braid import Braid
+from braid.core.datasets.registry import SharedDataset
+from braid.core.ingest.ingest import ingest_bytes
+from braid.core.ledger.change_log import ChangeLog
 
 log = logging.getLogger(__name__)
 

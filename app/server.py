@@ -14,15 +14,15 @@ from typing import cast
 import uvicorn
 from a2wsgi import WSGIMiddleware
 
-from app import first_start
-from app.cli_common import open_braid
-from app.factory import create_app
-from app.mcp.http import ASGI, with_mcp
-from app.request_bodies import streamed_bodies, whole_bodies
-from app.site import EXTENSION, Site
-from config.settings import Settings
-from core.braid import Braid
-from core.errors import InvalidInputError
+from braid.app import first_start
+from braid.app.cli.common import open_braid
+from braid.app.factory import create_app
+from braid.app.mcp.http import ASGI, with_mcp
+from braid.app.site import EXTENSION, Site
+from braid.app.web.request_bodies import streamed_bodies, whole_bodies
+from braid.config.settings import Settings
+from braid.core.braid import Braid
+from braid.core.errors import InvalidInputError
 
 SWITCH_S = 0.0002
 """How long a thread that computes keeps the interpreter from one with a request to answer; 0.005 unless set."""
@@ -159,5 +159,4 @@ def _log_in_lines(level: str) -> None:
     handler = logging.StreamHandler()
     handler.setFormatter(_OneLine("time=%(asctime)s level=%(levelname)s logger=%(name)s %(message)s"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
-    for ours in ("app", "core", "config"):
-        logging.getLogger(ours).setLevel(level)
+    logging.getLogger("braid").setLevel(level)

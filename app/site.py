@@ -9,25 +9,25 @@ from flask import current_app
 from limits.storage import MemoryStorage
 from limits.strategies import MovingWindowRateLimiter
 
-from app.checkup import Checkup
-from app.identity import Identity
-from app.live_turn import LiveTurns
-from app.metrics import Metrics
-from app.model_shelf import ModelShelf
-from config.settings import Settings
-from core.accounts import Accounts
-from core.answer_thumbs import AnswerThumbs
-from core.app_settings import AppSettings
-from core.background import Background
-from core.braid import Braid
-from core.conversation_store import ConversationStore
-from core.credentials import ApiTokens, WebSessions
-from core.dataset_languages import DatasetLanguages
-from core.feedback import FeedbackStore
-from core.ingest import MEBIBYTE, IngestOptions
-from core.provider_keys import ProviderKeys
-from core.records import AuditLog, Usage
-from core.secret_key import secret_key
+from braid.app.auth.identity import Identity
+from braid.app.user.model_shelf import ModelShelf
+from braid.app.web.checkup import Checkup
+from braid.app.web.live_turn import LiveTurns
+from braid.app.web.metrics import Metrics
+from braid.config.settings import Settings
+from braid.core.accounts.accounts import Accounts
+from braid.core.accounts.app_settings import AppSettings
+from braid.core.accounts.audit import AuditLog, Usage
+from braid.core.accounts.credentials import ApiTokens, WebSessions
+from braid.core.accounts.provider_keys import ProviderKeys
+from braid.core.accounts.secret_key import secret_key
+from braid.core.background.background import Background
+from braid.core.braid import Braid
+from braid.core.chat.feedback import FeedbackStore
+from braid.core.chat.store import ConversationStore
+from braid.core.chat.thumbs import AnswerThumbs
+from braid.core.datasets.languages import DatasetLanguages
+from braid.core.ingest.ingest import MEBIBYTE, IngestOptions
 
 EXTENSION = "braid"
 CLOSING_S = 5.0

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from core.beir import JudgedSet, read_sets
+from braid.core.evaluation.beir import JudgedSet, read_sets
 
 EVAL = Path(__file__).resolve().parents[2] / "shared" / "eval"
 SETS = (

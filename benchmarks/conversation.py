@@ -11,12 +11,12 @@ from dataclasses import replace
 from typing import Any
 
 from benchmarks.common import arguments, judged_sets, note, scratch_folder, show
-from core.beir import QUERIES, JudgedSet
-from core.evaluation import measure
-from core.evaluation_store import StoredSets, stored_sets
-from core.follow_up import complete
-from core.scope import resolve_scope
-from core.term_weights import TermWeights
+from braid.core.chat.follow_up import complete
+from braid.core.datasets.scope import resolve_scope
+from braid.core.evaluation.beir import QUERIES, JudgedSet
+from braid.core.evaluation.evaluation import measure
+from braid.core.evaluation.judged_store import StoredSets, stored_sets
+from braid.core.search.term_weights import TermWeights
 
 SET = "mtrag-mini"
 MODES: Mapping[str, Mapping[str, Any]] = {

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.common import WordVectors
-from core.braid import Braid
-from core.change_log import ChangeLog
-from core.types import ChunkInput, DocumentInput, Mode, SearchResult
+from braid.core.braid import Braid
+from braid.core.ledger.change_log import ChangeLog
+from braid.core.types import ChunkInput, DocumentInput, Mode, SearchResult
 
 USERS = 4
 DOCUMENTS = 120

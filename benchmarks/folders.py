@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.common import WordVectors, arguments, note, scratch_folder, show
-from core.braid import Braid
-from core.folder_sync import FolderSync, SyncReport
-from core.ingest import ingest_paths
-from core.types import Leg, Mode
+from braid.core.braid import Braid
+from braid.core.folders.sync import FolderSync, SyncReport
+from braid.core.ingest.ingest import ingest_paths
+from braid.core.types import Leg, Mode
 
 DAYS = 7
 FILES = 2_000

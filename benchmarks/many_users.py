@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.common import WordVectors, arguments, note, percentiles, scratch_folder, show
-from core.braid import Braid
-from core.types import ChunkInput, DocumentInput
+from braid.core.braid import Braid
+from braid.core.types import ChunkInput, DocumentInput
 
 USERS = 300
 CHUNKS = 30

@@ -19,11 +19,11 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 
 from benchmarks.common import arguments, judged_sets, note, percentiles, scratch_folder, show
-from core.accounts import Accounts
-from core.beir import JudgedSet
-from core.braid import Braid
-from core.credentials import ApiTokens
-from core.types import ChunkInput, DocumentInput
+from braid.core.accounts.accounts import Accounts
+from braid.core.accounts.credentials import ApiTokens
+from braid.core.braid import Braid
+from braid.core.evaluation.beir import JudgedSet
+from braid.core.types import ChunkInput, DocumentInput
 from tests.served import ROOT, Served
 
 SETS = ("scifact", "gimphelp-ja", "gimphelp-ko")

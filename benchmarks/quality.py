@@ -14,9 +14,9 @@ from dataclasses import replace
 from typing import Any
 
 from benchmarks.common import arguments, judged_sets, note, scratch_folder, show
-from core.beir import JudgedSet
-from core.evaluation import EvaluationReport, measure
-from core.evaluation_store import StoredSets, stored_sets
+from braid.core.evaluation.beir import JudgedSet
+from braid.core.evaluation.evaluation import EvaluationReport, measure
+from braid.core.evaluation.judged_store import StoredSets, stored_sets
 
 SEED = 7
 MODES: Mapping[str, Mapping[str, Any]] = {

@@ -26,12 +26,12 @@ from benchmarks.common import (
     scratch_folder,
     show,
 )
-from core.braid import Braid
-from core.change_log import ChangeLog
-from core.embeddings import embed_passages, embed_query
-from core.fusion import add_shares, by_score_then_id, rrf_shares
-from core.indexes import Scored
-from core.types import ChunkInput, Dataset, DocumentInput
+from braid.core.braid import Braid
+from braid.core.indexes.base import Scored
+from braid.core.ledger.change_log import ChangeLog
+from braid.core.models.embeddings import embed_passages, embed_query
+from braid.core.search.fusion import add_shares, by_score_then_id, rrf_shares
+from braid.core.types import ChunkInput, Dataset, DocumentInput
 
 COLLECTIONS = 4
 SHARES = (0.50, 0.39, 0.10, 0.01)

@@ -12,9 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.common import arguments, judged_sets, note, scratch_folder, show
-from core.beir import JudgedSet
-from core.evaluation_store import StoredSets, stored_sets
-from core.types import Mode
+from braid.core.evaluation.beir import JudgedSet
+from braid.core.evaluation.judged_store import StoredSets, stored_sets
+from braid.core.types import Mode
 
 NAMES = ("scifact", "jsquad-valid")
 PARTS = 5

@@ -10,8 +10,8 @@ from typing import TypeVar
 from langchain_chroma import Chroma
 
 from benchmarks.common import WordVectors, arguments, note, percentiles, scratch_folder, show
-from core.any_embeddings import named_model
-from core.hybrid_retriever import HybridRetriever
+from braid.core.models.any_embeddings import named_model
+from braid.core.standalone.retriever import HybridRetriever
 
 BATCH = 2_000
 ADDED = 100

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.common import arguments, judged_sets, note, scratch_folder, show
-from core.beir import JudgedSet
-from core.embeddings import embed_query
-from core.evaluation import measure
-from core.evaluation_store import StoredSets, stored_sets
-from core.llm import ChatModel, ChatModels, Message, ModelSettings
+from braid.core.evaluation.beir import JudgedSet
+from braid.core.evaluation.evaluation import measure
+from braid.core.evaluation.judged_store import StoredSets, stored_sets
+from braid.core.models.chat import ChatModel, ChatModels, Message, ModelSettings
+from braid.core.models.embeddings import embed_query
 
 SETS = ("scifact", "cosqa-dev", "jsquad-valid", "ko-strategyqa-facts")
 SEED = 7

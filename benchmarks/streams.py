@@ -23,8 +23,8 @@ from typing import Any
 import httpx
 
 from benchmarks.common import arguments, note, percentiles, scratch_folder, show
-from core.accounts import Accounts
-from core.braid import Braid
+from braid.core.accounts.accounts import Accounts
+from braid.core.braid import Braid
 from tests.model_server import model_server
 
 STREAMS, SEARCHES = 50, 16

@@ -17,7 +17,7 @@ import httpx
 from reportlab.pdfgen.canvas import Canvas  # type: ignore[import-untyped]
 
 from benchmarks.common import arguments, note, percentiles, scratch_folder, show
-from core.right_of_way import give_way_to_requests
+from braid.core.priority import give_way_to_requests
 from tests.served import Served
 
 FILES = 500

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from config.settings import DEFAULT_PROMPTS, Settings
-from core.llm import ChatModels, ModelSettings, Role, chat_models
-from core.prompts import Prompts, read_prompts
+from braid.config.settings import DEFAULT_PROMPTS, Settings
+from braid.core.models.chat import ChatModels, ModelSettings, Role, chat_models
+from braid.core.models.prompts import Prompts, read_prompts
 
 BASE_URL_PROVIDER = "openai"
 """Whose interface an address has that is set without a model."""

@@ -17,9 +17,9 @@ from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
-from core.errors import InvalidInputError
-from core.token_budget import MIN_PROMPT_TOKENS
-from core.types import MAX_K, Fusion, Generator, Mode
+from braid.core.errors import InvalidInputError
+from braid.core.text.token_budget import MIN_PROMPT_TOKENS
+from braid.core.types import MAX_K, Fusion, Generator, Mode
 
 ENV_PREFIX = "BRAID_"
 CONFIG_VARIABLE = "BRAID_CONFIG"

@@ -7,23 +7,23 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal
 
-from core.embeddings import EmbeddingModel, embedding_model
-from core.errors import EmbeddingError, InvalidInputError, NotFoundError, NotOwnerError, RegistryError
-from core.ledger import Ledger
-from core.owner import OwnerLock
-from core.registry import Registry
-from core.types import Dataset, Leg
+from braid.core.datasets.registry import Registry
+from braid.core.errors import EmbeddingError, InvalidInputError, NotFoundError, NotOwnerError, RegistryError
+from braid.core.ledger.ledger import Ledger
+from braid.core.ledger.owner import OwnerLock
+from braid.core.models.embeddings import EmbeddingModel, embedding_model
+from braid.core.types import Dataset, Leg
 
 if TYPE_CHECKING:  # loading the engine takes seconds, and who only writes to the ledger does not need it
-    from core.analyzer import Analyzer
-    from core.dense_index import DenseIndex
-    from core.engine import Engine
-    from core.indexer import Indexer
-    from core.lexical_index import LexicalIndex
-    from core.llm import ChatModels
-    from core.prompts import Prompts
-    from core.rerank import Rerankers
-    from core.retriever_manager import RetrieverManager
+    from braid.core.engine import Engine
+    from braid.core.indexes.bm25 import LexicalIndex
+    from braid.core.indexes.dense import DenseIndex
+    from braid.core.indexes.indexer import Indexer
+    from braid.core.models.chat import ChatModels
+    from braid.core.models.prompts import Prompts
+    from braid.core.models.rerank import Rerankers
+    from braid.core.retriever_manager import RetrieverManager
+    from braid.core.text.analyzer import Analyzer
 
 
 class Braid:
@@ -97,7 +97,7 @@ class Braid:
         owner = OwnerLock(self.data_dir)
         crashed = owner.acquire()
         self._owner = owner
-        from core.engine import Engine
+        from braid.core.engine import Engine
 
         self._engine = Engine(
             self.data_dir / "indexes",

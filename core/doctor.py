@@ -8,12 +8,12 @@ from typing import Literal
 
 from sqlalchemy import func, select, update
 
-from core.braid import Braid
-from core.change_log import ChangeLog
-from core.errors import IndexUnavailableError
-from core.indexes import LegIndex
-from core.tables import ChunkRow, DatasetRow, DocumentRow
-from core.types import Leg
+from braid.core.braid import Braid
+from braid.core.errors import IndexUnavailableError
+from braid.core.indexes.base import LegIndex
+from braid.core.ledger.change_log import ChangeLog
+from braid.core.ledger.tables import ChunkRow, DatasetRow, DocumentRow
+from braid.core.types import Leg
 
 CATCH_UP_S = 30.0
 Problem = Literal["behind", "broken", "missing", "extra", "not_embedded", "orphan", "unlisted", "counter"]

@@ -6,27 +6,28 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from core.analyzer import Analyzer
-from core.dense_index import DenseIndex
-from core.embeddings import EmbeddingModel
-from core.gather import SearchContext
-from core.indexer import Indexer
-from core.ledger import Ledger
-from core.lexical_index import LexicalIndex
-from core.llm import ChatModels
-from core.prompts import Prompts
-from core.registry import Registry
-from core.rerank import Rerankers
-from core.retriever_manager import RetrieverManager
-from core.right_of_way import RightOfWay
-from core.types import Leg
+from braid.core.datasets.registry import Registry
+from braid.core.indexes.bm25 import LexicalIndex
+from braid.core.indexes.dense import DenseIndex
+from braid.core.indexes.indexer import Indexer
+from braid.core.ledger.ledger import Ledger
+from braid.core.models.chat import ChatModels
+from braid.core.models.embeddings import EmbeddingModel
+from braid.core.models.prompts import Prompts
+from braid.core.models.rerank import Rerankers
+from braid.core.priority import RightOfWay
+from braid.core.retriever_manager import RetrieverManager
+from braid.core.search.gather import SearchContext
+from braid.core.text.analyzer import Analyzer
+from braid.core.types import Leg
 
 SEARCH_THREADS = 16
 """Of each leg."""
 
 
 class Engine:
-    """Opens the indexes under ``folder`` and begins to follow the ledger. One at a time, see `core.owner`."""
+    """Opens the indexes under ``folder`` and begins to follow the ledger. One at a time, see
+    `braid.core.ledger.owner`."""
 
     def __init__(
         self,

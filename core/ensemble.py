@@ -7,7 +7,7 @@ from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, Callba
 from langchain_core.documents import Document
 from langchain_core.runnables import RunnableConfig
 
-from core.search_retriever import SearchRetriever
+from braid.core.search_retriever import SearchRetriever
 
 __all__ = ["BraidEnsembleRetriever", "EnsembleRetriever"]
 

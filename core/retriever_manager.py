@@ -8,25 +8,25 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from core.ensemble import BraidEnsembleRetriever
-from core.errors import InvalidInputError
-from core.explain import explain
-from core.gather import SearchContext
-from core.leg_retrievers import Bm25Retriever, DenseRetriever, LegRetriever
-from core.llm import ChatModels
-from core.prompts import Prompts
-from core.reference import ReferenceEngine
-from core.registry import Registry
-from core.rerank import Rerankers
-from core.scope import resolve_scope
-from core.search import SearchRequest
-from core.search_retriever import NothingRetriever, SearchRetriever
-from core.strategies import StrategyInfo, strategies, strategy_named
-from core.types import LEGS_OF_MODE, Explanation, SearchResult
+from braid.core.datasets.registry import Registry
+from braid.core.datasets.scope import resolve_scope
+from braid.core.ensemble import BraidEnsembleRetriever
+from braid.core.errors import InvalidInputError
+from braid.core.models.chat import ChatModels
+from braid.core.models.prompts import Prompts
+from braid.core.models.rerank import Rerankers
+from braid.core.search.explain import explain
+from braid.core.search.gather import SearchContext
+from braid.core.search.legs import Bm25Retriever, DenseRetriever, LegRetriever
+from braid.core.search.pipeline import SearchRequest
+from braid.core.search.reference import ReferenceEngine
+from braid.core.search.strategies import StrategyInfo, strategies, strategy_named
+from braid.core.search_retriever import NothingRetriever, SearchRetriever
+from braid.core.types import LEGS_OF_MODE, Explanation, SearchResult
 
 
 class RetrieverManager:
-    """The way in to every search. ``options`` everywhere are the fields of `core.types.Query` but ``text``.
+    """The way in to every search. ``options`` everywhere are the fields of `braid.core.types.Query` but ``text``.
 
     Every method raises InvalidInputError for a wrong id, strategy or option.
     """

@@ -14,10 +14,10 @@ from langchain_core.runnables.config import run_in_executor
 from langchain_core.tools import BaseTool, create_retriever_tool
 from pydantic import BaseModel, ConfigDict, Field
 
-from core.types import SearchResult
+from braid.core.types import SearchResult
 
 Search = Callable[..., SearchResult]
-"""From the query, and as keywords the fields of `core.types.Query` that are to be others in this call."""
+"""From the query, and as keywords the fields of `braid.core.types.Query` that are to be others in this call."""
 TOOL_NAME = "search_documents"
 TOOL_DESCRIPTION = (
     "Searches the user's documents by meaning and by keyword and returns the passages that fit best, each with the"
@@ -30,7 +30,8 @@ PASSAGE = PromptTemplate.from_template("[{source}] {heading_path}\n{page_content
 class SearchRetriever(BaseRetriever):
     """A retriever that asks ``search``; without one it finds nothing.
 
-    Every call takes the fields of `core.types.Query` as keywords: ``retriever.invoke("…", k=3)``. What the user may
+    Every call takes the fields of `braid.core.types.Query` as keywords: ``retriever.invoke("…", k=3)``. What the user
+    may
     read is none of them. Raises InvalidInputError for an empty query, and an option that is wrong or unknown.
     """
 

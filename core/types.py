@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-from core.errors import InvalidInputError
+from braid.core.errors import InvalidInputError
 
 Leg = Literal["dense", "bm25"]
 Mode = Literal["semantic", "keyword", "hybrid"]
@@ -145,7 +145,8 @@ class Filters:
 
 @dataclass(frozen=True, slots=True)
 class CollectionScope:
-    """What the caller may read of one collection: the allowed dataset ids. Made by ``core.scope`` alone."""
+    """What the caller may read of one collection: the allowed dataset ids. Made by ``braid.core.datasets.scope``
+    alone."""
 
     collection: str
     dataset_ids: frozenset[int]

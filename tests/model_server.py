@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from core.llm import ModelSettings
+from braid.core.models.chat import ModelSettings
 
 Reply = Callable[[Sequence[tuple[str, str]]], str]
 """From the messages, each a role and a text, to what the model says."""

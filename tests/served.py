@@ -14,7 +14,7 @@ from types import TracebackType
 
 import httpx
 
-from core.braid import Braid
+from braid.core.braid import Braid
 from tests.web import PASSWORD
 
 ROOT = Path(__file__).parent.parent

@@ -20,8 +20,9 @@ PACKAGES = ("core", "app", "config")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Built from a copy, since building leaves folders behind."""
     source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
-    for package in PACKAGES:
-        shutil.copytree(ROOT / package, source / package, ignore=shutil.ignore_patterns("__pycache__"))
+    for package in ("braid", *PACKAGES):
+        ignore = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / package, source / package, symlinks=True, ignore=ignore)
     for name in ("pyproject.toml", "requirements.txt", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
     command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", str(target)]
@@ -32,14 +33,14 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_file_of_the_packages_is_in_it(wheel: Path) -> None:
     here = {
-        path.relative_to(ROOT).as_posix()
-        for package in PACKAGES
+        f"braid/{path.relative_to(ROOT / within).as_posix()}"
+        for package, within in (("braid", "braid"), *((package, "") for package in PACKAGES))
         for path in (ROOT / package).rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
     packed = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     assert packed == here
-    assert {f"{package}/py.typed" for package in PACKAGES} <= packed
+    assert "braid/py.typed" in packed
 
 
 def test_it_asks_for_what_is_pinned(wheel: Path) -> None:

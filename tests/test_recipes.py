@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from core.accounts import Accounts
-from core.braid import Braid
-from core.credentials import ApiTokens
+from braid.core.accounts.accounts import Accounts
+from braid.core.accounts.credentials import ApiTokens
+from braid.core.braid import Braid
 from tests.served import Served
 
 ROOT = Path(__file__).parent.parent
@@ -48,7 +48,7 @@ def test_what_the_docs_import_stands_in_the_reference() -> None:
     imported = {
         name for text in texts for name in re.findall(r"^from ((?:core|app|config)\S*) import", text, re.MULTILINE)
     }
-    assert "core.braid" in imported
+    assert "braid.core.braid" in imported
     assert imported <= set(public.split())
 
 

@@ -7,11 +7,11 @@ import re
 from flask import Flask
 from flask.testing import FlaskClient
 
-from app.factory import create_app
-from app.site import EXTENSION, Site
-from config.settings import Settings
-from core.accounts import Account
-from core.braid import Braid
+from braid.app.factory import create_app
+from braid.app.site import EXTENSION, Site
+from braid.config.settings import Settings
+from braid.core.accounts.accounts import Account
+from braid.core.braid import Braid
 
 PASSWORD = "correct horse"
 

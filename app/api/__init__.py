@@ -1,10 +1,10 @@
-"""The HTTP API, ``/api/v1``. Each file is one kind of thing; see `app.api.operations`."""
+"""The HTTP API, ``/api/v1``. Each file is one kind of thing; see `braid.app.api.framework.operations`."""
 
 from __future__ import annotations
 
 from flask import Blueprint, request
 
-from app.api import (
+from braid.app.api import (
     chat,
     conversations,
     datasets,
@@ -21,12 +21,12 @@ from app.api import (
     uploads,
     users,
 )
-from app.api.etags import ChangedMeanwhileError
-from app.api.limits import add_headers, count_request
-from app.api.pages import mount_pages
-from app.api.problems import on_changed_meanwhile, on_invalid_request, on_key_error
-from app.api.requests import InvalidRequestError
-from core.idempotency import KeyInUseError, KeyReusedError
+from braid.app.api.etags import ChangedMeanwhileError
+from braid.app.api.framework.document_pages import mount_pages
+from braid.app.api.framework.problems import on_changed_meanwhile, on_invalid_request, on_key_error
+from braid.app.api.framework.requests import InvalidRequestError
+from braid.app.api.limits import add_headers, count_request
+from braid.core.accounts.idempotency import KeyInUseError, KeyReusedError
 
 MAX_BODY_BYTES = 2 * 2**20
 RESOURCES = (

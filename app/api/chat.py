@@ -8,18 +8,18 @@ from typing import Any, Literal
 from flask import Response
 from pydantic import BaseModel, Field
 
-from app.access import rule
-from app.api.asking import SearchOptions
-from app.api.chosen import KEY_HEADERS, conversation
-from app.api.models import DegradedShown
-from app.api.operations import Answered, Resource
-from app.api.requests import SAYS_SOMETHING, Given
-from app.api.search import DEPRECATED_AT, CitationShown, SearchAnswer, shown_citations, shown_result
-from app.api.streams import streamed, wants_stream
-from app.identity import identity
-from app.site import site
-from core.chat_types import ChatRequest, ChatResult, Turn
-from core.types import MAX_QUERY_CHARS
+from braid.app.api.framework.operations import Answered, Resource
+from braid.app.api.framework.requests import SAYS_SOMETHING, Given
+from braid.app.api.request_models import KEY_HEADERS, conversation
+from braid.app.api.schemas import DegradedShown
+from braid.app.api.search import DEPRECATED_AT, CitationShown, SearchAnswer, shown_citations, shown_result
+from braid.app.api.search_options import SearchOptions
+from braid.app.api.streams import streamed, wants_stream
+from braid.app.auth.access import rule
+from braid.app.auth.identity import identity
+from braid.app.site import site
+from braid.core.chat.types import ChatRequest, ChatResult, Turn
+from braid.core.types import MAX_QUERY_CHARS
 
 MAX_TURNS = 200
 MAX_TURN_CHARS = 100_000

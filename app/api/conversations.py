@@ -8,20 +8,20 @@ from flask import Response, request, url_for
 from pydantic import Field
 from werkzeug.exceptions import BadRequest
 
-from app.access import rule
-from app.api.chat import ChatAnswer, Question, answered
-from app.api.chosen import KEY_HEADERS
-from app.api.models import Moment, Page, PageQuery, Shown, page_of
-from app.api.operations import Answered, Resource
-from app.api.requests import SAYS_SOMETHING, Given
-from app.api.search import CitationShown
-from app.api.streams import wants_stream
-from app.api.writes import HEADER
-from app.identity import identity
-from app.site import site
-from core.answer_thumbs import Thumb
-from core.conversation_export import as_json, as_markdown
-from core.conversation_store import MAX_TITLE_CHARS, StoredConversation
+from braid.app.api.chat import ChatAnswer, Question, answered
+from braid.app.api.framework.operations import Answered, Resource
+from braid.app.api.framework.requests import SAYS_SOMETHING, Given
+from braid.app.api.request_models import KEY_HEADERS
+from braid.app.api.schemas import Moment, Page, PageQuery, Shown, page_of
+from braid.app.api.search import CitationShown
+from braid.app.api.streams import wants_stream
+from braid.app.api.writes import HEADER
+from braid.app.auth.access import rule
+from braid.app.auth.identity import identity
+from braid.app.site import site
+from braid.core.chat.export import as_json, as_markdown
+from braid.core.chat.store import MAX_TITLE_CHARS, StoredConversation
+from braid.core.chat.thumbs import Thumb
 
 resource = Resource("conversations", "Chats that are kept, each user's own.")
 

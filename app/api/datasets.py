@@ -7,18 +7,18 @@ from typing import Literal
 from flask import url_for
 from pydantic import BaseModel, Field
 
-from app.access import rule
-from app.api.models import Page, PageQuery, Shown, page_of, sliced
-from app.api.operations import Answered, Resource
-from app.api.requests import SAYS_SOMETHING, Given
-from app.api.scopes import own, readable
-from app.identity import identity
-from app.quotas import quotas
-from app.scoping import readable_datasets
-from app.site import site
-from core.dataset_statistics import statistics_of
-from core.ledger import MAX_NAME_CHARS
-from core.types import Dataset
+from braid.app.api.framework.operations import Answered, Resource
+from braid.app.api.framework.requests import SAYS_SOMETHING, Given
+from braid.app.api.schemas import Page, PageQuery, Shown, page_of, sliced
+from braid.app.api.scopes import own, readable
+from braid.app.auth.access import rule
+from braid.app.auth.identity import identity
+from braid.app.auth.quotas import quotas
+from braid.app.site import site
+from braid.app.user.datasets import readable_datasets
+from braid.core.datasets.statistics import statistics_of
+from braid.core.ledger.ledger import MAX_NAME_CHARS
+from braid.core.types import Dataset
 
 resource = Resource("datasets", "Datasets that you may read: your own (ids above 0) and shared ones (below 0).")
 

@@ -8,19 +8,19 @@ from typing import Literal
 from flask import Response, request, url_for
 from pydantic import Field
 
-from app.access import rule
-from app.api.etags import IF_MATCH, etag, if_match, tagged
-from app.api.models import Moment, Page, PageQuery, PassageShown, Shown, page_of
-from app.api.operations import Answered, Resource
-from app.api.requests import SAYS_SOMETHING, Given
-from app.api.scopes import readable, writable
-from app.identity import identity
-from app.quotas import quotas
-from app.site import ingest_options, site
-from core.errors import InvalidInputError, NotFoundError, UnreadableDocumentError
-from core.ingest import Incoming, parse_content
-from core.types import Document, Passage
-from core.uploads import MAX_SOURCE_CHARS, upload_source
+from braid.app.api.etags import IF_MATCH, etag, if_match, tagged
+from braid.app.api.framework.operations import Answered, Resource
+from braid.app.api.framework.requests import SAYS_SOMETHING, Given
+from braid.app.api.schemas import Moment, Page, PageQuery, PassageShown, Shown, page_of
+from braid.app.api.scopes import readable, writable
+from braid.app.auth.access import rule
+from braid.app.auth.identity import identity
+from braid.app.auth.quotas import quotas
+from braid.app.site import ingest_options, site
+from braid.core.errors import InvalidInputError, NotFoundError, UnreadableDocumentError
+from braid.core.ingest.ingest import Incoming, parse_content
+from braid.core.ingest.spool import MAX_SOURCE_CHARS, upload_source
+from braid.core.types import Document, Passage
 
 MAX_TEXT_CHARS = 500_000
 SUFFIXES = {"txt": ".txt", "md": ".md"}

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from flask import Response, request
 
-from core.errors import BraidError
-from core.types import Document
+from braid.core.errors import BraidError
+from braid.core.types import Document
 
 IF_MATCH = "If-Match"
 

@@ -6,12 +6,12 @@ from typing import Literal
 
 from pydantic import Field
 
-from app.access import rule
-from app.api.chosen import KEY_HEADERS, search_manager
-from app.api.models import Shown
-from app.api.operations import Resource
-from app.api.search import LegShown, TextSearch
-from app.identity import identity
+from braid.app.api.framework.operations import Resource
+from braid.app.api.request_models import KEY_HEADERS, search_manager
+from braid.app.api.schemas import Shown
+from braid.app.api.search import LegShown, TextSearch
+from braid.app.auth.access import rule
+from braid.app.auth.identity import identity
 
 resource = Resource("explain", "Why a passage is, or is not, in the result of a search.")
 

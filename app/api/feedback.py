@@ -6,15 +6,15 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from app.access import rule
-from app.api.models import DatasetId, Moment, Page, PageQuery, Shown, page_of, sliced
-from app.api.operations import Answered, Resource
-from app.api.requests import SAYS_SOMETHING, Given
-from app.identity import identity
-from app.site import site
-from core.feedback import Feedback
-from core.scope import MAX_DATASET_IDS
-from core.types import MAX_K, MAX_QUERY_CHARS
+from braid.app.api.framework.operations import Answered, Resource
+from braid.app.api.framework.requests import SAYS_SOMETHING, Given
+from braid.app.api.schemas import DatasetId, Moment, Page, PageQuery, Shown, page_of, sliced
+from braid.app.auth.access import rule
+from braid.app.auth.identity import identity
+from braid.app.site import site
+from braid.core.chat.feedback import Feedback
+from braid.core.datasets.scope import MAX_DATASET_IDS
+from braid.core.types import MAX_K, MAX_QUERY_CHARS
 
 resource = Resource("feedback", "What you said about passages; qrels are made of it.")
 

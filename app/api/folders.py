@@ -8,15 +8,15 @@ from typing import Annotated, Literal
 from flask import url_for
 from pydantic import BaseModel, Field
 
-from app.access import rule
-from app.api.jobs import JobShown, shown_job
-from app.api.models import DatasetId, Moment, Page, PageQuery, Shown, page_of, sliced
-from app.api.operations import Answered, Resource
-from app.api.requests import Given
-from app.api.scopes import writable
-from app.identity import identity
-from app.site import site
-from core.synced_folders import MAX_FOLDER_CHARS, MAX_PATTERNS, MAX_PREFIX_CHARS, SyncedFolder, WantedFolder
+from braid.app.api.framework.operations import Answered, Resource
+from braid.app.api.framework.requests import Given
+from braid.app.api.jobs import JobShown, shown_job
+from braid.app.api.schemas import DatasetId, Moment, Page, PageQuery, Shown, page_of, sliced
+from braid.app.api.scopes import writable
+from braid.app.auth.access import rule
+from braid.app.auth.identity import identity
+from braid.app.site import site
+from braid.core.folders.store import MAX_FOLDER_CHARS, MAX_PATTERNS, MAX_PREFIX_CHARS, SyncedFolder, WantedFolder
 
 ONE_LINE = r"^[^\x00-\x1f\x7f]*$"
 

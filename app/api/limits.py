@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from flask import Response, g
 
-from app.identity import signed_in
-from app.rates import Rate, rate_of
-from app.site import site
+from braid.app.auth.identity import signed_in
+from braid.app.auth.rates import Rate, rate_of
+from braid.app.site import site
 
 
 def count_request() -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pydantic import BaseModel
 
-from app.access import rule
-from app.api.operations import Resource
-from app.identity import identity
+from braid.app.api.framework.operations import Resource
+from braid.app.auth.access import rule
+from braid.app.auth.identity import identity
 
 resource = Resource("me", "Who you are to Braid.")
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from werkzeug.exceptions import Forbidden
 
-from app.identity import identity
-from app.scoping import readable_datasets
-from core.errors import NotFoundError
-from core.types import Dataset
+from braid.app.auth.identity import identity
+from braid.app.user.datasets import readable_datasets
+from braid.core.errors import NotFoundError
+from braid.core.types import Dataset
 
 
 def readable(dataset_id: int) -> Dataset:

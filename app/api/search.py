@@ -6,18 +6,18 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
-from app.access import rule
-from app.api.asking import SearchOptions
-from app.api.chosen import KEY_HEADERS, conversation, search_manager
-from app.api.models import DegradedShown, PassageShown, Shown
-from app.api.operations import Answered, Resource
-from app.api.requests import SAYS_SOMETHING
-from app.identity import identity
-from app.scoping import readable_datasets
-from app.site import site
-from core.chat_types import ChatRequest, ChatResult
-from core.comparison import MAX_INSTRUCTION_CHARS, ThreeFields
-from core.types import MAX_QUERY_CHARS, Hit, Mode, SearchResult
+from braid.app.api.framework.operations import Answered, Resource
+from braid.app.api.framework.requests import SAYS_SOMETHING
+from braid.app.api.request_models import KEY_HEADERS, conversation, search_manager
+from braid.app.api.schemas import DegradedShown, PassageShown, Shown
+from braid.app.api.search_options import SearchOptions
+from braid.app.auth.access import rule
+from braid.app.auth.identity import identity
+from braid.app.site import site
+from braid.app.user.datasets import readable_datasets
+from braid.core.chat.comparison import MAX_INSTRUCTION_CHARS, ThreeFields
+from braid.core.chat.types import ChatRequest, ChatResult
+from braid.core.types import MAX_QUERY_CHARS, Hit, Mode, SearchResult
 
 DEPRECATED_AT = "@1764547200"
 """When ``llm_model`` was deprecated, as the Deprecation header has it (RFC 9745)."""

@@ -7,17 +7,17 @@ from typing import Annotated
 from flask import url_for
 from pydantic import Field
 
-from app.access import rule
-from app.api.models import Page, PageQuery, Shown, page_of, sliced
-from app.api.operations import Answered, Resource
-from app.api.requests import Given
-from app.identity import identity
-from app.scoping import readable_datasets
-from app.site import site
-from core.embeddings import embedding_model
-from core.errors import NotFoundError
-from core.registry import SharedDataset
-from core.shared_dbs import MAX_COLLECTION_CHARS, MAX_DESCRIPTION_CHARS, MAX_NAME_CHARS
+from braid.app.api.framework.operations import Answered, Resource
+from braid.app.api.framework.requests import Given
+from braid.app.api.schemas import Page, PageQuery, Shown, page_of, sliced
+from braid.app.auth.access import rule
+from braid.app.auth.identity import identity
+from braid.app.site import site
+from braid.app.user.datasets import readable_datasets
+from braid.core.datasets.entry import MAX_COLLECTION_CHARS, MAX_DESCRIPTION_CHARS, MAX_NAME_CHARS
+from braid.core.datasets.registry import SharedDataset
+from braid.core.errors import NotFoundError
+from braid.core.models.embeddings import embedding_model
 
 ONE_LINE = r"^[^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f][^\x00-\x1f\x7f]*$"
 TEXT = r"^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f]*$"

@@ -6,11 +6,11 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from app.access import rule
-from app.api.operations import Resource
-from app.chat_models import offered_models
-from app.site import site
-from core.strategies import strategies as known_strategies
+from braid.app.api.framework.operations import Resource
+from braid.app.auth.access import rule
+from braid.app.site import site
+from braid.app.user.models import offered_models
+from braid.core.search.strategies import strategies as known_strategies
 
 resource = Resource("choices", "What a search may be asked with.")
 

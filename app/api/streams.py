@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator
 
 from flask import Response, request
 
-from app.errors import on_braid_error, on_unexpected
-from app.event_stream import HEARTBEAT, HEARTBEAT_S, event, event_stream, when_gone
-from app.live_turn import LiveTurn
-from app.site import site
-from core.chat_types import ChatRequest, ChatResult, Event, event_json
-from core.errors import BraidError
-from core.turn_recorder import TurnRecorder
+from braid.app.site import site
+from braid.app.web.errors import on_braid_error, on_unexpected
+from braid.app.web.event_stream import HEARTBEAT, HEARTBEAT_S, event, event_stream, when_gone
+from braid.app.web.live_turn import LiveTurn
+from braid.core.chat.turn_recorder import TurnRecorder
+from braid.core.chat.types import ChatRequest, ChatResult, Event, event_json
+from braid.core.errors import BraidError
 
 EVENT_STREAM = "text/event-stream"
 

@@ -8,18 +8,18 @@ from flask import Response, request, url_for
 from pydantic import Field
 from werkzeug.exceptions import UnsupportedMediaType
 
-from app.access import rule, takes_uploads
-from app.api.jobs import JobShown, shown_job
-from app.api.openapi import ZIP
-from app.api.operations import Answered, Resource
-from app.api.requests import Given, InvalidRequestError
-from app.api.scopes import readable, writable
-from app.api.uploads import MULTIPART, File
-from app.identity import identity
-from app.site import site
-from app.transfers import export_file, import_bytes, queue_export, queue_import, require_import_room
-from core.jobs import Job
-from core.ledger import MAX_NAME_CHARS
+from braid.app.api.framework.openapi import ZIP
+from braid.app.api.framework.operations import Answered, Resource
+from braid.app.api.framework.requests import Given, InvalidRequestError
+from braid.app.api.jobs import JobShown, shown_job
+from braid.app.api.scopes import readable, writable
+from braid.app.api.uploads import MULTIPART, File
+from braid.app.auth.access import rule, takes_uploads
+from braid.app.auth.identity import identity
+from braid.app.site import site
+from braid.app.web.transfers import export_file, import_bytes, queue_export, queue_import, require_import_room
+from braid.core.jobs.store import Job
+from braid.core.ledger.ledger import MAX_NAME_CHARS
 
 resource = Resource("transfers", "Datasets as files, with their vectors: for another Braid, or to be kept.")
 

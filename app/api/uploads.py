@@ -10,17 +10,17 @@ from pydantic import Field, WithJsonSchema
 from werkzeug.datastructures import FileStorage
 from werkzeug.exceptions import UnsupportedMediaType
 
-from app.access import rule, takes_uploads
-from app.api.jobs import JobShown, JobsShown, shown_job
-from app.api.operations import Answered, Resource
-from app.api.requests import Given, InvalidRequestError
-from app.api.scopes import writable
-from app.identity import identity
-from app.quotas import quotas
-from app.site import site
-from core.dataset_jobs import new_reembed, new_upload, new_url
-from core.ingest import MEBIBYTE
-from core.jobs import Job, NewJob
+from braid.app.api.framework.operations import Answered, Resource
+from braid.app.api.framework.requests import Given, InvalidRequestError
+from braid.app.api.jobs import JobShown, JobsShown, shown_job
+from braid.app.api.scopes import writable
+from braid.app.auth.access import rule, takes_uploads
+from braid.app.auth.identity import identity
+from braid.app.auth.quotas import quotas
+from braid.app.site import site
+from braid.core.background.dataset_jobs import new_reembed, new_upload, new_url
+from braid.core.ingest.ingest import MEBIBYTE
+from braid.core.jobs.store import Job, NewJob
 
 MULTIPART = "multipart/form-data"
 MAX_FILES = 500

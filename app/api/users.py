@@ -8,14 +8,14 @@ from flask import url_for
 from pydantic import Field
 from werkzeug.exceptions import Conflict
 
-from app.access import rule
-from app.api.models import Page, PageQuery, Shown, page_of, sliced
-from app.api.operations import Answered, Resource
-from app.api.requests import Given
-from app.identity import identity
-from app.site import site
-from core.accounts import MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS, Account
-from core.ledger import MAX_NAME_CHARS
+from braid.app.api.framework.operations import Answered, Resource
+from braid.app.api.framework.requests import Given
+from braid.app.api.schemas import Page, PageQuery, Shown, page_of, sliced
+from braid.app.auth.access import rule
+from braid.app.auth.identity import identity
+from braid.app.site import site
+from braid.core.accounts.accounts import MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS, Account
+from braid.core.ledger.ledger import MAX_NAME_CHARS
 
 resource = Resource("users", "Accounts; administrators manage them.")
 

@@ -9,11 +9,11 @@ from collections.abc import Callable
 
 from flask import Response, request
 
-from app.api.requests import InvalidRequestError
-from app.identity import identity
-from app.site import site
-from core.idempotency import IdempotencyKeys, KeptAnswer
-from core.secret_key import secret_key
+from braid.app.api.framework.requests import InvalidRequestError
+from braid.app.auth.identity import identity
+from braid.app.site import site
+from braid.core.accounts.idempotency import IdempotencyKeys, KeptAnswer
+from braid.core.accounts.secret_key import secret_key
 
 HEADER = "Idempotency-Key"
 KEY_PATTERN = r"^[!-~]{1,200}$"

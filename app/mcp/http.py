@@ -13,11 +13,11 @@ from starlette.applications import Starlette
 from starlette.responses import Response
 from starlette.routing import Mount, Route
 
-from app.identity import Identity, of_token
-from app.mcp.meter import SiteMeter
-from app.mcp.server import make_server
-from app.mcp.tools import Tools
-from app.site import Site
+from braid.app.auth.identity import Identity, of_token
+from braid.app.mcp.meter import SiteMeter
+from braid.app.mcp.server import make_server
+from braid.app.mcp.tools import Tools
+from braid.app.site import Site
 
 ASGI = Callable[
     [

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from app.rates import rate_of
-from app.site import Site
-from core.records import Usage
-from core.types import SearchResult
+from braid.app.auth.rates import rate_of
+from braid.app.site import Site
+from braid.core.accounts.audit import Usage
+from braid.core.types import SearchResult
 
 
 class Meter:

@@ -12,7 +12,7 @@ from mcp.server.mcpserver.exceptions import ResourceNotFoundError
 from mcp_types import ToolAnnotations
 from pydantic import Field
 
-from app.mcp.tools import Result, Tools
+from braid.app.mcp.tools import Result, Tools
 
 INSTRUCTIONS = (
     "Braid searches the user's documents, personal and shared, by meaning and by keyword at once. Call search with a "

@@ -10,19 +10,19 @@ from typing import Any, Concatenate, ParamSpec
 from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.exceptions import ServiceUnavailable, TooManyRequests
 
-from app.first_start import FIRST_DATASET
-from app.mcp.meter import Meter
-from app.quotas import Quotas
-from app.scoping import Readable, datasets_of
-from app.site import ingest_options
-from config.settings import Settings
-from core.accounts import Account
-from core.braid import Braid
-from core.errors import BraidError, InvalidInputError, NotFoundError
-from core.explain import best_passage
-from core.ingest import ingest_bytes, source_name
-from core.types import LEGS_OF_MODE, MAX_K, Dataset, Document, Filters, Hit, Passage, SearchResult
-from core.uploads import MAX_SOURCE_CHARS
+from braid.app.auth.quotas import Quotas
+from braid.app.first_start import FIRST_DATASET
+from braid.app.mcp.meter import Meter
+from braid.app.site import ingest_options
+from braid.app.user.datasets import Readable, datasets_of
+from braid.config.settings import Settings
+from braid.core.accounts.accounts import Account
+from braid.core.braid import Braid
+from braid.core.errors import BraidError, InvalidInputError, NotFoundError
+from braid.core.ingest.ingest import ingest_bytes, source_name
+from braid.core.ingest.spool import MAX_SOURCE_CHARS
+from braid.core.search.explain import best_passage
+from braid.core.types import LEGS_OF_MODE, MAX_K, Dataset, Document, Filters, Hit, Passage, SearchResult
 
 Result = dict[str, Any]
 P = ParamSpec("P")

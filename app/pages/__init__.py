@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from app.pages import compare, three_fields, why_not  # noqa: F401 - their routes are the search's
-from app.pages.admin import admin
-from app.pages.chat import chat
-from app.pages.datasets import datasets
-from app.pages.search import search
-from app.pages.settings import settings
+from braid.app.pages.account.settings import settings
+from braid.app.pages.admin import admin
+from braid.app.pages.chat.conversations import chat
+from braid.app.pages.datasets import datasets
+from braid.app.pages.search import compare, three_fields, why_not  # noqa: F401 - their routes are the search's
+from braid.app.pages.search.search import search
 
 PAGES = (chat, search, datasets, settings, admin)
 

@@ -10,8 +10,8 @@ from typing import Literal
 from flask_babel import format_decimal, format_timedelta, ngettext
 from flask_babel import gettext as _
 
-from core.leg_indexer import LegProgress
-from core.types import Leg
+from braid.core.indexes.follower import LegProgress
+from braid.core.types import Leg
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ from flask import Flask
 from playwright.sync_api import Browser, Page, sync_playwright
 from werkzeug.serving import make_server
 
-from app import first_start
-from core.braid import Braid
-from core.types import ChunkInput, DocumentInput
+from braid.app import first_start
+from braid.core.braid import Braid
+from braid.core.types import ChunkInput, DocumentInput
 from tests.fakes import HashEmbeddings
 from tests.web import make_app, sign_in
 

@@ -11,11 +11,11 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 from werkzeug.serving import make_server
 
-from app import first_start
-from app.factory import create_app
-from config.settings import Settings
-from core.braid import Braid
-from core.types import ChunkInput, DocumentInput
+from braid.app import first_start
+from braid.app.factory import create_app
+from braid.config.settings import Settings
+from braid.core.braid import Braid
+from braid.core.types import ChunkInput, DocumentInput
 from tests.fakes import HashEmbeddings
 from tests.model_server import ModelServer, model_server
 from tests.web import PASSWORD, site_of

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from core.types import ChunkInput, DocumentInput
+from braid.core.types import ChunkInput, DocumentInput
 from tests.browser.conftest import Site
 
 pytestmark = pytest.mark.browser

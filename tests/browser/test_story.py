@@ -11,10 +11,10 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 from werkzeug.serving import make_server
 
-from app import first_start
-from app.factory import create_app
-from config.settings import Settings
-from core.braid import Braid
+from braid.app import first_start
+from braid.app.factory import create_app
+from braid.config.settings import Settings
+from braid.core.braid import Braid
 from tests.fakes import HashEmbeddings
 from tests.samples import docx_manual, pdf
 from tests.web import site_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.pages.admin import folders, indexes, models, overview, records, registry_file, shared, users
-from app.pages.admin.blueprint import admin
+from braid.app.pages.admin import activity, folders, indexes, models, overview, registry_file, shared, users
+from braid.app.pages.admin.blueprint import admin
 
-__all__ = ["admin", "folders", "indexes", "models", "overview", "records", "registry_file", "shared", "users"]
+__all__ = ["activity", "admin", "folders", "indexes", "models", "overview", "registry_file", "shared", "users"]

@@ -8,8 +8,8 @@ from flask import Blueprint, flash, redirect, url_for
 from flask_babel import gettext as _
 from werkzeug.wrappers import Response
 
-from app.identity import identity
-from app.site import site
+from braid.app.auth.identity import identity
+from braid.app.site import site
 
 admin = Blueprint("admin", __name__, url_prefix="/admin")
 

@@ -9,16 +9,16 @@ from flask import render_template, request
 from flask_babel import gettext as _
 from werkzeug.wrappers import Response
 
-from app.access import rule
-from app.identity import identity
-from app.pages.admin.blueprint import admin, audit, done
-from app.pages.datasets.blueprint import shown_datasets
-from app.site import site
-from core.errors import InvalidInputError
-from core.folder_sync import SyncPlan
-from core.jobs import Job
-from core.synced_folders import SyncedFolder, WantedFolder
-from core.types import Dataset
+from braid.app.auth.access import rule
+from braid.app.auth.identity import identity
+from braid.app.pages.admin.blueprint import admin, audit, done
+from braid.app.pages.datasets.blueprint import shown_datasets
+from braid.app.site import site
+from braid.core.errors import InvalidInputError
+from braid.core.folders.store import SyncedFolder, WantedFolder
+from braid.core.folders.sync import SyncPlan
+from braid.core.jobs.store import Job
+from braid.core.types import Dataset
 
 ONE = "/folders/<int:folder_id>"
 MOST_NAMES = 20

@@ -11,13 +11,13 @@ from flask_babel import gettext as _
 from flask_babel import lazy_gettext as _l
 from werkzeug.wrappers import Response
 
-from app.access import rule
-from app.pages.admin.blueprint import admin, audit, done
-from app.site import site
-from core.doctor import Problem
-from core.errors import InvalidInputError
-from core.leg_indexer import LegProgress
-from core.types import Leg
+from braid.app.auth.access import rule
+from braid.app.pages.admin.blueprint import admin, audit, done
+from braid.app.site import site
+from braid.core.doctor import Problem
+from braid.core.errors import InvalidInputError
+from braid.core.indexes.follower import LegProgress
+from braid.core.types import Leg
 
 LEGS: tuple[Leg, ...] = ("bm25", "dense")
 PROBLEMS: Mapping[Problem, str] = {

@@ -11,14 +11,14 @@ from flask import render_template, request
 from flask_babel import gettext as _
 from werkzeug.wrappers import Response
 
-from app.access import rule
-from app.chat_models import LISTS, offered_models, site_default
-from app.pages.admin.blueprint import admin, audit, done
-from app.site import site
-from config.models import role_model
-from core.embeddings import embed_queries
-from core.errors import EmbeddingError, InvalidInputError, ModelError
-from core.llm import ChatModel, ModelSettings, Role, key_variable
+from braid.app.auth.access import rule
+from braid.app.pages.admin.blueprint import admin, audit, done
+from braid.app.site import site
+from braid.app.user.models import LISTS, offered_models, site_default
+from braid.config.models import role_model
+from braid.core.errors import EmbeddingError, InvalidInputError, ModelError
+from braid.core.models.chat import ChatModel, ModelSettings, Role, key_variable
+from braid.core.models.embeddings import embed_queries
 
 ROLES: tuple[Role, ...] = ("search", "summary")
 TEST_S = 30.0

@@ -9,14 +9,14 @@ from flask import render_template, url_for
 from flask_babel import gettext as _
 from flask_babel import ngettext
 
-from app.access import rule
-from app.chat_models import site_default
-from app.health import health_parts
-from app.pages.admin.blueprint import admin
-from app.pages.admin.shared import unlisted
-from app.pages.status import index_status
-from app.site import site
-from core.jobs import JobStore
+from braid.app.auth.access import rule
+from braid.app.pages.admin.blueprint import admin
+from braid.app.pages.admin.shared import unlisted
+from braid.app.pages.status import index_status
+from braid.app.site import site
+from braid.app.user.models import site_default
+from braid.app.web.health import health_parts
+from braid.core.jobs.store import JobStore
 
 
 @dataclass(frozen=True, slots=True)

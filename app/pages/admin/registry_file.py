@@ -11,11 +11,11 @@ from flask import render_template, request
 from flask_babel import gettext as _
 from werkzeug.wrappers import Response
 
-from app.access import rule
-from app.pages.admin.blueprint import admin, audit, done
-from app.site import site
-from core.errors import RegistryConflictError, RegistryError
-from core.registry import validate
+from braid.app.auth.access import rule
+from braid.app.pages.admin.blueprint import admin, audit, done
+from braid.app.site import site
+from braid.core.datasets.registry import validate
+from braid.core.errors import RegistryConflictError, RegistryError
 
 CONTEXT_LINES = 3
 

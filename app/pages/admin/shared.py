@@ -8,13 +8,13 @@ from flask import render_template, request
 from flask_babel import gettext as _
 from werkzeug.wrappers import Response
 
-from app.access import rule
-from app.pages.admin.blueprint import admin, audit, done, known_groups, read_groups
-from app.site import site
-from core.errors import InvalidInputError, NotFoundError, RegistryError
-from core.registry import SharedDataset
-from core.shared_dbs import LOWEST_ID
-from core.types import Dataset
+from braid.app.auth.access import rule
+from braid.app.pages.admin.blueprint import admin, audit, done, known_groups, read_groups
+from braid.app.site import site
+from braid.core.datasets.entry import LOWEST_ID
+from braid.core.datasets.registry import SharedDataset
+from braid.core.errors import InvalidInputError, NotFoundError, RegistryError
+from braid.core.types import Dataset
 
 ONE = "/shared/<int(signed=True):dataset_id>"
 FIELDS = ("name", "collection_name", "description", "allowed_groups", "embedding_model")

@@ -7,12 +7,12 @@ from flask_babel import gettext as _
 from flask_babel import ngettext
 from werkzeug.wrappers import Response
 
-from app.access import rule
-from app.pages.account import _said
-from app.pages.admin.blueprint import admin, audit, done, known_groups, read_groups
-from app.site import site
-from core.accounts import MIN_PASSWORD_CHARS, Account
-from core.errors import InvalidInputError, NotFoundError
+from braid.app.auth.access import rule
+from braid.app.pages.account.sign_in import _said
+from braid.app.pages.admin.blueprint import admin, audit, done, known_groups, read_groups
+from braid.app.site import site
+from braid.core.accounts.accounts import MIN_PASSWORD_CHARS, Account
+from braid.core.errors import InvalidInputError, NotFoundError
 
 ONE = "/users/<int:user_id>"
 

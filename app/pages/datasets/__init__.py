@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from app.pages.datasets import adding, documents, managing, one, overview, statistics, tasks  # noqa: F401 - their routes
-from app.pages.datasets.blueprint import datasets
+from braid.app.pages.datasets import (  # noqa: F401 - their routes
+    add,
+    dataset,
+    documents,
+    manage,
+    overview,
+    statistics,
+    tasks,
+)
+from braid.app.pages.datasets.blueprint import datasets
 
 __all__ = ["datasets"]

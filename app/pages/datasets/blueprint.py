@@ -6,11 +6,11 @@ from flask import Blueprint, flash, redirect, url_for
 from werkzeug.exceptions import Forbidden
 from werkzeug.wrappers import Response
 
-from app.identity import identity
-from app.scoping import Readable, readable_datasets
-from app.site import site
-from core.errors import NotFoundError
-from core.types import Dataset
+from braid.app.auth.identity import identity
+from braid.app.site import site
+from braid.app.user.datasets import Readable, readable_datasets
+from braid.core.errors import NotFoundError
+from braid.core.types import Dataset
 
 datasets = Blueprint("datasets", __name__, url_prefix="/datasets")
 

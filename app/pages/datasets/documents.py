@@ -9,15 +9,15 @@ from flask_babel import gettext as _
 from flask_babel import ngettext
 from werkzeug.wrappers import Response
 
-from app.access import rule
-from app.pages.datasets.blueprint import ONE, address, audit, datasets, done, may_write, shown, writable
-from app.pages.marking import PROSE, flow, language_of
-from app.site import site
-from app.transfers import MOST_AT_ONCE, drop
-from core.document_progress import document_progress
-from core.errors import InvalidInputError, NotFoundError
-from core.jobs import ADDING, FAILED
-from core.types import Dataset, Document
+from braid.app.auth.access import rule
+from braid.app.pages.datasets.blueprint import ONE, address, audit, datasets, done, may_write, shown, writable
+from braid.app.pages.search.marking import PROSE, flow, language_of
+from braid.app.site import site
+from braid.app.web.transfers import MOST_AT_ONCE, drop
+from braid.core.errors import InvalidInputError, NotFoundError
+from braid.core.indexes.progress import document_progress
+from braid.core.jobs.store import ADDING, FAILED
+from braid.core.types import Dataset, Document
 
 PASSAGES_PER_PAGE = 50
 MAX_START = 10**9

@@ -9,17 +9,17 @@ from flask import Response, jsonify, render_template, request, url_for
 from flask_babel import gettext as _
 from werkzeug.wrappers import Response as AnyResponse
 
-from app.access import rule, takes_uploads, wants_json
-from app.identity import identity
-from app.pages.datasets.adding import received
-from app.pages.datasets.blueprint import datasets, done, shown_datasets
-from app.quotas import quotas
-from app.site import site
-from app.transfers import import_bytes, queue_import, require_import_room
-from core.dataset_overview import Overview, overviews
-from core.errors import InvalidInputError
-from core.ledger import MAX_NAME_CHARS
-from core.types import Dataset
+from braid.app.auth.access import rule, takes_uploads, wants_json
+from braid.app.auth.identity import identity
+from braid.app.auth.quotas import quotas
+from braid.app.pages.datasets.add import received
+from braid.app.pages.datasets.blueprint import datasets, done, shown_datasets
+from braid.app.site import site
+from braid.app.web.transfers import import_bytes, queue_import, require_import_room
+from braid.core.datasets.listing import Overview, overviews
+from braid.core.errors import InvalidInputError
+from braid.core.ledger.ledger import MAX_NAME_CHARS
+from braid.core.types import Dataset
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from flask import render_template
 
-from app.access import rule
-from app.named_languages import language_name
-from app.pages.datasets.blueprint import ONE, datasets, shown
-from app.site import site
-from core.dataset_statistics import months_of, statistics_of
+from braid.app.auth.access import rule
+from braid.app.pages.datasets.blueprint import ONE, datasets, shown
+from braid.app.site import site
+from braid.app.web.named_languages import language_name
+from braid.core.datasets.statistics import months_of, statistics_of
 
 SHOWN_MONTHS = 24
 

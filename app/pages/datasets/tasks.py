@@ -6,15 +6,15 @@ from flask_babel import gettext as _
 from flask_babel import ngettext
 from werkzeug.wrappers import Response
 
-from app.access import rule
-from app.identity import identity
-from app.pages.datasets.blueprint import ONE, audit, datasets, done, shown, writable
-from app.quotas import quotas
-from app.site import site
-from app.transfers import MOST_AT_ONCE, drop, export_file, queue_export
-from core.dataset_jobs import new_reembed
-from core.jobs import ADDING, FAILED, QUEUED, Job
-from core.types import Dataset
+from braid.app.auth.access import rule
+from braid.app.auth.identity import identity
+from braid.app.auth.quotas import quotas
+from braid.app.pages.datasets.blueprint import ONE, audit, datasets, done, shown, writable
+from braid.app.site import site
+from braid.app.web.transfers import MOST_AT_ONCE, drop, export_file, queue_export
+from braid.core.background.dataset_jobs import new_reembed
+from braid.core.jobs.store import ADDING, FAILED, QUEUED, Job
+from braid.core.types import Dataset
 
 
 @datasets.post(f"{ONE}/jobs/<int:job_id>/retry")

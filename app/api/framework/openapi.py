@@ -1,0 +1,239 @@
+"""The OpenAPI document, made of the operations: what is checked is what is shown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from http import HTTPStatus
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from braid.app.api.etags import IF_MATCH
+from braid.app.api.framework.operations import Operation, Resource
+from braid.app.api.framework.problems import Problem
+from braid.app.api.framework.requests import MAX_ID
+from braid.app.api.request_models import KEY_HEADERS, KEY_PATTERN
+from braid.app.api.writes import HEADER
+from braid.app.api.writes import KEY_PATTERN as IDEMPOTENCY_PATTERN
+from braid.app.auth.access import SAFE
+
+REF = "#/components/schemas/{model}"
+PARAMETER = re.compile(r"<(?P<kind>int(?:\(signed=True\))?):(?P<name>\w+)>")
+JSON, PROBLEM, ZIP = "application/json", "application/problem+json", "application/zip"
+Schema = dict[str, Any]
+MEDIA_SCHEMAS: dict[str, Schema] = {JSON: {}, ZIP: {"type": "string", "format": "binary"}}
+
+TEXT = """\
+Search any choice of personal and shared datasets at once, by meaning and by keyword, and chat with them.
+
+Requests are JSON, and unknown fields are refused. Errors are problem details (RFC 9457) with the `field` that is wrong:
+422 for a request that does not fit this document, 400 for a value of the right form that cannot be used, 404 also for
+what is somebody else's. Lists have `limit`, `offset`, and the address of the next page in `next` and in the header
+`Link`. Each answer says in `RateLimit-Remaining` how many requests are left until `RateLimit-Reset` (seconds).
+A write with an `Idempotency-Key` is done once, however often it is sent within 24 hours."""
+
+
+def document(resources: Sequence[Resource], *, server: str, cookie: str, version: str) -> Schema:
+    """The document of an API that is served at ``server``, with this session cookie."""
+    schemas, definitions = _schemas(resources)
+    paths: dict[str, Schema] = {}
+    for resource in resources:
+        for operation in resource.operations:
+            path = PARAMETER.sub(r"{\g<name>}", operation.path)
+            paths.setdefault(path, {})[operation.method.lower()] = _operation(operation, schemas, definitions)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Braid", "version": version, "description": TEXT},
+        "servers": [{"url": server}],
+        "tags": [{"name": each.tag, "description": each.description} for each in resources],
+        "paths": paths,
+        "components": {
+            "schemas": definitions,
+            "headers": HEADERS,
+            "responses": {"Problem": _problem_response()},
+            "securitySchemes": _security_schemes(cookie),
+        },
+    }
+
+
+HEADERS: Schema = {
+    "RateLimit-Limit": {"description": "Requests in a period", "schema": {"type": "integer"}},
+    "RateLimit-Remaining": {"description": "Requests that are left", "schema": {"type": "integer"}},
+    "RateLimit-Reset": {"description": "Seconds until there are more", "schema": {"type": "integer"}},
+    "X-Request-ID": {"description": "Stands in the server's log", "schema": {"type": "string"}},
+    "Link": {"description": 'The next page, `rel="next"`', "schema": {"type": "string"}},
+    "Location": {"description": "Where it is", "schema": {"type": "string"}},
+    "ETag": {"description": "Changes with it", "schema": {"type": "string"}},
+    "Retry-After": {"description": "Seconds", "schema": {"type": "integer"}},
+    "Deprecation": {"description": "A deprecated field was used (RFC 9745)", "schema": {"type": "string"}},
+    "Idempotency-Replayed": {"description": "The answer of an earlier request", "schema": {"type": "string"}},
+}
+EVERYWHERE = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset", "X-Request-ID")
+
+
+def _schemas(resources: Sequence[Resource]) -> tuple[dict[Any, Schema], dict[str, Schema]]:
+    """Schemas by operation and part, and the definitions that they refer to."""
+    wanted: list[tuple[Any, Any, TypeAdapter[Any]]] = [("problem", "serialization", TypeAdapter(Problem))]
+    for operation in (each for resource in resources for each in resource.operations):
+        if operation.body is not None:
+            wanted.append(((operation.name, "body"), "validation", operation.body))
+        for part, model, mode in (
+            ("query", operation.query, "validation"),
+            ("answer", operation.answer, "serialization"),
+            ("form", operation.form, "validation"),
+        ):
+            if model is not None:
+                wanted.append(((operation.name, part), mode, TypeAdapter(model)))
+        for status, model in operation.statuses.items():
+            if model is not None:
+                wanted.append(((operation.name, status), "serialization", TypeAdapter(model)))
+    found, rest = TypeAdapter.json_schemas(wanted, ref_template=REF)
+    return {key: schema for (key, _), schema in found.items()}, rest.get("$defs", {})
+
+
+def _operation(operation: Operation, schemas: dict[Any, Schema], definitions: dict[str, Schema]) -> Schema:
+    made: Schema = {
+        "operationId": operation.name,
+        "tags": [operation.tag],
+        "summary": operation.summary.rstrip("."),
+        "description": " ".join(filter(None, (operation.description, _needs(operation)))),
+        "parameters": list(_parameters(operation, schemas, definitions)),
+        "responses": _responses(operation, schemas),
+        "security": _security(operation),
+    }
+    if operation.body is not None:
+        content = {JSON: {"schema": schemas[operation.name, "body"]}}
+        made["requestBody"] = {"required": True, "content": content}
+    elif operation.form is not None:
+        content = {"multipart/form-data": {"schema": schemas[operation.name, "form"]}}
+        made["requestBody"] = {"required": True, "content": content}
+    return made
+
+
+def _needs(operation: Operation) -> str:
+    scope = f"Needs the scope `{operation.rule.scope_for(operation.method)}`"
+    return f"{scope}, of an administrator." if operation.rule.who == "admin" else f"{scope}."
+
+
+def _parameters(operation: Operation, schemas: dict[Any, Schema], definitions: dict[str, Schema]) -> Iterator[Schema]:
+    for found in PARAMETER.finditer(operation.path):
+        lowest = -MAX_ID if "signed" in found["kind"] else 0
+        schema = {"type": "integer", "minimum": lowest, "maximum": MAX_ID}
+        yield {"name": found["name"], "in": "path", "required": True, "schema": schema}
+    if operation.query is not None:
+        model = _resolved(schemas[operation.name, "query"], definitions)
+        for name, schema in model["properties"].items():
+            yield _query_parameter(name, schema, required=name in model.get("required", ()))
+    for name in (*operation.headers, *((HEADER,) if operation.repeatable else ())):
+        yield {"name": name, "in": "header", "required": False, **HEADER_PARAMETERS[name]}
+
+
+HEADER_PARAMETERS: Schema = {
+    HEADER: {
+        "description": "Any name for this request; the same one again is answered again, not done again",
+        "schema": {"type": "string", "pattern": IDEMPOTENCY_PATTERN},
+    },
+    "If-None-Match": {"description": "The ETag of an earlier answer", "schema": {"type": "string"}},
+    IF_MATCH: {"description": "The ETag of an earlier answer: only if nothing changed", "schema": {"type": "string"}},
+    **{
+        header: {
+            "description": f"A key of your own for the {role}{'' if role == 'reranker' else ' model'}; used for this "
+            "request and forgotten",
+            "schema": {"type": "string", "pattern": KEY_PATTERN},
+        }
+        for role, header in KEY_HEADERS.items()
+    },
+}
+
+
+def _query_parameter(name: str, schema: Schema, *, required: bool) -> Schema:
+    schema = dict(schema)
+    if "anyOf" in schema:  # a parameter is left out, never null
+        (only,) = (each for each in schema.pop("anyOf") if each != {"type": "null"})
+        schema = {**schema, **only}
+    if schema.get("default", "") is None:
+        del schema["default"]
+    made: Schema = {"name": name, "in": "query", "required": required}
+    if description := schema.pop("description", ""):
+        made["description"] = description
+    return {**made, "schema": schema}
+
+
+def _resolved(schema: Schema, definitions: dict[str, Schema]) -> Schema:
+    name = schema.get("$ref", "").rpartition("/")[2]
+    return definitions[name] if name else schema
+
+
+def _responses(operation: Operation, schemas: dict[Any, Schema]) -> Schema:
+    made = {str(operation.status): _good(operation, operation.status, schemas.get((operation.name, "answer")))}
+    for status in operation.statuses:
+        made[str(status)] = _good(operation, status, schemas.get((operation.name, status)))
+    for status in sorted(_errors(operation)):
+        made[str(status)] = {"$ref": "#/components/responses/Problem"}
+    return made
+
+
+def _errors(operation: Operation) -> set[int]:
+    errors = {400, 401, 403, 422, 429, 503}
+    if operation.path_types.keys() - {"body"} or operation.body is not None:
+        errors.add(404)
+    if operation.body is not None or operation.form is not None:
+        errors |= {413, 415}
+    if IF_MATCH in operation.headers:
+        errors.add(412)
+    return errors | ({409} if operation.repeatable else set())
+
+
+def _good(operation: Operation, status: int, schema: Schema | None) -> Schema:
+    names = list(EVERYWHERE)
+    if operation.query is not None and operation.method == "GET":
+        names.append("Link")
+    if status in (201, 202):
+        names.append("Location")
+    if {"If-None-Match", IF_MATCH}.intersection(operation.headers) and status != 204:
+        names.append("ETag")
+    if set(KEY_HEADERS.values()).intersection(operation.headers):
+        names.append("Deprecation")
+    if operation.repeatable:
+        names.append("Idempotency-Replayed")
+    made: Schema = {
+        "description": HTTPStatus(status).phrase,
+        "headers": {name: {"$ref": f"#/components/headers/{name}"} for name in names},
+    }
+    content: Schema = {JSON: {"schema": schema}} if schema is not None else {}
+    if status == operation.status:
+        for kind in operation.media_types:
+            content[kind] = {"schema": MEDIA_SCHEMAS.get(kind, {"type": "string"})}
+    return {**made, "content": content} if content else made
+
+
+def _problem_response() -> Schema:
+    names = (*EVERYWHERE, "Retry-After")
+    return {
+        "description": "A problem, RFC 9457",
+        "headers": {name: {"$ref": f"#/components/headers/{name}"} for name in names},
+        "content": {PROBLEM: {"schema": {"$ref": REF.format(model=Problem.__name__)}}},
+    }
+
+
+def _security(operation: Operation) -> list[Schema]:
+    session: Schema = {"session": []} if operation.method in SAFE else {"session": [], "csrf": []}
+    return [{"token": [operation.rule.scope_for(operation.method)]}, session]
+
+
+def _security_schemes(cookie: str) -> Schema:
+    return {
+        "token": {
+            "type": "http",
+            "scheme": "bearer",
+            "description": "An API token of the account page, with the scopes `read`, `write` or `admin`",
+        },
+        "session": {"type": "apiKey", "in": "cookie", "name": cookie, "description": "A browser that is signed in"},
+        "csrf": {
+            "type": "apiKey",
+            "in": "header",
+            "name": "X-CSRFToken",
+            "description": "With the session, for what changes something: the `csrf-token` of any page",
+        },
+    }

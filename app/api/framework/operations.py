@@ -1,0 +1,185 @@
+"""Operations of the API: a view with typed parameters becomes a route that checks them, and a part of the document.
+
+A view's parameter ``body`` is read from the request's JSON and ``query`` from its address; all others stand in the
+path. Each is checked by pydantic exactly as the document says: unknown names and values of another type are refused.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import Any, TypeVar, get_type_hints
+
+from flask import Blueprint, Response
+from pydantic import BaseModel, TypeAdapter
+
+from braid.app.api.framework.requests import Nothing, read_body, read_path, read_query
+from braid.app.api.writes import once
+from braid.app.auth.access import Rule
+
+View = TypeVar("View", bound=Callable[..., Any])
+UNSAFE = ("POST", "PUT", "PATCH", "DELETE")
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """An answer with headers or a status of its own."""
+
+    model: BaseModel | None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    status: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """What the document says of a route."""
+
+    method: str
+    path: str
+    view: Callable[..., Any]
+    tag: str
+    status: int
+    answer: type[BaseModel] | None
+    body: TypeAdapter[Any] | None
+    query: type[BaseModel] | None
+    path_types: Mapping[str, Any]
+    media_types: tuple[str, ...]
+    """Of the answer beside, or instead of, JSON."""
+    statuses: Mapping[int, type[BaseModel] | None]
+    """Other good answers."""
+    form: type[BaseModel] | None
+    """The fields of a multipart request."""
+    headers: tuple[str, ...]
+    """Names of request headers, see `braid.app.api.framework.openapi`."""
+    repeatable: bool
+    """Whether an idempotency key is taken."""
+
+    @property
+    def name(self) -> str:
+        """Unique among the operations."""
+        return self.view.__name__
+
+    @property
+    def rule(self) -> Rule:
+        """Who may call it."""
+        found: Rule = self.view.braid_rule  # type: ignore[attr-defined]
+        return found
+
+    @property
+    def summary(self) -> str:
+        """First sentence of the view's docstring."""
+        return inspect.cleandoc(self.view.__doc__ or "").partition("\n\n")[0].replace("\n", " ")
+
+    @property
+    def description(self) -> str:
+        """The rest of the docstring."""
+        return inspect.cleandoc(self.view.__doc__ or "").partition("\n\n")[2]
+
+
+class Resource:
+    """The operations on one kind of thing, to be mounted on the API's blueprint."""
+
+    def __init__(self, tag: str, description: str) -> None:
+        self.tag = tag
+        self.description = description
+        self.operations: list[Operation] = []
+
+    def route(
+        self,
+        method: str,
+        path: str,
+        answer: type[BaseModel] | None = None,
+        *,
+        status: int = 200,
+        media_types: tuple[str, ...] = (),
+        statuses: Mapping[int, type[BaseModel] | None] | None = None,
+        form: type[BaseModel] | None = None,
+        headers: tuple[str, ...] = (),
+        repeatable: bool | None = None,
+    ) -> Callable[[View], View]:
+        """Register the view. ``path`` is in werkzeug's form."""
+
+        def register(view: View) -> View:
+            types = get_type_hints(view, include_extras=True)
+            types.pop("return", None)
+            body, query = types.pop("body", None), types.pop("query", None)
+            self.operations.append(
+                Operation(
+                    method=method,
+                    path=path,
+                    view=view,
+                    tag=self.tag,
+                    status=status,
+                    answer=answer,
+                    body=None if body is None else TypeAdapter(body),
+                    query=query,
+                    path_types=types,
+                    media_types=media_types,
+                    statuses=statuses or {},
+                    form=form,
+                    headers=headers,
+                    repeatable=method in UNSAFE if repeatable is None else repeatable,
+                )
+            )
+            return view
+
+        return register
+
+    def get(self, path: str, answer: type[BaseModel] | None = None, **options: Any) -> Callable[[View], View]:
+        """Register a view that reads."""
+        return self.route("GET", path, answer, **options)
+
+    def post(self, path: str, answer: type[BaseModel] | None = None, **options: Any) -> Callable[[View], View]:
+        """Register a view that asks or adds."""
+        return self.route("POST", path, answer, **options)
+
+    def put(self, path: str, answer: type[BaseModel] | None = None, **options: Any) -> Callable[[View], View]:
+        """Register a view that adds or replaces."""
+        return self.route("PUT", path, answer, **options)
+
+    def patch(self, path: str, answer: type[BaseModel] | None = None, **options: Any) -> Callable[[View], View]:
+        """Register a view that changes parts."""
+        return self.route("PATCH", path, answer, **options)
+
+    def delete(self, path: str, **options: Any) -> Callable[[View], View]:
+        """Register a view that removes; its answer is empty."""
+        return self.route("DELETE", path, status=204, **options)
+
+    def mount(self, routes: Blueprint) -> None:
+        """Make routes of the operations."""
+        for operation in self.operations:
+            routes.add_url_rule(operation.path, operation.name, _served(operation), methods=[operation.method])
+
+
+def _served(operation: Operation) -> Callable[..., Response]:
+    @wraps(operation.view)  # takes the rule along
+    def serve(**path: Any) -> Response:
+        def answer() -> Response:
+            arguments = read_path(path)
+            query = read_query(operation.query or Nothing)
+            if operation.query is not None:
+                arguments["query"] = query
+            if operation.body is not None:
+                arguments["body"] = read_body(operation.body)
+            return _response(operation, operation.view(**arguments))
+
+        return once(answer) if operation.repeatable else answer()
+
+    return serve
+
+
+def _response(operation: Operation, answer: Response | BaseModel | Answered | None) -> Response:
+    if isinstance(answer, Response):
+        return answer
+    if not isinstance(answer, Answered):
+        answer = Answered(answer)
+    status = answer.status or operation.status
+    if answer.model is None:
+        response = Response(status=status)
+        del response.headers["Content-Type"]
+    else:
+        response = Response(answer.model.model_dump_json(by_alias=True), status, mimetype="application/json")
+    response.headers.extend(dict(answer.headers))
+    return response

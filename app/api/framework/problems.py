@@ -1,0 +1,55 @@
+"""Errors of the API's own, as problem details (RFC 9457)."""
+
+from __future__ import annotations
+
+from flask import Response
+from flask_babel import gettext as _
+from pydantic import BaseModel, Field
+
+from braid.app.api.etags import IF_MATCH, ChangedMeanwhileError
+from braid.app.api.framework.requests import InvalidRequestError
+from braid.app.web.errors import problem
+from braid.core.accounts.idempotency import KeyInUseError
+from braid.core.errors import BraidError
+
+
+class FieldError(BaseModel):
+    """What is wrong with one field."""
+
+    field: str
+    """Its place, such as ``filters.date_from``; empty for the body as a whole."""
+    detail: str
+
+
+class Problem(BaseModel):
+    """An error, RFC 9457. Its media type is ``application/problem+json``."""
+
+    type: str = Field(examples=["about:blank"])
+    title: str
+    status: int
+    detail: str = ""
+    field: str = Field("", description="The parameter, or the field of the body, that is wrong")
+    errors: list[FieldError] = Field(default=[], description="All that is wrong, where the request does not fit")
+    request_id: str = Field("", description="Stands in the server's log, too")
+
+
+def on_invalid_request(error: InvalidRequestError) -> tuple[Response, int]:
+    """A request that does not fit the document."""
+    errors = [{"field": field, "detail": detail} for field, detail in error.errors]
+    title, field = _("This cannot be done as asked"), error.errors[0][0]
+    return problem(422, title, detail=str(error), field=field, more={"errors": errors}), 422
+
+
+def on_key_error(error: BraidError) -> tuple[Response, int]:
+    """An idempotency key that cannot be used, now or at all."""
+    title, field = _("This cannot be done as asked"), "Idempotency-Key"
+    response = problem(409, title, detail=str(error), field=field)
+    if isinstance(error, KeyInUseError):
+        response.headers["Retry-After"] = "1"
+    return response, 409
+
+
+def on_changed_meanwhile(error: ChangedMeanwhileError) -> tuple[Response, int]:
+    """A write on condition that nothing changed, and something did."""
+    title = _("This cannot be done as asked")
+    return problem(412, title, detail=str(error), field=IF_MATCH), 412

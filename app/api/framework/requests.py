@@ -1,0 +1,100 @@
+"""Reading a request: what it carries is checked against the models that the document shows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from flask import request
+from pydantic import BaseModel, BeforeValidator, ConfigDict, TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
+from werkzeug.exceptions import BadRequest, UnsupportedMediaType
+
+from braid.core.errors import NotFoundError
+
+Model = TypeVar("Model", bound=BaseModel)
+MAX_ID = 2**31 - 1
+"""What an integer column holds; nothing has a higher id."""
+SAYS_SOMETHING = r"[^\s\x85]"
+"""Of texts that are not blank. U+0085 is white space for the regular expressions here, but not for JSON Schema's."""
+MAX_ERRORS = 20
+"""Of a request that are listed."""
+
+
+class Given(BaseModel):
+    """What callers send: unknown names are refused."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False, frozen=True)
+
+
+def _whole(value: object) -> object:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+WHOLE = BeforeValidator(_whole)
+"""For the last place of an Annotated integer of a body: ``5.0`` is one in JSON, too."""
+
+
+class Nothing(Given):
+    """No parameters."""
+
+
+class InvalidRequestError(Exception):
+    """The request does not fit the document. Each error is a field and what is wrong with it."""
+
+    def __init__(self, errors: tuple[tuple[str, str], ...]) -> None:
+        super().__init__("; ".join(f"{field}: {detail}" if field else detail for field, detail in errors))
+        self.errors = errors
+
+
+def read_body(model: TypeAdapter[Any]) -> Any:
+    """The request's JSON as the model; types are taken strictly. Raises what is answered with 400, 415 or 422."""
+    if not request.is_json:
+        raise UnsupportedMediaType("send JSON, with Content-Type: application/json")
+    try:
+        return model.validate_json(request.get_data(), strict=True)
+    except ValidationError as error:
+        if any(found["type"] == "json_invalid" for found in error.errors(include_url=False, include_input=False)):
+            raise BadRequest(f"the body is not JSON: {_message(error)}") from None
+        raise _invalid(error) from None
+
+
+def read_query(model: type[Model]) -> Model:
+    """The parameters behind the question mark. Raises InvalidRequestError."""
+    lists = {name for name, found in model.model_fields.items() if found.annotation in (list[str], list[int])}
+    given: dict[str, Any] = {}
+    for name, values in request.args.lists():
+        if name not in lists and len(values) > 1:
+            raise InvalidRequestError(((name, f"is given {len(values)} times; give it once"),))
+        given[name] = values if name in lists else values[0]
+    try:
+        return model.model_validate(given)
+    except ValidationError as error:
+        raise _invalid(error) from None
+
+
+def read_path(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The path's parameters. Raises NotFoundError for a number that can be nothing's id."""
+    for name, value in given.items():
+        if isinstance(value, int) and not -MAX_ID <= value <= MAX_ID:
+            raise NotFoundError(f"there is no {name.removesuffix('_id').replace('_', ' ')} {value}")
+    return dict(given)
+
+
+def _invalid(error: ValidationError) -> InvalidRequestError:
+    found = error.errors(include_url=False, include_input=False)[:MAX_ERRORS]
+    return InvalidRequestError(tuple((_field(each["loc"]), _told(each)) for each in found))
+
+
+def _told(error: ErrorDetails) -> str:
+    blank = error.get("ctx", {}).get("pattern") == SAYS_SOMETHING
+    return "it is blank; write something" if blank else error["msg"]
+
+
+def _message(error: ValidationError) -> str:
+    return error.errors(include_url=False, include_input=False)[0]["msg"]
+
+
+def _field(place: tuple[int | str, ...]) -> str:
+    """``filters.file_types.0``; the names of alternatives, which begin with ``=``, are left out."""
+    return ".".join(str(part) for part in place if not str(part).startswith("="))

@@ -1,0 +1,147 @@
+"""The models, the reranker and the prompts that one request names, with the keys that came with it.
+
+A caller names what the site offers, or what their own key pays for. Keys are used for the request and forgotten; an
+address is never the caller's to give.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+from flask import request
+
+from braid.app.api.framework.requests import InvalidRequestError
+from braid.app.api.search_options import SearchOptions
+from braid.app.auth.identity import identity
+from braid.app.site import site
+from braid.app.user.model_shelf import ChosenModel, ChosenModels
+from braid.app.user.models import chosen_models, offered_models, site_default
+from braid.config.models import role_model
+from braid.core.chat.conversation import Conversation
+from braid.core.errors import InvalidInputError
+from braid.core.models.chat import ModelSettings, Role
+from braid.core.models.prompts import Prompts, custom_prompts
+from braid.core.models.rerank import Rerankers
+from braid.core.retriever_manager import RetrieverManager
+
+KEY_HEADERS: dict[str, str] = {
+    "search": "X-Search-Model-Key",
+    "summary": "X-Summary-Model-Key",
+    "reranker": "X-Reranker-Key",
+}
+KEY_PATTERN = r"^[!-~]{0,500}$"
+HOSTED = ("anthropic", "google_genai", "mistralai", "openai")
+"""Providers that a caller's own key may be used with: their packages take the key as it is given, and have an address
+of their own. Others find credentials or servers of the site's."""
+
+
+def search_manager(body: SearchOptions, options: dict[str, Any]) -> RetrieverManager:
+    """The way in to searches as the request wants them. Raises InvalidInputError."""
+    return _manager(body, _chosen(body), options)
+
+
+def conversation(body: SearchOptions, options: dict[str, Any]) -> Conversation:
+    """A conversation as the request wants it. Raises InvalidInputError."""
+    chosen, prompts = _chosen(body), _prompts(body)
+    manager = _manager(body, chosen, options)
+    if prompts is None and not _key("reranker"):
+        return site().models.conversation(chosen)
+    return Conversation(
+        site().braid,
+        models=site().models.models(chosen),
+        prompts=prompts,
+        manager=manager,
+        prompt_tokens=site().settings.answer_prompt_tokens,
+    )
+
+
+def _manager(body: SearchOptions, chosen: ChosenModels, options: dict[str, Any]) -> RetrieverManager:
+    rerankers, prompts = _rerankers(options["reranker"]), _prompts(body)
+    if rerankers is None and prompts is None:
+        return site().models.manager(chosen)
+    models = site().models.models(chosen)
+    return site().braid.manager.with_models(models, prompts=prompts, rerankers=rerankers)
+
+
+def _chosen(body: SearchOptions) -> ChosenModels:
+    return ChosenModels(
+        _role("search", body.search_llm_model or body.llm_model),
+        _role("summary", body.summary_llm_model or body.llm_model),
+    )
+
+
+def _role(role: Role, name: str | None) -> ChosenModel | None:
+    key = _key(role)
+    if not key:
+        return _offered(role, name)
+    name = name or site_default(role)
+    if not name:
+        field = f"{role}_llm_model"
+        raise InvalidInputError(f"{KEY_HEADERS[role]} is given without a model; name one in {field}", field=field)
+    if name in offered_models().of(role):
+        offered = role_model(site().settings, role, name)
+        if offered is not None:
+            return ChosenModel(replace(offered, api_key=key), own_key=True)
+    return ChosenModel(_of_own_key(role, name, key), own_key=True)
+
+
+def _offered(role: Role, name: str | None) -> ChosenModel | None:
+    account = identity().account
+    try:
+        if role == "search":
+            return chosen_models(account, search_model=name).search
+        return chosen_models(account, summary_model=name).summary
+    except InvalidInputError as error:
+        raise InvalidInputError(
+            f"{error}, or send a key of your own in {KEY_HEADERS[role]}", field=f"{role}_llm_model"
+        ) from None
+
+
+def _of_own_key(role: Role, name: str, key: str) -> ModelSettings:
+    provider = name.partition(":")[0]
+    if provider not in HOSTED:
+        raise InvalidInputError(
+            f"{role}_llm_model is {name!r}; with a key of your own choose a model of {', '.join(HOSTED)}",
+            field=f"{role}_llm_model",
+        )
+    settings = site().settings
+    timeout_s = settings.search_model_timeout_s if role == "search" else settings.summary_model_timeout_s
+    return ModelSettings(name, "", key, timeout_s, settings.model_retries)
+
+
+def _rerankers(name: str) -> Rerankers | None:
+    """None for the site's. Raises InvalidInputError for one that is not offered."""
+    key, settings = _key("reranker"), site().settings
+    if key:
+        if not name.startswith("cohere:"):
+            raise InvalidInputError(f"reranker is {name!r}; a key is for a cohere:MODEL only", field="reranker")
+        return Rerankers(api_key=key, timeout_s=settings.reranker_timeout_s)
+    if name not in ("", settings.reranker):
+        offered = f"{settings.reranker!r}, or " if settings.reranker else ""
+        raise InvalidInputError(
+            f"reranker is {name!r}, which is not offered here; choose {offered}cohere:MODEL with a key of your own in "
+            f"{KEY_HEADERS['reranker']}",
+            field="reranker",
+        )
+    return None
+
+
+def _prompts(body: SearchOptions) -> Prompts | None:
+    """The site's with those replaced that the request gives; None when it gives none."""
+    if not body.custom_prompts:
+        return None
+    given: dict[str, object] = {
+        name: prompt.model_dump(exclude_unset=True) for name, prompt in body.custom_prompts.items()
+    }
+    checked = custom_prompts(given)
+    return replace(site().braid.manager.prompts, **{name: getattr(checked, name) for name in given})
+
+
+def _key(role: str) -> str:
+    header = KEY_HEADERS[role]
+    given = request.headers.get(header, "")
+    if not re.fullmatch(KEY_PATTERN, given):
+        raise InvalidRequestError(((header, "it must have up to 500 visible characters of ASCII"),))
+    return given

@@ -1,0 +1,107 @@
+"""What several resources have in common: pages of a list, moments, passages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Annotated, Any, Generic, TypeVar
+
+from flask import request, url_for
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from braid.app.api.framework.operations import Answered
+from braid.app.api.framework.requests import MAX_ID, WHOLE, Given
+
+MAX_PAGE = 200
+MAX_OFFSET = 1_000_000_000
+
+Item = TypeVar("Item")
+Row = TypeVar("Row")
+
+
+class Shown(BaseModel):
+    """What callers are shown; made of a dataclass of core with the same fields."""
+
+    model_config = ConfigDict(from_attributes=True, frozen=True)
+
+
+def _moment(seconds: object) -> object:
+    if not isinstance(seconds, int | float):
+        return seconds
+    try:
+        return datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError):  # no year from 1 to 9999
+        return None
+
+
+Moment = Annotated[datetime | None, BeforeValidator(_moment)]
+"""A point in time as RFC 3339, of seconds since the epoch."""
+DatasetId = Annotated[int, Field(ge=-MAX_ID, le=MAX_ID, json_schema_extra={"not": {"const": 0}}), WHOLE]
+"""Above 0 personal, below 0 shared."""
+
+
+class PageQuery(Given):
+    """Which part of a list."""
+
+    limit: int = Field(50, ge=1, le=MAX_PAGE, description="Items on a page")
+    offset: int = Field(0, ge=0, le=MAX_OFFSET, description="Items before the page")
+
+
+class Page(BaseModel, Generic[Item]):
+    """A part of a list. ``next`` is the address of the next one; null at the end."""
+
+    items: list[Item]
+    next: str | None
+
+
+def page_of(
+    model: type[Page[Any]],
+    query: PageQuery,
+    read: Callable[[int, int], Sequence[Row]],
+    show: Callable[[Row], BaseModel],
+) -> Answered:
+    """The page that ``read(limit, offset)`` gives, with a link to the next one."""
+    found = read(query.limit + 1, query.offset)
+    items = [show(row) for row in found[: query.limit]]
+    following = _address_of_next(query) if len(found) > query.limit else None
+    headers = {"Link": f'<{following}>; rel="next"'} if following else {}
+    return Answered(model(items=items, next=following), headers)
+
+
+def sliced(rows: Sequence[Row]) -> Callable[[int, int], Sequence[Row]]:
+    """Pages of what is read as a whole anyway."""
+    return lambda limit, offset: rows[offset : offset + limit]
+
+
+def _address_of_next(query: PageQuery) -> str:
+    arguments: dict[str, Any] = {**request.args.to_dict(), **(request.view_args or {})}
+    arguments |= {"limit": query.limit, "offset": query.offset + query.limit}
+    return url_for(request.endpoint or "", **arguments)
+
+
+class PassageShown(Shown):
+    """A passage with its document. Lines and pages are 1-based and inclusive."""
+
+    chunk_id: str
+    document_id: int
+    dataset_id: int
+    source: str
+    title: str
+    file_type: str
+    heading_path: str
+    text: str
+    position: int
+    page: int | None
+    page_end: int | None
+    line: int | None
+    line_end: int | None
+    date: Moment
+    metadata: dict[str, str]
+
+
+class DegradedShown(Shown):
+    """A part that is missing from the answer, and why."""
+
+    leg: str
+    collection: str
+    reason: str

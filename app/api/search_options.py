@@ -1,0 +1,152 @@
+"""What searches and chats are asked with: options, models and keys of one request."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, time
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field
+
+from braid.app.api.framework.requests import WHOLE, Given
+from braid.app.api.schemas import DatasetId
+from braid.app.site import site
+from braid.core.datasets.scope import MAX_DATASET_IDS, resolve_scope
+from braid.core.errors import InvalidInputError
+from braid.core.search.strategies import strategies
+from braid.core.types import MAX_K, Filters, Generator, Mode
+
+ISO_8601 = (
+    r"^[0-9]{4}-[0-9]{2}-[0-9]{2}"
+    r"(T[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?(Z|[+-][0-9]{2}:[0-9]{2})?)?$"
+)
+MAX_PROMPT_CHARS = 10_000
+MAX_NAME_CHARS = 200
+PROMPTS = Literal[
+    "multi_query",
+    "hyde",
+    "step_back",
+    "compression",
+    "normalize",
+    "normalize_fields",
+    "generate_query",
+    "answer",
+    "compare",
+]
+
+
+class PromptGiven(Given):
+    """A prompt in the place of ours: one message of it, or both."""
+
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1})
+
+    system: str = Field("", max_length=MAX_PROMPT_CHARS)
+    user: str = Field("", max_length=MAX_PROMPT_CHARS, description="Keeps the placeholders of the one it replaces")
+
+
+class FiltersGiven(Given):
+    """Restrictions on documents."""
+
+    file_types: list[str] = Field([], max_length=100, examples=[["pdf", "md"]])
+    source_prefix: str = Field("", max_length=1_000, description="How the source (path or URL) begins")
+    date_from: str | None = Field(None, pattern=ISO_8601, description="ISO 8601; UTC where no offset is given")
+    date_to: str | None = Field(None, pattern=ISO_8601, description="Inclusive; a day means its end")
+
+    def filters(self) -> Filters:
+        """As core has them. Raises InvalidInputError for a day that does not exist."""
+        return Filters(
+            frozenset(self.file_types),
+            self.source_prefix,
+            _seconds("filters.date_from", self.date_from, end=False),
+            _seconds("filters.date_to", self.date_to, end=True),
+        )
+
+
+class SearchOptions(Given):
+    """How to search. What is left out is as the site has it."""
+
+    dataset_ids: list[DatasetId] = Field(
+        [], max_length=MAX_DATASET_IDS, description="None: all personal datasets", examples=[[1, -1]]
+    )
+    strategy: str = Field("basic", json_schema_extra=lambda schema: schema.update(enum=list(strategies())))
+    search_mode: Mode | None = None
+    hybrid_alpha: float | None = Field(
+        None,
+        ge=0.0,
+        le=1.0,
+        description="Share of the search by meaning in hybrid mode, which then fuses by weighted scores (0.7 unless "
+        "set). Without it the site's fusion is used.",
+    )
+    top_k: Annotated[int, Field(ge=1, le=MAX_K), WHOLE] | None = None
+    filters: FiltersGiven = FiltersGiven.model_validate({})
+    reranker: str | None = Field(
+        None,
+        max_length=MAX_NAME_CHARS,
+        description="The site's, a `cohere:MODEL` with a key of your own in `X-Reranker-Key`, or empty for none",
+    )
+    min_score: float | None = None
+    generator: Generator | None = Field(None, description="Who serves the strategy")
+    search_llm_model: str | None = Field(
+        None,
+        max_length=MAX_NAME_CHARS,
+        description="`provider:model` that writes queries; one of GET /models, or any "
+        "of a provider that your key in `X-Search-Model-Key` is for; `none` for none",
+    )
+    summary_llm_model: str | None = Field(
+        None, max_length=MAX_NAME_CHARS, description="`provider:model` that writes answers; key: `X-Summary-Model-Key`"
+    )
+    llm_model: str | None = Field(
+        None,
+        max_length=MAX_NAME_CHARS,
+        description="Stands for both models where they are left out",
+        json_schema_extra={"deprecated": True},
+    )
+    embedding_model: str | None = Field(
+        None, max_length=MAX_NAME_CHARS, description="Must be the one that the collections were embedded with"
+    )
+    custom_prompts: dict[PROMPTS, PromptGiven] = Field({}, description="See docs/conversation.md")
+
+    def options(self, default_mode: Mode) -> dict[str, Any]:
+        """As the fields of `braid.core.types.Query`."""
+        settings = site().settings
+        weighted = self.hybrid_alpha is not None or settings.fusion == "weighted"
+        return {
+            "mode": self.search_mode or default_mode,
+            "fusion": "weighted" if weighted else settings.fusion,
+            "alpha": self.hybrid_alpha if self.hybrid_alpha is not None else settings.alpha if weighted else None,
+            "dense_weight": settings.dense_weight,
+            "k": self.top_k or settings.k,
+            "filters": self.filters.filters(),
+            "reranker": settings.reranker if self.reranker is None else self.reranker,
+            "min_score": self.min_score,
+            "generator": self.generator or settings.generator,
+        }
+
+    def require_embedding_model(self, user_id: int) -> None:
+        """Raises InvalidInputError when a collection in scope has another model than the caller says."""
+        if self.embedding_model is None:
+            return
+        braid, wanted = site().braid, self.embedding_model
+        scope = resolve_scope(braid.ledger, braid.registry, user_id=user_id, dataset_ids=self.dataset_ids or None)
+        for part in scope.collections:
+            entry = next((e for e in braid.registry.entries() if e.collection_name == part.collection), None)
+            named = (entry and entry.embedding_model) or site().settings.embedding_model
+            used = braid.model_of(part.collection).fingerprint
+            if wanted not in (named, used):
+                raise InvalidInputError(
+                    f"embedding_model is {wanted!r}, but the collection {part.collection} is embedded with {used!r}; "
+                    "leave it out, or name that one",
+                    field="embedding_model",
+                )
+
+
+def _seconds(field: str, text: str | None, *, end: bool) -> float | None:
+    if text is None:
+        return None
+    try:
+        if len(text) == len("2026-01-31"):
+            day = datetime.combine(date.fromisoformat(text), time.max if end else time.min, UTC)
+            return day.timestamp()
+        moment = datetime.fromisoformat(text)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        raise InvalidInputError(f"{field} is {text!r}, a time that does not exist", field=field) from None

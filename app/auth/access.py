@@ -1,0 +1,161 @@
+"""Who may call a route. Every route says so with `rule`; one that does not is refused."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Literal, NamedTuple, TypeVar
+from urllib.parse import urlencode
+
+from flask import current_app, g, redirect, request, url_for
+from flask_wtf.csrf import CSRFProtect
+from limits import RateLimitItem
+from werkzeug.exceptions import Forbidden, NotFound, RequestEntityTooLarge, TooManyRequests, Unauthorized
+from werkzeug.wrappers import Response
+
+from braid.app.site import Site, site
+from braid.config.settings import Settings
+from braid.core.accounts.credentials import Scope
+
+Who = Literal["anyone", "user", "admin"]
+View = TypeVar("View", bound=Callable[..., object])
+
+STATIC = "braid.static"
+API = "/api/v1/"
+SAFE = ("GET", "HEAD", "OPTIONS")
+FOR_PROGRAMS = ("braid.api", "braid.health", "braid.owner")
+"""Blueprints whose routes take API tokens. The others are for browsers: a token must not make another one there."""
+MAX_ID = 2**31 - 1
+"""What an integer column holds; nothing has a higher id."""
+MAX_FORM_BYTES = 2 * 2**20
+"""Of a request that is not an upload."""
+
+# A page of another site can make its own name point at this computer (DNS rebinding); the Host header then
+# carries that name. The port says nothing about that, and differs behind an SSH tunnel.
+LOCAL_HOST = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:\d{1,5})?", re.IGNORECASE)
+LOCAL_ADDRESSES = ("127.0.0.1", "::1")
+FORWARDING = ("forwarded", "via", "x-real-ip", "x-client-ip", "cf-connecting-ip", "true-client-ip")
+"""Headers that proxies add, beside those that begin with ``X-Forwarded-``."""
+
+csrf = CSRFProtect()
+
+
+class Rule(NamedTuple):
+    """Who may call a route, and the scope that an API token needs for it."""
+
+    who: Who
+    scope: Scope | None
+
+    def scope_for(self, method: str) -> Scope:
+        """The scope that a token needs for a request of this method."""
+        if self.scope is not None:
+            return self.scope
+        if self.who == "admin":
+            return "admin"
+        return "read" if method in SAFE else "write"
+
+
+def rule(who: Who, scope: Scope | None = None) -> Callable[[View], View]:
+    """State a route's rule. Without a scope it is ``admin`` for administrators' routes, else ``read`` for requests
+    that only read, and ``write`` for others. Stands under the route's decorator.
+    """
+
+    def state(view: View) -> View:
+        view.braid_rule = Rule(who, scope)  # type: ignore[attr-defined]
+        return view
+
+    return state
+
+
+def takes_uploads(max_bytes: Callable[[Settings], int]) -> Callable[[View], View]:
+    """State that a route takes bodies of so many bytes, instead of those of a form. Stands under `rule`."""
+
+    def state(view: View) -> View:
+        view.braid_max_bytes = max_bytes  # type: ignore[attr-defined]
+        return view
+
+    return state
+
+
+def rule_of(endpoint: str) -> Rule | None:
+    """The rule that a route states."""
+    if endpoint == STATIC:
+        return Rule("anyone", None)
+    found: Rule | None = getattr(current_app.view_functions.get(endpoint), "braid_rule", None)
+    return found
+
+
+def admit() -> Response | None:
+    """Let the request pass, or say why not. Sets the identity for what follows."""
+    if request.endpoint == STATIC:
+        return None
+    here, stated = site(), rule_of(request.endpoint or "")
+    if stated is None:
+        raise Forbidden("this address has no rule that allows it")
+    if any(isinstance(value, int) and abs(value) > MAX_ID for value in (request.view_args or {}).values()):
+        raise NotFound
+    g.braid_identity = found = here.identify()
+    if stated.who != "anyone":
+        if found is None:
+            return _to_sign_in(here)
+        if found.by_token and not set(FOR_PROGRAMS).intersection(request.blueprints):
+            raise Forbidden("API tokens are for the API, /metrics and MCP; pages are opened by signing in")
+        if stated.who == "admin" and not found.account.is_admin:
+            raise Forbidden("only administrators may do this")
+        if (needed := stated.scope_for(request.method)) not in found.scopes:
+            raise Forbidden(f"the token lacks the scope {needed!r}; make one that has it")
+    _allow_upload(here)
+    if request.method not in SAFE and not (found and found.by_token):
+        csrf.protect()
+    return None
+
+
+def _allow_upload(here: Site) -> None:
+    """Set the limit of this route's body, before anything reads it. What is declared as longer is refused at once."""
+    view = current_app.view_functions.get(request.endpoint or "")
+    if max_bytes := getattr(view, "braid_max_bytes", None):
+        most = max_bytes(here.settings)
+        if (request.content_length or 0) > most:
+            raise RequestEntityTooLarge(f"at most {most:,} bytes are taken at once; split it")
+        request.max_content_length = most + 2  # so that who reads one byte too many can say what is too long
+    elif request.max_content_length is None:  # in a host app that sets no limit of its own
+        request.max_content_length = MAX_FORM_BYTES
+
+
+def _to_sign_in(here: Site) -> Response:
+    """Pages lead to the form; everything else gets 401."""
+    if not here.standalone or request.method not in SAFE or wants_json() or "Authorization" in request.headers:
+        raise Unauthorized("sign in, or send an API token: Authorization: Bearer braid_…")
+    if here.accounts.need_setup():
+        return redirect(url_for("braid.account.setup"))
+    target = request.full_path.rstrip("?")
+    return redirect(url_for("braid.account.login") + "?" + urlencode({"next": target}))
+
+
+def wants_json() -> bool:
+    """Whether the caller is a program or a page's script."""
+    if "braid.api" in request.blueprints or API in request.path or request.path.endswith(".json"):
+        return True
+    best = request.accept_mimetypes.best_match(("text/html", "application/json", "text/event-stream"))
+    return best != "text/html" and "Accept" in request.headers and "*/*" not in request.headers["Accept"]
+
+
+def is_local() -> bool:
+    """Whether the request comes from this computer, to this computer's own name."""
+    local_name = LOCAL_HOST.fullmatch(request.headers.get("Host", "")) is not None
+    return local_name and request.remote_addr in LOCAL_ADDRESSES
+
+
+def is_forwarded() -> bool:
+    """Whether the request came through a proxy. nginx adds no header unless told to, but speaks HTTP/1.0, as no browser
+    does.
+    """
+    names = {name.lower() for name, _ in request.headers}
+    by_name = any(name in FORWARDING or name.startswith("x-forwarded-") for name in names)
+    return by_name or request.environ.get("SERVER_PROTOCOL") == "HTTP/1.0"
+
+
+def throttle(limit: RateLimitItem, *key: str) -> None:
+    """Count this attempt. Raises TooManyRequests when there were too many of this key."""
+    if not site().limiter.hit(limit, *key):
+        raise TooManyRequests("too many attempts; wait a minute and try again", retry_after=60)

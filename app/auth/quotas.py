@@ -1,0 +1,63 @@
+"""What one user may keep, and the room that the disk must have left. Checked before anything is taken in."""
+
+from __future__ import annotations
+
+import shutil
+
+from werkzeug.exceptions import ServiceUnavailable
+
+from braid.app.site import site
+from braid.config.settings import Settings
+from braid.core.accounts.accounts import Account
+from braid.core.braid import Braid
+from braid.core.errors import InvalidInputError
+from braid.core.ingest.ingest import MEBIBYTE
+from braid.core.jobs.store import JobStore
+from braid.core.types import Dataset
+
+
+class Quotas:
+    """The limits of the settings, held against what is in the ledger."""
+
+    def __init__(self, settings: Settings, braid: Braid) -> None:
+        self._settings = settings
+        self._braid = braid
+
+    def require_dataset_room(self, account: Account) -> None:
+        """Raises InvalidInputError when the user has as many datasets as are allowed."""
+        most = self._settings.max_user_datasets
+        if len(self._braid.ledger.datasets(account.id)) >= most:
+            raise InvalidInputError(f"you have {most:,} datasets, which is the limit; delete one first", field="name")
+
+    def require_room(self, account: Account, dataset: Dataset, *, source: str = "", more_bytes: int = 0) -> None:
+        """For one more document in the dataset, or another in the place of the one with this source. Raises
+        InvalidInputError, and ServiceUnavailable when the disk is full.
+        """
+        self.require_queue_room(account, more_bytes=more_bytes)
+        replaces = source and self._braid.ledger.document(dataset.id, source) is not None
+        if not dataset.shared and not replaces:
+            self.require_document_room(account)
+
+    def require_document_room(self, account: Account) -> None:
+        """Raises InvalidInputError when the user has as many documents as are allowed."""
+        most = self._settings.max_user_documents
+        if sum(each.documents for each in self._braid.ledger.datasets(account.id)) >= most:
+            raise InvalidInputError(f"you have {most:,} documents, which is the limit; delete some first", field="file")
+
+    def require_queue_room(self, account: Account, *, more_bytes: int = 0) -> None:
+        """For one more job of the user's. Raises InvalidInputError, and ServiceUnavailable when the disk is full."""
+        self._require_disk(more_bytes)
+        most = self._settings.max_waiting_jobs
+        if JobStore(self._braid.ledger).standing(account.id) >= most:
+            shown = f"{most:,} uploads wait or have failed"
+            raise InvalidInputError(f"{shown}, which is the limit; wait, or remove failed ones", field="file")
+
+    def _require_disk(self, more_bytes: int) -> None:
+        left = shutil.disk_usage(self._braid.data_dir).free - more_bytes
+        if left < self._settings.min_free_disk_mb * MEBIBYTE:
+            raise ServiceUnavailable("the disk of the server is almost full; tell the administrator")
+
+
+def quotas() -> Quotas:
+    """Those of the app that serves this request."""
+    return Quotas(site().settings, site().braid)

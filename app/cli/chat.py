@@ -1,0 +1,87 @@
+"""``chat``: one turn of a conversation, answered from the selected datasets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from braid.app.cli.common import BraidCommand, choose_user, current_settings, json_option, open_braid
+from braid.app.cli.options import FILTER_OPTIONS, RANKING_OPTIONS, SCOPE_OPTIONS, add_options, query_options
+from braid.app.cli.output import clean, complain, one_line, print_json
+
+if TYPE_CHECKING:
+    from braid.core.chat.types import ChatResult, Event
+
+
+@click.command(cls=BraidCommand)
+@click.argument("text")
+@click.option("--continue", "conversation", type=int, metavar="ID", help="The next turn of this conversation.")
+@add_options(*SCOPE_OPTIONS, *RANKING_OPTIONS, *FILTER_OPTIONS)
+@json_option
+def chat(
+    text: str,
+    conversation: int | None,
+    user: str | None,
+    datasets: tuple[int, ...],
+    as_json: bool,
+    **asked: Any,
+) -> None:
+    """Answer TEXT from the datasets, with citations, and store the turn.
+
+    Without a model (setting summary_model) the answer is made of sentences of the passages.
+    """
+    from braid.core.chat.conversation import Conversation
+    from braid.core.chat.store import ConversationStore
+    from braid.core.chat.types import ChatRequest, ChatResult, event_json
+
+    settings = current_settings()
+    options = query_options(settings, asked)
+    with open_braid(settings, indexes="own") as braid:
+        user_id = choose_user(braid.ledger, user).id
+        store = ConversationStore(braid.ledger, braid.registry)
+        history = () if conversation is None else store.history(user_id, conversation)
+        request = ChatRequest(
+            user_id, text, history=history, dataset_ids=datasets or None, strategy=asked["strategy"], options=options
+        )
+        answerer = Conversation(braid, prompt_tokens=settings.answer_prompt_tokens)
+        for event in answerer.stream(request):
+            if not as_json:
+                _show(event)
+            if isinstance(event, ChatResult):
+                conversation = conversation or store.create(user_id).id
+                store.add(conversation, request, event)
+                if as_json:
+                    print_json({"conversation": conversation, **event_json(event)})
+                else:
+                    _show_sources(event, conversation)
+
+
+def _show(event: Event) -> None:
+    """The answer on stdout as it comes, progress on stderr."""
+    from braid.core.chat.types import AnswerText, AnswerWithdrawn, QueryWritten, Searched
+
+    if isinstance(event, AnswerText):
+        click.echo(clean(event.text), nl=False)
+    elif isinstance(event, AnswerWithdrawn):
+        click.echo()
+        complain(f"the answer so far is withdrawn: {event.reason}")
+    elif isinstance(event, QueryWritten):
+        complain(f"searching for {event.query!r} (by {event.generator})")
+    elif isinstance(event, Searched):
+        collections = ", ".join(event.result.collections) or "no collection"
+        complain(f"{len(event.result.hits)} passages of {collections}")
+
+
+def _show_sources(result: ChatResult, conversation: int) -> None:
+    click.echo("\n")
+    for citation in result.citations:
+        passage = citation.passage
+        click.echo(one_line(f"[{citation.number}] {passage.title} — {passage.source} (dataset {passage.dataset_id})"))
+    for part in result.degraded:
+        complain(f"degraded: {part.leg}{f' of {part.collection}' if part.collection else ''}: {part.reason}")
+    for note in result.notes:
+        complain(f"note: {note}")
+    if result.removed_citations:
+        complain(f"{result.removed_citations} citations of no passage were removed")
+    complain(f"conversation {conversation}; the next turn: chat --continue {conversation} …")

@@ -1,0 +1,135 @@
+"""``conversation``: the stored conversations of a user."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from braid.app.cli.common import BraidGroup, choose_user, current_settings, json_option, open_braid
+from braid.app.cli.manage import YES_OPTION, confirm
+from braid.app.cli.output import clean, plural, print_json, print_table, shown_date
+
+if TYPE_CHECKING:
+    from braid.core.braid import Braid
+    from braid.core.chat.store import ConversationStore, StoredConversation, StoredMessage
+
+USER_OPTION = click.option(
+    "--user", metavar="NAME|ID", help="Whose conversations; may be left out when there is one user."
+)
+ID_ARGUMENT = click.argument("conversation_id", metavar="ID", type=int)
+
+
+@click.group(cls=BraidGroup)
+def conversation() -> None:
+    """List, show, rename, delete and export conversations."""
+
+
+@conversation.command("list")
+@USER_OPTION
+@json_option
+def list_conversations(user: str | None, as_json: bool) -> None:
+    """List the user's conversations, the one used last first."""
+    with open_braid(current_settings(), indexes="none") as braid:
+        found = _store(braid).conversations(choose_user(braid.ledger, user).id)
+    if as_json:
+        print_json(found)
+    else:
+        rows = [(each.id, each.title, shown_date(each.created_at), shown_date(each.updated_at)) for each in found]
+        print_table(("id", "title", "created", "last used"), rows, right=("id",))
+
+
+@conversation.command("show")
+@ID_ARGUMENT
+@USER_OPTION
+@json_option
+def show(conversation_id: int, user: str | None, as_json: bool) -> None:
+    """Print the conversation ID with the passages as they were cited."""
+    found, messages = _read(conversation_id, user)
+    if as_json:
+        print_json({**asdict(found), "messages": messages})
+    else:
+        click.echo(clean(_text(found, messages, "md")), nl=False)
+
+
+@conversation.command("rename")
+@ID_ARGUMENT
+@click.argument("title")
+@USER_OPTION
+@json_option
+def rename(conversation_id: int, title: str, user: str | None, as_json: bool) -> None:
+    """Give the conversation ID the title TITLE."""
+    with open_braid(current_settings(), indexes="none") as braid:
+        renamed = _store(braid).rename(choose_user(braid.ledger, user).id, conversation_id, title)
+    if as_json:
+        print_json(renamed)
+    else:
+        click.echo(clean(f"Conversation {renamed.id} is called {renamed.title}."))
+
+
+@conversation.command("delete")
+@ID_ARGUMENT
+@USER_OPTION
+@YES_OPTION
+@json_option
+def delete(conversation_id: int, user: str | None, yes: bool, as_json: bool) -> None:
+    """Delete the conversation ID with its messages and citations."""
+    with open_braid(current_settings(), indexes="none") as braid:
+        store, user_id = _store(braid), choose_user(braid.ledger, user).id
+        found = store.conversation(user_id, conversation_id)
+        messages = plural(len(store.messages(user_id, conversation_id)), "message")
+        confirm(clean(f"Delete conversation {found.id}, {found.title}, with {messages}?"), yes)
+        store.delete(user_id, conversation_id)
+    if as_json:
+        print_json(found)
+    else:
+        click.echo(clean(f"Deleted conversation {found.id}, {found.title}, with {messages}."))
+
+
+@conversation.command("export")
+@ID_ARGUMENT
+@USER_OPTION
+@click.option("--format", "form", type=click.Choice(("md", "json")), default="md", help="Markdown (default) or JSON.")
+@click.option(
+    "--out",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="A new file; without it, stdout.",
+)
+@json_option
+def export(
+    conversation_id: int, user: str | None, form: Literal["md", "json"], out: Path | None, as_json: bool
+) -> None:
+    """Write the conversation ID for people (md) or for programs (json)."""
+    found, messages = _read(conversation_id, user)
+    text = _text(found, messages, "json" if as_json and out is None else form)
+    if out is None:
+        click.echo(text, nl=False)
+        return
+    with out.open("x", encoding="utf-8") as file:
+        file.write(text)
+    if as_json:
+        print_json({"conversation": found.id, "messages": len(messages), "format": form, "file": str(out)})
+    else:
+        click.echo(f"Wrote {plural(len(messages), 'message')} to {out}.")
+
+
+def _store(braid: Braid) -> ConversationStore:
+    from braid.core.chat.store import ConversationStore
+
+    return ConversationStore(braid.ledger, braid.registry)
+
+
+def _read(conversation_id: int, user: str | None) -> tuple[StoredConversation, list[StoredMessage]]:
+    with open_braid(current_settings(), indexes="none") as braid:
+        braid.mirror_registry()
+        store, user_id = _store(braid), choose_user(braid.ledger, user).id
+        return store.conversation(user_id, conversation_id), store.messages(user_id, conversation_id)
+
+
+def _text(found: StoredConversation, messages: list[StoredMessage], form: Literal["md", "json"]) -> str:
+    from braid.core.chat.export import as_json, as_markdown
+
+    return as_json(found, messages) + "\n" if form == "json" else as_markdown(found, messages)

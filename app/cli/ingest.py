@@ -1,0 +1,205 @@
+"""``ingest`` and ``documents``: what is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from braid.app.cli.common import BraidCommand, BraidGroup, current_settings, json_option, open_braid
+from braid.app.cli.options import FileTypes, Moment
+from braid.app.cli.output import complain, plural, print_json, print_table, shown_date
+from braid.app.cli.progress import FileProgress, follow_indexing
+from braid.core.errors import NotOwnerError
+
+if TYPE_CHECKING:
+    from braid.config.settings import Settings
+    from braid.core.braid import Braid
+    from braid.core.ingest.ingest import IngestOptions, IngestReport
+    from braid.core.types import Document
+
+GIVEN_FOLDER = ""  # what --relative means without a BASE
+
+
+@click.command(cls=BraidCommand)
+@click.argument("paths", nargs=-1, metavar="PATH…")
+@click.option("--dataset", "dataset_id", metavar="ID", type=int, required=True, help="Where the files go.")
+@click.option("--ignore", multiple=True, metavar="PATTERN", help="Leave out (gitignore syntax); repeatable.")
+@click.option("--since", type=Moment(), help="Only files modified then or later.")
+@click.option("--id-prefix", default="", metavar="PREFIX", help="Put before every source.")
+@click.option(
+    "--relative",
+    is_flag=False,
+    flag_value=GIVEN_FOLDER,
+    metavar="[BASE]",
+    help="Sources relative to BASE, or to the given folder; otherwise they are absolute paths.",
+)
+@click.option("--file-type", "file_types", type=FileTypes(), default=frozenset(), help="Only these formats.")
+@json_option
+@click.pass_context
+def ingest(
+    context: click.Context,
+    paths: tuple[str, ...],
+    dataset_id: int,
+    ignore: tuple[str, ...],
+    since: float | None,
+    id_prefix: str,
+    relative: str | None,
+    file_types: frozenset[str],
+    as_json: bool,
+) -> None:
+    """Store files, folders and globs in a dataset.
+
+    What .gitignore and .braidignore leave out is left out, and so are hidden files, unless they are named.
+    Unchanged files are skipped. Beside a running app the files are stored and the app indexes them.
+    """
+    from braid.core.ingest.ingest import MEBIBYTE, IngestOptions
+
+    if not paths:
+        hint = " (write --relative=BASE, or put --relative last)" if relative else ""
+        raise click.UsageError(f"Missing argument 'PATH…'{hint}.", context)
+    settings = current_settings()
+    options = IngestOptions(
+        ignore=ignore,
+        since=since,
+        file_types=file_types,
+        id_prefix=id_prefix,
+        relative=relative is not None,
+        relative_to=relative or "",
+        max_file_bytes=settings.max_file_mb * MEBIBYTE,
+        chunk_chars=settings.chunk_chars,
+        chunk_overlap_chars=settings.chunk_overlap_chars,
+    )
+    with open_to_store(settings) as braid:
+        report = _store(braid, dataset_id, paths, options)
+        try:
+            if not as_json:
+                click.echo(_summary(report))
+            indexed = braid.owns_indexes and follow_indexing(braid.indexer)
+        except KeyboardInterrupt:
+            complain("everything is stored; keyword index and embedding go on at the next start")
+            raise
+        left_to_owner = not braid.owns_indexes
+    if as_json:
+        print_json({**_plain_report(report), "indexed": indexed})
+    elif left_to_owner and report.put:
+        complain("stored; the process that owns the indexes adds them within seconds")
+    context.exit(0 if not report.failed and (indexed or left_to_owner) else 1)
+
+
+@contextmanager
+def open_to_store(settings: Settings) -> Iterator[Braid]:
+    """The data directory with its indexes, or without them when another process has them."""
+    with ExitStack() as stack:
+        try:
+            braid = stack.enter_context(open_braid(settings, indexes="own"))
+        except NotOwnerError as error:
+            complain(f"note: {error.owner} has the indexes of this data directory open")
+            braid = stack.enter_context(open_braid(settings, indexes="none"))
+        yield braid
+
+
+def _store(braid: Braid, dataset_id: int, paths: Sequence[str], options: IngestOptions) -> IngestReport:
+    from braid.core.ingest.ingest import ingest_paths
+
+    stored = FileProgress()
+    try:
+        with stored:
+            return ingest_paths(braid, dataset_id, paths, options=options, on_progress=stored.show)
+    except KeyboardInterrupt:
+        complain(f"{stored.done} of {stored.total} files are done; the same command goes on with the others")
+        raise
+
+
+def _summary(report: IngestReport) -> str:
+    """``3 files stored (12 new passages), 1 unchanged, 1 failed, 2 left out (1 hidden, 1 ignored).``"""
+    parts = [
+        f"{plural(report.put, 'file')} stored ({plural(report.chunks, 'new passage')})",
+        f"{report.unchanged:,} unchanged",
+        f"{report.failed:,} failed",
+    ]
+    if report.skipped:
+        reasons = ", ".join(f"{count:,} {why}" for why, count in sorted(report.skips.items()))
+        parts.append(f"{report.skipped:,} left out ({reasons})")
+    return ", ".join(parts) + "."
+
+
+def _plain_report(report: IngestReport) -> dict[str, object]:
+    failures = [{"source": source, "reason": reason} for source, reason in report.failures]
+    return {**asdict(report), "failures": failures}
+
+
+# ---------------------------------------------------------------- documents
+
+
+@click.group(cls=BraidGroup)
+def documents() -> None:
+    """List and remove the documents of a dataset."""
+
+
+@documents.command("list")
+@click.option("--dataset", "dataset_id", metavar="ID", type=int, required=True, help="Whose documents.")
+@json_option
+def list_documents(dataset_id: int, as_json: bool) -> None:
+    """List documents with their state; failed ones say why."""
+    with open_braid(current_settings(), indexes="none") as braid:
+        braid.dataset(dataset_id)
+        found = braid.ledger.documents(dataset_id)
+    if as_json:
+        print_json(found)
+        return
+    rows = [
+        (
+            document.source,
+            document.title,
+            document.file_type,
+            document.chunks,
+            shown_date(document.date),
+            state(document),
+        )
+        for document in found
+    ]
+    print_table(("source", "title", "type", "passages", "date", "state"), rows, right=("passages",))
+
+
+def state(document: Document) -> str:
+    """``ready``, or ``failed`` with the reason."""
+    return document.state if not document.error else f"{document.state}: {document.error}"
+
+
+@documents.command("remove")
+@click.argument("sources", nargs=-1, required=True, metavar="SOURCE…")
+@click.option("--dataset", "dataset_id", metavar="ID", type=int, required=True, help="Whose documents.")
+@click.option("--prefix", is_flag=True, help="Remove every document whose source starts with SOURCE.")
+@json_option
+@click.pass_context
+def remove_documents(
+    context: click.Context, sources: tuple[str, ...], dataset_id: int, prefix: bool, as_json: bool
+) -> None:
+    """Remove the documents with these sources; they are gone from every search at once."""
+    from braid.core.ingest.ingest import source_name
+
+    removed: list[str] = []
+    missing: list[str] = []
+    with open_braid(current_settings(), indexes="none") as braid:
+        braid.dataset(dataset_id)
+        for given in sources:
+            source = source_name(given)
+            matching = [source]
+            if prefix:
+                matching = [document.source for document in braid.ledger.documents(dataset_id, source_prefix=source)]
+            gone = [name for name in matching if braid.ledger.remove_document(dataset_id, name)]
+            removed.extend(gone)
+            if not gone:
+                missing.append(given)
+    for given in missing:
+        what = "whose source starts with" if prefix else "with the source"
+        complain(f"error: dataset {dataset_id} has no document {what} {given!r}")
+    if as_json:
+        print_json({"removed": removed, "missing": missing})
+    else:
+        click.echo(f"Removed {plural(len(removed), 'document')}.")
+    context.exit(1 if missing else 0)

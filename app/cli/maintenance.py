@@ -1,0 +1,58 @@
+"""``serve`` and ``doctor``: the app, and whether its indexes agree with the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from braid.app.cli.common import BraidCommand, current_settings, json_option, open_braid
+from braid.app.cli.output import complain, plural, print_json, print_table
+
+if TYPE_CHECKING:
+    from braid.core.doctor import Finding
+
+
+@click.command(cls=BraidCommand)
+@click.option("--host", help="Address to listen on (setting host).")
+@click.option("--port", type=click.IntRange(1, 65535), help="Port to listen on (setting port).")
+def serve(host: str | None, port: int | None) -> None:
+    """Run the app on one port, until Ctrl-C."""
+    from braid.app import server
+
+    server.serve(current_settings(host=host, port=port))
+
+
+@click.command(cls=BraidCommand)
+@click.option("--repair", is_flag=True, help="Mend what differs; nothing that is stored is lost.")
+@json_option
+@click.pass_context
+def doctor(context: click.Context, repair: bool, as_json: bool) -> None:
+    """Compare the ledger with both indexes and say what differs."""
+    from braid.core import doctor as check
+
+    with open_braid(current_settings(), indexes="own") as braid:
+        findings = check.examine(braid)
+        if not as_json:
+            _print_findings(findings)
+        left: Sequence[Finding] = findings
+        if repair and findings:
+            complain("repairing …")
+            check.repair(braid, findings)
+            left = check.examine(braid)
+            if not as_json:
+                click.echo(f"After the repair, {plural(len(left), 'difference')} left.")
+                if left:
+                    _print_findings(left)
+    if as_json:
+        print_json({"findings": findings, "left": left})
+    context.exit(1 if left else 0)
+
+
+def _print_findings(findings: Sequence[Finding]) -> None:
+    if not findings:
+        click.echo("Ledger and indexes agree.")
+        return
+    rows = [(found.problem, found.leg or "", found.detail, found.repair or "(yours)") for found in findings]
+    print_table(("problem", "leg", "what differs", "repair"), rows)

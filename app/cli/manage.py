@@ -1,0 +1,246 @@
+"""``user``, ``dataset`` and ``shared-db``: who there is and what can be searched."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from braid.app.cli.common import (
+    BraidGroup,
+    choose_user,
+    current_settings,
+    find_user,
+    json_option,
+    open_braid,
+)
+from braid.app.cli.output import complain, plural, print_json, print_table
+
+NEGATIVE_IDS = {"ignore_unknown_options": True}  # so that -1 is an id and not an option
+PASSWORD_OPTION = click.option("--password-stdin", is_flag=True, help="Read the password for the app from stdin.")
+YES_OPTION = click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+
+
+# ---------------------------------------------------------------- users
+
+
+@click.group(cls=BraidGroup)
+def user() -> None:
+    """Add and list users."""
+
+
+@user.command("add")
+@click.argument("name")
+@click.option("--group", "groups", multiple=True, help="A group that shared datasets are opened to; repeatable.")
+@click.option("--admin", is_flag=True, help="Make an administrator of the app.")
+@PASSWORD_OPTION
+@json_option
+def add_user(name: str, groups: tuple[str, ...], admin: bool, password_stdin: bool, as_json: bool) -> None:
+    """Add the user NAME. Without a password nobody can sign in to the app as them."""
+    from braid.core.accounts.accounts import Accounts
+    from braid.core.ledger.ledger import User
+
+    password = _password() if password_stdin else ""
+    with open_braid(current_settings(), indexes="none") as braid:
+        account = Accounts(braid.ledger).add(name, password, is_admin=admin, groups=groups)
+        added = User(account.id, account.name, account.groups)
+    if as_json:
+        print_json(added)
+    else:
+        click.echo(f"Added user {added.id}, {added.name}.")
+
+
+@user.command("password")
+@click.argument("name", metavar="NAME|ID")
+@PASSWORD_OPTION
+@click.option("--admin", is_flag=True, help="Make an administrator, too, for a site that has lost its own.")
+def set_password(name: str, password_stdin: bool, admin: bool) -> None:
+    """Give the user NAME a new password for the app, and sign them out everywhere."""
+    from braid.core.accounts.accounts import Accounts
+
+    if not password_stdin:
+        raise click.UsageError("Say --password-stdin and give the password on stdin; it does not belong in a command.")
+    password = _password()
+    with open_braid(current_settings(), indexes="none") as braid:
+        accounts, found = Accounts(braid.ledger), find_user(braid.ledger, name)
+        accounts.set_password(found.id, password)
+        if admin:
+            accounts.set_admin(found.id, True)
+            accounts.set_disabled(found.id, False)
+    click.echo(f"User {found.id}, {found.name}, has a new password.")
+
+
+def _password() -> str:
+    """The first line of stdin. On a terminal it is asked for twice and not shown."""
+    stdin = sys.stdin
+    if stdin.isatty():
+        return str(click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True))
+    password = stdin.readline().rstrip("\r\n")
+    if not password:
+        raise click.UsageError("There is no password on stdin.")
+    return password
+
+
+@user.command("list")
+@json_option
+def list_users(as_json: bool) -> None:
+    """List users with their groups."""
+    with open_braid(current_settings(), indexes="none") as braid:
+        users = braid.ledger.users()
+    if as_json:
+        print_json(users)
+    else:
+        rows = [(user.id, user.name, ", ".join(sorted(user.groups))) for user in users]
+        print_table(("id", "name", "groups"), rows, right=("id",))
+
+
+# ---------------------------------------------------------------- datasets
+
+
+@click.group(cls=BraidGroup)
+def dataset() -> None:
+    """Add, list and remove datasets."""
+
+
+@dataset.command("add")
+@click.argument("name")
+@click.option("--user", "owner", metavar="NAME|ID", help="Whose it is; may be left out when there is one user.")
+@json_option
+def add_dataset(name: str, owner: str | None, as_json: bool) -> None:
+    """Add the personal dataset NAME."""
+    with open_braid(current_settings(), indexes="none") as braid:
+        added = braid.ledger.add_dataset(choose_user(braid.ledger, owner).id, name)
+    if as_json:
+        print_json(added)
+    else:
+        click.echo(f"Added dataset {added.id}, {added.name}.")
+
+
+@dataset.command("list")
+@click.option("--user", "owner", metavar="NAME|ID", help="Only what this user may search.")
+@json_option
+def list_datasets(owner: str | None, as_json: bool) -> None:
+    """List personal and shared datasets with their sizes."""
+    from braid.core.datasets.scope import readable_shared
+
+    with open_braid(current_settings(), indexes="none") as braid:
+        names = {user.id: user.name for user in braid.ledger.users()}
+        if owner is None:
+            personal = [found for found in braid.ledger.all_datasets() if not found.shared]
+            shared = braid.registry.entries()
+        else:
+            owner_id = find_user(braid.ledger, owner).id
+            personal = braid.ledger.datasets(owner_id)
+            shared = tuple(readable_shared(braid.ledger, braid.registry, owner_id))
+        datasets = [*personal, *(braid.dataset(entry.id) for entry in shared)]
+    if as_json:
+        print_json(datasets)
+        return
+    rows = [
+        (found.id, found.name, names.get(found.user_id or 0, "(shared)"), found.documents, found.chunks)
+        for found in datasets
+    ]
+    print_table(("id", "name", "owner", "documents", "passages"), rows, right=("id", "documents", "passages"))
+
+
+@dataset.command("remove", context_settings=NEGATIVE_IDS)
+@click.argument("dataset_id", metavar="ID", type=int)
+@YES_OPTION
+@json_option
+def remove_dataset(dataset_id: int, yes: bool, as_json: bool) -> None:
+    """Remove a personal dataset with all its documents."""
+    with open_braid(current_settings(), indexes="none") as braid:
+        found = braid.dataset(dataset_id)
+        if found.shared:
+            raise click.UsageError(f"Dataset {dataset_id} is shared; remove it with: shared-db remove {dataset_id}")
+        confirm(f"Remove dataset {found.id}, {found.name}, with {plural(found.documents, 'document')}?", yes)
+        braid.remove_dataset(dataset_id)
+    if as_json:
+        print_json(found)
+    else:
+        click.echo(f"Removed dataset {found.id}, {found.name}, with {plural(found.documents, 'document')}.")
+
+
+def confirm(question: str, yes: bool) -> None:
+    """Ask on stderr, unless the answer was given. Without a terminal to ask on, it is no."""
+    if yes:
+        return
+    try:
+        agreed = click.confirm(question, err=True)
+    except click.Abort:
+        raise click.UsageError("Nothing was removed: nobody answered; say --yes.") from None
+    if not agreed:
+        click.echo("Nothing was removed.", err=True)
+        click.get_current_context().exit(1)
+
+
+# ---------------------------------------------------------------- shared datasets
+
+
+@click.group("shared-db", cls=BraidGroup)
+def shared_db() -> None:
+    """Add, list and remove shared datasets."""
+
+
+@shared_db.command("add")
+@click.argument("name")
+@click.option("--collection", required=True, metavar="shared_X", help="Where its passages are indexed.")
+@click.option("--description", default="", help="One line for the picker.")
+@click.option("--group", "groups", multiple=True, help="Open to this group only; repeatable. None: to everyone.")
+@json_option
+def add_shared(name: str, collection: str, description: str, groups: tuple[str, ...], as_json: bool) -> None:
+    """Add the shared dataset NAME."""
+    with open_braid(current_settings(), indexes="none") as braid:
+        added = braid.registry.add(name, collection, description=description, allowed_groups=groups)
+    if as_json:
+        print_json(added)
+    else:
+        click.echo(f"Added shared dataset {added.id}, {added.name}, in {added.collection_name}.")
+
+
+@shared_db.command("list")
+@json_option
+def list_shared(as_json: bool) -> None:
+    """List the shared datasets; a problem of the file is said on stderr."""
+    with open_braid(current_settings(), indexes="none") as braid:
+        entries, problem = braid.registry.entries(), braid.registry.problem()
+    if problem:
+        complain(problem)
+    if as_json:
+        print_json(entries)
+    else:
+        rows = [
+            (
+                entry.id,
+                entry.name,
+                entry.collection_name,
+                ", ".join(entry.allowed_groups) or "everyone",
+                "yes" if entry.enabled else "no",
+                entry.description,
+            )
+            for entry in entries
+        ]
+        print_table(("id", "name", "collection", "open to", "enabled", "description"), rows, right=("id",))
+    if problem:
+        click.get_current_context().exit(1)
+
+
+@shared_db.command("remove", context_settings=NEGATIVE_IDS)
+@click.argument("dataset_id", metavar="ID", type=int)
+@YES_OPTION
+@json_option
+def remove_shared(dataset_id: int, yes: bool, as_json: bool) -> None:
+    """Remove a shared dataset with all its documents."""
+    with open_braid(current_settings(), indexes="none") as braid:
+        found = braid.ledger.dataset(dataset_id)  # also one whose entry is gone from the file
+        if not found.shared:
+            raise click.UsageError(f"Dataset {dataset_id} is personal; remove it with: dataset remove {dataset_id}")
+        confirm(
+            f"Remove shared dataset {found.id}, {found.name}, with {plural(found.documents, 'document')}?",
+            yes,
+        )
+        braid.remove_dataset(dataset_id)
+    if as_json:
+        print_json(found)
+    else:
+        click.echo(f"Removed shared dataset {found.id}, {found.name}.")

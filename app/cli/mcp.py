@@ -1,0 +1,62 @@
+"""``mcp``: Braid as an MCP server on stdio."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from braid.app.cli.common import BraidCommand, choose_user, current_settings, open_braid
+from braid.core.errors import NotOwnerError
+
+if TYPE_CHECKING:
+    from braid.config.settings import Settings
+
+
+@click.command(cls=BraidCommand)
+@click.option("--user", "user_name", metavar="NAME", help="Whose documents (default: the only user).")
+@click.option("--read-only", is_flag=True, help="Hide the tools that write.")
+def mcp(user_name: str | None, read_only: bool) -> None:
+    """Serve an MCP client on stdin and stdout.
+
+    Beside a running app the app answers; otherwise this process opens the data directory.
+    """
+    settings = current_settings()
+    try:
+        _serve(settings, user_name, read_only)
+    except NotOwnerError as error:
+        _pass_on(settings, user_name, read_only, error)
+
+
+def _serve(settings: Settings, user_name: str | None, read_only: bool) -> None:
+    from braid.app.mcp.meter import Meter
+    from braid.app.mcp.server import make_server
+    from braid.app.mcp.tools import Tools
+    from braid.core.accounts.accounts import Accounts
+    from braid.core.accounts.audit import Usage
+
+    with open_braid(settings, indexes="own") as braid:
+        account = Accounts(braid.ledger).get(choose_user(braid.ledger, user_name).id)
+        usage = Usage(braid.ledger)
+        tools = Tools(braid, account, settings, Meter(usage, account.id), is_admin=account.is_admin)
+        try:
+            make_server(lambda _context: tools, read_only=read_only).run()
+        finally:
+            usage.write()
+
+
+def _pass_on(settings: Settings, user_name: str | None, read_only: bool, error: NotOwnerError) -> None:
+    import anyio
+
+    from braid.app.mcp.bridge import pass_on
+    from braid.app.owner.client import short_lived_key
+    from braid.core.ledger.owner import owner_url
+
+    url = owner_url(settings.data_dir)
+    if not url:
+        raise error
+    with open_braid(settings, indexes="none") as braid:
+        user_id = choose_user(braid.ledger, user_name).id
+        scopes = ("read",) if read_only else ("read", "write", "admin")
+        with short_lived_key(braid.ledger, user_id, *scopes) as key:
+            anyio.run(pass_on, f"{url}mcp", key)

@@ -1,0 +1,117 @@
+"""Dates, formats and the options of a search, as they are written on the command line."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, get_args
+
+import click
+
+from braid.app.cli.common import Command
+from braid.core.types import Engine, Filters, Fusion, Generator, Mode, Pooling
+
+if TYPE_CHECKING:
+    from braid.config.settings import Settings
+
+SECONDS_OF_UNIT: Mapping[str, int] = {"min": 60, "h": 3600, "d": 86_400, "w": 604_800}
+
+
+class Moment(click.ParamType[float]):
+    """A date, a time or how long ago → seconds since the epoch. Without a zone it is local time."""
+
+    name = "DATE|DURATION"
+
+    def __init__(self, *, end_of_day: bool = False) -> None:
+        self.end_of_day = end_of_day
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The moment; a date alone is its first second, or its last where ``end_of_day`` is set."""
+        if isinstance(value, float):
+            return value
+        if ago := re.fullmatch(r"(\d{1,6}(?:\.\d+)?) ?(min|h|d|w)", value):
+            return time.time() - float(ago[1]) * SECONDS_OF_UNIT[ago[2]]
+        try:
+            moment = datetime.fromisoformat(value)
+            if self.end_of_day and re.fullmatch(r"[\d-]+", value):
+                moment += timedelta(days=1, microseconds=-1)
+            return moment.timestamp()
+        except (ValueError, OverflowError):
+            forms = "a date (2026-01-31, 2026-01-31T18:00) nor a duration (90min, 12h, 7d, 2w)"
+            self.fail(f"{value!r} is neither {forms}", param, ctx)
+
+
+class FileTypes(click.ParamType[frozenset[str]]):
+    """Comma-separated names of formats: ``pdf,md``."""
+
+    name = "TYPE,…"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> frozenset[str]:
+        """Names of formats that can be read; an extension stands for its format, ``htm`` for ``html``."""
+        if isinstance(value, frozenset):
+            return value
+        from braid.core.ingest.plan import file_type_of
+        from braid.core.ingest.readers import file_types
+
+        given = [name.strip().lower().removeprefix(".") for name in value.split(",") if name.strip()]
+        types = {name: file_type_of(f".{name}") for name in given}
+        unknown = [name for name, file_type in types.items() if file_type not in file_types()]
+        if unknown or not given:
+            self.fail(f"{', '.join(unknown) or value!r} is none of {', '.join(file_types())}", param, ctx)
+        return frozenset(types.values())
+
+
+RANKING_OPTIONS = (
+    click.option("--mode", type=click.Choice(get_args(Mode)), help="Which legs search (setting mode)."),
+    click.option("--fusion", type=click.Choice(get_args(Fusion)), help="How hybrid joins them (setting fusion)."),
+    click.option("--alpha", type=click.FloatRange(0, 1), help="Share of the dense leg in weighted fusion."),
+    click.option("--dense-weight", type=click.FloatRange(0, 1), help="Weight of the dense leg in rrf fusion."),
+    click.option("--pooling", type=click.Choice(get_args(Pooling)), help="How collections are pooled."),
+    click.option("--engine", type=click.Choice(get_args(Engine)), help="Braid's engine, or LangChain's own."),
+    click.option("--strategy", default="basic", show_default=True, help="How the query is expanded and refined."),
+    click.option("--generator", type=click.Choice(get_args(Generator)), help="Who serves it (setting generator)."),
+    click.option("--reranker", metavar="NAME", help="cohere:MODEL, local:MODEL, or '' for none (setting reranker)."),
+    click.option("-k", type=click.IntRange(1, 1000), help="How many hits (setting k)."),
+)
+SCOPE_OPTIONS = (
+    click.option("--user", metavar="NAME|ID", help="Who searches; may be left out when there is one user."),
+    click.option("--dataset", "datasets", metavar="ID", type=int, multiple=True, help="Search here; repeatable."),
+)
+FILTER_OPTIONS = (
+    click.option("--min-score", type=float, help="Leave out hits that score less."),
+    click.option("--file-type", "file_types", type=FileTypes(), help="Only these formats."),
+    click.option("--source-prefix", default="", help="Only documents whose source starts so."),
+    click.option("--since", type=Moment(), help="Only documents dated then or later."),
+    click.option("--until", type=Moment(end_of_day=True), help="Only documents dated then or earlier."),
+)
+
+
+def add_options(*options: Command) -> Command:
+    """One decorator for several options."""
+
+    def add(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
+def query_options(settings: Settings, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of `braid.core.types.Query` other than the text, from the command line and then the settings.
+
+    ``asked`` holds the values of RANKING_OPTIONS and FILTER_OPTIONS; None is not given.
+    """
+    named = ("mode", "fusion", "alpha", "dense_weight", "pooling", "engine", "generator", "k", "min_score", "reranker")
+    options = {name: asked[name] for name in named if asked.get(name) is not None}
+    for name in ("mode", "fusion", "alpha", "dense_weight", "generator", "k", "reranker"):
+        options.setdefault(name, getattr(settings, name))
+    filters = Filters(
+        file_types=asked.get("file_types") or frozenset(),
+        source_prefix=asked.get("source_prefix") or "",
+        date_from=asked.get("since"),
+        date_to=asked.get("until"),
+    )
+    return {**options, "filters": filters}

@@ -1,0 +1,42 @@
+"""``qrels``: feedback as judged questions."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from braid.app.cli.common import BraidGroup, choose_user, current_settings, json_option, open_braid
+from braid.app.cli.output import complain, plural, print_json
+
+
+@click.group(cls=BraidGroup)
+def qrels() -> None:
+    """Write feedback as judged questions."""
+
+
+@qrels.command("export")
+@click.option("--user", metavar="NAME|ID", help="Whose feedback; may be left out when there is one user.")
+@click.option("--out", metavar="DIR", type=click.Path(path_type=Path), required=True, help="A new folder.")
+@json_option
+def export(user: str | None, out: Path, as_json: bool) -> None:
+    """Write a user's thumbs and clicks as a folder in BEIR layout, for eval and tune.
+
+    Nobody else's feedback is in it. Passages that were deleted are left out and counted.
+    """
+    from braid.core.evaluation.feedback_export import export_qrels
+
+    with open_braid(current_settings(), indexes="none") as braid:
+        report = export_qrels(braid, choose_user(braid.ledger, user).id, out)
+    if as_json:
+        print_json({**asdict(report), "folder": str(report.folder)})
+        return
+    click.echo(
+        f"Wrote {plural(report.queries, 'question')} with {plural(report.judgements, 'judgement')} on "
+        f"{plural(report.passages, 'passage')} to {report.folder}."
+    )
+    if report.deleted:
+        complain(f"left out: {plural(report.deleted, 'judgement')} of passages that are not there any more")
+    if report.left_out_queries:
+        complain(f"left out: {plural(report.left_out_queries, 'question')} without a good passage")

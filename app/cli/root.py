@@ -1,0 +1,105 @@
+"""The command line: its root, and the one place where errors become a line and an exit status.
+
+Nothing heavy is imported here or at the top of the other ``cli_*`` modules: commands import what they need
+when they run, so that ``--help`` answers at once.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from typing import Any, NoReturn
+
+import click
+
+from braid.app.cli.chat import chat
+from braid.app.cli.common import BraidGroup
+from braid.app.cli.conversation import conversation
+from braid.app.cli.evaluate import eval_command
+from braid.app.cli.ingest import documents, ingest
+from braid.app.cli.maintenance import doctor, serve
+from braid.app.cli.manage import dataset, shared_db, user
+from braid.app.cli.mcp import mcp
+from braid.app.cli.output import complain, one_line
+from braid.app.cli.qrels import qrels
+from braid.app.cli.search import explain, search
+from braid.app.cli.tune import tune
+from braid.app.cli.watch import watch
+from braid.core.errors import BraidError
+
+WRONG_USE = 2
+UNEXPECTED = 3
+INTERRUPTED = 130  # 128 + SIGINT, as shells say it
+DEBUG_VARIABLE = "BRAID_LOG_LEVEL"
+
+
+class Cli(BraidGroup):
+    """The root command. Every error ends here, as one line on stderr and an exit status."""
+
+    def main(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Run a command line and exit with its status, see docs/cli.md."""
+        for stream in (sys.stdout, sys.stderr):
+            if hasattr(stream, "reconfigure"):
+                stream.reconfigure(errors="replace")  # ? for a letter that the terminal cannot show
+        kwargs.setdefault("prog_name", "python -m app")
+        sys.exit(self._status(args, kwargs))
+
+    def _status(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
+        try:
+            status = super().main(*args, **{**kwargs, "standalone_mode": False})
+        except click.ClickException as error:
+            complain(_usage_line(error))
+            return WRONG_USE
+        except BraidError as error:
+            complain(f"error: {error}")
+            return WRONG_USE
+        except click.Abort:
+            complain("stopped")
+            return INTERRUPTED
+        except OSError as error:
+            complain(f"error: {error.strerror or error}{f': {error.filename}' if error.filename else ''}")
+            return WRONG_USE
+        except Exception as error:  # the edge: whatever else happens is a line too, with the trace on request
+            if os.environ.get(DEBUG_VARIABLE, "").upper() == "DEBUG":
+                traceback.print_exc()
+            complain(f"unexpected error: {type(error).__name__}: {error} ({DEBUG_VARIABLE}=DEBUG shows where)")
+            return UNEXPECTED
+        return status if isinstance(status, int) else 0
+
+
+def _usage_line(error: click.ClickException) -> str:
+    """``error: No such option '--dta'. (python -m app search --help)``."""
+    message = one_line(error.format_message())
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    if context is None:
+        return f"error: {message}"
+    if isinstance(context.command, click.Group) and not context.args and message == "Missing command.":
+        message = f"{message} Choose one of {', '.join(context.command.list_commands(context))}."
+    return f"error: {message} ({context.command_path} --help)"
+
+
+@click.group(cls=Cli)
+def cli() -> None:
+    """Braid: search your documents by meaning and by keyword."""
+
+
+for command in (
+    serve,
+    user,
+    dataset,
+    shared_db,
+    ingest,
+    watch,
+    documents,
+    search,
+    explain,
+    mcp,
+    chat,
+    conversation,
+    eval_command,
+    tune,
+    qrels,
+    doctor,
+):
+    cli.add_command(command)

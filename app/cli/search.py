@@ -1,0 +1,188 @@
+"""``search`` and ``explain``: cited passages, and why one is or is not among them."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from braid.app.cli.common import BraidCommand, current_settings, json_option
+from braid.app.cli.options import FILTER_OPTIONS, RANKING_OPTIONS, SCOPE_OPTIONS, add_options, query_options
+from braid.app.cli.output import clean, complain, make_console, one_line, print_json
+from braid.app.cli.searcher import Searcher, open_searcher
+from braid.core.errors import NotFoundError
+
+if TYPE_CHECKING:
+    from braid.core.types import Explanation, Hit, LegScore, Passage, SearchResult
+
+CHUNK_ID = re.compile(r"[0-9a-f]{32}")
+SHOWN_PLACES = 3  # where the same text stands too; --json has all of them
+SHOWN_CHARS = 600  # of a passage; --json has all of it
+
+
+@click.command(cls=BraidCommand)
+@click.argument("text")
+@add_options(*SCOPE_OPTIONS, *RANKING_OPTIONS, *FILTER_OPTIONS)
+@json_option
+@click.pass_context
+def search(
+    context: click.Context,
+    /,
+    text: str,
+    user: str | None,
+    datasets: tuple[int, ...],
+    as_json: bool,
+    **asked: Any,
+) -> None:
+    """Search for TEXT.
+
+    Without --dataset all personal datasets of the user are searched.
+    """
+    settings = current_settings()
+    options = query_options(settings, asked)
+    with open_searcher(settings, user) as searcher:
+        arguments = _arguments(searcher, datasets, asked["strategy"], options)
+        result = searcher.manager.search(text, **arguments)
+    _refuse_unknown(result.unresolved_dataset_ids, datasets)
+    for part in result.degraded:
+        complain(f"degraded: {part.leg}{f' of {part.collection}' if part.collection else ''}: {part.reason}")
+    for note in result.notes:
+        complain(f"note: {note}")
+    if as_json:
+        print_json(result)
+    else:
+        _print_hits(result)
+    for dataset_id in result.unresolved_dataset_ids:
+        complain(f"error: dataset {dataset_id} is not open to this user; the others were searched")
+    nothing_is_uncertain = bool(result.degraded) and not result.hits
+    context.exit(1 if result.unresolved_dataset_ids or nothing_is_uncertain else 0)
+
+
+@click.command(cls=BraidCommand)
+@click.argument("text")
+@click.argument("chunk_or_source", metavar="CHUNK_ID_OR_SOURCE")
+@add_options(*SCOPE_OPTIONS, *RANKING_OPTIONS, *FILTER_OPTIONS)
+@json_option
+def explain(
+    text: str,
+    chunk_or_source: str,
+    user: str | None,
+    datasets: tuple[int, ...],
+    as_json: bool,
+    **asked: Any,
+) -> None:
+    """Say why a passage is, or is not, found for TEXT.
+
+    For a source it is the document's best passage. The options are those of search.
+    """
+    settings = current_settings()
+    options = query_options(settings, asked)
+    with open_searcher(settings, user) as searcher:
+        arguments = _arguments(searcher, datasets, asked["strategy"], options)
+        chunk_id = _chunk_of_source(searcher, text, chunk_or_source, arguments)
+        explanation = searcher.manager.explain(text, chunk_id=chunk_id, **arguments)
+    if as_json:
+        print_json(explanation)
+    else:
+        _print_explanation(explanation)
+
+
+def _arguments(
+    searcher: Searcher, datasets: tuple[int, ...], strategy: str, options: Mapping[str, Any]
+) -> dict[str, Any]:
+    return {"user_id": searcher.user_id, "dataset_ids": datasets or None, "strategy": strategy, **options}
+
+
+def _refuse_unknown(unresolved: tuple[int, ...], asked: tuple[int, ...]) -> None:
+    """Nothing that was asked for can be searched: wrong use."""
+    if asked and set(asked) <= set(unresolved):
+        ids = ", ".join(map(str, unresolved))
+        raise NotFoundError(f"no dataset with id {ids} is open to this user; see: dataset list")
+
+
+def _chunk_of_source(searcher: Searcher, text: str, source: str, arguments: Mapping[str, Any]) -> str:
+    """A chunk id as it is; for a source its best passage."""
+    from braid.core.datasets.scope import resolve_scope
+    from braid.core.ingest.ingest import source_name
+    from braid.core.search.explain import best_passage
+
+    if CHUNK_ID.fullmatch(source):
+        return source
+    braid = searcher.braid
+    asker = {name: arguments[name] for name in ("user_id", "dataset_ids")}
+    scope = resolve_scope(braid.ledger, braid.registry, **asker)
+    found = (braid.ledger.document(dataset_id, source_name(source)) for dataset_id in sorted(scope.dataset_ids))
+    document = next((document for document in found if document is not None), None)
+    if document is None:
+        raise NotFoundError(f"{source!r} is neither a chunk id nor the source of a document in these datasets")
+    wanted = {name: value for name, value in arguments.items() if name not in ("dataset_ids", "min_score")}
+    return best_passage(searcher.manager.search, braid.ledger, document, text, **wanted).chunk_id
+
+
+# ---------------------------------------------------------------- for people
+
+
+def _print_hits(result: SearchResult) -> None:
+    if not result.hits:
+        click.echo("Nothing was found.")
+    for number, hit in enumerate(result.hits, start=1):
+        click.echo(_hit_text(number, hit))
+        click.echo()
+    total = result.timings_ms.get("total")
+    took = "" if total is None else f" in {total:.0f} ms"
+    variants = f", {len(result.queries)} queries by {result.generator}" if len(result.queries) > 1 else ""
+    complain(f"{len(result.hits)} of k={result.query.k}, {result.query.mode}, {result.strategy}{variants}{took}")
+
+
+def _hit_text(number: int, hit: Hit) -> str:
+    passage = hit.passage
+    heading = " › ".join(part for part in (passage.title, passage.heading_path) if part)
+    lines = [
+        f"[{number}] {one_line(heading)}",
+        f"    {one_line(passage.source)}{_position(passage)}",
+        f"    dataset {passage.dataset_id}, chunk {passage.chunk_id}",
+        *([] if hit.rerank_score is None else [f"    reranked: {hit.rerank_score:.4f}"]),
+        f"    score {hit.score:.4f} = {_reasons(hit.legs)}",
+        *(f"    also in dataset {place.dataset_id}: {one_line(place.source)}" for place in hit.also_in[:SHOWN_PLACES]),
+        *([f"    and in {more} more places"] if (more := len(hit.also_in) - SHOWN_PLACES) > 0 else []),
+        *_passage_lines(passage.text),
+    ]
+    return "\n".join(lines)
+
+
+def _position(passage: Passage) -> str:
+    """``, page 3`` or ``, lines 10–25``."""
+    for name, first, last in (
+        ("page", passage.page, passage.page_end),
+        ("line", passage.line, passage.line_end),
+    ):
+        if first is not None:
+            return f", {name} {first}" if last in (None, first) else f", {name}s {first}–{last}"
+    return ""
+
+
+def _reasons(legs: Iterable[LegScore]) -> str:
+    """``dense #1 (0.8312) 0.0164 + bm25 #3 (7.2100) 0.0159``: leg, rank, its own score, its share."""
+    return " + ".join(f"{leg.leg} #{leg.rank} ({leg.score:.4f}) {leg.share:.4f}" for leg in legs) or "no leg"
+
+
+def _passage_lines(text: str) -> Iterable[str]:
+    shown = text if len(text) <= SHOWN_CHARS else text[:SHOWN_CHARS].rstrip() + " …"
+    console = make_console()
+    if not console.is_terminal:
+        return textwrap.indent(clean(shown), "    ").splitlines()
+    from rich.text import Text
+
+    wrapped = Text(clean(shown)).wrap(console, max(console.width - 4, 20))
+    return [f"    {line.plain.rstrip()}" for line in wrapped]
+
+
+def _print_explanation(explanation: Explanation) -> None:
+    click.echo(f"{'In' if explanation.found else 'Not in'} the result ({explanation.reason.replace('_', ' ')}).")
+    click.echo(one_line(explanation.detail))
+    if explanation.rank is not None:
+        click.echo(f"rank {explanation.rank}: {_reasons(explanation.legs)}")
+    click.echo(f"chunk {explanation.chunk_id}")

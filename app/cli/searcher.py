@@ -1,0 +1,55 @@
+"""Who searches for the command line: this process, or the app that has the data directory open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from braid.app.cli.common import choose_user, open_braid
+from braid.core.errors import NotOwnerError
+
+if TYPE_CHECKING:
+    from braid.app.owner.client import OwnerClient
+    from braid.config.settings import Settings
+    from braid.core.braid import Braid
+    from braid.core.retriever_manager import RetrieverManager
+
+
+@dataclass(frozen=True, slots=True)
+class Searcher:
+    """An open ledger, the user, and what searches for them."""
+
+    braid: Braid
+    user_id: int
+    manager: RetrieverManager | OwnerClient
+
+
+@contextmanager
+def open_searcher(settings: Settings, user: str | None) -> Iterator[Searcher]:
+    """The data directory with its indexes, or beside a running app its ledger, and the app to search.
+
+    Raises NotOwnerError when another process has the indexes and does not serve.
+    """
+    with ExitStack() as stack:
+        try:
+            braid = stack.enter_context(open_braid(settings, indexes="own"))
+        except NotOwnerError as error:
+            yield stack.enter_context(_beside_the_owner(settings, user, error))
+        else:
+            yield Searcher(braid, choose_user(braid.ledger, user).id, braid.manager)
+
+
+@contextmanager
+def _beside_the_owner(settings: Settings, user: str | None, error: NotOwnerError) -> Iterator[Searcher]:
+    from braid.app.owner.client import OwnerClient, short_lived_key
+    from braid.core.ledger.owner import owner_url
+
+    url = owner_url(settings.data_dir)
+    if not url:
+        raise error
+    with open_braid(settings, indexes="none") as braid:
+        user_id = choose_user(braid.ledger, user).id
+        with short_lived_key(braid.ledger, user_id, "owner") as key, OwnerClient(url, key) as manager:
+            yield Searcher(braid, user_id, manager)

@@ -1,0 +1,89 @@
+"""``tune``: which fusion and weights suit judged questions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from braid.app.cli.common import BraidCommand, current_settings, json_option, log_briefly
+from braid.app.cli.evaluate import SCRATCH_FOLDER
+from braid.app.cli.output import complain, print_json, print_table
+from braid.app.cli.progress import Bars, Count
+
+if TYPE_CHECKING:
+    from braid.core.evaluation.bootstrap import Interval
+    from braid.core.evaluation.evaluation import EvaluationProgress
+    from braid.core.evaluation.tuning import TuningReport
+
+
+@click.command(cls=BraidCommand)
+@click.argument("folders", nargs=-1, required=True, metavar="DIR…", type=click.Path(path_type=Path))
+@click.option("--each", is_flag=True, help="Search each set in its own collections instead of in all at once.")
+@click.option("--plot", "plot_file", metavar="FILE", type=click.Path(path_type=Path), help="Draw png, svg or pdf.")
+@json_option
+@click.pass_context
+def tune(
+    context: click.Context, /, folders: tuple[Path, ...], each: bool, plot_file: Path | None, as_json: bool
+) -> None:
+    """Find the fusion and weights that suit judged questions, and propose them.
+
+    Each DIR has BEIR layout, as for eval; qrels export writes one from your feedback. What is in force now is the
+    default that the others are compared with. Nothing is changed.
+    """
+    from braid.core.evaluation import tuning
+    from braid.core.evaluation.tune_plot import plot
+
+    settings = current_settings()
+    log_briefly(debug=settings.log_level == "DEBUG")
+    share = settings.alpha if settings.fusion == "weighted" else settings.dense_weight
+    with Bars() as bars:
+
+        def show(progress: EvaluationProgress) -> None:
+            bars.show({f"{progress.stage} {progress.name}".strip(): Count(progress.done, progress.total)})
+
+        report = tuning.tune(
+            folders,
+            scratch_dir=settings.data_dir / SCRATCH_FOLDER,
+            embedding_model=settings.embedding_model,
+            default=tuning.Config(settings.fusion, share),
+            each=each,
+            languages=settings.languages,
+            on_progress=show,
+        )
+    for reason in report.degraded:
+        complain(f"degraded, the figures are of no use: {reason}")
+    if plot_file is not None:
+        plot(report, plot_file)
+    if as_json:
+        print_json(report.as_json())
+    else:
+        _print_report(report)
+    context.exit(1 if report.degraded else 0)
+
+
+def _print_report(report: TuningReport) -> None:
+    rows = [(str(o.config), *_shown(o.ndcg), _signed(o.difference)) for o in report.outcomes]
+    print_table(("configuration", "nDCG@10", "95 %", "against the default"), rows, right=("nDCG@10",))
+    if len(report.sets) > 1:
+        sets = [(name, f"{of['default']:.3f}", f"{of['best']:.3f}") for name, of in report.sets.items()]
+        print_table(("set", "default", "best"), sets, right=("default", "best"))
+    click.echo(f"Default: {report.default.config}. Best: {report.best.config}. {report.queries} queries.")
+    mean, bounds = _shown(report.expected)
+    click.echo(
+        f"Chosen by the other queries (cross-validation): {mean} ({bounds}), "
+        f"{_signed(report.expected_difference)} against the default."
+    )
+    if report.proposal:
+        click.echo(f"Proposed for braid.toml:\n\n{report.proposal}\n")
+    else:
+        click.echo("Keep the default: no other configuration is better beyond chance.")
+
+
+def _shown(interval: Interval) -> tuple[str, str]:
+    return f"{interval.mean:.3f}", f"{interval.low:.3f}–{interval.high:.3f}"
+
+
+def _signed(interval: Interval) -> str:
+    return f"{interval.mean:+.3f} ({interval.low:+.3f} to {interval.high:+.3f})"

@@ -1,0 +1,132 @@
+"""``watch``: a folder and a dataset kept equal."""
+
+from __future__ import annotations
+
+import signal
+import time
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from braid.app.cli.common import BraidCommand, current_settings, json_option, open_braid
+from braid.app.cli.ingest import open_to_store
+from braid.app.cli.output import complain, plural, print_json
+from braid.app.cli.progress import follow_indexing
+
+if TYPE_CHECKING:
+    from braid.core.folders.sync import FolderSync, SyncPlan, SyncReport
+    from braid.core.folders.watch import FolderWatch
+
+
+@click.command(cls=BraidCommand)
+@click.argument("folder", metavar="FOLDER")
+@click.option("--dataset", "dataset_id", metavar="ID", type=int, required=True, help="Where the files go.")
+@click.option("--ignore", multiple=True, metavar="PATTERN", help="Leave out (gitignore syntax); repeatable.")
+@click.option("--id-prefix", default="", metavar="PREFIX", help="Sources are PREFIX and the path within FOLDER.")
+@click.option("--allow-empty", is_flag=True, help="Remove the documents also when the folder has no file at all.")
+@click.option("--dry-run", is_flag=True, help="Print what would change, and change nothing.")
+@click.option("--once", is_flag=True, help="One pass, then end.")
+@json_option
+@click.pass_context
+def watch(
+    context: click.Context,
+    folder: str,
+    dataset_id: int,
+    ignore: tuple[str, ...],
+    id_prefix: str,
+    allow_empty: bool,
+    dry_run: bool,
+    once: bool,
+    as_json: bool,
+) -> None:
+    """Keep a dataset equal to a folder until Ctrl-C.
+
+    New and changed files are stored, moved ones keep their passages, and documents whose file is gone are removed.
+    """
+    from braid.core.folders.sync import FolderSync
+    from braid.core.ingest.ingest import MEBIBYTE, IngestOptions
+
+    settings = current_settings()
+    options = IngestOptions(
+        ignore=ignore,
+        id_prefix=id_prefix,
+        max_file_bytes=settings.max_file_mb * MEBIBYTE,
+        chunk_chars=settings.chunk_chars,
+        chunk_overlap_chars=settings.chunk_overlap_chars,
+    )
+    if dry_run:
+        with open_braid(settings, indexes="none") as braid:
+            _print_plan(FolderSync(braid, dataset_id, folder, options, allow_empty).plan(), as_json)
+        return
+    with open_to_store(settings) as braid:
+        sync = FolderSync(braid, dataset_id, folder, options, allow_empty)
+        if once:
+            report = sync.run()
+            _print_report(report, as_json)
+            indexed = not braid.owns_indexes or follow_indexing(braid.indexer)
+            context.exit(0 if indexed and not report.failures else 1)
+        _follow(sync, as_json)
+
+
+def _follow(sync: FolderSync, as_json: bool) -> None:
+    from braid.core.folders.watch import FolderWatch
+
+    with FolderWatch(sync.folder) as folder:
+        _stop_on_signals(folder)
+        complain(f"watching {sync.folder}; Ctrl-C ends it")
+        first = True
+
+        def run_pass() -> None:
+            nonlocal first
+            report = sync.run(should_stop=lambda: folder.stopping)
+            if first or report.changed:
+                _print_report(report, as_json)
+            first = False
+
+        folder.follow(run_pass)
+        complain("stopped; the same command goes on from here")
+
+
+def _stop_on_signals(folder: FolderWatch) -> None:
+    """The first Ctrl-C ends it after the document under way, the second at once."""
+
+    def stop(number: int, _: object) -> None:
+        folder.stop()
+        signal.signal(number, signal.default_int_handler)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, stop)
+
+
+def _print_plan(plan: SyncPlan, as_json: bool) -> None:
+    if as_json:
+        print_json(
+            {
+                "put": [file.source for file in plan.puts],
+                "rename": [{"from": rename.source, "to": rename.file.source} for rename in plan.renames],
+                "remove": list(plan.removals),
+                "unchanged": plan.unchanged,
+            }
+        )
+        return
+    for file in plan.puts:
+        click.echo(f"put     {file.source}")
+    for rename in plan.renames:
+        click.echo(f"rename  {rename.source} -> {rename.file.source}")
+    for source in plan.removals:
+        click.echo(f"remove  {source}")
+    click.echo(f"{plural(plan.steps, 'change')}, {plan.unchanged:,} unchanged; nothing was done.")
+
+
+def _print_report(report: SyncReport, as_json: bool) -> None:
+    for source, reason in report.failures:
+        complain(f"failed: {source}: {reason}")
+    if as_json:
+        failures = [{"source": source, "reason": reason} for source, reason in report.failures]
+        print_json({**asdict(report), "failures": failures})
+        return
+    click.echo(
+        f"{time.strftime('%H:%M:%S')}  {report.put:,} stored, {report.renamed:,} renamed, {report.removed:,} removed, "
+        f"{report.unchanged:,} unchanged, {len(report.failures):,} failed."
+    )

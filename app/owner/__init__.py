@@ -1,0 +1,5 @@
+"""The command line and MCP on stdio beside a running app: the routes it answers, and the client that asks.
+
+May import: `app.auth` and `app.site`.
+Way in: `client.OwnerClient` and `routes`.
+"""

@@ -1,0 +1,54 @@
+"""What the command line asks of the app that owns the data directory: whole results, for processes of this version.
+
+Any engine and reranker may be named here, as on the command line, so users' own tokens do not reach it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Blueprint, Response, request
+from pydantic import TypeAdapter, ValidationError
+
+from braid.app.auth.access import rule
+from braid.app.auth.identity import identity
+from braid.app.site import site
+from braid.core.errors import InvalidInputError
+from braid.core.types import Explanation, Filters, Query, SearchResult
+
+KNOWN = frozenset({"dataset_ids", "strategy", "chunk_id", *Query.__dataclass_fields__}) - {"text"}
+
+owner = Blueprint("owner", __name__, url_prefix="/owner")
+
+
+@owner.post("/search")
+@rule("user", "owner")
+def search() -> Response:
+    """A search's result, with everything in it."""
+    text, arguments = _asked()
+    result = site().braid.manager.search(text, user_id=identity().account.id, **arguments)
+    return Response(TypeAdapter(SearchResult).dump_json(result), mimetype="application/json")
+
+
+@owner.post("/explain")
+@rule("user", "owner")
+def explain() -> Response:
+    """Why a passage is, or is not, found."""
+    text, arguments = _asked()
+    explanation = site().braid.manager.explain(text, user_id=identity().account.id, **arguments)
+    return Response(TypeAdapter(Explanation).dump_json(explanation), mimetype="application/json")
+
+
+def _asked() -> tuple[str, dict[str, Any]]:
+    asked = request.get_json(force=True, silent=True)
+    if not isinstance(asked, dict) or not isinstance(asked.get("text"), str) or "user_id" in asked:
+        raise InvalidInputError("send a JSON object with a text", field="text")
+    text = asked.pop("text")
+    if unknown := sorted(asked.keys() - KNOWN):
+        raise InvalidInputError(f"{unknown[0]!r} is not known here; is the other process of another version?")
+    if "filters" in asked:
+        try:
+            asked["filters"] = TypeAdapter(Filters).validate_python(asked["filters"])
+        except ValidationError:
+            raise InvalidInputError("these are not filters", field="filters") from None
+    return text, asked

@@ -1,0 +1,220 @@
+"""The settings page: what a user prefers, and their own keys for model providers. Kept on the server."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, get_args
+from urllib.parse import urlsplit
+
+from flask import Blueprint, flash, redirect, render_template, request, url_for
+from flask_babel import gettext as _
+from werkzeug.wrappers import Response
+
+from braid.app.auth.access import rule
+from braid.app.auth.identity import identity
+from braid.app.site import site
+from braid.app.user.datasets import readable_datasets
+from braid.app.user.models import NO_MODEL, chosen_models, offered_models, site_default
+from braid.app.user.preferences import DEFAULT_STRATEGY, Preferences, preferences_of
+from braid.app.user.strategy_menu import strategy_choices
+from braid.app.web.languages import LANGUAGE_COOKIE, LANGUAGES, THEMES
+from braid.config.models import role_model
+from braid.core.errors import InvalidInputError
+from braid.core.models.chat import Role
+from braid.core.search.strategies import strategies
+from braid.core.types import MAX_K, Fusion, Mode
+
+KEYLESS = ("ollama", "bedrock", "bedrock_converse", "google_vertexai")
+"""Providers that take no key, or take more than one."""
+ROLES: tuple[Role, ...] = ("search", "summary")
+DATASET_ID = re.compile(r"-?[0-9]{1,10}")
+
+settings = Blueprint("settings", __name__)
+
+
+@settings.get("/settings")
+@rule("user")
+def page() -> str:
+    """All preferences in one form, and the keys."""
+    return _page(asdict(preferences_of(identity().account)))
+
+
+@settings.post("/settings")
+@rule("user")
+def save() -> tuple[str, int] | Response:
+    """Check and keep all preferences; nothing is kept when one is wrong."""
+    account = identity().account
+    try:
+        changes = _read(request.form)
+    except InvalidInputError as error:
+        return _page(asdict(preferences_of(account)) | _typed(), problem=str(error), field=error.field), 400
+    site().accounts.set_preferences(account.id, changes)
+    flash(_("Your settings are saved."))
+    response = redirect(url_for("braid.settings.page"))
+    response.delete_cookie(LANGUAGE_COOKIE)
+    return response
+
+
+@settings.post("/settings/reset")
+@rule("user")
+def reset() -> Response:
+    """Take every preference back to the site's."""
+    account = identity().account
+    site().accounts.set_preferences(account.id, dict.fromkeys(Preferences.__dataclass_fields__))
+    flash(_("Your settings are the site's again."))
+    return redirect(url_for("braid.settings.page"))
+
+
+@settings.post("/settings/keys/<provider>")
+@rule("user")
+def set_key(provider: str) -> tuple[str, int] | Response:
+    """Keep a key of one's own."""
+    account = identity().account
+    try:
+        if provider not in {key.provider for key in _keys()}:
+            raise InvalidInputError(_("No model of %(name)s is offered here.", name=provider[:60]), field="provider")
+        site().provider_keys.set(account.id, provider, request.form.get("key", ""))
+    except InvalidInputError as error:
+        told = _("This is not a key. Copy it again, without blanks.") if error.field == "key" else str(error)
+        return _page(asdict(preferences_of(account)), problem=told, field=f"key-{provider}"), 400
+    flash(_("Your key for %(name)s is kept, encrypted. It is not shown again.", name=provider))
+    return redirect(url_for("braid.settings.page") + "#keys")
+
+
+@settings.post("/settings/keys/<provider>/remove")
+@rule("user")
+def remove_key(provider: str) -> Response:
+    """Forget a key of one's own."""
+    site().provider_keys.remove(identity().account.id, provider)
+    flash(_("Your key for %(name)s is removed.", name=provider))
+    return redirect(url_for("braid.settings.page") + "#keys")
+
+
+# ---------------------------------------------------------------- what was typed
+
+_TYPED = ("mode", "fusion", "alpha", "k", "strategy", "search_model", "summary_model", "language", "theme")
+
+
+def _read(form: Mapping[str, str]) -> dict[str, Any]:
+    """The preferences as they are stored; None where one is the site's default. Raises InvalidInputError."""
+    here = site().settings
+    found: dict[str, Any] = {
+        "search_model": _choice(form, "search_model", ("", *offered_models().search, NO_MODEL)),
+        "summary_model": _choice(form, "summary_model", ("", *offered_models().summary, NO_MODEL)),
+        "mode": _choice(form, "mode", get_args(Mode)),
+        "fusion": _choice(form, "fusion", get_args(Fusion)),
+        "alpha": _number(form, "alpha", 0, 1),
+        "k": _whole_number(form, "k", 1, MAX_K),
+        "strategy": _choice(form, "strategy", tuple(strategies())),
+        "language": _choice(form, "language", ("", *LANGUAGES)),
+        "theme": _choice(form, "theme", THEMES),
+        "dataset_ids": _datasets(),
+    }
+    defaults = {
+        "search_model": "",
+        "summary_model": "",
+        "mode": here.mode,
+        "fusion": here.fusion,
+        "alpha": here.alpha,
+        "k": here.k,
+        "strategy": DEFAULT_STRATEGY,
+        "language": "",
+        "theme": THEMES[0],
+    }
+    return {name: None if value == defaults.get(name) else value for name, value in found.items()}
+
+
+def _typed() -> dict[str, Any]:
+    """What was typed, right or wrong, to be shown again."""
+    typed: dict[str, Any] = {name: request.form[name] for name in _TYPED if name in request.form}
+    ticked = [int(given) for given in request.form.getlist("d") if DATASET_ID.fullmatch(given)]
+    return typed | {"dataset_ids": ticked if request.form.get("datasets") == "these" else None}
+
+
+def _choice(form: Mapping[str, str], name: str, choices: tuple[str, ...]) -> str:
+    value = form.get(name, choices[0])
+    if value not in choices:
+        raise InvalidInputError(
+            _("%(value)s is not among the choices. Choose again.", value=repr(value[:60])), field=name
+        )
+    return value
+
+
+def _number(form: Mapping[str, str], name: str, low: float, high: float) -> float:
+    try:
+        value = float(form.get(name, ""))
+    except ValueError:
+        value = high + 1
+    if not low <= value <= high:
+        raise InvalidInputError(_("The balance is a number from %(low)s to %(high)s.", low=low, high=high), field=name)
+    return value
+
+
+def _whole_number(form: Mapping[str, str], name: str, low: int, high: int) -> int:
+    given = form.get(name, "").strip()
+    if not given.isascii() or not given.isdecimal() or not low <= int(given[:10]) <= high:
+        raise InvalidInputError(
+            _("The number of passages is a whole number from %(low)s to %(high)s.", low=low, high=high), field=name
+        )
+    return int(given)
+
+
+def _datasets() -> list[int] | None:
+    """The ids of what is ticked at first; None for all."""
+    if request.form.get("datasets", "all") == "all":
+        return None
+    readable = readable_datasets(identity().account).by_id
+    chosen = [dataset_id for dataset_id in _typed()["dataset_ids"] or () if dataset_id in readable]
+    if not chosen:
+        raise InvalidInputError(_("Tick at least one dataset, or choose all."), field="datasets")
+    return chosen
+
+
+# ---------------------------------------------------------------- what is shown
+
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    """A provider with the state of the user's key. ``host`` is where it is sent; empty for the provider's own."""
+
+    provider: str
+    state: str
+    host: str
+
+
+def _page(shown: Mapping[str, Any], *, problem: str = "", field: str = "") -> str:
+    here, account = site(), identity().account
+    personal, shared = readable_datasets(account)
+    return render_template(
+        "braid/settings.html",
+        shown=shown,
+        problem=problem,
+        field=field,
+        menus=[(role, offered_models().of(role), site_default(role)) for role in ROLES],
+        no_model=NO_MODEL,
+        strategies=strategy_choices(with_model=chosen_models(account).search is not None),
+        languages=LANGUAGES,
+        max_k=MAX_K,
+        personal=personal,
+        shared=shared,
+        keys=_keys(),
+        embedding_model=here.settings.embedding_model,
+        passages=sum(d.chunks for d in here.braid.ledger.all_datasets()),
+        me=identity(),
+    )
+
+
+def _keys() -> list[_Key]:
+    kept = site().provider_keys.of_user(identity().account.id)
+    offered = offered_models()
+    wanted = {name.partition(":")[0] for name in (*offered.search, *offered.summary)} - set(KEYLESS)
+    return [_key(provider, kept) for provider in sorted(wanted | kept.keys())]
+
+
+def _key(provider: str, kept: Mapping[str, str]) -> _Key:
+    state = "none" if provider not in kept else "set" if kept[provider] else "lost"
+    models = (role_model(site().settings, role, f"{provider}:any") for role in ROLES)
+    hosts = {urlsplit(model.base_url).hostname or "" for model in models if model and model.base_url}
+    return _Key(provider, state, ", ".join(sorted(hosts)))

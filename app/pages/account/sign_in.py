@@ -1,0 +1,254 @@
+"""Signing in and out, the first administrator, and one's own account: password, browsers, API tokens."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from flask import Blueprint, abort, flash, redirect, render_template, request, url_for
+from flask_babel import gettext as _
+from limits import parse
+from werkzeug.wrappers import Response
+
+from braid.app.auth.access import is_forwarded, is_local, rule, throttle
+from braid.app.auth.identity import identity, sign_in, sign_out, signed_in
+from braid.app.site import site
+from braid.core.accounts.accounts import MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS
+from braid.core.accounts.credentials import Scope
+from braid.core.errors import InvalidInputError
+from braid.core.ledger.database import storable
+
+LOGINS_BY_ADDRESS = parse("30/minute")
+LOGINS_BY_NAME = parse("10/minute")
+SIGN_UPS = parse("5/minute")
+TOKEN_SCOPES: tuple[Scope, ...] = ("read", "write", "admin")
+TOKEN_DAYS = (7, 30, 90, 365)
+
+account = Blueprint("account", __name__)
+
+
+# ---------------------------------------------------------------- the first administrator
+
+
+@account.get("/setup")
+@rule("anyone")
+def setup() -> str | Response:
+    """The form of the first start; only on this computer, and only until there is an administrator."""
+    _require_setup()
+    return render_template("braid/setup.html", name="admin", problem="", least=MIN_PASSWORD_CHARS)
+
+
+@account.post("/setup")
+@rule("anyone")
+def make_administrator() -> tuple[str, int] | Response:
+    """Make the administrator and sign them in."""
+    _require_setup()
+    name = request.form.get("name", "")
+    try:
+        made = site().accounts.create_first(name, request.form.get("password", ""))
+    except InvalidInputError as error:
+        page = render_template("braid/setup.html", name=name, problem=_said(error), least=MIN_PASSWORD_CHARS)
+        return page, 400
+    site().audit.add(made.name, "administrator.created", made.name)
+    sign_in(site(), made)
+    return redirect(_home())
+
+
+def _require_setup() -> None:
+    if not site().accounts.need_setup():
+        abort(redirect(url_for("braid.account.login")))
+    if not is_local():
+        abort(403, _("Open this page on the computer that Braid runs on, to make the first administrator."))
+    if is_forwarded() and not site().settings.trusted_proxies:  # to it everybody seems to be on this computer
+        abort(
+            403,
+            _(
+                "This page was opened through a proxy that the setting trusted_proxies does not count. To make the "
+                "first administrator, open it without the proxy, on the computer that Braid runs on, or type there: "
+                "python -m app user add NAME --admin --password-stdin"
+            ),
+        )
+
+
+# ---------------------------------------------------------------- in and out
+
+
+@account.get("/login")
+@rule("anyone")
+def login() -> str | Response:
+    """The form to sign in."""
+    if site().accounts.need_setup():
+        return redirect(url_for("braid.account.setup"))
+    if signed_in():
+        return redirect(_target())
+    return _login_page()
+
+
+@account.post("/login")
+@rule("anyone")
+def check_login() -> tuple[str, int] | Response:
+    """Sign in with name and password; few attempts a minute."""
+    name, password = storable(request.form.get("name", "")).strip(), request.form.get("password", "")
+    throttle(LOGINS_BY_ADDRESS, "login", request.remote_addr or "")
+    throttle(LOGINS_BY_NAME, "login", name.lower()[:MAX_PASSWORD_CHARS])
+    found = site().accounts.verify(name, password)
+    if found is None:
+        return _login_page(name, _("The name or the password is wrong.")), 401
+    sign_in(site(), found)
+    return redirect(_target())
+
+
+@account.post("/logout")
+@rule("user")
+def logout() -> Response:
+    """Sign this browser out."""
+    sign_out(site(), identity())
+    return redirect(url_for("braid.account.login"))
+
+
+@account.get("/signup")
+@rule("anyone")
+def sign_up() -> str:
+    """The form for a new account, where visitors may make one."""
+    _require_sign_up()
+    return render_template("braid/signup.html", name="", problem="", least=MIN_PASSWORD_CHARS)
+
+
+@account.post("/signup")
+@rule("anyone")
+def make_account() -> tuple[str, int] | Response:
+    """Make an account with a first dataset, and sign in."""
+    _require_sign_up()
+    throttle(SIGN_UPS, "signup", request.remote_addr or "")
+    name, password = request.form.get("name", ""), request.form.get("password", "")
+    if not password:
+        return render_template("braid/signup.html", name=name, problem=_("Choose a password."), least=8), 400
+    try:
+        made = site().accounts.add(name, password)
+    except InvalidInputError as error:
+        page = render_template("braid/signup.html", name=name, problem=_said(error), least=MIN_PASSWORD_CHARS)
+        return page, 400
+    site().braid.ledger.add_dataset(made.id, _("My documents"))
+    sign_in(site(), made)
+    return redirect(_home())
+
+
+def _require_sign_up() -> None:
+    if not site().sign_up_open or site().accounts.need_setup():
+        abort(404)
+
+
+def _login_page(name: str = "", problem: str = "") -> str:
+    return render_template(
+        "braid/login.html", name=name, problem=problem, next=request.values.get("next", ""), open=site().sign_up_open
+    )
+
+
+def _target() -> str:
+    """Where the visitor wanted to go, if that is one of our own pages."""
+    given = request.values.get("next", "")
+    parts = urlsplit(given)
+    ours = given.startswith("/") and not given.startswith(("//", "/\\")) and not parts.scheme and not parts.netloc
+    return given if ours and given.isprintable() else _home()
+
+
+def _home() -> str:
+    return url_for("braid.search.home")
+
+
+def _said(error: InvalidInputError) -> str:
+    """The error in the page's language, where it is one that people meet."""
+    said = str(error)
+    if error.field == "password":
+        said = _(
+            "The password must have %(least)s to %(most)s characters.",
+            least=MIN_PASSWORD_CHARS,
+            most=MAX_PASSWORD_CHARS,
+        )
+    elif error.field == "name" and "exists already" in said:
+        said = _("This name is taken; choose another one.")
+    elif error.field == "name":
+        said = _("Type a name of 1 to 200 visible characters.")
+    return said
+
+
+# ---------------------------------------------------------------- one's own account
+
+
+@account.get("/account")
+@rule("user")
+def mine() -> str:
+    """Password, browsers and tokens."""
+    return _account_page()
+
+
+@account.post("/account/password")
+@rule("user")
+def change_password() -> tuple[str, int] | Response:
+    """Change the password, which signs all other browsers out."""
+    me = identity().account
+    throttle(LOGINS_BY_NAME, "password", str(me.id))
+    if site().accounts.verify(me.name, request.form.get("old", "")) is None:
+        return _account_page(problem=_("The old password is wrong.")), 400
+    try:
+        site().accounts.set_password(me.id, request.form.get("password", ""))
+    except InvalidInputError as error:
+        return _account_page(problem=_said(error)), 400
+    sign_in(site(), me)
+    flash(_("The password is changed. All other browsers are signed out."))
+    return redirect(url_for("braid.account.mine"))
+
+
+@account.post("/account/sessions/<int:session_id>/end")
+@rule("user")
+def end_session(session_id: int) -> Response:
+    """Sign one browser out."""
+    site().sessions.end(identity().account.id, session_id)
+    return redirect(url_for("braid.account.mine"))
+
+
+@account.post("/account/sessions/end")
+@rule("user")
+def end_sessions() -> Response:
+    """Sign out everywhere, here too."""
+    site().sessions.end_all(identity().account.id)
+    sign_out(site(), identity())
+    return redirect(url_for("braid.account.login"))
+
+
+@account.post("/account/tokens")
+@rule("user")
+def add_token() -> tuple[str, int]:
+    """Make an API token and show its key, once."""
+    me = identity().account
+    scopes = [scope for scope in request.form.getlist("scope") if scope in TOKEN_SCOPES]
+    if "admin" in scopes and not identity().is_admin:
+        abort(403, _("Only administrators may make a token with the scope admin."))
+    days = request.form.get("days", type=int)
+    try:
+        _token, key = site().tokens.add(me.id, request.form.get("name", ""), scopes, days=days)
+    except InvalidInputError as error:
+        return _account_page(problem=str(error)), 400
+    return _account_page(key=key), 201
+
+
+@account.post("/account/tokens/<int:token_id>/revoke")
+@rule("user")
+def revoke_token(token_id: int) -> Response:
+    """Make a token worthless."""
+    site().tokens.revoke(identity().account.id, token_id)
+    return redirect(url_for("braid.account.mine"))
+
+
+def _account_page(*, problem: str = "", key: str = "") -> str:
+    me = identity()
+    return render_template(
+        "braid/account.html",
+        me=me,
+        sessions=site().sessions.of_user(me.account.id),
+        tokens=site().tokens.of_user(me.account.id),
+        scopes=TOKEN_SCOPES if me.is_admin else TOKEN_SCOPES[:2],
+        token_days=TOKEN_DAYS,
+        least=MIN_PASSWORD_CHARS,
+        problem=problem,
+        key=key,
+    )

@@ -1,0 +1,76 @@
+"""The dataset picker: what may be asked, how large it is, and whether all of it can be found yet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from flask_babel import format_decimal
+from flask_babel import gettext as _
+
+from braid.app.user.datasets import Readable
+from braid.core.indexes.follower import LegProgress
+from braid.core.types import Dataset
+
+State = Literal["ready", "indexing", "failed", "empty"]
+
+
+@dataclass(frozen=True, slots=True)
+class PickedDataset:
+    """A dataset with the state of the collection that it is indexed in."""
+
+    dataset: Dataset
+    ticked: bool
+    languages: str
+    state: State
+    state_text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Picker:
+    """Personal and shared datasets apart."""
+
+    personal: tuple[PickedDataset, ...]
+    shared: tuple[PickedDataset, ...]
+
+    @property
+    def ticked(self) -> int:
+        """How many are chosen."""
+        return sum(picked.ticked for picked in (*self.personal, *self.shared))
+
+
+def picker(
+    readable: Readable,
+    chosen: Sequence[int] | None,
+    progress: Iterable[LegProgress],
+    stored: Iterable[Dataset],
+    languages: Mapping[int, str],
+) -> Picker:
+    """``chosen`` None ticks all. ``stored`` are all datasets of the same collections, also of other readers."""
+    parts: dict[str, list[LegProgress]] = {}
+    for part in progress:
+        parts.setdefault(part.collection, []).append(part)
+    totals: dict[str, int] = {}
+    for dataset in stored:
+        totals[dataset.collection] = totals.get(dataset.collection, 0) + dataset.chunks
+
+    def shown(dataset: Dataset) -> PickedDataset:
+        total = totals.get(dataset.collection, dataset.chunks)
+        state, text = _state(dataset, parts.get(dataset.collection, []), total)
+        ticked = chosen is None or dataset.id in chosen
+        return PickedDataset(dataset, ticked, languages.get(dataset.id, ""), state, text)
+
+    return Picker(tuple(map(shown, readable.personal)), tuple(map(shown, readable.shared)))
+
+
+def _state(dataset: Dataset, parts: Sequence[LegProgress], total: int) -> tuple[State, str]:
+    if not dataset.documents:
+        return "empty", ""
+    if any(part.state == "failed" or part.error for part in parts):
+        return "failed", _("not completely indexed: an index failed")
+    waiting = max((part.pending for part in parts), default=0)
+    if waiting:
+        done = format_decimal(max(0, total - waiting))
+        return "indexing", _("indexing: %(done)s of %(total)s passages", done=done, total=format_decimal(total))
+    return "ready", _("ready")

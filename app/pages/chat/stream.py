@@ -1,0 +1,99 @@
+"""A chat turn as server-sent events: progress while it runs, the answer as it grows, and its page at the end.
+
+``turn`` (where to stop it) → ``stage``, ``query``, ``search`` (progress in words) → ``text`` (the answer so far, as
+HTML) → ``answer`` (the stored exchange, as HTML), or ``error`` (problem details). A comment keeps the line open.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from flask import Response, url_for
+from flask_babel import gettext as _
+from flask_babel import ngettext
+
+from braid.app.pages.chat.turn_progress import progress, stage_text
+from braid.app.site import site
+from braid.app.web.errors import on_braid_error, on_unexpected
+from braid.app.web.event_stream import event, when_gone
+from braid.app.web.live_turn import LiveTurn
+from braid.core.chat.turn_recorder import TurnRecorder
+from braid.core.chat.types import (
+    ChatRequest,
+    ChatResult,
+    Event,
+    QueryWritten,
+    Searched,
+    StageStarted,
+)
+from braid.core.errors import BraidError
+from braid.core.types import SearchResult
+
+Store = Callable[[ChatResult], int]
+"""Stores the turn; returns the conversation's id."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamedTurn:
+    """A turn to run, whose request has been checked."""
+
+    request: ChatRequest
+    events: Iterator[Event]
+    store: Store
+    shown: Callable[[int], dict[str, object]]
+    """From the conversation's id to the values of the last event."""
+
+
+def stream_turn(turn: StreamedTurn) -> Iterator[str]:
+    """The events of the turn as text. What there is of the answer is stored, also when nobody listens any more."""
+    user_id, name = turn.request.user_id or 0, uuid.uuid4().hex
+    recorder, live = TurnRecorder(turn.request), LiveTurn(turn.events)
+    turns = site().turns
+    turns.add(user_id, name, live)
+    when_gone(live.stop)
+    unstored = True
+    try:
+        yield event("turn", {"stop": url_for("braid.chat.stop", name=name)})
+        yield from progress(live, partial(_told, recorder))
+        unstored = False
+        yield event("answer", turn.shown(turn.store(recorder.result())))
+    except BraidError as error:
+        unstored = False
+        yield _problem(on_braid_error(error))
+    except Exception as error:  # the edge: the response has begun, so that Flask cannot answer
+        unstored = False
+        yield _problem(on_unexpected(error))
+    finally:
+        turns.remove(user_id, name)
+        live.stop()
+        if unstored:  # the connection was closed while the answer was being written
+            turn.store(recorder.result())
+
+
+def _told(recorder: TurnRecorder, happened: Event) -> Iterator[str]:
+    """Progress in words; what happened is recorded."""
+    recorder.feed(happened)
+    if isinstance(happened, StageStarted):
+        yield event("stage", {"stage": happened.stage, "text": stage_text(happened.stage)})
+    elif isinstance(happened, QueryWritten):
+        text = _("Searching for: %(query)s", query=happened.query[:200])
+        yield event("query", {"query": happened.query, "generator": happened.generator, "text": text})
+    elif isinstance(happened, Searched):
+        yield event("search", {"passages": len(happened.result.hits), "text": _found(happened.result)})
+
+
+def _found(result: SearchResult) -> str:
+    names = {dataset.id: dataset.name for dataset in site().braid.ledger.datasets_in(set(result.collections))}
+    where = dict.fromkeys(names.get(hit.passage.dataset_id, "") for hit in result.hits)
+    found: str = ngettext("%(num)s passage", "%(num)s passages", len(result.hits))
+    return str(_("%(found)s from %(names)s", found=found, names=_(", ").join(where))) if where else found
+
+
+def _problem(answered: tuple[Response | str, int]) -> str:
+    response, status = answered
+    details = json.loads(response.get_data()) if isinstance(response, Response) else {"status": status}
+    return event("error", details)

@@ -1,0 +1,273 @@
+"""A stored conversation as the page shows it: questions, answers with their sources, and how they were found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from flask import url_for
+from flask_babel import gettext as _
+from markupsafe import Markup
+
+from braid.app.pages.search.answer import Missing
+from braid.app.pages.search.marking import language_of
+from braid.app.pages.search.reasons import Reason, Reasoning
+from braid.app.user.strategy_menu import NAMES
+from braid.app.web.markdown import answer_html
+from braid.core.chat.feedback import Kind
+from braid.core.chat.store import StoredCitation, StoredMessage
+from braid.core.types import Dataset, LegScore
+
+MAX_CARRIED_CHARS = 300
+"""Of the question in links to passages, whose words are marked there."""
+KEPT_HTML = 500
+"""Answers whose Markdown is not rendered again: a conversation shows its earlier ones on every page."""
+LEG_FIELDS = ("leg", "rank", "score", "share", "query")
+
+Thumbs = Mapping[tuple[str, str], Kind]
+"""(query, chunk id) → what the user said of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A cited passage. ``href`` is empty when it is not there any more."""
+
+    citation: StoredCitation
+    dataset: str
+    href: str
+    language: str
+    thumb: str
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPassage:
+    """A passage that the search gave, and why. ``href`` is empty when it is not there any more."""
+
+    number: int
+    title: str
+    source: str
+    dataset: str
+    href: str
+    cited: bool
+    reasons: tuple[Reason, ...]
+    rerank_score: str
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """A stage of the search. ``percent`` is its share of the longest one."""
+
+    name: str
+    ms: int
+    percent: int
+
+
+@dataclass(frozen=True, slots=True)
+class HowFound:
+    """How an answer came about."""
+
+    query: str
+    query_generator: str
+    queries: tuple[str, ...]
+    strategy: str
+    mode: str
+    datasets: tuple[str, ...]
+    unresolved: tuple[int, ...]
+    timings: tuple[Timing, ...]
+    total_ms: int
+    degraded: tuple[Missing, ...]
+    notes: tuple[str, ...]
+    removed_citations: int
+    passages: tuple[FoundPassage, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A question and its answer; ``html`` is safe to show."""
+
+    question: StoredMessage
+    answer: StoredMessage | None
+    html: Markup
+    sources: tuple[Source, ...]
+    how: HowFound | None
+    language: str
+
+    @property
+    def generator(self) -> str:
+        """Who wrote the answer."""
+        return str(self.answer.settings.get("generator", "")) if self.answer else ""
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the user stopped it."""
+        return bool(self.answer and self.answer.settings.get("stopped"))
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """What the view needs beside the messages: the user's datasets, thumbs, and the way back."""
+
+    conversation_id: int
+    datasets: Mapping[int, Dataset]
+    thumbs: Thumbs
+    there: frozenset[str]
+    """Those of the found passages that the user may read now."""
+    reasoning: Reasoning = field(default_factory=Reasoning)
+
+    def dataset_name(self, dataset_id: int) -> str:
+        """Its name; its number when it is not the user's to read any more."""
+        found = self.datasets.get(dataset_id)
+        return found.name if found else f"#{dataset_id}"
+
+    def href(self, chunk_id: str, question: str) -> str:
+        """Address of a passage in its document."""
+        return url_for(
+            "braid.search.document",
+            chunk_id=chunk_id,
+            q=question[:MAX_CARRIED_CHARS],
+            conversation=self.conversation_id,
+            _anchor="cited",
+        )
+
+
+def found_chunks(messages: Sequence[StoredMessage]) -> list[str]:
+    """Ids of all passages that were found for the messages."""
+    hits = (hit for message in messages for hit in _search_of(message).get("hits", []))
+    return list(dict.fromkeys(hit["chunk_id"] for hit in hits))
+
+
+def exchanges(messages: Sequence[StoredMessage], shelf: Shelf) -> list[Exchange]:
+    """Questions with their answers, in order."""
+    return [_exchange(question, answer, shelf) for question, answer in _pairs(messages)]
+
+
+def _pairs(messages: Sequence[StoredMessage]) -> Iterator[tuple[StoredMessage, StoredMessage | None]]:
+    for position, message in enumerate(messages):
+        if message.role == "user":
+            following = messages[position + 1] if position + 1 < len(messages) else None
+            yield message, following if following and following.role == "assistant" else None
+
+
+def _exchange(question: StoredMessage, answer: StoredMessage | None, shelf: Shelf) -> Exchange:
+    if answer is None:
+        return Exchange(question, None, Markup(""), (), None, "")
+    asked = str(answer.settings.get("question") or question.text)
+    query = str(answer.settings.get("query") or asked)
+    sources = tuple(_source(citation, asked, query, shelf) for citation in answer.citations)
+    hrefs = {source.citation.number: source.href for source in sources}
+    return Exchange(
+        question=question,
+        answer=answer,
+        html=_html(answer.text, tuple(hrefs.items())),
+        sources=sources,
+        how=_how(question, answer, shelf) if _search_of(answer) else None,
+        language=language_of(answer.text),
+    )
+
+
+@lru_cache(maxsize=KEPT_HTML)
+def _html(text: str, hrefs: tuple[tuple[int, str], ...]) -> Markup:
+    by_number = dict(hrefs)
+    return answer_html(text, lambda number: by_number.get(number, ""))
+
+
+def _source(citation: StoredCitation, asked: str, query: str, shelf: Shelf) -> Source:
+    return Source(
+        citation=citation,
+        dataset=shelf.dataset_name(citation.dataset_id),
+        href="" if citation.deleted else shelf.href(citation.chunk_id, asked),
+        language=language_of(citation.text),
+        thumb=shelf.thumbs.get((query, citation.chunk_id), ""),
+    )
+
+
+# ---------------------------------------------------------------- how it was found
+
+
+def _search_of(message: StoredMessage) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = message.settings.get("search") or {}
+    return found
+
+
+def _how(question: StoredMessage, answer: StoredMessage, shelf: Shelf) -> HowFound:
+    settings, search = answer.settings, _search_of(answer)
+    asked = str(settings.get("question") or question.text)
+    cited = {citation.number for citation in answer.citations}
+    searched = [shelf.dataset_name(dataset_id) for dataset_id in question.settings.get("dataset_ids") or ()]
+    timings = search.get("timings_ms", {})
+    return HowFound(
+        query=str(settings.get("query", "")),
+        query_generator=str(settings.get("query_generator", "")),
+        queries=tuple(search.get("queries", ())),
+        strategy=str(NAMES.get(search["strategy"], search["strategy"])),
+        mode=mode_name(search.get("mode", "")),
+        datasets=tuple(searched),
+        unresolved=tuple(search.get("unresolved_dataset_ids", ())),
+        timings=_timings(timings),
+        total_ms=round(timings.get("total", 0)),
+        degraded=_degraded(settings.get("degraded", ()), shelf.datasets.values()),
+        notes=tuple(settings.get("notes", ())),
+        removed_citations=settings.get("removed_citations", 0),
+        passages=tuple(
+            _found(number, hit, asked, number in cited, shelf) for number, hit in enumerate(search.get("hits", ()), 1)
+        ),
+    )
+
+
+def mode_name(mode: str) -> str:
+    """The mode in the page's language."""
+    names = {"hybrid": _("Hybrid"), "semantic": _("Meaning"), "keyword": _("Keywords")}
+    return str(names.get(mode, mode))
+
+
+def _found(number: int, hit: Mapping[str, Any], asked: str, cited: bool, shelf: Shelf) -> FoundPassage:
+    legs = [LegScore(*(leg[name] for name in LEG_FIELDS)) for leg in hit["legs"]]
+    there = hit["chunk_id"] in shelf.there
+    return FoundPassage(
+        number=number,
+        title=hit["title"] or hit["source"],
+        source=hit["source"],
+        dataset=shelf.dataset_name(hit["dataset_id"]),
+        href=shelf.href(hit["chunk_id"], asked) if there else "",
+        cited=cited,
+        reasons=shelf.reasoning.reasons(legs),
+        rerank_score="" if hit["rerank_score"] is None else f"{hit['rerank_score']:.3f}",
+    )
+
+
+def _timings(timings_ms: Mapping[str, float]) -> tuple[Timing, ...]:
+    stages = {
+        "scope": _("scope"),
+        "model": _("language model"),
+        "embed": _("embedding"),
+        "search": _("search"),
+        "fuse": _("fusion"),
+        "read": _("reading"),
+        "rerank": _("reranking"),
+    }
+    longest = max((ms for stage, ms in timings_ms.items() if stage in stages), default=0) or 1
+    return tuple(
+        Timing(stages[stage], round(ms), round(100 * ms / longest))
+        for stage, ms in timings_ms.items()
+        if stage in stages and ms >= 0.5
+    )
+
+
+def _degraded(parts: Sequence[Mapping[str, str]], datasets: Iterable[Dataset]) -> tuple[Missing, ...]:
+    """What is missing, one entry a part; ``datasets`` empty means all."""
+    by_collection: dict[str, list[str]] = {}
+    for dataset in datasets:
+        by_collection.setdefault(dataset.collection, []).append(dataset.name)
+    found: dict[str, list[Mapping[str, str]]] = {}
+    for part in parts:
+        found.setdefault(part["leg"], []).append(part)
+    return tuple(_missing(leg, concerned, by_collection) for leg, concerned in found.items())
+
+
+def _missing(leg: Any, parts: Sequence[Mapping[str, str]], names: Mapping[str, Sequence[str]]) -> Missing:
+    everything = any(not part["collection"] for part in parts)
+    concerned = [name for part in parts for name in names.get(part["collection"], ())]
+    reasons = tuple(dict.fromkeys(part["reason"] for part in parts))
+    return Missing(leg, () if everything else tuple(dict.fromkeys(concerned)), reasons)

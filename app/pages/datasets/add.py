@@ -1,0 +1,149 @@
+"""How documents come in: files, pasted text, pages from the web. All become jobs, and are read in the background."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import IO
+
+from flask import Response, jsonify, request
+from flask_babel import gettext as _
+from flask_babel import ngettext
+from werkzeug.wrappers import Response as AnyResponse
+
+from braid.app.auth.access import rule, takes_uploads, wants_json
+from braid.app.auth.identity import identity
+from braid.app.auth.quotas import quotas
+from braid.app.pages.datasets.blueprint import ONE, audit, datasets, done, writable
+from braid.app.pages.datasets.dataset import dataset_page
+from braid.app.site import site
+from braid.config.settings import Settings
+from braid.core.background.dataset_jobs import new_text, new_upload, new_url
+from braid.core.errors import InvalidInputError
+from braid.core.ingest.ingest import MEBIBYTE
+from braid.core.ingest.spool import upload_source
+from braid.core.jobs.store import Job, NewJob
+from braid.core.types import Dataset
+
+FORM_BYTES = MEBIBYTE
+"""What a form adds to the file in it."""
+MAX_TEXT_MB = 4
+LATEST_DATE = 2.0**36
+"""Seconds since the epoch; what a browser gives beyond is no date of a file."""
+
+
+def received() -> tuple[str, IO[bytes]]:
+    """Name and content of the file that was sent, as a body or in a form. Raises InvalidInputError without one."""
+    if request.mimetype != "multipart/form-data":
+        return request.args.get("name", ""), request.stream
+    file = request.files.get("file")
+    if file is None or not file.filename:
+        raise InvalidInputError("no file was chosen; choose one", field="file")
+    return file.filename, file.stream
+
+
+def _file_bytes(settings: Settings) -> int:
+    return settings.max_file_mb * MEBIBYTE
+
+
+def _form_bytes(settings: Settings) -> int:
+    return _file_bytes(settings) + FORM_BYTES
+
+
+@datasets.post(f"{ONE}/files")
+@rule("user")
+@takes_uploads(_file_bytes)
+def upload(dataset_id: int) -> tuple[Response, int]:
+    """One file as the body of the request; its name is an argument, and its date, in milliseconds, may be."""
+    dataset = writable(dataset_id)
+    name, stream = received()
+    [job] = _queue(dataset, [_upload(dataset, name, stream, date=_date())])
+    return jsonify(job=job.id, name=job.title), 202
+
+
+@datasets.post(f"{ONE}/files/form")
+@rule("user")
+@takes_uploads(_form_bytes)
+def upload_form(dataset_id: int) -> tuple[str, int] | AnyResponse:
+    """Files of a form, from a browser without scripts."""
+    dataset = writable(dataset_id)
+    files = [file for file in request.files.getlist("file") if file.filename]
+    if not files:
+        return _refused(dataset, _("Choose a file first."))
+    try:
+        jobs = [_upload(dataset, file.filename or "", file.stream) for file in files]
+    except InvalidInputError as error:
+        return _refused(dataset, str(error))
+    return _added(dataset, _queue(dataset, jobs))
+
+
+@datasets.post(f"{ONE}/text")
+@rule("user")
+@takes_uploads(lambda settings: 2 * MAX_TEXT_MB * MEBIBYTE)
+def add_text(dataset_id: int) -> tuple[str, int] | AnyResponse:
+    """A text that was typed or pasted."""
+    dataset = writable(dataset_id)
+    title, text = request.form.get("title", ""), request.form.get("text", "").replace("\r\n", "\n")
+    here = site()
+    try:
+        quotas().require_room(identity().account, dataset, more_bytes=len(text))
+        job = new_text(here.background.spool, dataset.id, title, text, max_bytes=MAX_TEXT_MB * MEBIBYTE)
+    except InvalidInputError as error:
+        return _refused(dataset, _said(error))
+    return _added(dataset, _queue(dataset, [job]))
+
+
+@datasets.post(f"{ONE}/url")
+@rule("user")
+def add_url(dataset_id: int) -> tuple[str, int] | AnyResponse:
+    """A page from the web, which is fetched in the background."""
+    dataset = writable(dataset_id)
+    try:
+        quotas().require_room(identity().account, dataset)
+        job = new_url(dataset.id, request.form.get("url", ""), allow_private=site().settings.allow_private_urls)
+    except InvalidInputError as error:
+        return _refused(dataset, str(error))
+    return _added(dataset, _queue(dataset, [job]))
+
+
+# ---------------------------------------------------------------- what the routes share
+
+
+def _upload(dataset: Dataset, name: str, stream: IO[bytes], *, date: float | None = None) -> NewJob:
+    here, most = site(), _file_bytes(site().settings)
+    more_bytes = request.content_length or 0
+    quotas().require_room(identity().account, dataset, source=upload_source(name), more_bytes=more_bytes)
+    return new_upload(here.background.spool, dataset.id, name, stream, max_bytes=most, date=date)
+
+
+def _date() -> float | None:
+    """When the file was last changed, as the browser says."""
+    date = request.args.get("date", type=float)
+    return date / 1000 if date is not None and 0 <= date / 1000 < LATEST_DATE else None
+
+
+def _queue(dataset: Dataset, jobs: Sequence[NewJob]) -> list[Job]:
+    me, here = identity().account, site()
+    added = here.background.add(me.id, jobs)
+    for job in added:
+        here.usage.count(me.id, "upload")
+        audit(dataset, "documents.added", job.title)
+    return added
+
+
+def _added(dataset: Dataset, jobs: Sequence[Job]) -> AnyResponse:
+    told = ngettext("%(num)s document is being read.", "%(num)s documents are being read.", len(jobs))
+    return done(told, dataset_id=dataset.id)
+
+
+def _refused(dataset: Dataset, problem: str) -> tuple[str, int]:
+    if wants_json():
+        raise InvalidInputError(problem, field="file")
+    return dataset_page(dataset, problem=problem), 400
+
+
+def _said(error: InvalidInputError) -> str:
+    if error.field == "title" and "empty" in str(error):
+        return str(_("Type a title for the text."))
+    if error.field == "text":
+        return str(_("Type or paste a text first."))
+    return str(error)

@@ -1,0 +1,165 @@
+"""The list of a dataset's documents: jobs that are to become documents, and documents on their way into the search."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from flask import request
+
+from braid.app.auth.identity import identity
+from braid.app.pages.datasets.blueprint import address, may_write
+from braid.app.site import site
+from braid.core.datasets.listing import DocumentState, Overview, find_documents, overviews
+from braid.core.indexes.progress import DocumentProgress, Stage, document_progress
+from braid.core.jobs.store import ADDING, FAILED, OPEN, Job
+from braid.core.types import Dataset, Document
+
+PER_PAGE = 50
+MAX_PAGE = 10**6
+SHOWN_JOBS = 10
+"""Of those that wait; for the others there is a number."""
+FILTERS: tuple[DocumentState, ...] = get_args(DocumentState)
+
+RowStage = Stage | Literal["queued", "reading"]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line of the list. Addresses are empty where there is nothing to do."""
+
+    key: str
+    name: str
+    stage: RowStage
+    source: str = ""
+    href: str = ""
+    reason: str = ""
+    file_type: str = ""
+    chunks: int = 0
+    embedded: int = 0
+    size_bytes: int = 0
+    document_id: int = 0
+    retry: str = ""
+    remove: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentList:
+    """One page of the list. ``jobs`` are how many wait, beside those that are shown."""
+
+    rows: tuple[Row, ...]
+    total: int
+    page: int
+    more: bool
+    name: str
+    state: DocumentState | None
+    overview: Overview
+    queued: int
+    reading: int
+    failed_jobs: int
+
+    @property
+    def arguments(self) -> dict[str, str]:
+        """Of an address that shows the same choice."""
+        return {key: value for key, value in (("name", self.name), ("state", self.state or "")) if value}
+
+
+def document_list(dataset: Dataset) -> DocumentList:
+    """What the request asks for. What is under way is asked first: when nothing is, the rows are the last word."""
+    here = site()
+    about = overviews(here.braid.ledger.database, [dataset])[dataset.id]
+    name, wanted = request.args.get("name", "")[:200], request.args.get("state", "")
+    state = next((known for known in FILTERS if known == wanted), None)
+    page = min(max(0, request.args.get("page", 0, type=int)), MAX_PAGE)
+    found, total = find_documents(
+        here.braid.ledger.database, dataset, name=name, state=state, limit=PER_PAGE, offset=page * PER_PAGE
+    )
+    waiting, failed = _jobs(dataset) if may_write(dataset) else ([], [])
+    jobs_shown = page == 0 and not name
+    first = (
+        [_job_row(dataset, job) for job in waiting[:SHOWN_JOBS]] if jobs_shown and state in (None, "waiting") else []
+    )
+    if jobs_shown and state in (None, "failed"):
+        first += [_job_row(dataset, job) for job in _lost(dataset, failed)]
+    return DocumentList(
+        rows=(*first, *_document_rows(dataset, found)),
+        total=total,
+        page=page,
+        more=total > (page + 1) * PER_PAGE,
+        name=name,
+        state=state,
+        overview=about,
+        queued=sum(job.state == "queued" for job in waiting),
+        reading=sum(job.state == "running" for job in waiting),
+        failed_jobs=sum(map(_is_mine, failed)),
+    )
+
+
+def _jobs(dataset: Dataset) -> tuple[list[Job], list[Job]]:
+    """Those that wait, what is at work first; and the last failed ones."""
+    store, most = site().background.store, site().settings.max_waiting_jobs
+    waiting = store.of_dataset(dataset.id, kinds=ADDING, states=OPEN, newest_first=False, limit=most)
+    failed = store.of_dataset(dataset.id, kinds=ADDING, states=FAILED, limit=PER_PAGE)
+    return sorted(waiting, key=lambda job: job.state != "running"), failed
+
+
+def _lost(dataset: Dataset, failed: Sequence[Job]) -> list[Job]:
+    """Failed jobs that left no document: a page that could not be fetched, for instance."""
+    ledger = site().braid.ledger
+    latest = {job.title: job for job in reversed(failed)}
+    return [job for title, job in latest.items() if ledger.document(dataset.id, title) is None]
+
+
+def _job_row(dataset: Dataset, job: Job) -> Row:
+    return Row(
+        key=f"job-{job.id}",
+        name=job.title.rpartition("/")[2] if job.kind != "url" else job.title,
+        source=job.title,
+        stage="failed" if job.state == "failed" else "reading" if job.state == "running" else "queued",
+        reason=job.error,
+        size_bytes=int(job.payload.get("size_bytes") or 0),
+        retry=_retry(dataset, job),
+        remove=address("forget_job", dataset.id, job_id=job.id) if _is_mine(job) else "",
+    )
+
+
+def _retry(dataset: Dataset, job: Job) -> str:
+    """Where a job is tried again; somebody else's is theirs to try."""
+    return address("retry_job", dataset.id, job_id=job.id) if job.state == "failed" and _is_mine(job) else ""
+
+
+def _is_mine(job: Job) -> bool:
+    return job.user_id == identity().account.id
+
+
+def _document_rows(dataset: Dataset, found: Sequence[Document]) -> list[Row]:
+    progress = document_progress(site().braid, dataset.id, [document.id for document in found])
+    retries = _retries(dataset, found) if may_write(dataset) else {}
+    return [_document_row(dataset, each, progress.get(each.id), retries.get(each.source, "")) for each in found]
+
+
+def _retries(dataset: Dataset, found: Sequence[Document]) -> Mapping[str, str]:
+    """Source → where its failed upload is tried again."""
+    failed = [document.source for document in found if document.state == "failed"]
+    if not failed:
+        return {}
+    jobs = site().background.store.of_dataset(dataset.id, kinds=ADDING, states=FAILED, titles=failed, limit=1000)
+    return {job.title: _retry(dataset, job) for job in reversed(jobs)}
+
+
+def _document_row(dataset: Dataset, document: Document, progress: DocumentProgress | None, retry: str) -> Row:
+    return Row(
+        key=f"document-{document.id}",
+        name=document.title or document.source,
+        source=document.source,
+        href=address("document", dataset.id, document_id=document.id),
+        stage=progress.stage if progress else "parsed",
+        reason=document.error,
+        file_type=document.file_type,
+        chunks=document.chunks,
+        embedded=progress.embedded if progress else 0,
+        size_bytes=document.size_bytes,
+        document_id=document.id,
+        retry=retry,
+    )

@@ -1,0 +1,47 @@
+"""A dataset as a whole: its name, and its end."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+from flask import request
+from flask_babel import gettext as _
+from werkzeug.wrappers import Response
+
+from braid.app.auth.access import rule
+from braid.app.pages.datasets.blueprint import ONE, datasets, done, own
+from braid.app.pages.datasets.dataset import dataset_page
+from braid.app.pages.datasets.overview import said_of_name
+from braid.app.site import site
+from braid.app.web.transfers import MOST_AT_ONCE, drop
+from braid.core.errors import InvalidInputError
+from braid.core.jobs.store import JobKind, JobState
+
+
+@datasets.post(f"{ONE}/name")
+@rule("user")
+def rename(dataset_id: int) -> tuple[str, int] | Response:
+    """Give it another name."""
+    dataset = own(dataset_id)
+    try:
+        renamed = site().braid.ledger.rename_dataset(dataset.id, request.form.get("name", ""))
+    except InvalidInputError as error:
+        return dataset_page(dataset, problem=said_of_name(error)), 400
+    return done(_("It is called “%(name)s” now.", name=renamed.name), dataset_id=dataset.id)
+
+
+@datasets.post(f"{ONE}/delete")
+@rule("user")
+def delete(dataset_id: int) -> tuple[str, int] | Response:
+    """Delete it with all its documents; once the name is typed again, unless it is empty."""
+    dataset = own(dataset_id)
+    if dataset.documents and request.form.get("name", "").strip() != dataset.name.strip():
+        problem = _("The name is not “%(name)s”; nothing was deleted.", name=dataset.name)
+        return dataset_page(dataset, problem=problem), 400
+    states = get_args(JobState)
+    for job in site().background.store.of_dataset(
+        dataset.id, kinds=get_args(JobKind), states=states, limit=MOST_AT_ONCE
+    ):
+        drop(job)
+    site().braid.remove_dataset(dataset.id)
+    return done(_("“%(name)s” is deleted, with all its documents.", name=dataset.name), "index")

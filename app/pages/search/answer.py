@@ -1,0 +1,166 @@
+"""A search result as the page shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from flask import url_for
+from flask_babel import gettext as _
+
+from braid.app.pages.search.form import Carried, SearchForm
+from braid.app.pages.search.marking import PROSE, Segment, flow, language_of, snippet, wanted_tokens
+from braid.app.pages.search.reasons import Reason, Reasoning
+from braid.core.text.analyzer import Analyzer
+from braid.core.types import Dataset, Degraded, Hit, Part, Passage, Place, SearchResult
+
+
+@dataclass(frozen=True, slots=True)
+class ShownPlace:
+    """Another place of the same text."""
+
+    title: str
+    dataset: str
+    href: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShownHit:
+    """A numbered passage with its snippet and reasons."""
+
+    number: int
+    passage: Passage
+    dataset: str
+    href: str
+    snippet: tuple[Segment, ...]
+    language: str
+    title_language: str
+    prose: bool
+    reasons: tuple[Reason, ...]
+    also_in: tuple[ShownPlace, ...]
+    rerank_score: str
+    """Empty without a reranker."""
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A part that is missing from the answer; ``datasets`` empty means from all of it."""
+
+    leg: Part
+    datasets: tuple[str, ...]
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Everything that the result part of the page shows."""
+
+    text: str
+    hits: tuple[ShownHit, ...]
+    degraded: tuple[Missing, ...]
+    unresolved: tuple[int, ...]
+    searched: tuple[str, ...]
+    searched_chunks: int
+    total_ms: int
+    timings: tuple[tuple[str, int], ...]
+
+
+def build_answer(
+    result: SearchResult,
+    form: SearchForm,
+    datasets: Sequence[Dataset],
+    analyzer: Analyzer,
+    *,
+    carried: Carried | None = None,
+) -> Answer:
+    """The page's view of a result; ``datasets`` are those that the user can read.
+
+    ``carried`` are the arguments that lead back to the search; None for those of the form.
+    """
+    way_back = form.carried() if carried is None else carried
+    names = {dataset.id: dataset.name for dataset in datasets}
+    searched = [dataset for dataset in datasets if _was_searched(dataset, form)]
+    wanted = wanted_tokens(analyzer, result.query.text)
+    return Answer(
+        text=result.query.text,
+        hits=tuple(
+            _shown_hit(number, hit, names, way_back, analyzer, wanted)
+            for number, hit in enumerate(result.hits, start=1)
+        ),
+        degraded=tuple(_missing(leg, result.degraded, searched) for leg in _parts(result.degraded)),
+        unresolved=result.unresolved_dataset_ids,
+        searched=tuple(dataset.name for dataset in searched),
+        searched_chunks=sum(dataset.chunks for dataset in searched),
+        total_ms=round(result.timings_ms.get("total", 0.0)),
+        timings=_timings(result.timings_ms),
+    )
+
+
+def document_href(chunk_id: str, carried: Carried) -> str:
+    """Address of a passage in its document; it knows the way back to the search."""
+    return url_for("braid.search.document", chunk_id=chunk_id, _anchor="cited", **carried)  # type: ignore[arg-type]
+
+
+def _was_searched(dataset: Dataset, form: SearchForm) -> bool:
+    return dataset.id in form.dataset_ids if form.dataset_ids else not dataset.shared
+
+
+def _shown_hit(
+    number: int,
+    hit: Hit,
+    names: Mapping[int, str],
+    carried: Carried,
+    analyzer: Analyzer,
+    wanted: frozenset[str],
+) -> ShownHit:
+    return ShownHit(
+        number=number,
+        passage=hit.passage,
+        dataset=_dataset_name(hit.passage.dataset_id, names),
+        href=document_href(hit.passage.chunk_id, carried),
+        snippet=snippet(analyzer, flow(hit.passage.text, hit.passage.file_type), wanted),
+        language=language_of(hit.passage.text),
+        title_language=language_of(hit.passage.title),
+        prose=hit.passage.file_type in PROSE,
+        reasons=Reasoning().reasons(hit.legs),
+        also_in=tuple(_shown_place(place, names, carried) for place in hit.also_in),
+        rerank_score="" if hit.rerank_score is None else f"{hit.rerank_score:.3f}",
+    )
+
+
+def _shown_place(place: Place, names: Mapping[int, str], carried: Carried) -> ShownPlace:
+    return ShownPlace(
+        place.title or place.source,
+        _dataset_name(place.dataset_id, names),
+        document_href(place.chunk_id, carried),
+    )
+
+
+def _dataset_name(dataset_id: int, names: Mapping[int, str]) -> str:
+    return names.get(dataset_id, str(dataset_id))
+
+
+def _parts(degraded: Sequence[Degraded]) -> list[Part]:
+    return list(dict.fromkeys(part.leg for part in degraded))
+
+
+def _missing(leg: Part, degraded: Sequence[Degraded], searched: Sequence[Dataset]) -> Missing:
+    """All that is missing of one part, with the datasets concerned."""
+    parts = [part for part in degraded if part.leg == leg]
+    concerned = {part.collection for part in parts}
+    named = tuple(dataset.name for dataset in searched if dataset.collection in concerned)
+    everything = "" in concerned or len(named) == len(searched)
+    return Missing(leg, () if everything else named, tuple(dict.fromkeys(part.reason for part in parts)))
+
+
+def _timings(timings_ms: Mapping[str, float]) -> tuple[tuple[str, int], ...]:
+    stages = {
+        "scope": _("scope"),
+        "model": _("model"),
+        "embed": _("embedding"),
+        "search": _("search"),
+        "fuse": _("fusion"),
+        "read": _("reading"),
+        "rerank": _("reranking"),
+    }
+    return tuple((stages[stage], round(ms)) for stage, ms in timings_ms.items() if stage in stages and ms >= 0.5)

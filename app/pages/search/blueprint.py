@@ -1,0 +1,96 @@
+"""What the search pages share: their blueprint, searching with a form, the choices that the forms offer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from flask import Blueprint, request, url_for
+
+from braid.app.auth.identity import identity
+from braid.app.pages.search.filters import KINDS
+from braid.app.pages.search.form import SearchForm, read_form
+from braid.app.pages.status import IndexStatus, index_status
+from braid.app.site import Site, site
+from braid.app.user.datasets import Readable
+from braid.app.user.models import manager_for, models_for
+from braid.app.user.preferences import preferences_of
+from braid.app.user.strategy_menu import strategy_choices
+from braid.core.types import MAX_K, MAX_QUERY_CHARS, Dataset, Mode, SearchResult
+
+search = Blueprint("search", __name__)
+
+
+def form_of_request(mode: Mode | None = None) -> SearchForm:
+    """The form as it was sent, with the user's preferences where nothing is said."""
+    return read_form(request.values, preferences_of(identity().account), mode=mode)
+
+
+def search_with(form: SearchForm) -> SearchResult:
+    """Search as the user who asks, and count it."""
+    account, here = identity().account, site()
+    options = form.options(here.settings)
+    result = manager_for(account).search(form.text, user_id=account.id, dataset_ids=form.dataset_ids or None, **options)
+    here.usage.count(account.id, "search")
+    here.metrics.searched(result)
+    return result
+
+
+def offered(form: SearchForm, readable: Readable) -> dict[str, Any]:
+    """What every search form's template needs."""
+    account, here = identity().account, site()
+    personal, shared = readable
+    return {
+        "form": form,
+        "personal": personal,
+        "shared": shared,
+        "strategies": strategy_choices(with_model=models_for(account).search is not None),
+        "kinds": [(kind, name) for kind, (name, _) in KINDS.items()],
+        "reranker": here.settings.reranker,
+        "registry_problem": here.braid.registry.problem(),
+        "max_query_chars": MAX_QUERY_CHARS,
+        "max_k": MAX_K,
+        "ways": list(_ways(form)),
+        "choices_key": choices_key(form),
+    }
+
+
+def choices_key(form: SearchForm) -> str:
+    """Under what the browser remembers choices: they are one user's, and void when their preferences change."""
+    mine = preferences_of(identity().account)
+    return f"{identity().account.id}:{mine.mode}:{mine.fusion}:{mine.alpha}:{mine.k}:{mine.strategy}:{mine.dataset_ids}"
+
+
+def status_of(here: Site, datasets: Sequence[Dataset]) -> IndexStatus:
+    """How far reading and indexing of these datasets is."""
+    braid, unread = here.braid, here.background.store.unread([dataset.id for dataset in datasets])
+    collections = {dataset.collection for dataset in datasets}
+    progress = [part for part in braid.indexer.progress() if part.collection in collections]
+    return index_status(progress, sum(d.chunks for d in braid.ledger.datasets_in(collections)), unread)
+
+
+def address(endpoint: str, carried: Mapping[str, Any], **more: Any) -> str:
+    """The address of a page with the arguments of a search."""
+    return url_for(endpoint, **{**carried, **more})
+
+
+def back_address(form: SearchForm) -> str:
+    """Where a document was come from: a search, a search by three fields, or a conversation."""
+    conversation = request.args.get("conversation", type=int)
+    if conversation is not None:
+        return url_for("braid.chat.conversation", conversation_id=conversation)
+    if "purpose" in request.args:
+        return address("braid.search.fields", form.carried() | three_fields())
+    return address("braid.search.index", form.carried())
+
+
+def three_fields() -> dict[str, str]:
+    """Those of purpose, materials, methods and instruction that the request has."""
+    names = ("purpose", "materials", "methods", "instruction")
+    return {name: text for name in names if (text := request.values.get(name, "").strip())}
+
+
+def _ways(form: SearchForm) -> Iterator[tuple[str, str]]:
+    """(endpoint, address) of the ways to search, with the same choices."""
+    for endpoint in ("braid.search.index", "braid.search.fields", "braid.search.compare"):
+        yield endpoint, address(endpoint, form.carried() if form.text else {})

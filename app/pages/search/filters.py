@@ -1,0 +1,80 @@
+"""The filters of the search form: kinds of files, the beginning of the source, dates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, time
+
+from flask_babel import lazy_gettext as _l
+from werkzeug.datastructures import MultiDict
+
+from braid.core.errors import InvalidInputError
+from braid.core.types import Filters
+
+KINDS: Mapping[str, tuple[str, frozenset[str]]] = {
+    "pdf": ("PDF", frozenset({"pdf"})),
+    "word": ("Word", frozenset({"docx"})),
+    "slides": (_l("Slides"), frozenset({"pptx"})),
+    "table": (_l("Tables"), frozenset({"xlsx", "csv", "tsv"})),
+    "text": (_l("Notes and plain text"), frozenset({"md", "txt"})),
+    "web": (_l("Web pages"), frozenset({"html"})),
+    "mail": (_l("Mail"), frozenset({"eml"})),
+    "book": (_l("E-books"), frozenset({"epub"})),
+    "data": (_l("Data and settings"), frozenset({"json", "jsonl", "yaml", "toml", "ini"})),
+    "code": (
+        _l("Source code"),
+        frozenset({"py", "js", "ts", "tsx", "java", "go", "rs", "c", "cpp", "sh", "sql"}),
+    ),
+}
+"""The boxes of the form: a name and the file types that it stands for."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenFilters:
+    """What the form says. Days are as typed, ``YYYY-MM-DD``, and those of the server's time zone."""
+
+    kinds: tuple[str, ...] = ()
+    source_prefix: str = ""
+    first_day: str = ""
+    last_day: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.kinds or self.source_prefix or self.first_day or self.last_day)
+
+    def filters(self) -> Filters:
+        """For the search. Raises InvalidInputError when the first day is after the last one."""
+        return Filters(
+            file_types=frozenset().union(*(KINDS[kind][1] for kind in self.kinds)),
+            source_prefix=self.source_prefix,
+            date_from=_moment("date_from", self.first_day, time.min),
+            date_to=_moment("date_to", self.last_day, time.max),
+        )
+
+    def carried(self) -> dict[str, str | list[str]]:
+        """The arguments that say the same."""
+        carried: dict[str, str | list[str]] = {}
+        if self.kinds:
+            carried["kind"] = list(self.kinds)
+        texts = {"source": self.source_prefix, "from": self.first_day, "to": self.last_day}
+        return carried | {name: value for name, value in texts.items() if value}
+
+
+def read_filters(args: MultiDict[str, str]) -> ChosenFilters:
+    """The filters in a request's arguments. Raises InvalidInputError with the field's name."""
+    kinds = tuple(dict.fromkeys(args.getlist("kind")))
+    for kind in kinds:
+        if kind not in KINDS:
+            raise InvalidInputError(f"kind is {kind[:40]!r}; choose of {', '.join(KINDS)}", field="file_types")
+    chosen = ChosenFilters(kinds, args.get("source", "").strip(), args.get("from", ""), args.get("to", ""))
+    chosen.filters()
+    return chosen
+
+
+def _moment(field: str, day: str, at: time) -> float | None:
+    if not day:
+        return None
+    try:
+        return datetime.combine(date.fromisoformat(day), at).timestamp()
+    except (ValueError, OverflowError, OSError):
+        raise InvalidInputError(f"{field} is {day[:40]!r}; write a day as 2026-01-31", field=field) from None

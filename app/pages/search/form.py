@@ -1,0 +1,139 @@
+"""The search form: what stands in the address, checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast, get_args
+
+from werkzeug.datastructures import MultiDict
+
+from braid.app.pages.search.filters import ChosenFilters, read_filters
+from braid.app.user.preferences import Preferences
+from braid.config.settings import Settings
+from braid.core.errors import InvalidInputError
+from braid.core.types import Fusion, Mode
+
+MAX_CARRIED_CHARS = 500
+"""A longer query is not repeated in the links of its result, which would make the page heavy."""
+
+Carried = dict[str, str | list[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class SearchForm:
+    """A search as the address gives it. ``dataset_ids`` None means that nobody has chosen yet."""
+
+    text: str
+    mode: Mode
+    fusion: Fusion
+    k: int
+    alpha: float
+    strategy: str
+    dataset_ids: tuple[int, ...] | None
+    preferred_ids: tuple[int, ...] | None
+    """What is ticked until somebody chooses; None for all."""
+    filters: ChosenFilters
+    rerank: bool
+    customized: bool
+    """Whether an option differs from the user's default, so that the options are shown."""
+
+    @property
+    def used_fusion(self) -> Fusion:
+        """The fusion, which is of no account where a single leg is asked."""
+        return self.fusion if self.mode == "hybrid" else "rrf"
+
+    @property
+    def used_alpha(self) -> float | None:
+        """Alpha where it matters."""
+        return self.alpha if self.used_fusion == "weighted" else None
+
+    @property
+    def shown_alpha(self) -> str:
+        """Alpha with two digits."""
+        return f"{self.alpha:.2f}"
+
+    @property
+    def meaning_percent(self) -> int:
+        """Alpha in percent."""
+        return round(100 * self.alpha)
+
+    def ticks(self, dataset_id: int) -> bool:
+        """Whether the picker shows this dataset as chosen."""
+        chosen = self.preferred_ids if self.dataset_ids is None else self.dataset_ids
+        return chosen is None or dataset_id in chosen
+
+    def options(self, settings: Settings) -> dict[str, Any]:
+        """The fields of `braid.core.types.Query` but the text, and the strategy."""
+        return {
+            "strategy": self.strategy,
+            "mode": self.mode,
+            "k": self.k,
+            "fusion": self.used_fusion,
+            "alpha": self.used_alpha,
+            "dense_weight": settings.dense_weight,
+            "reranker": settings.reranker if self.rerank else "",
+            "filters": self.filters.filters(),
+        }
+
+    def carried(self) -> Carried:
+        """The arguments that lead back to this search."""
+        carried: Carried = {"mode": self.mode, "k": str(self.k), **self.filters.carried()}
+        if len(self.text) <= MAX_CARRIED_CHARS:
+            carried["q"] = self.text
+        if self.strategy != "basic":
+            carried["strategy"] = self.strategy
+        if self.used_alpha is not None:
+            carried |= {"fusion": self.fusion, "alpha": self.shown_alpha}
+        if not self.rerank:
+            carried["rerank"] = "no"
+        if self.dataset_ids is not None:
+            carried["d"] = [str(dataset_id) for dataset_id in self.dataset_ids]
+        return carried
+
+
+def read_form(args: MultiDict[str, str], preferred: Preferences, *, mode: Mode | None = None) -> SearchForm:
+    """The form in a request's arguments; ``mode`` is the default where it is not the user's.
+
+    Raises InvalidInputError with the field's name.
+    """
+    fusion = cast(Fusion, _choice(args, "fusion", get_args(Fusion), preferred.fusion))
+    k = whole_number("k", args.get("k") or str(preferred.k))
+    strategy = args.get("strategy") or preferred.strategy
+    chosen = tuple(whole_number("dataset_ids", given) for given in args.getlist("d"))
+    rerank = args.get("rerank") != "no"
+    return SearchForm(
+        text=args.get("q", "").strip(),
+        mode=cast(Mode, _choice(args, "mode", get_args(Mode), mode or preferred.mode)),
+        fusion=fusion,
+        k=k,
+        alpha=number("alpha", args.get("alpha") or str(preferred.alpha)),
+        strategy=strategy,
+        dataset_ids=chosen if chosen or "q" in args or "purpose" in args else None,
+        preferred_ids=preferred.dataset_ids,
+        filters=read_filters(args),
+        rerank=rerank,
+        customized=(fusion, k, rerank) != (preferred.fusion, preferred.k, True),
+    )
+
+
+def _choice(args: MultiDict[str, str], name: str, choices: tuple[str, ...], default: str) -> str:
+    value = args.get(name) or default
+    if value not in choices:
+        raise InvalidInputError(f"{name} is {value[:40]!r}; choose one of {', '.join(choices)}", field=name)
+    return value
+
+
+def whole_number(name: str, given: str) -> int:
+    """The number. Raises InvalidInputError."""
+    try:
+        return int(given)
+    except ValueError:
+        raise InvalidInputError(f"{name} is {given[:40]!r}; it must be a whole number", field=name) from None
+
+
+def number(name: str, given: str) -> float:
+    """The number. Raises InvalidInputError."""
+    try:
+        return float(given)
+    except ValueError:
+        raise InvalidInputError(f"{name} is {given[:40]!r}; it must be a number", field=name) from None

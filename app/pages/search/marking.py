@@ -1,0 +1,130 @@
+"""Which words of a passage are the query's: marks, snippets and the language of a text."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from braid.core.text.analyzer import Analyzer
+
+SNIPPET_CHARS = 340
+SNIPPET_CHARS_CJK = 190  # such characters are twice as wide
+LEAD_CHARS = 40
+"""How much text a snippet shows before its first mark."""
+
+_KANA = re.compile(r"[\u3041-\u30ff]")
+_HANGUL = re.compile(r"[\uac00-\ud7a3]")
+_HAN = re.compile(r"[\u4e00-\u9fff]")
+_WEAK = re.compile(r"[\u3041-\u30ff\u4e00-\u9fff\uac00-\ud7a3]|[\u3041-\u309f]+")
+_BLANK_LINES = re.compile(r"\n(?:[ \t]*\n)+")
+# A line break inside a paragraph: something other than a list, a table, a quotation or code follows.
+_WRAPPED = re.compile(r"(?<=[^\n])\n(?=[^\s|`*>#+•・-])(?!\d+[.)] )")
+_BOUNDARY = re.compile(r"[\s。．！？、]")
+
+PROSE = frozenset({"txt", "md", "html", "pdf", "docx", "pptx", "eml", "epub"})
+"""File types whose line breaks inside a paragraph mean nothing."""
+
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A piece of text, marked or not. Joined, the segments are the text."""
+
+    text: str
+    marked: bool
+
+
+def wanted_tokens(analyzer: Analyzer, query: str) -> frozenset[str]:
+    """The query's tokens that are worth a mark.
+
+    Single characters of Japanese and Korean, which the bigrams repeat, and hiragana alone, which are endings and
+    particles, count where there is nothing else.
+    """
+    tokens = frozenset(analyzer.tokens(query))
+    return frozenset(token for token in tokens if not _WEAK.fullmatch(token)) or tokens
+
+
+def flow(text: str, file_type: str) -> str:
+    """The text of equal length with the lines of each paragraph joined, if it is prose."""
+    return _WRAPPED.sub(" ", text) if file_type in PROSE and "```" not in text else text
+
+
+def mark(analyzer: Analyzer, text: str, wanted: frozenset[str]) -> tuple[Segment, ...]:
+    """The whole text with the wanted tokens marked."""
+    return tuple(_segments(text, _marks(analyzer, text, wanted), 0, len(text)))
+
+
+def snippet(analyzer: Analyzer, text: str, wanted: frozenset[str]) -> tuple[Segment, ...]:
+    """The part of the text with the most marks, blank lines taken out."""
+    text = _BLANK_LINES.sub(lambda blank: "\n".ljust(len(blank[0])), text)
+    marks = _marks(analyzer, text, wanted)
+    limit = SNIPPET_CHARS_CJK if language_of(text) else SNIPPET_CHARS
+    start, end = _window(text, marks, limit)
+    before = [Segment("… ", False)] if start > 0 else []
+    after = [Segment(" …", False)] if end < len(text) else []
+    return (*before, *_segments(text, marks, start, end), *after)
+
+
+def language_of(text: str) -> str:
+    """``ja``, ``ko`` or empty, by the script of the text's beginning: for glyphs and for screen readers."""
+    start = text[:400]
+    if len(_HANGUL.findall(start)) * 5 > len(start):
+        return "ko"
+    if len(_KANA.findall(start)) * 8 > len(start) or len(_HAN.findall(start)) * 3 > len(start):
+        return "ja"
+    return ""
+
+
+def _marks(analyzer: Analyzer, text: str, wanted: frozenset[str]) -> list[Span]:
+    """Where the wanted tokens stand: sorted, without overlap; those that touch are one."""
+    merged: list[Span] = []
+    for start, end in sorted((start, end) for token, start, end in analyzer.spans(text) if token in wanted):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((start, end))
+    return merged
+
+
+def _window(text: str, marks: Sequence[Span], limit: int) -> Span:
+    """The stretch of at most ``limit`` characters with the most marked ones; the first of equals."""
+    if len(text) <= limit or not marks:
+        return _to_boundaries(text, 0, limit)
+    starts = [max(0, start - LEAD_CHARS) for start, _ in marks]
+    ends = [end for _, end in marks]
+    marked_until = [0, *accumulate(end - start for start, end in marks)]
+    best = max(
+        range(len(marks)),
+        key=lambda i: marked_until[bisect_left(ends, starts[i] + limit + 1)] - marked_until[i],
+    )
+    start = min(starts[best], len(text) - limit)
+    return _to_boundaries(text, start, start + limit)
+
+
+def _to_boundaries(text: str, start: int, end: int) -> Span:
+    """Begin after a boundary and end before one, where there is one nearby."""
+    if start > 0:
+        found = _BOUNDARY.search(text, start, start + LEAD_CHARS // 2)
+        start = found.end() if found else start
+    if end < len(text):
+        found = _BOUNDARY.search(text, end - LEAD_CHARS // 2, end)
+        end = found.end() if found else end
+    return start, min(end, len(text))
+
+
+def _segments(text: str, marks: Sequence[Span], start: int, end: int) -> Iterator[Segment]:
+    position = start
+    for mark_start, mark_end in marks:
+        mark_start, mark_end = max(mark_start, position), min(mark_end, end)
+        if mark_start >= mark_end:
+            continue
+        if position < mark_start:
+            yield Segment(text[position:mark_start], False)
+        yield Segment(text[mark_start:mark_end], True)
+        position = mark_end
+    if position < end:
+        yield Segment(text[position:end], False)

@@ -1,0 +1,133 @@
+"""The search page and the document around a passage. They only read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+
+from flask import Response, render_template, request, url_for
+from werkzeug.utils import redirect
+from werkzeug.wrappers import Response as Redirect
+
+from braid.app.auth.access import rule
+from braid.app.auth.identity import identity
+from braid.app.first_start import SAMPLE_NAME
+from braid.app.pages.search.answer import build_answer
+from braid.app.pages.search.blueprint import (
+    address,
+    back_address,
+    form_of_request,
+    offered,
+    search,
+    search_with,
+    status_of,
+    three_fields,
+)
+from braid.app.pages.search.form import SearchForm
+from braid.app.pages.search.marking import PROSE, flow, language_of, mark, wanted_tokens
+from braid.app.site import site
+from braid.app.user.datasets import readable_datasets
+from braid.core.errors import NotFoundError
+from braid.core.text.analyzer import Analyzer
+from braid.core.types import Dataset, Passage
+
+__all__ = ["search"]
+
+PASSAGES_PER_PAGE = 50
+MAX_START = 10**9
+
+EXAMPLES = (
+    ("en", "How are the two rankings fused?"),
+    ("ja", "データセットを削除するとどうなりますか"),
+    ("ko", "파일을 읽을 수 없을 때는 어떻게 하나요?"),
+)
+
+
+@search.get("/")
+@rule("user")
+def home() -> Redirect:
+    """To the page that most people want."""
+    return redirect(url_for("braid.chat.page"))
+
+
+@search.get("/search")
+@rule("user")
+def index() -> str:
+    """The search page, with the answer when there is a query."""
+    form = form_of_request()
+    readable = readable_datasets(identity().account)
+    answer = None
+    if form.text:
+        answer = build_answer(search_with(form), form, readable.all, site().braid.analyzer)
+    return render_template(
+        "braid/search.html",
+        answer=answer,
+        status=status_of(site(), readable.all),
+        examples=list(_examples(readable.all)),
+        compare_href=address("braid.search.compare", form.carried()),
+        why_not_href=address("braid.search.why_not", form.carried()),
+        **offered(form, readable),
+    )
+
+
+@search.get("/documents/passage/<chunk_id>")
+@rule("user")
+def document(chunk_id: str) -> str:
+    """The document around a passage. Not found when the passage is not the user's to read."""
+    braid, form = site().braid, form_of_request()
+    datasets = readable_datasets(identity().account).by_id
+    cited = braid.ledger.passages([chunk_id], datasets.keys()).get(chunk_id)
+    if cited is None:
+        raise NotFoundError("there is no such passage, or it is not yours; search again, it may have been replaced")
+    start = min(max(0, request.args.get("start", cited.position - PASSAGES_PER_PAGE // 2, type=int)), MAX_START)
+    found = braid.ledger.document_passages(
+        cited.document_id, datasets.keys(), limit=PASSAGES_PER_PAGE + 1, offset=start
+    )
+    return render_template(
+        "braid/document.html",
+        cited=cited,
+        cited_language=language_of(cited.title),
+        dataset=datasets[cited.dataset_id],
+        passages=list(_shown_passages(braid.analyzer, found[:PASSAGES_PER_PAGE], form)),
+        earlier=_neighbour(cited, form, start - PASSAGES_PER_PAGE) if start else None,
+        later=_neighbour(cited, form, start + PASSAGES_PER_PAGE) if len(found) > PASSAGES_PER_PAGE else None,
+        back=back_address(form),
+        from_chat="conversation" in request.args,
+    )
+
+
+@search.get("/status.json")
+@rule("user")
+def status() -> Response:
+    """How far indexing is, for the live line."""
+    found = status_of(site(), readable_datasets(identity().account).all)
+    return Response(json.dumps(asdict(found), ensure_ascii=False), mimetype="application/json")
+
+
+# ---------------------------------------------------------------- what the routes share
+
+
+def _examples(datasets: list[Dataset]) -> Iterator[tuple[str, str, str]]:
+    """Questions that the sample answers, each with its language and address."""
+    if any(dataset.name == SAMPLE_NAME and dataset.documents for dataset in datasets):
+        ids = [dataset.id for dataset in datasets]
+        for language, question in EXAMPLES:
+            yield language, question, url_for("braid.search.index", q=question, d=ids)
+
+
+def _shown_passages(analyzer: Analyzer, passages: list[Passage], form: SearchForm) -> Iterator[dict[str, object]]:
+    wanted = wanted_tokens(analyzer, " ".join([form.text, *three_fields().values()]))
+    for passage in passages:
+        yield {
+            "passage": passage,
+            "segments": mark(analyzer, flow(passage.text, passage.file_type), wanted),
+            "prose": passage.file_type in PROSE,
+            "language": language_of(passage.text),
+        }
+
+
+def _neighbour(cited: Passage, form: SearchForm, start: int) -> str:
+    more = {name: request.args[name] for name in ("conversation",) if name in request.args}
+    carried = {**form.carried(), **three_fields(), **more}
+    return address("braid.search.document", carried, chunk_id=cited.chunk_id, start=max(0, start))

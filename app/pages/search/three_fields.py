@@ -1,0 +1,156 @@
+"""Searching by purpose, materials and methods: one query is written of them, and the passages are compared with them.
+
+The answer comes as a page, or to a script as server-sent events: ``stage``, ``query`` and ``search`` (progress in
+words) → ``text`` (the comparison so far, as HTML) → ``answer`` (the whole result, as HTML), or ``error``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+
+from flask import Response, render_template
+from flask_babel import gettext as _
+from flask_babel import ngettext
+from markupsafe import Markup
+
+from braid.app.auth.access import rule, wants_json
+from braid.app.auth.identity import identity
+from braid.app.pages.chat.turn_progress import progress, stage_text
+from braid.app.pages.search.answer import build_answer, document_href
+from braid.app.pages.search.blueprint import form_of_request, offered, search, status_of, three_fields
+from braid.app.pages.search.form import Carried, SearchForm
+from braid.app.site import site
+from braid.app.user.datasets import readable_datasets
+from braid.app.user.models import conversation_for
+from braid.app.web.errors import on_braid_error, on_unexpected
+from braid.app.web.event_stream import event, event_stream, when_gone
+from braid.app.web.languages import current_language
+from braid.app.web.live_turn import LiveTurn
+from braid.app.web.markdown import answer_html
+from braid.core.chat.comparison import MAX_INSTRUCTION_CHARS, ThreeFields
+from braid.core.chat.types import (
+    ChatRequest,
+    ChatResult,
+    Event,
+    QueryWritten,
+    Searched,
+    StageStarted,
+)
+from braid.core.errors import BraidError
+from braid.core.types import Mode
+
+DEFAULT_MODE: Mode = "semantic"
+MAX_CARRIED_CHARS = 1_500
+"""Longer fields are not repeated in the links of the result."""
+
+
+@search.get("/search/fields")
+@rule("user")
+def fields() -> str:
+    """The form. It is filled in from the address, and a script sends it at once; nothing is searched here."""
+    form = form_of_request(DEFAULT_MODE)
+    return _page(form, "", starts=bool(_filled()))
+
+
+@search.post("/search/fields")
+@rule("user", "read")
+def fields_answer() -> str | Response:
+    """The comparison, at once or as events."""
+    form, account = form_of_request(DEFAULT_MODE), identity().account
+    asked = ChatRequest(
+        account.id,
+        fields=ThreeFields(**three_fields()),
+        dataset_ids=form.dataset_ids or None,
+        strategy=form.strategy,
+        options={name: value for name, value in form.options(site().settings).items() if name != "strategy"},
+        language=current_language(),  # type: ignore[arg-type]
+    )
+    conversation = conversation_for(account)
+    if not wants_json():
+        return _page(form, _result(form, conversation.ask(asked)))
+    return event_stream(_streamed(form, conversation.stream(asked)))
+
+
+def _page(form: SearchForm, result: str, *, starts: bool = False) -> str:
+    readable = readable_datasets(identity().account)
+    return render_template(
+        "braid/fields.html",
+        status=status_of(site(), readable.all),
+        fields=three_fields(),
+        result=result,
+        starts=starts,
+        max_instruction_chars=MAX_INSTRUCTION_CHARS,
+        **offered(form, readable),
+    )
+
+
+def _result(form: SearchForm, done: ChatResult) -> Markup:
+    """The result part of the page."""
+    here, carried = site(), _carried(form)
+    here.usage.count(identity().account.id, "search")
+    here.metrics.searched(done.search, done.degraded)
+    readable = readable_datasets(identity().account).all
+    chunk_ids = {citation.number: citation.passage.chunk_id for citation in done.citations}
+
+    def href(number: int) -> str:
+        return document_href(chunk_ids[number], carried) if number in chunk_ids else ""
+
+    found = replace(done.search, degraded=done.degraded)
+    html = render_template(
+        "braid/_fields_answer.html",
+        done=done,
+        text=answer_html(done.text, href),
+        answer=build_answer(found, form, readable, here.braid.analyzer, carried=carried),
+        form=form,
+    )
+    return Markup(html)
+
+
+def _filled() -> dict[str, str]:
+    return {name: text for name, text in three_fields().items() if name != "instruction"}
+
+
+def _carried(form: SearchForm) -> Carried:
+    """The arguments that lead back to this form."""
+    given = three_fields()
+    short = sum(map(len, given.values())) <= MAX_CARRIED_CHARS
+    kept = {name: value for name, value in form.carried().items() if name != "q"}
+    return {**kept, "purpose": "", **(given if short else {})}
+
+
+# ---------------------------------------------------------------- as events
+
+
+def _streamed(form: SearchForm, events: Iterator[Event]) -> Iterator[str]:
+    live = LiveTurn(events)
+    when_gone(live.stop)
+    try:
+        yield from progress(live, partial(_told, form))
+    except BraidError as error:
+        yield event("error", {"html": _body(on_braid_error(error))})
+    except Exception as error:  # the edge: the response has begun, so that Flask cannot answer
+        yield event("error", {"html": _body(on_unexpected(error))})
+    finally:
+        live.stop()
+
+
+def _told(form: SearchForm, happened: Event) -> Iterator[str]:
+    """Progress in words, and the result."""
+    if isinstance(happened, StageStarted):
+        yield event("stage", {"text": stage_text(happened.stage, of_fields=True)})
+    elif isinstance(happened, QueryWritten):
+        yield event("query", {"text": _("Searched for: %(query)s", query=happened.query)})
+    elif isinstance(happened, Searched):
+        found = len(happened.result.hits)
+        yield event("search", {"text": ngettext("%(num)s passage", "%(num)s passages", found)})
+    elif isinstance(happened, ChatResult):
+        yield event("answer", {"html": _result(form, happened)})
+
+
+def _body(answered: tuple[Response | str, int]) -> str:
+    """What an error says, as the page shows it: problem details, since a script asks."""
+    response, _status = answered
+    problem = response.get_json() if isinstance(response, Response) else {}
+    return render_template("braid/_fields_problem.html", problem=problem)

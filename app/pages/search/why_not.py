@@ -1,0 +1,199 @@
+"""Why a document is, or is not, in the result of a search: its best passage followed through the search."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from flask import Response, render_template, request
+from flask_babel import format_decimal, ngettext
+from flask_babel import gettext as _
+
+from braid.app.auth.access import MAX_ID, rule
+from braid.app.auth.identity import identity
+from braid.app.pages.search.answer import document_href
+from braid.app.pages.search.blueprint import address, back_address, form_of_request, offered, search
+from braid.app.pages.search.form import SearchForm
+from braid.app.pages.search.marking import PROSE, Segment, flow, language_of, snippet, wanted_tokens
+from braid.app.site import site
+from braid.app.user.datasets import readable_datasets
+from braid.app.user.models import manager_for
+from braid.core.datasets.document_names import documents_named
+from braid.core.errors import NotFoundError
+from braid.core.ledger.change_log import indexed_text
+from braid.core.ledger.database import Database
+from braid.core.search.explain import FORGOTTEN, best_passage
+from braid.core.types import LEGS_OF_MODE, MAX_K, Document, Explanation, Leg, Passage
+
+OFFERED = 20
+FETCHED_AT_MOST = 2 * MAX_K
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """An explanation in the page's language."""
+
+    found: bool
+    verdict: str
+    steps: tuple[str, ...]
+    """What each leg says."""
+    detail: str
+    """The same in the program's own words, with all numbers."""
+    passage: Passage
+    snippet: tuple[Segment, ...]
+    language: str
+    prose: bool
+    href: str
+
+
+@search.get("/search/why-not")
+@rule("user")
+def why_not() -> str:
+    """Choose a document by a part of its name, and read why it is not found."""
+    form = form_of_request()
+    readable = readable_datasets(identity().account)
+    names = {dataset.id: dataset.name for dataset in readable.all}
+    name = request.args.get("name", "").strip()
+    document = _chosen(names) if "document" in request.args else None
+    found = documents_named(_database(), names, name, limit=OFFERED) if name and document is None else []
+    if len(found) == 1:
+        document = found[0]
+    return render_template(
+        "braid/why_not.html",
+        name=name,
+        document=document,
+        why=_why(form, document) if document and document.chunks and form.text else None,
+        found=[(each, names[each.dataset_id], _address_of(form, each)) for each in found],
+        names=names,
+        back=back_address(form),
+        carried=list(_pairs(form)),
+        **offered(form, readable),
+    )
+
+
+@search.get("/search/documents.json")
+@rule("user")
+def documents() -> Response:
+    """Names of documents that contain what is typed, for the list below the field."""
+    readable = readable_datasets(identity().account).by_id
+    found = documents_named(_database(), readable.keys(), request.args.get("name", ""), limit=OFFERED)
+    listed = [{"id": each.id, "source": each.source, "title": each.title} for each in found]
+    return Response(json.dumps(listed, ensure_ascii=False), mimetype="application/json")
+
+
+def _database() -> Database:
+    return site().braid.ledger.database
+
+
+def _chosen(names: dict[int, str]) -> Document:
+    wanted = request.args.get("document", 0, type=int)
+    document = site().braid.ledger.document_with_id(wanted, names) if 0 < wanted <= MAX_ID else None
+    if document is None:
+        raise NotFoundError("there is no such document, or it is not yours; it may have been deleted")
+    return document
+
+
+def _address_of(form: SearchForm, document: Document) -> str:
+    return address("braid.search.why_not", form.carried(), document=document.id)
+
+
+def _pairs(form: SearchForm) -> Iterator[tuple[str, str]]:
+    """The search as hidden fields."""
+    for name, value in form.carried().items():
+        for each in value if isinstance(value, list) else [value]:
+            yield name, each
+
+
+# ---------------------------------------------------------------- the explanation
+
+
+def _why(form: SearchForm, document: Document) -> Why:
+    account, here = identity().account, site()
+    options = form.options(here.settings)
+    manager = manager_for(account)
+    passage = best_passage(manager.search, here.braid.ledger, document, form.text, user_id=account.id, **options)
+    explanation = manager.explain(
+        form.text,
+        chunk_id=passage.chunk_id,
+        user_id=account.id,
+        dataset_ids=form.dataset_ids or None,
+        **options,
+    )
+    wanted = wanted_tokens(here.braid.analyzer, form.text)
+    return Why(
+        found=explanation.found,
+        verdict=_verdict(explanation, form),
+        steps=tuple(_steps(explanation, form, passage)),
+        detail=explanation.detail,
+        passage=passage,
+        snippet=snippet(here.braid.analyzer, flow(passage.text, passage.file_type), wanted),
+        language=language_of(passage.text),
+        prose=passage.file_type in PROSE,
+        href=document_href(passage.chunk_id, form.carried()),
+    )
+
+
+def _verdict(explanation: Explanation, form: SearchForm) -> str:
+    rank, said = explanation.rank, ""
+    match explanation.reason:
+        case "found":
+            said = _("It is in the result, at rank %(rank)s.", rank=rank)
+        case "not_in_scope":
+            said = _("Its dataset was not searched. Tick the dataset and search again.")
+        case "filtered":
+            said = _("The filters leave it out.")
+        case "deduplicated":
+            said = _("The same text stands in another document, too. It is shown once, at rank %(rank)s.", rank=rank)
+        case "merged":
+            said = _("It is shown as a part of a longer section, at rank %(rank)s.", rank=rank)
+        case "below_min_score":
+            said = _("Its score is below the lowest that is shown.")
+        case "cut_by_k":
+            said = _cut(rank, form.k)
+        case "not_reached":
+            said = _("The search did not reach it.")
+    return str(said)
+
+
+def _cut(rank: int | None, k: int) -> str:
+    if rank is not None and rank > k:
+        said = ngettext(
+            "It is at rank %(rank)s, but only %(num)s passage is shown. Ask for more passages.",
+            "It is at rank %(rank)s, but only %(num)s passages are shown. Ask for more passages.",
+            k,
+            rank=rank,
+        )
+        return str(said)
+    return str(_("It is at rank %(rank)s, but the strategy or the reranker did not choose it.", rank=rank))
+
+
+def _steps(explanation: Explanation, form: SearchForm, passage: Passage) -> Iterator[str]:
+    if explanation.reason in ("not_in_scope", "filtered"):
+        return
+    scores = {score.leg: score for score in explanation.legs}
+    for leg in LEGS_OF_MODE[form.mode]:
+        if leg in scores:
+            yield _reached(leg, scores[leg].rank)
+        elif explanation.reason == "not_reached" or explanation.legs:
+            yield _unreached(leg, form, passage)
+    if FORGOTTEN in explanation.detail:
+        yield str(_("What the model wrote for this search is not remembered; search again, and then ask."))
+
+
+def _reached(leg: Leg, rank: int) -> str:
+    shown = format_decimal(rank)
+    if leg == "dense":
+        return str(_("By meaning it is at rank %(rank)s.", rank=shown))
+    return str(_("By keyword it is at rank %(rank)s.", rank=shown))
+
+
+def _unreached(leg: Leg, form: SearchForm, passage: Passage) -> str:
+    limit = format_decimal(FETCHED_AT_MOST)
+    if leg == "dense":
+        return str(_("By meaning it is not among those that were looked at, at most %(limit)s.", limit=limit))
+    analyzer = site().braid.analyzer
+    there = set(analyzer.tokens(indexed_text(passage.title, passage.heading_path, passage.text)))
+    if not there & set(analyzer.tokens(form.text)):
+        return str(_("By keyword it cannot be found: it has no word of the query."))
+    return str(_("By keyword it is not among those that were looked at, at most %(limit)s.", limit=limit))

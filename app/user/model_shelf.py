@@ -1,0 +1,98 @@
+"""The chat models of a site, made once each, and what searches and answers with them."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from braid.config.settings import Settings
+from braid.core.braid import Braid
+from braid.core.chat.conversation import Conversation
+from braid.core.models.chat import ChatModel, ChatModels, ModelSettings
+from braid.core.retriever_manager import RetrieverManager
+
+MAX_KEPT = 32
+"""Of each kind; the one that was used longest ago is then made anew when it is wanted."""
+
+Made = TypeVar("Made")
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenModel:
+    """A model with its address and key. ``own_key`` says that the key is the user's and not the site's."""
+
+    settings: ModelSettings
+    own_key: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenModels:
+    """The choice for each role; None for no model."""
+
+    search: ChosenModel | None = None
+    summary: ChosenModel | None = None
+
+    @property
+    def own_key(self) -> bool:
+        """Whether a key of the user's is among them."""
+        return any(chosen is not None and chosen.own_key for chosen in (self.search, self.summary))
+
+
+class ModelShelf:
+    """Keeps what is made with the site's keys, so that an outage is known to all. What is made with somebody's own
+    key is made for the request and never kept.
+    """
+
+    def __init__(self, settings: Settings, braid: Braid) -> None:
+        self._braid = braid
+        self._prompt_tokens = settings.answer_prompt_tokens
+        self._models: _Kept[ChatModel] = _Kept()
+        self._conversations: _Kept[Conversation] = _Kept()
+        self._managers: _Kept[RetrieverManager] = _Kept()
+
+    def models(self, chosen: ChosenModels) -> ChatModels:
+        """The models of this choice."""
+        return ChatModels(self._model(chosen.search), self._model(chosen.summary))
+
+    def conversation(self, chosen: ChosenModels) -> Conversation:
+        """A conversation over them."""
+
+        def make() -> Conversation:
+            return Conversation(self._braid, models=self.models(chosen), prompt_tokens=self._prompt_tokens)
+
+        return make() if chosen.own_key else self._conversations.get(chosen, make)
+
+    def manager(self, chosen: ChosenModels) -> RetrieverManager:
+        """The way in to searches, whose strategies ask the search model of this choice."""
+
+        def make() -> RetrieverManager:
+            return self._braid.manager.with_models(self.models(chosen))
+
+        return make() if chosen.own_key else self._managers.get(chosen, make)
+
+    def _model(self, chosen: ChosenModel | None) -> ChatModel | None:
+        if chosen is None:
+            return None
+        if chosen.own_key:
+            return ChatModel(chosen.settings)
+        return self._models.get(chosen.settings, lambda: ChatModel(chosen.settings))
+
+
+class _Kept(Generic[Made]):
+    """The values that were used last. Safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._values: OrderedDict[Hashable, Made] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        with self._lock:
+            if key not in self._values:
+                self._values[key] = make()
+            self._values.move_to_end(key)
+            while len(self._values) > MAX_KEPT:
+                self._values.popitem(last=False)
+            return self._values[key]

@@ -1,0 +1,68 @@
+"""The strategies as menus show them: a name, what it does and what it costs, in the page's language."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from flask_babel import gettext as _
+from flask_babel import lazy_gettext as _l
+
+from braid.core.search.strategies import strategies
+
+NAMES: Mapping[str, str] = {
+    "basic": _l("Basic"),
+    "multi_query": _l("Several queries"),
+    "hyde": _l("Imagined answer (HyDE)"),
+    "step_back": _l("Step back"),
+    "compression": _l("Only the sentences that answer"),
+    "parent_document": _l("Whole sections"),
+}
+DESCRIPTIONS: Mapping[str, str] = {
+    "basic": _l("Searches for the query as it was typed."),
+    "multi_query": _l("Searches for several ways of putting the query and fuses what they find."),
+    "hyde": _l("Searches by meaning for a passage that might answer, and by keyword for the query."),
+    "step_back": _l("Searches for a more general question, too, for the background of the answer."),
+    "compression": _l("Shows of each passage only the sentences that answer."),
+    "parent_document": _l("Finds passages and returns the section around each, once."),
+}
+COSTS: Mapping[tuple[str, bool], str] = {
+    ("multi_query", True): _l("1 model call, up to 4 embeddings at once"),
+    ("multi_query", False): _l("no model call, 1 embedding, a second keyword search"),
+    ("hyde", True): _l("1 model call, 1 embedding"),
+    ("hyde", False): _l("no model call, 1 embedding, a second search by meaning"),
+    ("step_back", True): _l("1 model call, 2 embeddings at once"),
+    ("step_back", False): _l("no model call, 1 embedding, a second keyword search"),
+    ("compression", True): _l("1 model call, 1 embedding"),
+    ("compression", False): _l("no model call, 1 embedding, each sentence that is shown is embedded"),
+}
+"""By strategy and whether a model serves it; a strategy that is not here costs what any search does."""
+
+
+@dataclass(frozen=True, slots=True)
+class StrategyChoice:
+    """An entry of the menu. ``cost`` is empty where it is that of any search."""
+
+    value: str
+    name: str
+    description: str
+    cost: str
+
+
+def strategy_choices(*, with_model: bool) -> list[StrategyChoice]:
+    """All strategies, those of installed packages in their own words. ``with_model`` says whether a search model
+    serves them.
+    """
+    return [_choice(name, with_model) for name in strategies()]
+
+
+def _choice(name: str, with_model: bool) -> StrategyChoice:
+    strategy = strategies()[name]
+    own_words = strategy.costs.get("llm" if with_model else "feedback", "")
+    cost = COSTS.get((name, with_model), "") if name in NAMES else own_words
+    return StrategyChoice(
+        name,
+        str(NAMES.get(name, name)),
+        str(DESCRIPTIONS.get(name, strategy.description)),
+        str(_("Costs: %(cost)s.", cost=cost)) if cost else "",
+    )

@@ -1,0 +1,5 @@
+"""What pages and API share: errors, event streams, languages, Markdown, times, health, metrics, live turns.
+
+May import: `app.user`, `app.auth`, `app.site`.
+Way in: one file per piece; none of them is a page.
+"""

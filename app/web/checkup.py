@@ -1,0 +1,75 @@
+"""The doctor in the background: a page asks for an examination or a repair, and later for what came of it."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from braid.core.braid import Braid
+from braid.core.doctor import Finding, examine, repair
+from braid.core.errors import BraidError
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckupState:
+    """How the examination stands. ``findings`` are of the last one that ended."""
+
+    running: Literal["", "examining", "repairing"] = ""
+    findings: Sequence[Finding] = ()
+    at: float | None = None
+    """When that was, in seconds since the epoch; None before the first."""
+    error: str = ""
+
+
+class Checkup:
+    """One examination at a time. What it holds is gone when the process ends; nothing depends on it."""
+
+    def __init__(self, braid: Braid) -> None:
+        self._braid = braid
+        self._lock = threading.Lock()
+        self._state = CheckupState()
+
+    @property
+    def state(self) -> CheckupState:
+        """How it stands now."""
+        with self._lock:
+            return self._state
+
+    def examine(self) -> bool:
+        """Begin to compare the ledger with the indexes. False when something is under way already."""
+        return self._begin("examining", lambda: examine(self._braid))
+
+    def repair(self) -> bool:
+        """Begin to mend what was found, and examine again. False when something is under way already."""
+        findings = self.state.findings
+
+        def mend() -> Sequence[Finding]:
+            repair(self._braid, findings)
+            return examine(self._braid)
+
+        return self._begin("repairing", mend)
+
+    def _begin(self, what: Literal["examining", "repairing"], work: Callable[[], Sequence[Finding]]) -> bool:
+        with self._lock:
+            if self._state.running:
+                return False
+            self._state = replace(self._state, running=what, error="")
+        threading.Thread(target=self._run, args=(work,), name="braid-checkup", daemon=True).start()
+        return True
+
+    def _run(self, work: Callable[[], Sequence[Finding]]) -> None:
+        try:
+            state = CheckupState(findings=work(), at=time.time())
+        except BraidError as error:
+            state = replace(self.state, running="", error=str(error))
+        except Exception as error:  # the edge of a thread: the page must not wait for ever
+            log.exception("event=checkup_failed")
+            state = replace(self.state, running="", error=f"internal error ({type(error).__name__}); the log says more")
+        with self._lock:
+            self._state = state

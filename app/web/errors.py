@@ -1,0 +1,146 @@
+"""What an error looks like: a page for people, problem details (RFC 9457) for programs."""
+
+from __future__ import annotations
+
+import json
+import logging
+import traceback
+from collections.abc import Mapping
+
+from flask import Blueprint, Response, g, render_template
+from flask_babel import gettext as _
+from flask_babel import lazy_gettext as _l
+from flask_wtf.csrf import CSRFError
+from werkzeug.exceptions import HTTPException
+
+from braid.app.auth.access import wants_json
+from braid.core.errors import (
+    BraidError,
+    EmbeddingError,
+    IndexUnavailableError,
+    InvalidInputError,
+    ModelError,
+    NotFoundError,
+    NotOwnerError,
+    RegistryError,
+)
+
+STATUS_OF = {
+    InvalidInputError: 400,
+    RegistryError: 400,
+    NotFoundError: 404,
+    IndexUnavailableError: 503,
+    EmbeddingError: 503,
+    NotOwnerError: 503,
+    ModelError: 503,
+}
+REMEDIES = {
+    "query": _l("Type a query of 1 to 10,000 characters."),
+    "k": _l("The number of passages must be a whole number from 1 to 1000."),
+    "mode": _l("Choose hybrid, meaning or keywords as the mode."),
+    "fusion": _l("Choose fusion by rank or by score."),
+    "alpha": _l("The balance must be a number from 0 to 1."),
+    "strategy": _l("Choose a strategy of the list."),
+    "file_types": _l("Choose the kinds of files with the boxes."),
+    "date_from": _l("Type days as year-month-day; the first must not be after the last."),
+    "date_to": _l("Type days as year-month-day; the first must not be after the last."),
+    "purpose": _l("Fill in purpose, materials or methods, with at most 10,000 characters in all."),
+    "instruction": _l("The instruction may have at most 2,000 characters."),
+    "dataset_ids": _l("Choose the datasets with the boxes on the search page."),
+}
+
+log = logging.getLogger(__name__)
+
+
+def handle_errors(routes: Blueprint) -> None:
+    """Answer every error of these routes."""
+    routes.register_error_handler(BraidError, on_braid_error)
+    routes.register_error_handler(HTTPException, on_http_error)
+    routes.register_error_handler(Exception, on_unexpected)
+
+
+def on_braid_error(error: BraidError) -> tuple[Response | str, int]:
+    """An error that Braid raised on purpose; its message is safe to show."""
+    status = status_of(error)
+    field = error.field if isinstance(error, InvalidInputError) else ""
+    if status >= 500:
+        log.warning("event=error id=%s type=%s status=%d", _request_id(), type(error).__name__, status)
+    return answer(status, detail=str(error), field=field)
+
+
+def status_of(error: BraidError) -> int:
+    """The HTTP status of an error."""
+    return next((code for kind, code in STATUS_OF.items() if isinstance(error, kind)), 500)
+
+
+def on_http_error(error: HTTPException) -> tuple[Response | str, int] | HTTPException:
+    """An error of HTTP itself: not found, not allowed, too large."""
+    if error.code is None or error.code < 400:
+        return error
+    told = error.description if error.description != type(error).description else ""
+    if isinstance(error, CSRFError):
+        told = _("The form is too old, or cookies are blocked. Load the page again.")
+    body, status = answer(error.code, detail=told or "")
+    response = body if isinstance(body, Response) else Response(body, mimetype="text/html")
+    response.headers.extend({k: v for k, v in error.get_headers() if k in ("Retry-After", "Allow", "WWW-Authenticate")})
+    return response, status
+
+
+def on_unexpected(error: Exception) -> tuple[Response | str, int]:
+    """The edge: log the kind of error and where, but not its message, which may quote a document."""
+    frames = traceback.extract_tb(error.__traceback__)
+    at = " < ".join(f"{frame.filename}:{frame.lineno}" for frame in reversed(frames[-4:]))
+    log.error("event=unexpected id=%s type=%s at=%s", _request_id(), type(error).__name__, at)
+    return answer(500)
+
+
+def answer(status: int, *, detail: str = "", field: str = "") -> tuple[Response | str, int]:
+    """A page or problem details with this status."""
+    heading = _headings().get(status, _("Something went wrong"))
+    if wants_json():
+        return problem(status, heading, detail=detail, field=field), status
+    page = render_template(
+        "braid/error.html",
+        heading=heading,
+        remedy=REMEDIES.get(field, ""),
+        detail=detail,
+        request_id=_request_id() if status >= 500 else "",
+    )
+    return page, status
+
+
+def problem(
+    status: int, title: str, *, detail: str = "", field: str = "", more: Mapping[str, object] | None = None
+) -> Response:
+    """Problem details, RFC 9457, with the field that is wrong, the request's id and ``more`` members."""
+    body = {
+        "type": "about:blank",
+        "title": title,
+        "status": status,
+        "detail": detail,
+        "field": field,
+        "request_id": _request_id(),
+        **(more or {}),
+    }
+    text = json.dumps({name: value for name, value in body.items() if value}, ensure_ascii=False)
+    return Response(text, status, mimetype="application/problem+json")
+
+
+def _headings() -> dict[int, str]:
+    return {
+        400: _("This cannot be done as asked"),
+        401: _("Sign in first"),
+        403: _("This is not allowed"),
+        404: _("There is nothing here"),
+        405: _("This cannot be done here"),
+        409: _("This cannot be done as asked"),
+        413: _("This is too large"),
+        415: _("This cannot be done as asked"),
+        422: _("This cannot be done as asked"),
+        429: _("Too many requests"),
+        503: _("Not available right now"),
+    }
+
+
+def _request_id() -> str:
+    return str(g.get("request_id", ""))

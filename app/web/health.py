@@ -1,0 +1,53 @@
+"""Whether the app lives, whether it can serve, and its figures for Prometheus."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from flask import Blueprint, Response
+from prometheus_client import CONTENT_TYPE_LATEST
+from sqlalchemy.exc import SQLAlchemyError
+
+from braid.app.auth.access import rule
+from braid.app.site import site
+
+health = Blueprint("health", __name__)
+
+
+@health.get("/healthz")
+@rule("anyone")
+def alive() -> Response:
+    """Whether the app answers."""
+    return Response('{"status": "ok"}', mimetype="application/json")
+
+
+@health.get("/readyz")
+@rule("anyone")
+def ready() -> Response:
+    """Whether searches can be answered: the ledger can be read and the indexes are open. Says 503 if not."""
+    parts = health_parts()
+    state = "ready" if all(parts.values()) else "not ready"
+    text = json.dumps({"status": state, **{name: "ok" if ok else "failed" for name, ok in parts.items()}})
+    return Response(text, 200 if all(parts.values()) else 503, mimetype="application/json")
+
+
+@health.get("/metrics")
+@rule("admin")
+def metrics() -> Response:
+    """The figures, for an administrator's token."""
+    return Response(site().metrics.text(), content_type=CONTENT_TYPE_LATEST)
+
+
+def health_parts() -> dict[str, bool]:
+    """What a search needs, and whether it is there."""
+    braid = site().braid
+    return {"ledger": _answers(braid.ledger.shared_ids), "indexes": braid.owns_indexes}
+
+
+def _answers(ask: Callable[[], object]) -> bool:
+    try:
+        ask()
+    except SQLAlchemyError:
+        return False
+    return True

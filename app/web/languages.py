@@ -1,0 +1,59 @@
+"""In which language the pages speak."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from urllib.parse import urlencode
+
+from flask import Response, request
+from flask_babel import get_locale
+
+from braid.app.auth.identity import signed_in
+from braid.app.site import site
+
+LANGUAGES = {"en": "English", "ja": "日本語", "ko": "한국어"}
+LANGUAGE_COOKIE = "braid_language"
+LANGUAGE_COOKIE_DAYS = 365
+THEMES = ("auto", "light", "dark")
+
+
+def chosen_language() -> str:
+    """The language asked for in the address, else the user's setting, else the cookie's, else the browser's."""
+    found = signed_in()
+    preferred = found.account.preferences.get("language") if found else None
+    for given in (request.args.get("lang"), preferred, request.cookies.get(LANGUAGE_COOKIE)):
+        if given in LANGUAGES:
+            return given
+    accepted = (tag.partition("-")[0].lower() for tag, quality in request.accept_languages if quality > 0)
+    return next((code for code in accepted if code in LANGUAGES), "en")
+
+
+def current_language() -> str:
+    """The code of the language in which this request is answered; ``en`` in a host app that speaks another."""
+    code = str(get_locale()).partition("_")[0]
+    return code if code in LANGUAGES else "en"
+
+
+def keep_language(response: Response) -> None:
+    """Remember a language that was asked for in the address: in the user's setting if they have one, else here."""
+    language = request.args.get("lang")
+    if language in LANGUAGES and (found := signed_in()) and found.account.preferences.get("language"):
+        site().accounts.set_preferences(found.account.id, {"language": language})
+    elif language in LANGUAGES:
+        response.set_cookie(
+            LANGUAGE_COOKIE, language, max_age=LANGUAGE_COOKIE_DAYS * 86_400, httponly=True, samesite="Lax"
+        )
+
+
+def language_links() -> Iterator[tuple[str, str, str]]:
+    """(code, own name, address) of each language; the address is this page's in that language."""
+    for code, name in LANGUAGES.items():
+        arguments = [(key, value) for key, value in request.args.items(multi=True) if key != "lang"]
+        yield code, name, "?" + urlencode([*arguments, ("lang", code)])
+
+
+def theme() -> str:
+    """The user's colours: ``auto`` follows the system."""
+    found = signed_in()
+    chosen = found.account.preferences.get("theme") if found else None
+    return chosen if chosen in THEMES else "auto"

@@ -1,0 +1,77 @@
+"""Datasets as files, for the pages and the API: a user's exports, and datasets made of them."""
+
+from __future__ import annotations
+
+from typing import IO
+
+from flask import Response, request, send_file
+
+from braid.app.auth.quotas import quotas
+from braid.app.site import site
+from braid.config.settings import Settings
+from braid.core.accounts.accounts import Account
+from braid.core.background.dataset_jobs import new_export, new_import
+from braid.core.errors import NotFoundError
+from braid.core.ingest.ingest import MEBIBYTE
+from braid.core.jobs.store import Job, JobKind, JobState
+from braid.core.types import Dataset
+
+FORM_BYTES = MEBIBYTE
+"""What a form adds to the file in it."""
+MOST_AT_ONCE = 10_000
+EXPORTS: tuple[JobKind, ...] = ("export",)
+DONE: tuple[JobState, ...] = ("done",)
+
+
+def import_bytes(settings: Settings) -> int:
+    """How long a request with an export may be."""
+    return settings.max_import_mb * MEBIBYTE + FORM_BYTES
+
+
+def queue_export(account: Account, dataset: Dataset) -> Job:
+    """Write the dataset to a file, in the place of the user's earlier one. Raises InvalidInputError over a quota."""
+    here = site()
+    quotas().require_queue_room(account)
+    for earlier in here.background.store.of_dataset(dataset.id, kinds=EXPORTS, states=DONE, limit=MOST_AT_ONCE):
+        if earlier.user_id == account.id:
+            drop(earlier)
+    [job] = here.background.add(account.id, [new_export(here.braid, dataset.id)])
+    if dataset.shared:
+        here.audit.add(account.name, "dataset.exported", f"{dataset.id} {dataset.name}")
+    return job
+
+
+def export_file(job: Job) -> Response:
+    """A finished export, to be saved. Raises NotFoundError for any other job, and when the file is gone."""
+    if job.kind != "export" or job.state != "done":
+        raise NotFoundError(f"there is no finished export {job.id}")
+    path = site().background.spool.path(job.result["file"])
+    return send_file(path, "application/zip", as_attachment=True, download_name=job.result["filename"])
+
+
+def require_import_room(account: Account) -> None:
+    """For one more dataset from an export. Raises InvalidInputError over a quota, before anything is read."""
+    quotas().require_dataset_room(account)
+    quotas().require_document_room(account)
+    quotas().require_queue_room(account, more_bytes=request.content_length or 0)
+
+
+def queue_import(account: Account, stream: IO[bytes], *, name: str = "") -> Job:
+    """Make a dataset, called as it was unless a name is given, and fill it from an export. The job names its id.
+
+    Raises InvalidInputError (``file``, ``name``).
+    """
+    here = site()
+    most = here.settings.max_import_mb * MEBIBYTE
+    asked = new_import(here.braid, here.background.spool, account.id, stream, max_bytes=most, name=name)
+    [job] = here.background.add(account.id, [asked])
+    return job
+
+
+def drop(job: Job) -> None:
+    """Take a job off the list, whatever its state, with the files that it kept."""
+    background = site().background
+    background.store.cancel(job.user_id, job.id)
+    background.store.forget(job.user_id, job.id)
+    for kept in (job.payload, job.result):
+        background.spool.remove(str(kept.get("file", "")))

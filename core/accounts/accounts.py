@@ -1,0 +1,280 @@
+"""Who may sign in: passwords, groups, administrators, and what each user prefers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from argon2 import PasswordHasher
+from argon2.exceptions import InvalidHashError, VerificationError
+from sqlalchemy import Connection, Row, delete, func, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from braid.core.errors import InvalidInputError, NotFoundError
+from braid.core.ledger.database import storable
+from braid.core.ledger.ledger import MAX_NAME_CHARS, REMOVED_USER, Ledger
+from braid.core.ledger.tables import DatasetRow, UserGroupRow, UserRow, WebSessionRow
+
+MIN_PASSWORD_CHARS = 8
+MAX_PASSWORD_CHARS = 200
+"""Hashing a longer one would cost time for nothing."""
+
+_HASHER = PasswordHasher()
+_COLUMNS = (UserRow.id, UserRow.name, UserRow.password_hash, UserRow.is_admin, UserRow.disabled, UserRow.preferences)
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """A user as the app sees them. ``preferences`` are theirs alone, and hold no secret."""
+
+    id: int
+    name: str
+    is_admin: bool = False
+    disabled: bool = False
+    has_password: bool = False
+    groups: frozenset[str] = frozenset()
+    preferences: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Accounts:
+    """The ledger's users with what belongs to signing in.
+
+    Methods raise NotFoundError for an unknown user, and InvalidInputError with the field's name for a wrong value.
+    """
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+
+    def need_setup(self) -> bool:
+        """Whether nobody can sign in yet."""
+        with self._ledger.database.read() as connection:
+            return connection.execute(select(UserRow.id).where(UserRow.password_hash != "").limit(1)).first() is None
+
+    def create_first(self, name: str, password: str) -> Account:
+        """The administrator of a new data directory. The user that the command line made becomes theirs."""
+        hashed = _hashed(password)
+        name = _name(name)
+        with self._ledger.database.write() as connection:
+            if connection.execute(select(UserRow.id).where(UserRow.password_hash != "").limit(1)).first():
+                raise InvalidInputError("there is an administrator already; sign in instead", field="name")
+            first = connection.execute(select(UserRow.id).order_by(UserRow.id).limit(1)).scalar_one_or_none()
+            values = {"name": name, "password_hash": hashed, "is_admin": True, "disabled": False}
+            user_id = _add(connection, values) if first is None else first
+            if first is not None:
+                _change(connection, first, values)
+        return self.get(user_id)
+
+    def add(self, name: str, password: str = "", *, is_admin: bool = False, groups: Iterable[str] = ()) -> Account:
+        """Another user; without a password nobody can sign in as them."""
+        hashed = _hashed(password) if password else ""
+        groups = _groups(groups)
+        with self._ledger.database.write() as connection:
+            user_id = _add(connection, {"name": _name(name), "password_hash": hashed, "is_admin": is_admin})
+            _set_groups(connection, user_id, groups)
+        return self.get(user_id)
+
+    def verify(self, name: str, password: str) -> Account | None:
+        """The account with this name and password, unless it is disabled. Takes equally long for an unknown name."""
+        with self._ledger.database.read() as connection:
+            row = connection.execute(select(*_COLUMNS).where(UserRow.name == storable(name.strip()))).one_or_none()
+        matches = _matches(row.password_hash if row and row.password_hash else _nobodys_hash(), password)
+        if row is None or not matches or not row.password_hash or row.disabled:
+            return None
+        if _HASHER.check_needs_rehash(row.password_hash):
+            self._set(row.id, password_hash=_HASHER.hash(password))
+        return self.get(row.id)
+
+    def get(self, user_id: int) -> Account:
+        """The account with this id."""
+        found = self._accounts(user_id)
+        if not found:
+            raise NotFoundError(f"there is no user {user_id}")
+        return found[0]
+
+    def named(self, name: str) -> Account | None:
+        """The account with this name."""
+        user = self._ledger.user_named(name)
+        return None if user is None else self.get(user.id)
+
+    def all(self) -> list[Account]:
+        """All accounts by id."""
+        return self._accounts(None)
+
+    def set_password(self, user_id: int, password: str) -> None:
+        """Give a new password, and sign the user out everywhere."""
+        hashed = _hashed(password)
+        with self._ledger.database.write() as connection:
+            _change(connection, user_id, {"password_hash": hashed})
+            connection.execute(delete(WebSessionRow).where(WebSessionRow.user_id == user_id))
+
+    def rename(self, user_id: int, name: str) -> None:
+        """Give another name, which must be free."""
+        self._set(user_id, name=_name(name))
+
+    def set_groups(self, user_id: int, groups: Iterable[str]) -> None:
+        """Put the user in these groups and no others."""
+        groups = _groups(groups)
+        with self._ledger.database.write() as connection:
+            _change(connection, user_id, {})
+            connection.execute(delete(UserGroupRow).where(UserGroupRow.user_id == user_id))
+            _set_groups(connection, user_id, groups)
+
+    def set_admin(self, user_id: int, is_admin: bool) -> None:
+        """Make an administrator, or no longer one; the last one stays."""
+        with self._ledger.database.write() as connection:
+            _change(connection, user_id, {"is_admin": is_admin})
+            _require_an_administrator(connection)
+
+    def mirror_admin(self, user_id: int, is_admin: bool) -> None:
+        """Take over what a host app says, which has administrators of its own."""
+        self._set(user_id, is_admin=is_admin)
+
+    def set_disabled(self, user_id: int, disabled: bool) -> None:
+        """Lock a user out at once, or let them in again. The last administrator cannot be locked out."""
+        with self._ledger.database.write() as connection:
+            _change(connection, user_id, {"disabled": disabled})
+            _require_an_administrator(connection)
+            if disabled:
+                connection.execute(delete(WebSessionRow).where(WebSessionRow.user_id == user_id))
+
+    def remove(self, user_id: int) -> None:
+        """Delete a user with all they own: datasets, conversations, sessions and tokens.
+
+        The row stays, without its name, so that the id and the collection are never given again.
+        """
+        account = self.get(user_id)
+        is_needed = account.is_admin and account.has_password and not account.disabled
+        if is_needed:  # before anything of theirs is deleted
+            with self._ledger.database.write() as connection:
+                _require_an_administrator(connection, besides=user_id)
+        for dataset in self._ledger.datasets(user_id):
+            self._ledger.remove_dataset(dataset.id)
+        with self._ledger.database.write() as connection:
+            left = select(DatasetRow.id).where(DatasetRow.user_id == user_id, DatasetRow.removed_at.is_(None))
+            if connection.execute(left).first() is not None:
+                raise InvalidInputError("a dataset was added meanwhile; delete the user again", field="user_id")
+            _forget(connection, user_id)
+            if is_needed:
+                _require_an_administrator(connection)
+
+    def set_preferences(self, user_id: int, changes: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Change some preferences; None takes one back to its default. Returns all."""
+        with self._ledger.database.write() as connection:
+            statement = select(UserRow.preferences).where(UserRow.id == user_id).with_for_update()
+            stored = connection.execute(statement).scalar_one_or_none()
+            if stored is None:
+                raise NotFoundError(f"there is no user {user_id}")
+            merged = {name: value for name, value in {**stored, **changes}.items() if value is not None}
+            _change(connection, user_id, {"preferences": merged})
+        return merged
+
+    def _set(self, user_id: int, **values: Any) -> None:
+        with self._ledger.database.write() as connection:
+            _change(connection, user_id, values)
+
+    def _accounts(self, user_id: int | None) -> list[Account]:
+        statement = select(*_COLUMNS).where(~UserRow.name.startswith(REMOVED_USER)).order_by(UserRow.id)
+        memberships = select(UserGroupRow.user_id, UserGroupRow.group_name)
+        if user_id is not None:
+            statement = statement.where(UserRow.id == user_id)
+            memberships = memberships.where(UserGroupRow.user_id == user_id)
+        with self._ledger.database.read() as connection:
+            rows = connection.execute(statement).all()
+            groups: dict[int, set[str]] = {}
+            for member, group in connection.execute(memberships):
+                groups.setdefault(member, set()).add(group)
+        return [_account(row, groups.get(row.id, set())) for row in rows]
+
+
+def _account(row: Row[Any], groups: Iterable[str]) -> Account:
+    return Account(
+        row.id, row.name, row.is_admin, row.disabled, bool(row.password_hash), frozenset(groups), row.preferences or {}
+    )
+
+
+def _add(connection: Connection, values: dict[str, Any]) -> int:
+    try:
+        statement = insert(UserRow).values(created_at=time.time(), **values).returning(UserRow.id)
+        return connection.execute(statement).scalar_one()
+    except IntegrityError:
+        raise _taken(values["name"]) from None
+
+
+def _change(connection: Connection, user_id: int, values: dict[str, Any]) -> None:
+    known = connection.execute(
+        select(UserRow.name).where(UserRow.id == user_id, ~UserRow.name.startswith(REMOVED_USER)).with_for_update()
+    ).first()
+    if known is None:
+        raise NotFoundError(f"there is no user {user_id}")
+    try:
+        if values:
+            connection.execute(update(UserRow).where(UserRow.id == user_id).values(**values))
+    except IntegrityError:
+        raise _taken(values["name"]) from None
+
+
+def _taken(name: str) -> InvalidInputError:
+    return InvalidInputError(f"a user named {name!r} exists already; choose another name", field="name")
+
+
+def _set_groups(connection: Connection, user_id: int, groups: frozenset[str]) -> None:
+    if groups:
+        connection.execute(insert(UserGroupRow), [{"user_id": user_id, "group_name": name} for name in sorted(groups)])
+
+
+def _forget(connection: Connection, user_id: int) -> None:
+    """Take the name, the password and all that hangs on the user away."""
+    _change(connection, user_id, {"name": f"{REMOVED_USER}{user_id}", "password_hash": "", "is_admin": False})
+    connection.execute(update(UserRow).where(UserRow.id == user_id).values(disabled=True, preferences={}))
+    for table in UserRow.metadata.sorted_tables:
+        if "user_id" in table.columns and table.name != DatasetRow.__tablename__:
+            connection.execute(table.delete().where(table.columns.user_id == user_id))
+
+
+def _require_an_administrator(connection: Connection, *, besides: int | None = None) -> None:
+    """Raises when no administrator is left (``besides`` a user) who can sign in; the transaction is then undone."""
+    able = select(func.count()).where(UserRow.is_admin, ~UserRow.disabled, UserRow.password_hash != "")
+    able = able if besides is None else able.where(UserRow.id != besides)
+    if not connection.execute(able).scalar_one():
+        raise InvalidInputError("this is the last administrator; make another one first", field="user_id")
+
+
+@cache
+def _nobodys_hash() -> str:
+    return _HASHER.hash("nobody's password")
+
+
+def _matches(hashed: str, password: str) -> bool:
+    try:
+        return _HASHER.verify(hashed, password[: MAX_PASSWORD_CHARS + 1])
+    except (VerificationError, InvalidHashError):
+        return False
+
+
+def _hashed(password: str) -> str:
+    if not MIN_PASSWORD_CHARS <= len(password) <= MAX_PASSWORD_CHARS:
+        raise InvalidInputError(
+            f"the password has {len(password)} characters; {MIN_PASSWORD_CHARS} to {MAX_PASSWORD_CHARS} are needed",
+            field="password",
+        )
+    return _HASHER.hash(password)
+
+
+def _name(name: str) -> str:
+    name = storable(name).strip()
+    if not name or len(name) > MAX_NAME_CHARS or not name.isprintable():
+        raise InvalidInputError(
+            f"the name of a user must have 1 to {MAX_NAME_CHARS} visible characters, not {name[:40]!r}", field="name"
+        )
+    return name
+
+
+def _groups(groups: Iterable[str]) -> frozenset[str]:
+    cleaned = frozenset(name for name in (storable(group).strip() for group in groups) if name)
+    for name in cleaned:
+        if len(name) > MAX_NAME_CHARS or not name.isprintable():
+            raise InvalidInputError(f"the group {name[:40]!r} is too long or not printable", field="groups")
+    return cleaned

@@ -1,0 +1,201 @@
+"""What stands for a signed-in user: a browser's session, a program's API token. Only hashes are stored."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import time
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from sqlalchemy import delete, insert, select, update
+
+from braid.core.errors import InvalidInputError, NotFoundError
+from braid.core.ledger.database import storable
+from braid.core.ledger.ledger import Ledger
+from braid.core.ledger.tables import ApiTokenRow, WebSessionRow
+
+Scope = Literal["read", "write", "admin", "owner"]
+"""``owner`` is for processes that can write to the ledger anyway; no page gives it, nobody has it by signing in."""
+TOKEN_PREFIX = "braid_"
+SESSION_DAYS = 30
+SEEN_EVERY_S = 60
+"""How exactly the time of last use is kept; more would be a write at each request."""
+MAX_TOKENS = 100
+MAX_TOKEN_DAYS = 3650
+DAY_S = 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class WebSession:
+    """A browser that is signed in. Times are seconds since the epoch."""
+
+    id: int
+    user_id: int
+    user_agent: str
+    created_at: float
+    seen_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class ApiToken:
+    """A program's key, without the key."""
+
+    id: int
+    user_id: int
+    name: str
+    scopes: frozenset[str]
+    created_at: float
+    expires_at: float | None
+    used_at: float | None
+
+
+class WebSessions:
+    """Signed-in browsers."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._database = ledger.database
+
+    def open(self, user_id: int, user_agent: str = "") -> str:
+        """Sign a browser in; returns the secret for its cookie. Old sessions are dropped."""
+        secret, now = secrets.token_urlsafe(32), time.time()
+        values = {"user_id": user_id, "token_hash": _hash(secret), "user_agent": storable(user_agent)[:300]}
+        with self._database.write() as connection:
+            connection.execute(delete(WebSessionRow).where(WebSessionRow.seen_at < now - SESSION_DAYS * DAY_S))
+            connection.execute(insert(WebSessionRow).values(**values, created_at=now, seen_at=now))
+        return secret
+
+    def find(self, secret: str) -> WebSession | None:
+        """The session of this secret, unless it ended or was not used for `SESSION_DAYS`."""
+        now = time.time()
+        with self._database.read() as connection:
+            row = connection.execute(
+                select(*_SESSION).where(
+                    WebSessionRow.token_hash == _hash(secret), WebSessionRow.seen_at >= now - SESSION_DAYS * DAY_S
+                )
+            ).one_or_none()
+        if row is None:
+            return None
+        if row.seen_at < now - SEEN_EVERY_S:
+            with self._database.write() as connection:
+                connection.execute(update(WebSessionRow).where(WebSessionRow.id == row.id).values(seen_at=now))
+        return WebSession(**row._mapping)
+
+    def of_user(self, user_id: int) -> list[WebSession]:
+        """A user's sessions, the one used last first."""
+        statement = select(*_SESSION).where(WebSessionRow.user_id == user_id).order_by(WebSessionRow.seen_at.desc())
+        with self._database.read() as connection:
+            return [WebSession(**row._mapping) for row in connection.execute(statement)]
+
+    def end(self, user_id: int, session_id: int) -> None:
+        """End one of the user's sessions; nothing happens when it is not there."""
+        owned = (WebSessionRow.id == session_id, WebSessionRow.user_id == user_id)
+        with self._database.write() as connection:
+            connection.execute(delete(WebSessionRow).where(*owned))
+
+    def end_all(self, user_id: int) -> None:
+        """Sign the user out everywhere."""
+        with self._database.write() as connection:
+            connection.execute(delete(WebSessionRow).where(WebSessionRow.user_id == user_id))
+
+
+class ApiTokens:
+    """Keys to the API."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._database = ledger.database
+
+    def add(self, user_id: int, name: str, scopes: Collection[str], *, days: int | None = None) -> tuple[ApiToken, str]:
+        """A new token and its key, which is not shown again. ``days`` None means that it does not expire.
+
+        Raises InvalidInputError for an empty name, an unknown scope, a wrong time or too many tokens.
+        """
+        key, now = TOKEN_PREFIX + secrets.token_urlsafe(32), time.time()
+        values = {
+            "user_id": user_id,
+            "name": _token_name(name),
+            "scopes": _scopes(scopes),
+            "created_at": now,
+            "expires_at": None if days is None else now + _days(days) * DAY_S,
+        }
+        if len(self.of_user(user_id)) >= MAX_TOKENS:
+            raise InvalidInputError(f"there are {MAX_TOKENS} tokens already; revoke one first", field="name")
+        with self._database.write() as connection:
+            statement = insert(ApiTokenRow).values(**values, token_hash=_hash(key)).returning(*_TOKEN)
+            row = connection.execute(statement).one()
+        return _token(row), key
+
+    def find(self, key: str) -> ApiToken | None:
+        """The token of this key, unless it was revoked or has expired."""
+        now = time.time()
+        with self._database.read() as connection:
+            row = connection.execute(select(*_TOKEN).where(ApiTokenRow.token_hash == _hash(key))).one_or_none()
+        if row is None or (row.expires_at is not None and row.expires_at <= now):
+            return None
+        if row.used_at is None or row.used_at < now - SEEN_EVERY_S:
+            with self._database.write() as connection:
+                connection.execute(update(ApiTokenRow).where(ApiTokenRow.id == row.id).values(used_at=now))
+        return _token(row)
+
+    def of_user(self, user_id: int) -> list[ApiToken]:
+        """A user's tokens, the newest first; expired ones are among them."""
+        statement = select(*_TOKEN).where(ApiTokenRow.user_id == user_id).order_by(ApiTokenRow.id.desc())
+        with self._database.read() as connection:
+            return [_token(row) for row in connection.execute(statement)]
+
+    def revoke(self, user_id: int, token_id: int) -> None:
+        """Make a token worthless. Raises NotFoundError when it is not the user's."""
+        owned = (ApiTokenRow.id == token_id, ApiTokenRow.user_id == user_id)
+        with self._database.write() as connection:
+            if connection.execute(delete(ApiTokenRow).where(*owned)).rowcount == 0:
+                raise NotFoundError(f"there is no token {token_id}")
+
+
+_SESSION = (
+    WebSessionRow.id,
+    WebSessionRow.user_id,
+    WebSessionRow.user_agent,
+    WebSessionRow.created_at,
+    WebSessionRow.seen_at,
+)
+_TOKEN = (
+    ApiTokenRow.id,
+    ApiTokenRow.user_id,
+    ApiTokenRow.name,
+    ApiTokenRow.scopes,
+    ApiTokenRow.created_at,
+    ApiTokenRow.expires_at,
+    ApiTokenRow.used_at,
+)
+
+
+def _hash(secret: str) -> str:
+    """SHA-256 is enough: the secrets are 256 random bits, not words that somebody chose."""
+    return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()
+
+
+def _token(row: object) -> ApiToken:
+    values = dict(row._mapping)  # type: ignore[attr-defined]
+    return ApiToken(**{**values, "scopes": frozenset(values["scopes"])})
+
+
+def _token_name(name: str) -> str:
+    name = storable(name).strip()
+    if not 1 <= len(name) <= 100:
+        raise InvalidInputError(f"the name of a token must have 1 to 100 characters, not {len(name)}", field="name")
+    return name
+
+
+def _scopes(scopes: Collection[str]) -> list[str]:
+    known = get_args(Scope)
+    wrong = sorted(set(scopes) - set(known))
+    if wrong or not scopes:
+        raise InvalidInputError(f"the scopes are {sorted(scopes)}; choose of {', '.join(known)}", field="scopes")
+    return [scope for scope in known if scope in scopes]
+
+
+def _days(days: int) -> int:
+    if not 1 <= days <= MAX_TOKEN_DAYS:
+        raise InvalidInputError(f"days is {days}; it must be from 1 to {MAX_TOKEN_DAYS}", field="days")
+    return days

@@ -1,0 +1,45 @@
+"""A stored conversation as Markdown, for people, and as JSON, for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+
+from braid.core.chat.store import StoredCitation, StoredConversation, StoredMessage
+
+DELETED = "deleted since"
+
+
+def as_json(conversation: StoredConversation, messages: Sequence[StoredMessage]) -> str:
+    """One object: the conversation's fields, and ``messages`` with their settings and citations."""
+    return json.dumps(
+        {**asdict(conversation), "messages": [asdict(message) for message in messages]}, ensure_ascii=False, indent=2
+    )
+
+
+def as_markdown(conversation: StoredConversation, messages: Sequence[StoredMessage]) -> str:
+    """Each message under a heading with its time; an answer's passages follow it, quoted as they were cited."""
+    parts = [f"# {_line(conversation.title)}"]
+    for message in messages:
+        who = "Question" if message.role == "user" else "Answer"
+        when = datetime.fromtimestamp(message.created_at, UTC).strftime("%Y-%m-%d %H:%M UTC")
+        stopped = ", stopped" if message.settings.get("stopped") else ""
+        thumb = f", thumbs {message.thumb}" if message.thumb else ""
+        parts.append(f"## {who} ({when}{stopped}{thumb})\n\n{message.text}")
+        parts += [_citation(citation) for citation in message.citations]
+    return "\n\n".join(parts) + "\n"
+
+
+def _citation(citation: StoredCitation) -> str:
+    place = [citation.title, citation.heading_path, citation.source]
+    place += [f"page {citation.page}"] if citation.page is not None else []
+    place += [f"line {citation.line}"] if citation.line is not None else []
+    named = _line(" · ".join(dict.fromkeys(filter(None, place))))
+    quoted = "\n".join(f"> {line}".rstrip() for line in citation.text.splitlines())
+    return f"**[{citation.number}]** {named}{f' ({DELETED})' if citation.deleted else ''}\n\n{quoted}"
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,149 @@
+"""What a chat turn searches for: the question made to stand alone, and the query written for it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from braid.core.chat.comparison import ThreeFields
+from braid.core.chat.follow_up import complete
+from braid.core.chat.passage_block import as_data
+from braid.core.chat.types import ChatRequest, Turn
+from braid.core.errors import InvalidInputError, ModelError
+from braid.core.models.chat import ChatModel
+from braid.core.models.prompts import Prompt, Prompts
+from braid.core.models.replies import MAX_QUERY_LINE_CHARS, parse_queries, same_script
+from braid.core.search.term_weights import TermWeights
+from braid.core.text.token_budget import fitting
+from braid.core.types import MAX_QUERY_CHARS, Degraded
+
+HISTORY_TOKENS = 1_500
+HISTORY_TURNS = 12
+TURN_TOKENS = 300
+_FIELD_LINE = re.compile(r"^[\W_]*(purpose|materials?|methods?)[\s*_]*[:：]\s*(.+)$", re.IGNORECASE)
+
+Missing = tuple[Degraded, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NormalizedQuestion:
+    """A question that can be understood alone, and who made it so: ``none``, ``feedback`` or a model's name."""
+
+    text: str
+    query: str
+    """As text to search for; the same, but for feedback."""
+    generator: str = "none"
+    fields: ThreeFields | None = None
+
+    def for_answer(self, history: Sequence[Turn]) -> str:
+        """For the model that answers. Where no model has made the question stand alone the turns before go with it."""
+        if self.generator != "feedback" or not history:
+            return self.text
+        return (
+            f"{self.text}\n\n(Earlier in the conversation, for what the question refers to:\n{history_text(history)})"
+        )
+
+
+def normalized(
+    request: ChatRequest, model: ChatModel | None, prompts: Prompts, weights: TermWeights
+) -> tuple[NormalizedQuestion, Missing]:
+    """The request's question, and what was missing when a model failed and feedback took its place."""
+    if request.fields is not None:
+        return _normalized_fields(request.fields, model, prompts)
+    if not request.history:
+        return NormalizedQuestion(request.text, request.text), ()
+    question, missing = _one_line(
+        model, prompts.normalize, request.text, history=history_text(request.history), question=request.text
+    )
+    if model is not None and question:
+        return NormalizedQuestion(question, question, model.name), ()
+    earlier = [turn.text for turn in request.history if turn.role == "user"]
+    found = complete(request.text, earlier, weights.analyzer, weights.known)
+    query = found.query if len(found.query) <= MAX_QUERY_CHARS else request.text
+    return NormalizedQuestion(request.text, query, "feedback"), missing
+
+
+def query_for(question: NormalizedQuestion, model: ChatModel | None, prompts: Prompts) -> tuple[str, str, Missing]:
+    """The query, who wrote it, and what was missing."""
+    query, missing = _one_line(model, prompts.generate_query, question.text, question=question.text)
+    if model is not None and query:
+        return query, model.name, ()
+    return question.query, question.generator, missing
+
+
+def history_text(history: Sequence[Turn]) -> str:
+    """The last turns, one a line, the oldest first. They are data: an answer may quote a passage."""
+    lines: list[str] = []
+    left = HISTORY_TOKENS
+    for turn in reversed(history[-HISTORY_TURNS:]):
+        said = fitting(as_data(" ".join(turn.text.split())), min(left, TURN_TOKENS))
+        if not said:
+            break
+        lines.insert(0, f"{'User' if turn.role == 'user' else 'Assistant'}: {said}")
+        left -= TURN_TOKENS
+        if left <= 0:
+            break
+    return "\n".join(lines)
+
+
+def _normalized_fields(
+    fields: ThreeFields, model: ChatModel | None, prompts: Prompts
+) -> tuple[NormalizedQuestion, Missing]:
+    """Units in one way of writing, and by a model terms, too."""
+    unified = fields.unified()
+    written, missing = _ask(model, prompts.normalize_fields, fields=unified.described("en"))
+    if model is not None and not missing:
+        merged = _merged(unified, _read_fields(written, unified))
+        if merged is not None:
+            return NormalizedQuestion(merged.query, merged.query, model.name, merged), ()
+        missing = (_unusable(model, written),)
+    return NormalizedQuestion(unified.query, unified.query, "feedback", unified), missing
+
+
+def _merged(asked: ThreeFields, rewritten: dict[str, str]) -> ThreeFields | None:
+    """The fields with those rewritten that are; None when there is none, or all together are too long."""
+    if not rewritten:
+        return None
+    try:
+        return ThreeFields(**{**asked.named, **rewritten}, instruction=asked.instruction).unified()
+    except InvalidInputError:
+        return None
+
+
+def _read_fields(written: str, asked: ThreeFields) -> dict[str, str]:
+    """Those of the asked fields that the model wrote, each on a line of its own, in the same script."""
+    found: dict[str, str] = {}
+    for line in written.splitlines():
+        if match := _FIELD_LINE.match(line):
+            name = {"p": "purpose"}.get(match[1][0].lower()) or f"{match[1].lower().rstrip('s')}s"
+            text = match[2].strip(" *_\"'`")
+            if name in asked.named and text and same_script(asked.named[name], text):
+                found[name] = text[: 2 * len(asked.named[name]) + 200]
+    return found
+
+
+def _one_line(model: ChatModel | None, prompt: Prompt, asked: str, **values: object) -> tuple[str, Missing]:
+    """One line in the script of what was asked; empty when there is no model, or nothing usable of it."""
+    written, missing = _ask(model, prompt, **values)
+    if model is None or missing:
+        return "", missing
+    longest = min(MAX_QUERY_CHARS, max(MAX_QUERY_LINE_CHARS, 2 * len(asked)))
+    lines = parse_queries(written, question="", limit=1, max_chars=longest)
+    if not lines or not same_script(asked, lines[0]):
+        return "", (_unusable(model, written),)
+    return lines[0], ()
+
+
+def _ask(model: ChatModel | None, prompt: Prompt, **values: object) -> tuple[str, Missing]:
+    if model is None:
+        return "", ()
+    try:
+        return model.complete(prompt.messages(**values)), ()
+    except ModelError as error:
+        return "", (Degraded("model", "", f"{error}; feedback is used instead"),)
+
+
+def _unusable(model: ChatModel, written: str) -> Degraded:
+    said = " ".join(written.split())[:80]
+    return Degraded("model", "", f"the model {model.name} gave nothing usable ({said!r}); feedback is used instead")

@@ -1,0 +1,67 @@
+"""Thumbs on answers as a whole: each user's own, one an answer, and counted for administrators."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from sqlalchemy import select, update
+
+from braid.core.errors import InvalidInputError, NotFoundError
+from braid.core.ledger.ledger import Ledger
+from braid.core.ledger.tables import ConversationRow, MessageRow
+
+Thumb = Literal["up", "down", "none"]
+"""``none`` takes a thumb back."""
+DAY_S = 86_400
+SQL_INTEGER_MAX = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class ThumbCount:
+    """How the answers of one writer were found: a chat model by its name, or ``extractive``."""
+
+    generator: str
+    up: int = 0
+    down: int = 0
+
+
+class AnswerThumbs:
+    """A thumb is kept with its answer, and goes with it."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._database = ledger.database
+
+    def put(self, user_id: int, conversation_id: int, message_id: int, thumb: Thumb) -> None:
+        """Set it, or take it back. Raises NotFoundError when this is no answer in a conversation of this user."""
+        if thumb not in get_args(Thumb):
+            raise InvalidInputError(f"kind is {thumb!r}; choose one of {', '.join(get_args(Thumb))}", field="kind")
+        owned = select(ConversationRow.id).where(
+            ConversationRow.id == conversation_id, ConversationRow.user_id == user_id
+        )
+        answer = (
+            MessageRow.id == message_id,
+            MessageRow.role == "assistant",
+            MessageRow.conversation_id.in_(owned),
+        )
+        found = 0
+        if max(conversation_id, message_id) <= SQL_INTEGER_MAX:
+            with self._database.write() as connection:
+                statement = update(MessageRow).where(*answer).values(thumb="" if thumb == "none" else thumb)
+                found = connection.execute(statement).rowcount
+        if not found:
+            raise NotFoundError(f"there is no answer {message_id} in this conversation")
+
+    def counts(self, *, days: int = 30) -> list[ThumbCount]:
+        """Over all users' answers of the last ``days`` days, by who wrote them, the most judged first."""
+        generator = MessageRow.settings["generator"].as_string()
+        since = time.time() - days * DAY_S
+        statement = select(generator, MessageRow.thumb).where(MessageRow.thumb != "", MessageRow.created_at >= since)
+        counted: dict[str, dict[str, int]] = {}
+        with self._database.read() as connection:
+            for name, thumb in connection.execute(statement):
+                of_one = counted.setdefault(name or "", {"up": 0, "down": 0})
+                of_one[thumb] += 1
+        found = [ThumbCount(name, **thumbs) for name, thumbs in counted.items()]
+        return sorted(found, key=lambda each: (-(each.up + each.down), each.generator))

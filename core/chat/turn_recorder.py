@@ -1,0 +1,78 @@
+"""A turn as far as it came: one whose stream is closed, or fails, can be stored like one that came to its end."""
+
+from __future__ import annotations
+
+from braid.core.chat.types import (
+    AnswerText,
+    AnswerWithdrawn,
+    ChatRequest,
+    ChatResult,
+    Event,
+    QueryWritten,
+    Searched,
+    StageStarted,
+)
+from braid.core.models.citations import Citation, CitationFilter
+from braid.core.types import MAX_QUERY_CHARS, Query, SearchResult
+
+
+class TurnRecorder:
+    """Is fed the events of one turn, in order. Its `result` is the turn's own when that has come."""
+
+    def __init__(self, request: ChatRequest) -> None:
+        self._request = request
+        self._query = QueryWritten(request.shown, request.shown, "none")
+        self._search: SearchResult | None = None
+        self._generator = "none"
+        self._text: list[str] = []
+        self._result: ChatResult | None = None
+
+    def feed(self, event: Event) -> None:
+        """Take note of the event."""
+        match event:
+            case StageStarted(generator=generator):
+                self._generator = generator or self._generator
+            case QueryWritten():
+                self._query = event
+            case Searched():
+                self._search = event.result
+            case AnswerText():
+                self._text.append(event.text)
+            case AnswerWithdrawn():
+                self._generator = event.generator
+                self._text.clear()
+            case ChatResult():
+                self._result = event
+
+    def result(self) -> ChatResult:
+        """The turn's result; without it ``stopped``, with the text so far and the citations in it, which have the whole
+        text of their passages.
+        """
+        if self._result is not None:
+            return self._result
+        search = self._search or SearchResult(
+            Query(self._query.query[:MAX_QUERY_CHARS]), self._request.strategy, "none", (), (), ()
+        )
+        text = "".join(self._text).strip()
+        citations = _citations(text, search)
+        return ChatResult(
+            question=self._query.question,
+            query=self._query.query,
+            query_generator=self._query.generator,
+            search=search,
+            text=text,
+            generator=self._generator if text else "none",
+            found=bool(citations),
+            citations=citations,
+            degraded=search.degraded,
+            notes=search.notes,
+            stopped=True,
+        )
+
+
+def _citations(text: str, search: SearchResult) -> tuple[Citation, ...]:
+    passages = {number: hit.passage for number, hit in enumerate(search.hits, start=1)}
+    checked = CitationFilter(frozenset(passages))
+    checked.feed(text)
+    checked.flush()
+    return tuple(Citation(number, passages[number], passages[number].text) for number in checked.cited)

@@ -1,0 +1,85 @@
+"""In which languages datasets are, from a sample of their documents."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import BigInteger, ColumnElement, cast, func, select
+
+from braid.core.ledger.change_log import ChangeLog
+from braid.core.ledger.ledger import Ledger
+from braid.core.ledger.tables import ChunkRow, DocumentRow
+from braid.core.text.scripts import SEEN_CHARS, text_language
+from braid.core.types import Dataset
+
+SAMPLE = 200
+"""Documents of a dataset that are looked at."""
+LEAST_SHARE = 0.05
+"""Of the sample; what is rarer is not named."""
+AGAIN_S = 5.0
+"""While a dataset changes all the time, as in a long upload, it is looked at this often."""
+HASH_MODULUS = 2**32
+HASH_FACTOR = 2_654_435_761
+"""Knuth's multiplicative hash: ids next to each other come out far apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    counts: Counter[str]
+    head: int
+    at: float
+
+
+class DatasetLanguages:
+    """Languages by dataset. They are kept, and found anew when something in the dataset's collection has changed."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._log = ChangeLog(ledger.database)
+        self._seen: dict[int, _Seen] = {}
+        self._lock = threading.Lock()
+
+    def of(self, datasets: Sequence[Dataset]) -> Mapping[int, tuple[str, ...]]:
+        """Dataset id → ISO 639-1 codes, the most frequent first; empty stands for all that is not recognized."""
+        filled = [dataset for dataset in datasets if dataset.chunks]
+        if not filled:
+            return {}
+        heads = self._log.heads({dataset.collection for dataset in filled})
+        return {dataset.id: _named(self._counts(dataset, heads.get(dataset.collection, 0))) for dataset in filled}
+
+    def counts(self, dataset: Dataset) -> Counter[str]:
+        """Documents of the sample by language, in codes as above."""
+        return self._counts(dataset, self._log.heads({dataset.collection}).get(dataset.collection, 0))
+
+    def _counts(self, dataset: Dataset, head: int) -> Counter[str]:
+        now = time.monotonic()
+        with self._lock:
+            seen = self._seen.get(dataset.id)
+        if seen is None or (seen.head != head and now - seen.at >= AGAIN_S):
+            seen = _Seen(Counter(map(text_language, self._sample(dataset))), head, now)
+            with self._lock:
+                self._seen[dataset.id] = seen
+        return seen.counts
+
+    def _sample(self, dataset: Dataset) -> list[str]:
+        """How about `SAMPLE` documents begin. It costs a walk over a part of one index."""
+        chosen = select(DocumentRow.id).where(DocumentRow.dataset_id == dataset.id, _sampled(dataset.documents))
+        text = select(func.substr(ChunkRow.text, 1, SEEN_CHARS))
+        first = text.where(ChunkRow.position == 0, ChunkRow.document_id.in_(chosen.limit(2 * SAMPLE)))
+        with self._ledger.database.read() as connection:
+            return list(connection.execute(first).scalars())
+
+
+def _sampled(documents: int) -> ColumnElement[bool]:
+    below = HASH_MODULUS * SAMPLE // max(documents, SAMPLE)
+    return (cast(DocumentRow.id, BigInteger) * HASH_FACTOR) % HASH_MODULUS < below
+
+
+def _named(counts: Counter[str]) -> tuple[str, ...]:
+    least = LEAST_SHARE * counts.total()
+    enough = [code for code, count in counts.items() if count >= least]
+    return tuple(sorted(enough, key=lambda code: (-counts[code], not code, code)))

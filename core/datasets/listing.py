@@ -1,0 +1,121 @@
+"""What a list of datasets says of each, and what stands in one dataset's list of documents."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from sqlalchemy import ColumnElement, case, func, literal, or_, select
+
+from braid.core.ledger.database import Database, storable
+from braid.core.ledger.queries import select_documents
+from braid.core.ledger.tables import DatasetRow, DocumentRow, IndexStateRow, JobRow
+from braid.core.types import Dataset, Document
+
+DocumentState = Literal["waiting", "done", "failed"]
+"""On its way into the indexes, in both of them, or not readable."""
+LEGS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """Of one dataset. ``size_bytes`` is that of the files as they came; ``failed`` and ``waiting`` are documents."""
+
+    size_bytes: int = 0
+    failed: int = 0
+    waiting: int = 0
+    jobs: int = 0
+    """Uploads and other jobs that are not done yet."""
+
+    @property
+    def busy(self) -> bool:
+        """Whether something is under way."""
+        return bool(self.jobs or self.waiting)
+
+
+def overviews(database: Database, datasets: Sequence[Dataset]) -> dict[int, Overview]:
+    """Dataset id → overview, in three statements however many there are.
+
+    Jobs are counted before documents: what is no job any more then is a document, so nothing under way is missed.
+    """
+    ids = [dataset.id for dataset in datasets]
+    jobs = (
+        select(JobRow.dataset_id, func.count())
+        .where(JobRow.state.in_(("queued", "running")), JobRow.dataset_id.in_(ids))
+        .group_by(JobRow.dataset_id)
+    )
+    with database.read() as connection:
+        under_way = {row[0]: row[1] for row in connection.execute(jobs)}
+    waiting = _waiting(_applied(database, {dataset.collection for dataset in datasets}))
+    documents = (
+        select(
+            DocumentRow.dataset_id,
+            func.sum(DocumentRow.size_bytes),
+            func.sum(case((DocumentRow.state == "failed", 1), else_=0)),
+            func.sum(case((waiting, 1), else_=0)),
+        )
+        .join(DatasetRow, DatasetRow.id == DocumentRow.dataset_id)
+        .where(DocumentRow.dataset_id.in_(ids))
+        .group_by(DocumentRow.dataset_id)
+    )
+    with database.read() as connection:
+        stored = {row[0]: [int(value or 0) for value in row[1:]] for row in connection.execute(documents)}
+    found = {}
+    for each in ids:
+        size_bytes, failed, waits = stored.get(each, (0, 0, 0))
+        found[each] = Overview(size_bytes, failed, waits, under_way.get(each, 0))
+    return found
+
+
+def find_documents(
+    database: Database,
+    dataset: Dataset,
+    *,
+    name: str = "",
+    state: DocumentState | None = None,
+    limit: int = 50,
+    offset: int = 0,
+) -> tuple[list[Document], int]:
+    """Documents whose title or source contains ``name``, the last changed first, and how many there are in all."""
+    conditions: list[ColumnElement[bool]] = [DocumentRow.dataset_id == dataset.id]
+    if part := storable(name).strip():
+        conditions.append(_is_called(part))
+    if state is not None:
+        conditions.append(_in_state(database, dataset, state))
+    order = (DocumentRow.updated_at.desc(), DocumentRow.id.desc())
+    page = select_documents().where(*conditions).order_by(*order).limit(limit).offset(offset)
+    with database.read() as connection:
+        total = connection.execute(select(func.count()).select_from(DocumentRow).where(*conditions)).scalar_one()
+        return [Document(**row._mapping) for row in connection.execute(page)], total
+
+
+def _is_called(part: str) -> ColumnElement[bool]:
+    return or_(*(name.icontains(part, autoescape=True) for name in (DocumentRow.title, DocumentRow.source)))
+
+
+def _in_state(database: Database, dataset: Dataset, state: DocumentState) -> ColumnElement[bool]:
+    if state == "failed":
+        return DocumentRow.state == "failed"
+    applied = _applied(database, {dataset.collection}).get(dataset.collection, -1)
+    behind = DocumentRow.changed_seq > applied if state == "waiting" else DocumentRow.changed_seq <= applied
+    return (DocumentRow.state == "ready") & behind
+
+
+def _waiting(applied: dict[str, int]) -> ColumnElement[bool]:
+    """Whether a readable document is not in all indexes of its collection yet. The dataset has to be joined."""
+    seqs = [(DatasetRow.collection == collection, seq) for collection, seq in applied.items()]
+    known = case(*seqs, else_=-1) if seqs else literal(-1)
+    return (DocumentRow.state == "ready") & (DocumentRow.changed_seq > known)
+
+
+def _applied(database: Database, collections: Collection[str]) -> dict[str, int]:
+    """Collection → the last change that both of its indexes have; nothing while one is missing or being rebuilt."""
+    states = (
+        select(IndexStateRow.collection, func.min(IndexStateRow.applied_seq))
+        .where(IndexStateRow.collection.in_(collections), IndexStateRow.state != "rebuilding")
+        .group_by(IndexStateRow.collection)
+        .having(func.count() == LEGS)
+    )
+    with database.read() as connection:
+        return {row[0]: row[1] for row in connection.execute(states)}

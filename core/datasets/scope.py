@@ -1,0 +1,72 @@
+"""What the caller may read: made here and nowhere else, default-deny."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from braid.core.datasets.registry import Registry, SharedDataset
+from braid.core.errors import InvalidInputError
+from braid.core.ledger.ledger import Ledger
+from braid.core.types import CollectionScope, Scope
+
+MAX_DATASET_IDS = 1_000
+
+
+def resolve_scope(
+    ledger: Ledger, registry: Registry, *, user_id: int | None, dataset_ids: Sequence[int] | None
+) -> Scope:
+    """The scope of a request. No ids means all personal datasets of the user.
+
+    Ids that do not exist, are disabled or are not the caller's are listed as unresolved, without saying which of
+    the three. Raises InvalidInputError for an id that is 0 or not a whole number.
+    """
+    wanted = _distinct(dataset_ids)
+    personal = {dataset.id: dataset for dataset in ledger.datasets(user_id)} if user_id is not None else {}
+    if not wanted:
+        wanted = list(personal)
+    shared = {entry.id: entry for entry in _readable(ledger, registry, user_id) if entry.id in wanted}
+    allowed: dict[tuple[str, int | None], set[int]] = {}
+    unresolved: list[int] = []
+    for dataset_id in wanted:
+        if dataset_id in personal:
+            allowed.setdefault((personal[dataset_id].collection, user_id), set()).add(dataset_id)
+        elif dataset_id in shared:
+            allowed.setdefault((shared[dataset_id].collection_name, None), set()).add(dataset_id)
+        else:
+            unresolved.append(dataset_id)
+    collections = tuple(
+        CollectionScope(collection, frozenset(ids), owner) for (collection, owner), ids in allowed.items()
+    )
+    return Scope(collections, tuple(unresolved))
+
+
+def readable_shared(ledger: Ledger, registry: Registry, user_id: int | None) -> list[SharedDataset]:
+    """The shared datasets that a user may tick."""
+    return list(_readable(ledger, registry, user_id))
+
+
+def _readable(ledger: Ledger, registry: Registry, user_id: int | None) -> Iterable[SharedDataset]:
+    groups: frozenset[str] | None = None
+    for entry in registry.entries():
+        if not entry.enabled:
+            continue
+        if entry.allowed_groups and groups is None:
+            user = ledger.user(user_id) if user_id is not None else None
+            groups = user.groups if user else frozenset()
+        if not entry.allowed_groups or (groups and groups & set(entry.allowed_groups)):
+            yield entry
+
+
+def _distinct(dataset_ids: Sequence[int] | None) -> list[int]:
+    ids = list(dict.fromkeys(dataset_ids or ()))
+    if len(ids) > MAX_DATASET_IDS:
+        raise InvalidInputError(
+            f"{len(ids)} datasets are selected; at most {MAX_DATASET_IDS} are allowed", field="dataset_ids"
+        )
+    for dataset_id in ids:
+        if isinstance(dataset_id, bool) or not isinstance(dataset_id, int) or dataset_id == 0:
+            raise InvalidInputError(
+                f"dataset id {dataset_id!r} is not one: personal ids are 1, 2, …, shared ids are -1, -2, …",
+                field="dataset_ids",
+            )
+    return ids

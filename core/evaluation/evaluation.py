@@ -1,0 +1,241 @@
+"""Search quality and speed on judged sets: nDCG@10, recall, reciprocal rank, milliseconds."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import ir_measures
+import numpy as np
+from ir_measures import RR, Measure, Qrel, R, ScoredDoc, nDCG
+
+from braid.core.errors import InvalidInputError
+from braid.core.evaluation.beir import JudgedSet, read_sets
+from braid.core.evaluation.judged_store import EvaluationProgress, OnProgress, StoredSets, stored_sets
+from braid.core.models.chat import ChatModels
+from braid.core.models.embeddings import EmbeddingModel, embed_query
+from braid.core.models.prompts import Prompts
+from braid.core.models.rerank import Rerankers
+from braid.core.types import LEGS_OF_MODE, Passage, Place, Query, SearchResult
+
+__all__ = ["EvaluationProgress", "EvaluationReport", "evaluate", "measure", "plot"]
+
+MEASURES: Mapping[str, Measure] = {
+    "ndcg@10": nDCG @ 10,
+    "recall@10": R @ 10,
+    "recall@100": R @ 100,
+    "mrr@10": RR @ 10,
+}
+DEPTH = 100
+"""Hits a query; the deepest measure needs them."""
+TIMED_EMBEDDINGS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationReport:
+    """Figures by name, of each set and of ``all``, which is the mean over all queries.
+
+    ``p50_ms`` and ``p95_ms`` are with the embedding of the query by the real model, ``p50_ms_search`` without. Where
+    vectors.npz has the queries' vectors the former two are of up to 30 queries a set, whose embedding is
+    timed by itself and added.
+    """
+
+    sets: Mapping[str, Mapping[str, float]]
+    all: Mapping[str, float]
+    degraded: tuple[str, ...] = ()
+    """What was missing from answers, each reason once: the figures are too low then."""
+
+    def as_json(self) -> dict[str, Any]:
+        """``{"sets": {folder: {figure: value}}, "all": {figure: value}}``."""
+        return {"sets": {name: dict(figures) for name, figures in self.sets.items()}, "all": dict(self.all)}
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What one query was answered. ``embed_ms`` is None when the query was not embedded by the real model."""
+
+    found: tuple[str, ...]
+    search_ms: float
+    embed_ms: float | None
+    degraded: tuple[str, ...]
+
+
+def evaluate(
+    folders: Sequence[Path],
+    *,
+    scratch_dir: Path,
+    embedding_model: str | EmbeddingModel,
+    each: bool,
+    strategy: str = "basic",
+    options: Mapping[str, Any] | None = None,
+    languages: tuple[str, ...] = ("en",),
+    on_progress: OnProgress = lambda _: None,
+    rerankers: Rerankers | None = None,
+    models: ChatModels | None = None,
+    prompts: Prompts | None = None,
+) -> EvaluationReport:
+    """Search for every judged query of these folders in BEIR layout, in ``scratch_dir``, which is kept and re-used.
+
+    With ``each`` a query searches the collections of its own folder, otherwise those of all folders at once.
+    ``options`` are the fields of `braid.core.types.Query` other than the text; each query asks for at least 100 hits.
+    Raises InvalidInputError for what is wrong in a folder or an option.
+    """
+    options = dict(options or {})
+    query = _query(options)
+    sets = read_sets([Path(folder) for folder in folders])
+    with stored_sets(
+        sets,
+        scratch_dir=Path(scratch_dir),
+        embedding_model=embedding_model,
+        legs=LEGS_OF_MODE[query.mode],
+        languages=languages,
+        on_progress=on_progress,
+        rerankers=rerankers,
+        models=models,
+        prompts=prompts,
+    ) as stored:
+        return measure(stored, each=each, strategy=strategy, options=options, on_progress=on_progress)
+
+
+def measure(
+    stored: StoredSets,
+    *,
+    each: bool,
+    strategy: str = "basic",
+    options: Mapping[str, Any] | None = None,
+    timed_embeddings: int = TIMED_EMBEDDINGS,
+    on_progress: OnProgress = lambda _: None,
+) -> EvaluationReport:
+    """As `evaluate`, over sets that are stored already.
+
+    Where vectors.npz spares the embedding, ``timed_embeddings`` queries a set (at least one) are embedded for the time.
+    """
+    options = {**(options or {}), "k": max(DEPTH, _query(options or {}).k)}
+    everywhere = stored.dataset_ids()
+    if "dense" in LEGS_OF_MODE[_query(options).mode]:
+        embed_query(stored.model, "the first call loads the model")
+    answers: dict[str, dict[str, _Answer]] = {}
+    for judged in stored.sets:
+        dataset_ids = list(stored.datasets[judged.name]) if each else everywhere
+        arguments = {"user_id": None, "dataset_ids": dataset_ids, "strategy": strategy, **options}
+        answers[judged.name] = _answer_set(stored, judged, arguments, timed_embeddings, on_progress)
+    return _report(stored.sets, answers)
+
+
+def _query(options: Mapping[str, Any]) -> Query:
+    """The options as a query, checked."""
+    try:
+        return Query("options are checked before there is a text", **options)
+    except TypeError as error:
+        raise InvalidInputError(f"there is no such option: {error}") from error
+
+
+# ---------------------------------------------------------------- searching
+
+
+def _answer_set(
+    stored: StoredSets,
+    judged: JudgedSet,
+    arguments: Mapping[str, Any],
+    timed_embeddings: int,
+    on_progress: OnProgress,
+) -> dict[str, _Answer]:
+    set_of = {dataset_id: name for name, ids in stored.datasets.items() for dataset_id in ids}
+    answers: dict[str, _Answer] = {}
+    for number, (query_id, text) in enumerate(judged.queries.items(), start=1):
+        result = stored.braid.manager.search(text, **arguments)
+        embed_ms: float | None = result.timings_ms.get("embed", 0.0)
+        search_ms = result.timings_ms["total"] - (embed_ms or 0.0)
+        if text in stored.known_queries and "dense" in LEGS_OF_MODE[result.query.mode]:
+            embed_ms = _embedding_ms(stored.model, text) if number <= timed_embeddings else None
+        reasons = tuple(f"{part.leg} {part.collection}: {part.reason}" for part in result.degraded)
+        answers[query_id] = _Answer(_found(result, set_of), search_ms, embed_ms, reasons)
+        on_progress(EvaluationProgress("search", judged.name, number, len(judged.queries)))
+    return answers
+
+
+def _found(result: SearchResult, set_of: Mapping[int, str]) -> tuple[str, ...]:
+    """``set/document`` in the order of the hits; other places of an equal text follow at once."""
+    places: list[Passage | Place] = []
+    for hit in result.hits:
+        places += [hit.passage, *hit.also_in]
+    return tuple(dict.fromkeys(f"{set_of[place.dataset_id]}/{place.source}" for place in places))
+
+
+def _embedding_ms(model: EmbeddingModel, text: str) -> float:
+    started = time.perf_counter()
+    embed_query(model, text)
+    return 1000 * (time.perf_counter() - started)
+
+
+# ---------------------------------------------------------------- figures
+
+
+def _report(sets: Sequence[JudgedSet], answers: Mapping[str, Mapping[str, _Answer]]) -> EvaluationReport:
+    scores = {judged.name: _scores(judged, answers[judged.name]) for judged in sets}
+    figures = {name: _figures(list(scores[name].values()), list(given.values())) for name, given in answers.items()}
+    every_answer = [answer for given in answers.values() for answer in given.values()]
+    every_score = [score for of_set in scores.values() for score in of_set.values()]
+    reasons = dict.fromkeys(reason for answer in every_answer for reason in answer.degraded)
+    return EvaluationReport(figures, _figures(every_score, every_answer), tuple(reasons))
+
+
+def _scores(judged: JudgedSet, answers: Mapping[str, _Answer]) -> dict[str, dict[str, float]]:
+    """Query id → measure → value. A query that found nothing has 0."""
+    qrels = [
+        Qrel(query_id, f"{judged.name}/{document_id}", grade)
+        for query_id, grades in judged.judgements.items()
+        for document_id, grade in grades.items()
+    ]
+    run = [
+        ScoredDoc(query_id, place, -float(rank))
+        for query_id, answer in answers.items()
+        for rank, place in enumerate(answer.found, start=1)
+    ]
+    scores = {query_id: dict.fromkeys(MEASURES, 0.0) for query_id in answers}
+    names = {measure: name for name, measure in MEASURES.items()}
+    for metric in ir_measures.iter_calc(list(names), qrels, run):
+        if metric.query_id in scores:
+            scores[metric.query_id][names[metric.measure]] = float(metric.value)
+    return scores
+
+
+def _figures(scores: Sequence[Mapping[str, float]], answers: Sequence[_Answer]) -> dict[str, float]:
+    figures = {name: statistics.fmean(score[name] for score in scores) for name in MEASURES}
+    timed = [answer.search_ms + answer.embed_ms for answer in answers if answer.embed_ms is not None]
+    p50, p95 = np.percentile(timed, [50, 95])
+    search = [answer.search_ms for answer in answers]
+    return {
+        **figures,
+        "p50_ms": float(p50),
+        "p95_ms": float(p95),
+        "p50_ms_search": float(np.percentile(search, 50)),
+    }
+
+
+def plot(report: EvaluationReport, path: Path) -> None:
+    """Bars of the measures by set, as the file's suffix says: png, svg or pdf. Raises InvalidInputError."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    rows = {**report.sets, "all": report.all}
+    figure = Figure(figsize=(max(6.0, 1.4 * len(rows)), 4.0), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    width = 0.8 / len(MEASURES)
+    for number, name in enumerate(MEASURES):
+        left = [place + number * width for place in range(len(rows))]
+        axes.bar(left, [figures[name] for figures in rows.values()], width, label=name)
+    axes.set_xticks([place + 0.4 - width / 2 for place in range(len(rows))], list(rows), rotation=20, ha="right")
+    axes.set_ylim(0.0, 1.0)
+    axes.legend(ncols=len(MEASURES), loc="lower center", bbox_to_anchor=(0.5, 1.0))
+    try:
+        figure.savefig(path)
+    except (ValueError, OSError) as error:
+        raise InvalidInputError(
+            f"the plot {path} cannot be written: {error}; name a .png, .svg or .pdf file"
+        ) from error

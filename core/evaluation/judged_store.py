@@ -1,0 +1,242 @@
+"""Judged sets, stored in a scratch data directory that is kept between evaluations."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from braid.core.braid import Braid
+from braid.core.datasets.entry import SharedDataset
+from braid.core.errors import EmbeddingError, IndexUnavailableError
+from braid.core.evaluation.beir import CorpusDocument, JudgedSet, StoredVectors, read_vectors
+from braid.core.indexes.base import Vector
+from braid.core.ledger.change_log import ChangeLog
+from braid.core.models.chat import ChatModels
+from braid.core.models.embeddings import EmbeddingModel, embedding_model
+from braid.core.models.prompts import Prompts
+from braid.core.models.rerank import Rerankers
+from braid.core.types import ChunkInput, Dataset, DocumentInput, Leg
+
+DOCUMENTS_PER_PUT = 500
+LEG_TIMEOUT_S = 60.0
+"""So long that figures tell of quality, not of a busy machine."""
+WAIT_STEP_S = 0.1
+PATIENCE_S = 20.0
+"""How long an index may fail before the evaluation gives up."""
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationProgress:
+    """How far a stage of an evaluation is, for one set (``store``, ``search``) or all (``index``)."""
+
+    stage: Literal["store", "index", "search"]
+    name: str
+    done: int
+    total: int
+
+
+OnProgress = Callable[[EvaluationProgress], None]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSets:
+    """Judged sets in an open data directory, ready to be searched."""
+
+    braid: Braid
+    sets: tuple[JudgedSet, ...]
+    datasets: Mapping[str, tuple[int, ...]]
+    """Name of a set → ids of its shared datasets."""
+    model: EmbeddingModel
+    """The real one, to measure with; the directory's answers known queries from vectors.npz."""
+    known_queries: frozenset[str]
+    """Texts that the directory does not embed."""
+
+    def dataset_ids(self) -> list[int]:
+        """Those of all sets."""
+        return [dataset_id for ids in self.datasets.values() for dataset_id in ids]
+
+
+class KnownQueries:
+    """A model that has the vectors of some queries at hand."""
+
+    def __init__(self, model: EmbeddingModel, queries: Mapping[str, Vector]) -> None:
+        self._model = model
+        self._queries = queries
+
+    @property
+    def fingerprint(self) -> str:
+        """The real model's."""
+        return self._model.fingerprint
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        """The real model's vectors."""
+        return self._model.embed_documents(texts)
+
+    def embed_query(self, text: str) -> list[float]:
+        """The known vector, or else the real model's."""
+        known = self._queries.get(text)
+        return self._model.embed_query(text) if known is None else [float(value) for value in known]
+
+
+@contextmanager
+def stored_sets(
+    sets: Sequence[JudgedSet],
+    *,
+    scratch_dir: Path,
+    embedding_model: str | EmbeddingModel,
+    legs: Sequence[Leg] = ("dense", "bm25"),
+    languages: tuple[str, ...] = ("en",),
+    collection_of: Callable[[str], str] | None = None,
+    on_progress: OnProgress = lambda _: None,
+    rerankers: Rerankers | None = None,
+    models: ChatModels | None = None,
+    prompts: Prompts | None = None,
+) -> Iterator[StoredSets]:
+    """Store what is new or changed, wait until the legs have all of it, and keep the directory open for searches.
+
+    Each set, or each ``metadata.collection`` of its corpus, is a shared dataset; ``collection_of`` gives the
+    collection of a dataset's name, one of its own unless given. Without the dense leg no passage is embedded.
+    Raises NotOwnerError when another process has the directory, EmbeddingError or IndexUnavailableError when
+    an index cannot be built.
+    """
+    model = _model(embedding_model)
+    vectors = {judged.name: read_vectors(judged, model.fingerprint) for judged in sets}
+    known = {text: vector for found in vectors.values() if found for text, vector in found.queries.items()}
+    at_hand = KnownQueries(model, known)
+    with Braid(scratch_dir, embedding_model=at_hand, indexes="none") as ledger_only:
+        datasets: dict[str, tuple[Dataset, ...]] = {}
+        for judged in sets:
+            datasets[judged.name] = _store_set(ledger_only, judged, collection_of or own_collection, on_progress)
+            found = vectors[judged.name]
+            if found is not None:
+                _store_vectors(ledger_only, datasets[judged.name], found, model.fingerprint)
+    with Braid(
+        scratch_dir,
+        embedding_model=at_hand,
+        languages=languages,
+        leg_timeout_s=LEG_TIMEOUT_S,
+        follow=legs,
+        rerankers=rerankers,
+        models=models,
+        prompts=prompts,
+    ) as braid:
+        _wait(braid, legs, [dataset for of_set in datasets.values() for dataset in of_set], on_progress)
+        ids = {name: tuple(dataset.id for dataset in of_set) for name, of_set in datasets.items()}
+        yield StoredSets(braid, tuple(sets), ids, model, frozenset(known))
+
+
+def own_collection(dataset_name: str) -> str:
+    """A collection for this dataset alone; readable, and valid whatever the name's script."""
+    digest = hashlib.sha256(dataset_name.encode()).hexdigest()[:8]
+    readable = re.sub(r"[^a-zA-Z0-9]+", "-", dataset_name).strip("-")[:60]
+    return "_".join(part for part in ("shared", readable, digest) if part)
+
+
+def _model(model: str | EmbeddingModel) -> EmbeddingModel:
+    return embedding_model(model) if isinstance(model, str) else model
+
+
+# ---------------------------------------------------------------- documents
+
+
+def _store_set(
+    braid: Braid, judged: JudgedSet, collection_of: Callable[[str], str], on_progress: OnProgress
+) -> tuple[Dataset, ...]:
+    """The set's datasets, with exactly the documents of its corpus. Nothing is written when they are there."""
+    of_collection: dict[str, list[CorpusDocument]] = {}
+    for document in judged.documents:
+        of_collection.setdefault(document.collection, []).append(document)
+    datasets, done = [], 0
+    for collection, documents in of_collection.items():
+        name = f"{judged.name}/{collection}" if collection else judged.name
+        entry = _entry(braid, name, collection_of(name))
+        mark = f"corpus {judged.corpus_hash}"
+        if entry.description != mark:
+            for start in range(0, len(documents), DOCUMENTS_PER_PUT):
+                batch = documents[start : start + DOCUMENTS_PER_PUT]
+                braid.ledger.put_documents(entry.id, map(_document, batch))
+                done += len(batch)
+                on_progress(EvaluationProgress("store", judged.name, done, len(judged.documents)))
+            _remove_others(braid, entry.id, documents)
+            braid.registry.update(entry.id, description=mark)
+        datasets.append(braid.ledger.dataset(entry.id))
+    return tuple(datasets)
+
+
+def _entry(braid: Braid, name: str, collection: str) -> SharedDataset:
+    found = [e for e in braid.registry.entries() if (e.name, e.collection_name) == (name, collection)]
+    entry = found[0] if found else braid.registry.add(name, collection)
+    braid.mirror_registry()
+    return entry
+
+
+def _document(document: CorpusDocument) -> DocumentInput:
+    content = json.dumps([document.title, document.text])
+    return DocumentInput(
+        source=document.id,
+        title=document.title,
+        file_type="txt",
+        chunks=(ChunkInput(document.text),),
+        content_hash=hashlib.sha256(content.encode()).hexdigest(),
+    )
+
+
+def _remove_others(braid: Braid, dataset_id: int, documents: Sequence[CorpusDocument]) -> None:
+    wanted = {document.id for document in documents}
+    for stored in braid.ledger.documents(dataset_id):
+        if stored.source not in wanted:
+            braid.ledger.remove_document(dataset_id, stored.source)
+
+
+def _store_vectors(braid: Braid, datasets: Sequence[Dataset], vectors: StoredVectors, fingerprint: str) -> None:
+    """Keep the vectors of the chunks that have none yet."""
+    log = ChangeLog(braid.ledger.database)
+    for dataset in datasets:
+        if log.embedded_count(dataset.collection, fingerprint) >= log.chunk_count(dataset.collection):
+            continue
+        sources = {document.id: document.source for document in braid.ledger.documents(dataset.id)}
+        for chunks in log.all_chunks(dataset.collection, DOCUMENTS_PER_PUT, fingerprint):
+            bare = {c.id: sources[c.document_id] for c in chunks if c.vector is None and c.document_id in sources}
+            found = {key: vectors.documents[source] for key, source in bare.items() if source in vectors.documents}
+            if found:
+                braid.ledger.store_embeddings(fingerprint, list(found), np.stack(list(found.values())))
+
+
+# ---------------------------------------------------------------- indexes
+
+
+def _wait(braid: Braid, legs: Sequence[Leg], datasets: Sequence[Dataset], on_progress: OnProgress) -> None:
+    """Until the legs have all chunks of these datasets, whatever else the directory holds."""
+    log = ChangeLog(braid.ledger.database)
+    collections = sorted({dataset.collection for dataset in datasets})
+    total = len(legs) * sum(dataset.chunks for dataset in datasets)
+    failing_since: float | None = None
+    while not all(_is_complete(braid, log, leg, collections) for leg in legs):
+        progress = [braid.indexer.leg_progress(leg, name) for leg in legs for name in collections]
+        left = min(total, sum(p.pending for p in progress))
+        on_progress(EvaluationProgress("index", "", total - left, total))
+        failed = next((p for p in progress if p.error), None)
+        failing_since = None if failed is None else failing_since or time.monotonic()
+        if failed is not None and failing_since is not None and time.monotonic() - failing_since > PATIENCE_S:
+            raise (EmbeddingError if failed.state == "ready" else IndexUnavailableError)(failed.error)
+        time.sleep(WAIT_STEP_S)
+
+
+def _is_complete(braid: Braid, log: ChangeLog, leg: Leg, collections: Sequence[str]) -> bool:
+    heads, states = log.heads(), log.states(leg)
+    return all(
+        name in states
+        and states[name].state == "ready"
+        and states[name].applied_seq >= heads[name]
+        and not braid.indexer.leg_progress(leg, name).obstacle
+        for name in collections
+    )

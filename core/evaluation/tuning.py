@@ -1,0 +1,233 @@
+"""Which fusion and weights suit judged questions best: found by cross-validation, and only proposed.
+
+Each leg is searched once a query; all configurations are then tried on these rankings in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import ir_measures
+import numpy as np
+from ir_measures import Qrel, ScoredDoc, nDCG
+from numpy.typing import NDArray
+
+from braid.core.errors import InvalidInputError
+from braid.core.evaluation.beir import read_sets
+from braid.core.evaluation.bootstrap import Bootstrap, Interval, Scores
+from braid.core.evaluation.judged_store import OnProgress, stored_sets
+from braid.core.evaluation.tuning_rankings import Judged, collect
+from braid.core.models.embeddings import EmbeddingModel
+from braid.core.search import fusion
+from braid.core.types import Fusion, Leg
+
+FOLDS = 5
+STEPS = 10
+"""Weights are tried in steps of 1/10."""
+NDCG = nDCG @ 10
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """A way to fuse. ``dense_share`` is alpha in ``weighted`` fusion, and the dense leg's weight in ``rrf``."""
+
+    fusion: Fusion
+    dense_share: float
+
+    @property
+    def settings(self) -> Mapping[str, str | float]:
+        """As settings."""
+        return {"fusion": self.fusion, "alpha" if self.fusion == "weighted" else "dense_weight": self.dense_share}
+
+    def as_toml(self) -> str:
+        """As lines of braid.toml."""
+        return "\n".join(
+            f'{name} = "{value}"' if isinstance(value, str) else f"{name} = {value:g}"
+            for name, value in self.settings.items()
+        )
+
+    def __str__(self) -> str:
+        return ", ".join(
+            f"{name} {value}" if isinstance(value, str) else f"{name} {value:g}"
+            for name, value in self.settings.items()
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A configuration's nDCG@10, and by how much it differs from the default's, query by query."""
+
+    config: Config
+    ndcg: Interval
+    difference: Interval
+
+    def as_json(self) -> dict[str, Any]:
+        """The settings beside the figures."""
+        return {**self.config.settings, "ndcg@10": asdict(self.ndcg), "difference": asdict(self.difference)}
+
+
+@dataclass(frozen=True, slots=True)
+class TuningReport:
+    """All configurations, and what is to be expected of the best one on questions it was not chosen by."""
+
+    default: Outcome
+    best: Outcome
+    outcomes: tuple[Outcome, ...]
+    """All, the default among them, best first. Their figures are of the questions that they are compared by."""
+    expected: Interval
+    """nDCG@10 of the choice on the questions that were left out of it (cross-validation)."""
+    expected_difference: Interval
+    queries: int
+    sets: Mapping[str, Mapping[str, float]]
+    """Name of a set → nDCG@10 of the ``default`` and of the ``best``."""
+    degraded: tuple[str, ...] = ()
+    """What was missing from searches, each reason once: the figures are of no use then."""
+
+    @property
+    def pays(self) -> bool:
+        """Whether the gain is more than chance, and the best is another configuration than the default."""
+        return self.expected_difference.low > 0 and self.best.config != self.default.config and not self.degraded
+
+    @property
+    def proposal(self) -> str:
+        """Lines for braid.toml; empty when the default is to be kept."""
+        return self.best.config.as_toml() if self.pays else ""
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything, as plain values."""
+        return {
+            "queries": self.queries,
+            "default": self.default.as_json(),
+            "best": self.best.as_json(),
+            "cross_validated": {"ndcg@10": asdict(self.expected), "difference": asdict(self.expected_difference)},
+            "proposal": dict(self.best.config.settings) if self.pays else None,
+            "sets": {name: dict(figures) for name, figures in self.sets.items()},
+            "outcomes": [outcome.as_json() for outcome in self.outcomes],
+            "degraded": list(self.degraded),
+        }
+
+
+def tune(
+    folders: Sequence[Path],
+    *,
+    scratch_dir: Path,
+    embedding_model: str | EmbeddingModel,
+    default: Config,
+    each: bool = False,
+    languages: tuple[str, ...] = ("en",),
+    on_progress: OnProgress = lambda _: None,
+) -> TuningReport:
+    """Compare configurations with ``default`` on the judged folders; see `braid.core.evaluation.evaluation.evaluate`
+    for the rest.
+
+    Raises InvalidInputError for what is wrong in a folder, and for too few judged queries.
+    """
+    with stored_sets(
+        read_sets([Path(folder) for folder in folders]),
+        scratch_dir=Path(scratch_dir),
+        embedding_model=embedding_model,
+        languages=languages,
+        on_progress=on_progress,
+    ) as stored:
+        judged, degraded = collect(stored, each=each, on_progress=on_progress)
+    return compare(judged, default=default, degraded=degraded)
+
+
+# ---------------------------------------------------------------- trying, in memory
+
+
+def configurations(default: Config) -> list[Config]:
+    """What is tried; the default comes first, and so wins every tie."""
+    shares = [step / STEPS for step in range(STEPS + 1)]
+    grid = [Config("rrf", share) for share in shares] + [Config("weighted", share) for share in shares]
+    return list(dict.fromkeys([default, *grid]))
+
+
+def fused_documents(judged: Judged, config: Config) -> list[str]:
+    """The documents in the order of the fused list, as `braid.core.search.pipeline.fuse` makes it."""
+    weights: Mapping[Leg, float] = {"dense": config.dense_share, "bm25": 1.0 - config.dense_share}
+    shares = fusion.min_max_shares if config.fusion == "weighted" else fusion.rrf_shares
+    fused = fusion.add_shares(shares(judged.rankings[leg], weight) for leg, weight in weights.items())
+    of_text: dict[str, list[str]] = {}
+    ties = fusion.rrf_ties([(judged.rankings[leg], weight) for leg, weight in weights.items()])
+    for hit in fusion.by_score_then_id(fused, ties):
+        of_text.setdefault(judged.shown_as[hit.chunk_id], []).append(judged.documents[hit.chunk_id])
+    return list(dict.fromkeys(document for documents in of_text.values() for document in documents))
+
+
+def ndcg_scores(judged: Sequence[Judged], config: Config) -> Scores:
+    """(queries,) nDCG@10."""
+    qrels = [Qrel(str(n), document, g) for n, query in enumerate(judged) for document, g in query.grades.items()]
+    run = [
+        ScoredDoc(str(n), document, -float(rank))
+        for n, query in enumerate(judged)
+        for rank, document in enumerate(fused_documents(query, config)[:10])
+    ]
+    scores = np.zeros(len(judged))
+    for metric in ir_measures.iter_calc([NDCG], qrels, run):
+        scores[int(metric.query_id)] = metric.value
+    return scores
+
+
+def compare(judged: Sequence[Judged], *, default: Config, degraded: tuple[str, ...] = ()) -> TuningReport:
+    """Try every configuration on the collected rankings. Raises InvalidInputError for under 10 queries."""
+    if len(judged) < 2 * FOLDS:
+        raise InvalidInputError(
+            f"{len(judged)} judged queries are too few to tune on; give folders with at least {2 * FOLDS} in all"
+        )
+    configs = configurations(default)
+    scores = np.stack([ndcg_scores(judged, config) for config in configs])
+    names = list(dict.fromkeys(query.set_name for query in judged))
+    groups = np.array([names.index(query.set_name) for query in judged])
+    bootstrap = Bootstrap(groups.tolist())
+    held_out = cross_validated(scores, folds_of(groups))
+    outcomes = [
+        Outcome(config, bootstrap.interval(row), bootstrap.interval(row - scores[0]))
+        for config, row in zip(configs, scores, strict=True)
+    ]
+    best = choose(scores)
+    return TuningReport(
+        default=outcomes[0],
+        best=outcomes[best],
+        outcomes=tuple(sorted(outcomes, key=lambda outcome: -outcome.ndcg.mean)),
+        expected=bootstrap.interval(held_out),
+        expected_difference=bootstrap.interval(held_out - scores[0]),
+        queries=len(judged),
+        sets={
+            name: {
+                "default": float(scores[0, groups == number].mean()),
+                "best": float(scores[best, groups == number].mean()),
+            }
+            for number, name in enumerate(names)
+        },
+        degraded=degraded,
+    )
+
+
+def choose(scores: Scores) -> int:
+    """The row of (configurations, queries) with the highest mean; the first of equals."""
+    return int(np.argmax(np.round(scores.mean(axis=1), 9)))
+
+
+def folds_of(groups: NDArray[np.int64], seed: int = 0) -> NDArray[np.int64]:
+    """A fold for every query, dealt out in random order within each set."""
+    random = np.random.default_rng(seed)
+    folds = np.zeros(len(groups), dtype=np.int64)
+    dealt = 0
+    for group in np.unique(groups):
+        members = random.permutation(np.flatnonzero(groups == group))
+        folds[members] = (dealt + np.arange(len(members))) % FOLDS
+        dealt += len(members)
+    return folds
+
+
+def cross_validated(scores: Scores, folds: NDArray[np.int64]) -> Scores:
+    """(queries,) the score of each query under the configuration that the other folds choose."""
+    held_out = np.zeros(scores.shape[1])
+    for fold in np.unique(folds):
+        here = folds == fold
+        held_out[here] = scores[choose(scores[:, ~here]), here]
+    return held_out

@@ -1,0 +1,74 @@
+"""What both legs find for judged queries, collected once, so that ways to fuse it can be tried in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from braid.core.evaluation.judged_store import EvaluationProgress, OnProgress, StoredSets
+from braid.core.indexes.base import Scored
+from braid.core.search import fusion
+from braid.core.types import Hit, Leg, Passage, Place, Query
+
+DEPTH = Query("?", k=10).fetch_k
+"""Hits of each leg, as many as a search for ten hits fetches."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A judged query with what the legs found for it."""
+
+    set_name: str
+    query_id: str
+    rankings: Mapping[Leg, tuple[Scored, ...]]
+    documents: Mapping[str, str]
+    """Chunk id → ``set/document``."""
+    shown_as: Mapping[str, str]
+    """Chunk id → id that all chunks of the same text have; they are shown at the best place of them."""
+    grades: Mapping[str, int]
+    """``set/document`` → grade."""
+
+
+def collect(stored: StoredSets, *, each: bool, on_progress: OnProgress) -> tuple[list[Judged], tuple[str, ...]]:
+    """Every judged query with both legs' rankings, and what was missing from the searches."""
+    set_of = {dataset_id: name for name, ids in stored.datasets.items() for dataset_id in ids}
+    collected, reasons = list[Judged](), dict[str, None]()
+    for judged in stored.sets:
+        dataset_ids = list(stored.datasets[judged.name]) if each else stored.dataset_ids()
+        for number, (query_id, text) in enumerate(judged.queries.items(), start=1):
+            found = {}
+            for leg, mode in (("dense", "semantic"), ("bm25", "keyword")):
+                result = stored.braid.manager.search(text, user_id=None, dataset_ids=dataset_ids, mode=mode, k=DEPTH)
+                reasons |= dict.fromkeys(f"{part.leg} {part.collection}: {part.reason}" for part in result.degraded)
+                found[leg] = result.hits
+            grades = {f"{judged.name}/{document}": grade for document, grade in judged.judgements[query_id].items()}
+            collected.append(_judged(judged.name, query_id, found["dense"], found["bm25"], grades, set_of))
+            on_progress(EvaluationProgress("search", judged.name, number, len(judged.queries)))
+    return collected, tuple(reasons)
+
+
+def _judged(
+    set_name: str,
+    query_id: str,
+    dense: Sequence[Hit],
+    bm25: Sequence[Hit],
+    grades: Mapping[str, int],
+    set_of: Mapping[int, str],
+) -> Judged:
+    documents: dict[str, str] = {}
+    shown_as: dict[str, str] = {}
+    first_of_text: dict[str, str] = {}
+
+    def ranking(hits: Sequence[Hit]) -> tuple[Scored, ...]:
+        scored = []
+        for hit in hits:
+            first = first_of_text.setdefault(" ".join(hit.passage.text.split()), hit.passage.chunk_id)
+            places: list[Passage | Place] = [hit.passage, *hit.also_in]
+            for place in places:
+                documents[place.chunk_id] = f"{set_of[place.dataset_id]}/{place.source}"
+                shown_as[place.chunk_id] = first
+                scored.append(Scored(place.chunk_id, hit.score))
+        return tuple(fusion.pool([scored], DEPTH))
+
+    rankings: dict[Leg, tuple[Scored, ...]] = {"dense": ranking(dense), "bm25": ranking(bm25)}
+    return Judged(set_name, query_id, rankings, documents, shown_as, grades)

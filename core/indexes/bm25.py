@@ -1,0 +1,258 @@
+"""The BM25 leg: one tantivy index per collection, over tokens of our own analyzer."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import threading
+from collections import OrderedDict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import tantivy
+from tantivy import Occur, Query
+
+from braid.core.errors import IndexUnavailableError
+from braid.core.indexes.base import IndexedChunk, Scored
+from braid.core.text.analyzer import Analyzer
+from braid.core.types import Leg
+
+K1 = 1.2  # tantivy's constants
+B = 0.75
+WRITER_HEAP_BYTES = 64_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Bm25Statistics:
+    """What BM25 knows of a collection, as tantivy counts it (deleted documents stay in until a merge)."""
+
+    documents: int
+    average_length: float
+    """Tokens per document."""
+    document_frequency: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Open:
+    index: tantivy.Index
+    searcher: tantivy.Searcher
+    documents: int
+    average_length: float
+    signature: tuple[int, int, int]
+
+
+class LexicalIndex:
+    """Tantivy indexes under one folder. Searches come from any thread, `apply` and `drop` from one."""
+
+    leg: Leg = "bm25"
+    crash_safe = True
+
+    def __init__(self, path: Path, analyzer: Analyzer, *, max_open_collections: int = 128) -> None:
+        self._path = path
+        self._analyzer = analyzer
+        self._max_open = max_open_collections
+        self._schema = _schema()
+        self._opened: OrderedDict[str, _Open] = OrderedDict()
+        self._lock = threading.Lock()
+
+    # ------------------------------------------------------------ searching
+
+    def search(
+        self,
+        collection: str,
+        terms: Mapping[str, float],
+        k: int,
+        *,
+        dataset_ids: Collection[int] | None = None,
+        document_ids: Collection[int] | None = None,
+    ) -> list[Scored]:
+        """The ``k`` best chunks with at least one of the terms, by Σ weight · BM25, within the given ids."""
+        opened = self._open(collection)
+        if opened is None or not terms or k < 1:
+            return []
+        query = self._query(terms, dataset_ids, document_ids)
+        with _named_failure(collection):
+            hits = opened.searcher.search(query, k, count=False).hits
+            scored = [Scored(str(opened.searcher.doc(address).get_first("id")), score) for score, address in hits]
+        return sorted(scored, key=lambda hit: (-hit.score, hit.chunk_id))
+
+    def statistics(self, collection: str, terms: Collection[str]) -> Bm25Statistics:
+        """Counts for pooling scores with those of other collections."""
+        opened = self._open(collection)
+        if opened is None:
+            return Bm25Statistics(0, 0.0, {})
+        with _named_failure(collection):
+            frequencies = {term: opened.searcher.doc_freq("body", term) for term in terms}
+        return Bm25Statistics(opened.documents, opened.average_length, frequencies)
+
+    def _query(
+        self,
+        terms: Mapping[str, float],
+        dataset_ids: Collection[int] | None,
+        document_ids: Collection[int] | None,
+    ) -> Query:
+        clauses = [
+            (Occur.Should, Query.boost_query(Query.term_query(self._schema, "body", term, "freq"), weight))
+            for term, weight in terms.items()
+        ]
+        query = Query.boolean_query(clauses)
+        for field, ids in (("dataset_id", dataset_ids), ("document_id", document_ids)):
+            if ids is not None:
+                allowed = Query.const_score_query(Query.term_set_query(self._schema, field, sorted(ids)), 0.0)
+                query = Query.boolean_query([(Occur.Must, query), (Occur.Must, allowed)])
+        return query
+
+    # ------------------------------------------------------------ following the ledger
+
+    def apply(self, collection: str, upserts: Sequence[IndexedChunk], deletes: Sequence[str]) -> None:
+        """Make the chunks findable and the deleted ids gone; durable on return."""
+        folder = self._path / collection
+        with _named_failure(collection):
+            folder.mkdir(parents=True, exist_ok=True)
+            index = tantivy.Index(self._schema, path=str(folder), reuse=True)
+            writer = index.writer(WRITER_HEAP_BYTES, 1)
+            writer.garbage_collect_files()  # a commit that was killed leaves a file whose name the next one takes
+            for chunk_id in [*deletes, *(chunk.id for chunk in upserts)]:
+                writer.delete_documents_by_term("id", chunk_id)
+            for chunk in upserts:
+                writer.add_document(self._document(chunk))
+            writer.commit()
+            writer.wait_merging_threads()
+        with self._lock:
+            self._opened.pop(collection, None)
+
+    def _document(self, chunk: IndexedChunk) -> tantivy.Document:
+        document = tantivy.Document()
+        document.add_text("id", chunk.id)
+        tokens = self._analyzer.tokens(chunk.text)
+        document.add_text("body", " ".join(tokens))
+        document.add_text("probe", tokens[0] if tokens else "")
+        document.add_integer("dataset_id", chunk.dataset_id)
+        document.add_integer("document_id", chunk.document_id)
+        return document
+
+    def drop(self, collection: str) -> None:
+        """Forget the collection; the next `apply` creates it anew."""
+        with self._lock:
+            self._opened.pop(collection, None)
+        folder = self._path / collection
+        if folder.is_dir():
+            shutil.rmtree(folder, ignore_errors=True)
+        else:
+            folder.unlink(missing_ok=True)
+
+    def reset(self) -> bool:
+        """Nothing: each collection stands by itself."""
+        return False
+
+    # ------------------------------------------------------------ looking at it
+
+    def count(self, collection: str) -> int:
+        """Chunks in the collection; 0 when it does not exist."""
+        opened = self._open(collection)
+        return 0 if opened is None else opened.searcher.num_docs
+
+    def ids(self, collection: str) -> Iterator[str]:
+        """Every chunk id in the collection."""
+        opened = self._open(collection)
+        if opened is None or opened.searcher.num_docs == 0:
+            return
+        with _named_failure(collection):
+            for _, address in opened.searcher.search(Query.all_query(), opened.searcher.num_docs, count=False).hits:
+                yield str(opened.searcher.doc(address).get_first("id"))
+
+    def check(self, collection: str) -> str:
+        """What is wrong with the collection, in one sentence; empty when it opens and every id can be read."""
+        try:
+            ids = list(self.ids(collection))
+        except IndexUnavailableError as error:
+            return str(error)
+        return "" if len(ids) == len(set(ids)) else f"{len(ids) - len(set(ids))} chunks stand twice in {collection}"
+
+    def collections(self) -> list[str]:
+        """Names of the collections that exist."""
+        return sorted(path.name for path in self._path.iterdir() if path.is_dir()) if self._path.is_dir() else []
+
+    def close(self) -> None:
+        """Release the open indexes."""
+        with self._lock:
+            self._opened.clear()
+
+    def _open(self, collection: str) -> _Open | None:
+        """The collection's current searcher; None when it was never written."""
+        signature = _signature(self._path / collection)
+        with self._lock:
+            opened = self._opened.get(collection)
+            if opened is not None and opened.signature == signature:
+                self._opened.move_to_end(collection)
+                return opened
+        if signature is None:
+            if opened is None:
+                return None
+            raise IndexUnavailableError(f"the keyword index of {collection} was removed from disk; it is being rebuilt")
+        with _named_failure(collection):
+            index = tantivy.Index.open(str(self._path / collection))
+            searcher = index.searcher()
+            opened = _Open(index, searcher, *_size_seen_by_bm25(self._schema, searcher), signature)
+        with self._lock:
+            self._opened[collection] = opened
+            while len(self._opened) > self._max_open:
+                self._opened.popitem(last=False)
+        return opened
+
+
+def _schema() -> tantivy.Schema:
+    builder = tantivy.SchemaBuilder()
+    builder.add_text_field("id", stored=True, tokenizer_name="raw", index_option="basic")
+    builder.add_text_field("probe", stored=True, tokenizer_name="raw", index_option="basic")
+    builder.add_text_field("body", stored=False, tokenizer_name="whitespace", index_option="freq")
+    builder.add_integer_field("dataset_id", stored=False, indexed=True)
+    builder.add_integer_field("document_id", stored=False, indexed=True)
+    return builder.build()
+
+
+def _signature(folder: Path) -> tuple[int, int, int] | None:
+    """Changes with every commit, and with every damage to tantivy's table of contents."""
+    try:
+        stat = (folder / "meta.json").stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return (stat.st_mtime_ns, stat.st_size, stat.st_ino)
+
+
+def _size_seen_by_bm25(schema: tantivy.Schema, searcher: tantivy.Searcher) -> tuple[int, float]:
+    """Documents and average length as BM25 uses them.
+
+    tantivy tells them in the explanation of a score alone, for which ``probe`` holds one word of each chunk.
+    """
+    without_words = Query.term_query(schema, "probe", "", "basic")
+    query = Query.boolean_query([(Occur.Must, Query.all_query()), (Occur.MustNot, without_words)])
+    for _, address in searcher.search(query, 1, count=False).hits:
+        query = Query.term_query(schema, "body", str(searcher.doc(address).get_first("probe")), "freq")
+        for _, found in searcher.search(query, 1, count=False).hits:
+            factors = _factors(json.loads(query.explain(searcher, found).to_json()))
+            return int(factors["N"]), factors["avgdl"]
+    return searcher.num_docs, 0.0
+
+
+def _factors(explanation: Mapping[str, object]) -> dict[str, float]:
+    found = {str(explanation["description"]).split(",")[0]: float(str(explanation["value"]))}
+    details = explanation.get("details")
+    for detail in details if isinstance(details, list) else []:
+        found.update(_factors(detail))
+    return found
+
+
+@contextmanager
+def _named_failure(collection: str) -> Iterator[None]:
+    """Turn tantivy's errors, also panics of its Rust code, into ours."""
+    try:
+        yield
+    except (ValueError, OSError) as error:
+        raise IndexUnavailableError(f"the keyword index of {collection} cannot be used: {error}") from error
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # pyo3 does not export the class
+            raise
+        raise IndexUnavailableError(f"the keyword index of {collection} is damaged: {error}") from error

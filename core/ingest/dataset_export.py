@@ -1,0 +1,202 @@
+"""A dataset as one file: its form, and how it is written. `braid.core.ingest.dataset_import` reads it.
+
+A zip archive with ``documents.jsonl`` (a document a line, with its passages), ``embeddings/0.npy`` (float32, a row a
+passage in the order of the lines, zeros where there is no vector) and ``manifest.json``.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+import time
+import zipfile
+from collections.abc import Callable, Iterator
+from typing import IO, TYPE_CHECKING, Annotated, Any, BinaryIO, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+from sqlalchemy import Row, and_, select
+
+from braid.core.errors import EmbeddingError
+from braid.core.ledger.tables import ChunkRow, DocumentRow, EmbeddingRow
+from braid.core.types import Dataset
+
+if TYPE_CHECKING:
+    from braid.core.braid import Braid
+
+VERSION = 1
+MANIFEST, DOCUMENTS, EMBEDDINGS = "manifest.json", "documents.jsonl", "embeddings/0.npy"
+DOCUMENTS_PER_READ = 100
+
+Progress = Callable[[int, int], None]
+"""(documents done, documents in all)."""
+Count = Annotated[int, Field(ge=0, le=2**40)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class ExportedModel(_Strict):
+    """Whose vectors the file has."""
+
+    fingerprint: Annotated[str, Field(min_length=1, max_length=500)]
+    dimensions: Annotated[int, Field(ge=1, le=65_536)]
+
+
+class Manifest(_Strict):
+    """What is in the file."""
+
+    format: Literal["braid-dataset"] = "braid-dataset"
+    version: int = VERSION
+    name: Annotated[str, Field(min_length=1, max_length=200)]
+    documents: Count
+    chunks: Count
+    model: ExportedModel | None
+    exported_at: float
+
+
+class ExportedChunk(_Strict):
+    """A passage; see `braid.core.types.ChunkInput`."""
+
+    text: Annotated[str, Field(min_length=1, max_length=200_000)]
+    heading_path: Annotated[str, Field(max_length=20_000)] = ""
+    page: Count | None = None
+    page_end: Count | None = None
+    line: Count | None = None
+    line_end: Count | None = None
+
+
+class ExportedDocument(_Strict):
+    """A document; see `braid.core.types.DocumentInput`."""
+
+    source: Annotated[str, Field(min_length=1, max_length=10_000)]
+    title: Annotated[str, Field(max_length=10_000)]
+    file_type: Annotated[str, Field(max_length=50)]
+    content_hash: Annotated[str, Field(pattern="^([0-9a-f]{64})?$")] = ""
+    size_bytes: Count = 0
+    date: float | None = None
+    metadata: dict[str, str] = {}
+    chunks: Annotated[list[ExportedChunk], Field(min_length=1)]
+
+
+def export_dataset(
+    braid: Braid, dataset_id: int, file: IO[bytes], *, progress: Progress = lambda done, total: None
+) -> Manifest:
+    """Write a dataset with its vectors under its collection's model; one document at a time is in memory.
+
+    Documents without passages, which could never be read, are left out. Raises NotFoundError.
+    """
+    dataset = braid.dataset(dataset_id)
+    model = _model(braid, dataset)
+    counted = _Counts()
+    with tempfile.TemporaryFile() as vectors, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        with archive.open(DOCUMENTS, "w", force_zip64=True) as lines:
+            for document, chunks in _documents(braid, dataset, model):
+                lines.write(_line(document, chunks))
+                if model is not None:
+                    vectors.write(_rows(chunks, model.dimensions))
+                counted.documents += 1
+                counted.chunks += len(chunks)
+                progress(counted.documents, max(counted.documents, dataset.documents))
+        if model is not None:
+            _write_vectors(archive, vectors, (counted.chunks, model.dimensions))
+        manifest = Manifest(
+            name=dataset.name,
+            documents=counted.documents,
+            chunks=counted.chunks,
+            model=model,
+            exported_at=time.time(),
+        )
+        archive.writestr(MANIFEST, manifest.model_dump_json(indent=1))
+    return manifest
+
+
+class _Counts:
+    documents = 0
+    chunks = 0
+
+
+def _model(braid: Braid, dataset: Dataset) -> ExportedModel | None:
+    """The collection's model with the length of its vectors; None when there are none to export."""
+    try:
+        fingerprint = braid.model_of(dataset.collection).fingerprint
+    except EmbeddingError:  # it cannot be loaded; the passages are exported all the same
+        return None
+    any_vector = (
+        select(EmbeddingRow.vector)
+        .join(ChunkRow, ChunkRow.id == EmbeddingRow.chunk_id)
+        .where(ChunkRow.dataset_id == dataset.id, EmbeddingRow.model == fingerprint)
+        .limit(1)
+    )
+    with braid.ledger.database.read() as connection:
+        vector = connection.execute(any_vector).scalar_one_or_none()
+    return None if vector is None else ExportedModel(fingerprint=fingerprint, dimensions=len(vector) // 4)
+
+
+def _documents(
+    braid: Braid, dataset: Dataset, model: ExportedModel | None
+) -> Iterator[tuple[Row[Any], list[Row[Any]]]]:
+    """Each document with its passages, as they stand together at one moment."""
+    page = (
+        select(DocumentRow.id)
+        .where(DocumentRow.dataset_id == dataset.id, DocumentRow.chunks > 0)
+        .order_by(DocumentRow.id)
+        .limit(DOCUMENTS_PER_READ)
+    )
+    last = 0
+    while True:
+        with braid.ledger.database.read() as connection:
+            ids = connection.execute(page.where(DocumentRow.id > last)).scalars().all()
+        if not ids:
+            return
+        for document_id in ids:
+            with braid.ledger.database.read() as connection:
+                document = connection.execute(
+                    select(DocumentRow.__table__).where(DocumentRow.id == document_id)
+                ).one_or_none()
+                chunks = list(connection.execute(_select_chunks(document_id, model)))
+            if document is not None and chunks:
+                yield document, chunks
+        last = ids[-1]
+
+
+def _select_chunks(document_id: int, model: ExportedModel | None) -> Any:
+    fingerprint = model.fingerprint if model else ""
+    joined = and_(EmbeddingRow.chunk_id == ChunkRow.id, EmbeddingRow.model == fingerprint)
+    columns = (getattr(ChunkRow, name) for name in ExportedChunk.model_fields)
+    statement = select(*columns, EmbeddingRow.vector).outerjoin(EmbeddingRow, joined)
+    return statement.where(ChunkRow.document_id == document_id).order_by(ChunkRow.position)
+
+
+def _line(document: Row[Any], chunks: list[Row[Any]]) -> bytes:
+    exported = {
+        "source": document.source,
+        "title": document.title,
+        "file_type": document.file_type,
+        # of a newer version that could not be read, the hash is not that of these passages
+        "content_hash": document.content_hash if document.state == "ready" else "",
+        "size_bytes": document.size_bytes,
+        "date": document.date,
+        "metadata": document.meta,
+        "chunks": [{name: getattr(chunk, name) for name in ExportedChunk.model_fields} for chunk in chunks],
+    }
+    return json.dumps(exported, ensure_ascii=False).encode() + b"\n"
+
+
+def _rows(chunks: list[Row[Any]], dimensions: int) -> bytes:
+    missing = bytes(4 * dimensions)
+    return b"".join(
+        chunk.vector if chunk.vector is not None and len(chunk.vector) == len(missing) else missing for chunk in chunks
+    )
+
+
+def _write_vectors(archive: zipfile.ZipFile, vectors: BinaryIO | IO[bytes], shape: tuple[int, int]) -> None:
+    """As .npy, whose header needs their number; not packed, for they do not get smaller."""
+    entry = zipfile.ZipInfo(EMBEDDINGS, time.localtime()[:6])
+    vectors.seek(0)
+    with archive.open(entry, "w", force_zip64=True) as rows:
+        header = {"descr": "<f4", "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_1_0(rows, header)
+        shutil.copyfileobj(vectors, rows, 1 << 20)

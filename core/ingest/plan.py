@@ -1,0 +1,128 @@
+"""Found files → what is read under which source: naming, and the choice by format and date."""
+
+from __future__ import annotations
+
+import os
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from braid.core.errors import InvalidInputError
+from braid.core.ingest.readers import FORMATS
+from braid.core.ingest.walk import FoundFile
+
+MEBIBYTE = 2**20
+
+_TYPE_OF_SUFFIX = {suffix: form.file_type for form in FORMATS for suffix in form.suffixes}
+
+
+@dataclass(frozen=True, slots=True)
+class IngestOptions:
+    """Which files are taken, what their sources are called, and how they are cut."""
+
+    ignore: tuple[str, ...] = ()
+    """gitignore patterns, relative to each given folder."""
+    since: float | None = None
+    """Take only files modified at or after this time, seconds since the epoch."""
+    file_types: frozenset[str] = frozenset()
+    """Take only these formats (``pdf``, ``md`` …); empty: all."""
+    id_prefix: str = ""
+    """Put before every source."""
+    relative: bool = False
+    """Sources relative to ``relative_to``, or to the folder given; otherwise absolute paths."""
+    relative_to: str = ""
+    max_file_bytes: int = 100 * MEBIBYTE
+    chunk_chars: int = 1200
+    chunk_overlap_chars: int = 150
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedFile:
+    """A file to be read as ``source``, or the problem that makes it fail."""
+
+    path: str
+    source: str
+    problem: str = ""
+    recorded: bool = True
+    """Whether a failure leaves a row in the ledger: not for a folder, nor for another file's source."""
+
+
+def plan_files(found: Iterable[FoundFile], options: IngestOptions) -> tuple[list[PlannedFile], Counter[str]]:
+    """The files to be read, each source once, and why how many others are left out.
+
+    The same file found twice is one. Of two files with the same source the second has a problem. Raises
+    InvalidInputError for a file that is not below ``relative_to``.
+    """
+    planned: dict[str, PlannedFile] = {}
+    clashes: list[PlannedFile] = []
+    skips: Counter[str] = Counter()
+    for file in found:
+        why = file.skipped or ("" if file.problem else _why_not(file.path, options))
+        if why:
+            skips[why] += 1
+            continue
+        source = _source(file, options)
+        first = planned.get(source)
+        if first is None:
+            problem = file.problem or _name_problem(file.path)
+            planned[source] = PlannedFile(file.path, source, problem, recorded=not file.is_folder)
+        elif first.path != file.path:
+            both = f"{escaped(first.path)} and {escaped(file.path)}"
+            problem = f"{both} have the same source; ingest them with different prefixes"
+            clashes.append(PlannedFile(file.path, source, problem, recorded=False))
+    return [*planned.values(), *clashes], skips
+
+
+def _why_not(path: str, options: IngestOptions) -> str:
+    if options.file_types and file_type_of(path) not in options.file_types:
+        return "another file type"
+    return "not modified since" if options.since is not None and _is_older(path, options.since) else ""
+
+
+def file_type_of(name: str) -> str:
+    """The format that a name stands for, ``md`` for ``notes.markdown``; an unknown suffix without its dot."""
+    suffix = os.path.splitext(f"_{os.path.basename(name)}")[1].lower()
+    return _TYPE_OF_SUFFIX.get(suffix, suffix.removeprefix("."))
+
+
+def _is_older(path: str, time: float) -> bool:
+    try:
+        return os.stat(path).st_mtime < time
+    except OSError:  # reading it will say what is wrong
+        return False
+
+
+def _source(file: FoundFile, options: IngestOptions) -> str:
+    path = file.path
+    if options.relative:
+        base = os.path.abspath(options.relative_to) if options.relative_to else file.base
+        path = os.path.relpath(file.path, base)
+        if path.startswith(os.pardir + os.sep):
+            message = f"{escaped(file.path)} is not below {escaped(base)}; give a folder around it"
+            raise InvalidInputError(message, field="relative")
+    return source_name(path.replace(os.sep, "/"), prefix=options.id_prefix)
+
+
+def escaped(path: str) -> str:
+    """The path as text that can be stored and printed: bytes that are not UTF-8 are escaped."""
+    return path.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _name_problem(path: str) -> str:
+    try:
+        path.encode("utf-8")
+    except UnicodeEncodeError:
+        return f"{escaped(os.path.basename(path))} has a name that is not valid UTF-8; rename it"
+    return ""
+
+
+def source_name(name: str, *, prefix: str = "") -> str:
+    """The one spelling of a source: NFC, so that names from macOS equal others; what is not text is escaped.
+
+    Raises InvalidInputError when nothing is left.
+    """
+    source = escaped(prefix + name)
+    if not source.strip():
+        raise InvalidInputError("the source is empty; give the document's path or URL", field="source")
+    return unicodedata.normalize("NFC", source)

@@ -1,0 +1,167 @@
+"""Files to text with structure: one reader per family of formats, and the table from format to reader."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Protocol, cast
+
+from braid.core.errors import UnreadableDocumentError
+from braid.core.ingest.readers.document import ParsedDocument, Section, SourceFile, one_line
+from braid.core.ingest.readers.sniff import Sniffed, sniff
+
+__all__ = ["FORMATS", "Format", "ParsedDocument", "Section", "file_types", "read_document"]
+
+logger = logging.getLogger(__name__)
+
+MAX_TITLE_CHARS = 300
+
+
+class Reader(Protocol):
+    """A module of this package that reads a family of formats."""
+
+    ERRORS: tuple[type[Exception], ...]
+    """What it, or its library, raises when a file is damaged."""
+
+    def read(self, file: SourceFile) -> ParsedDocument:
+        """The text of the file."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A format that can be read."""
+
+    file_type: str
+    label: str
+    """With its article: ``a PDF document``."""
+    suffixes: tuple[str, ...]
+    reader: str
+    """The module here that reads it; loaded, with its library, when the first such file comes."""
+    kind: str = "text"
+    """What ``sniff`` must say of the bytes."""
+
+
+FORMATS: tuple[Format, ...] = (
+    Format("txt", "plain text", (".txt", ".text", ".log", ".rst", ".adoc", ".org", ".tex"), "text"),
+    Format("md", "a Markdown document", (".md", ".markdown", ".mdx"), "markdown"),
+    Format("html", "a web page", (".html", ".htm", ".xhtml"), "html"),
+    Format("pdf", "a PDF document", (".pdf",), "pdf", "pdf"),
+    Format("docx", "a Word document", (".docx", ".docm"), "word", "docx"),
+    Format("pptx", "a PowerPoint presentation", (".pptx", ".pptm"), "slides", "pptx"),
+    Format("xlsx", "an Excel workbook", (".xlsx", ".xlsm"), "workbook", "xlsx"),
+    Format("csv", "a CSV table", (".csv",), "table"),
+    Format("tsv", "a TSV table", (".tsv", ".tab"), "table"),
+    Format("json", "a JSON document", (".json", ".geojson"), "json_tree"),
+    Format("jsonl", "a JSON Lines document", (".jsonl", ".ndjson"), "json_tree"),
+    Format("eml", "a mail", (".eml",), "mail"),
+    Format("epub", "an EPUB book", (".epub",), "epub", "epub"),
+    Format("py", "Python source code", (".py", ".pyi", ".pyw"), "code"),
+    Format("js", "JavaScript source code", (".js", ".mjs", ".cjs", ".jsx"), "code"),
+    Format("ts", "TypeScript source code", (".ts", ".mts", ".cts"), "code"),
+    Format("tsx", "TypeScript source code", (".tsx",), "code"),
+    Format("java", "Java source code", (".java",), "code"),
+    Format("go", "Go source code", (".go",), "code"),
+    Format("rs", "Rust source code", (".rs",), "code"),
+    Format("c", "C source code", (".c",), "code"),
+    Format("cpp", "C++ source code", (".cpp", ".cc", ".cxx", ".h", ".hpp", ".hh", ".hxx"), "code"),
+    Format("yaml", "a YAML document", (".yaml", ".yml"), "text"),
+    Format("toml", "a TOML document", (".toml",), "text"),
+    Format("ini", "a settings file", (".ini", ".cfg", ".conf", ".properties"), "text"),
+    Format("sh", "a shell script", (".sh", ".bash", ".zsh"), "text"),
+    Format("sql", "SQL source code", (".sql",), "text"),
+)
+"""Every format, in the order of the manual. Macros of docm, pptm and xlsm files are neither run nor read."""
+
+READABLE = "txt, md, html, pdf, docx, pptx, xlsx, csv, tsv, json, jsonl, eml, epub and source code"
+_BY_SUFFIX = {suffix: form for form in FORMATS for suffix in form.suffixes}
+_BY_KIND = {form.kind: form for form in FORMATS if form.kind != "text"}
+_PLAIN_NAMES = frozenset({"readme", "license", "licence", "copying", "notice", "authors", "changelog", "makefile"})
+_UNWANTED = re.compile("[\\x00-\\x08\\x0b\\x0e-\\x1f\\x7f\\ud800-\\udfff\\ufeff\\ufffe\\uffff]")
+
+
+def file_types() -> tuple[str, ...]:
+    """The names of all formats."""
+    return tuple(form.file_type for form in FORMATS)
+
+
+def read_document(filename: str, content: bytes, *, max_bytes: int) -> ParsedDocument:
+    """The text of a file with its structure.
+
+    The format is chosen by the name and must agree with the bytes. Raises UnreadableDocumentError, with a message
+    for the user that names the file and the remedy, for whatever cannot be read.
+    """
+    file = SourceFile(filename, content, max_bytes)
+    if not content:
+        raise file.unreadable("is empty: it has 0 bytes; check that it was saved")
+    if len(content) > max_bytes:
+        raise file.unreadable(f"has {len(content):,} bytes; at most {max_bytes:,} are read, so split it")
+    form = _format_of(file)
+    return _cleaned(file, _read(form, replace(file, file_type=form.file_type)))
+
+
+def _read(form: Format, file: SourceFile) -> ParsedDocument:
+    """The one place where the errors of parsers are caught."""
+    reader = cast(Reader, importlib.import_module(f"{__name__}.{form.reader}"))
+    try:
+        return reader.read(file)
+    except UnreadableDocumentError:
+        raise
+    except RecursionError as error:
+        raise file.unreadable("is nested too deeply to be read; save it in a simpler form") from error
+    except reader.ERRORS as error:
+        logger.info("%s cannot be read as %s", file.name, form.file_type, exc_info=True)
+        raise file.unreadable(f"is damaged, or is not {form.label}; copy or export it again") from error
+
+
+def _format_of(file: SourceFile) -> Format:
+    """The format that the name says; raises UnreadableDocumentError when it is unknown, or the bytes say another."""
+    sniffed = sniff(file.content)
+    form = _BY_SUFFIX.get(file.suffix)
+    if form is None and not file.suffix and file.name.lower() in _PLAIN_NAMES:
+        form = _BY_SUFFIX[".txt"]
+    if form is not None and form.kind == sniffed.kind:
+        return form
+    if sniffed.advice:
+        raise file.unreadable(f"is {sniffed.label}; {sniffed.advice}")
+    if (real := _BY_KIND.get(sniffed.kind)) is not None:
+        named = f", not {form.label}" if form else ""
+        raise file.unreadable(f"is {real.label}{named}; rename it to {file.stem}{real.suffixes[0]}")
+    if form is not None:
+        raise file.unreadable(_wrong_content(form, sniffed))
+    if sniffed.kind == "text":
+        kind = f"the type {file.suffix}" if file.suffix else "no file extension, so its type"
+        raise file.unreadable(f"has {kind} that is not known; save it as one of {READABLE}")
+    raise file.unreadable(f"is {sniffed.label}, which cannot be read; save its text as one of {READABLE}")
+
+
+def _wrong_content(form: Format, sniffed: Sniffed) -> str:
+    if form.kind == "text":
+        return f"is {sniffed.label}, not {form.label}; only its text can be read, saved as one of {READABLE}"
+    return f"is {sniffed.label}, not {form.label}: it is damaged or wrongly named; copy or export it again"
+
+
+def _cleaned(file: SourceFile, parsed: ParsedDocument) -> ParsedDocument:
+    """Without the characters that no database, index or page takes, and without empty sections."""
+    sections = tuple(section for section in map(_clean_section, parsed.sections) if section.text.strip())
+    if not sections:
+        raise file.unreadable("has no text in it; check that it is the right file")
+    title = one_line(_clean(parsed.title))[:MAX_TITLE_CHARS] or file.stem
+    metadata: Mapping[str, str] = {key: one_line(_clean(value)) for key, value in parsed.metadata.items() if value}
+    return replace(parsed, title=title, sections=sections, metadata=metadata)
+
+
+def _clean_section(section: Section) -> Section:
+    texts = (section.text, section.heading_path, section.header)
+    if not any(map(_UNWANTED.search, texts)):  # nearly always
+        return section
+    text, heading_path, header = map(_clean, texts)
+    return replace(section, text=text, heading_path=heading_path, header=header)
+
+
+def _clean(text: str) -> str:
+    """Control characters go; half a surrogate pair becomes the replacement character."""
+    return _UNWANTED.sub(lambda match: "\ufffd" if "\ud800" <= match[0] <= "\udfff" else "", text)

@@ -1,0 +1,84 @@
+"""Zip archives (docx, pptx, xlsx, epub) from anywhere: checked before a library unpacks them."""
+
+from __future__ import annotations
+
+import io
+import lzma
+import struct
+import zipfile
+import zlib
+
+from lxml import etree
+
+from braid.core.errors import UnreadableDocumentError
+from braid.core.ingest.readers.document import SourceFile
+from braid.core.ingest.readers.zip_directory import MAX_ENTRIES
+
+PACKAGE_ERRORS = (
+    # zipfile and the decompressors
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    struct.error,
+    EOFError,
+    NotImplementedError,
+    OSError,
+    # the XML parsers
+    etree.LxmlError,
+    SyntaxError,
+    # what libraries for office files stumble over that take every file for a whole one
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    TypeError,
+    ValueError,
+)
+"""What reading a damaged package of XML files raises, as seen by feeding the readers with thousands of them."""
+
+MAX_UNPACKED_BYTES = 500_000_000
+MAX_UNPACKED_FACTOR = 10
+MAX_RATIO = 200
+"""Highest unpacked : packed size of an entry over SMALL_ENTRY_BYTES; office files reach 5 to 50."""
+SMALL_ENTRY_BYTES = 5_000_000
+_BLOCK = 1 << 20
+_ENCRYPTED = 0x1
+_XML = (".xml", ".rels", ".opf")
+
+
+def open_archive(file: SourceFile) -> zipfile.ZipFile:
+    """The archive, after a test of every entry: its size as promised and as it really is, and its checksum.
+
+    Raises UnreadableDocumentError for a bomb or an encrypted archive, BadZipFile and its like for a damaged one.
+    """
+    archive = zipfile.ZipFile(io.BytesIO(file.content))
+    entries = archive.infolist()
+    limit = min(MAX_UNPACKED_FACTOR * file.max_bytes, MAX_UNPACKED_BYTES)
+    if len(entries) > MAX_ENTRIES:
+        raise _bomb(file, f"it holds {len(entries):,} files, more than {MAX_ENTRIES:,}")
+    if sum(entry.file_size for entry in entries) > limit:
+        raise _bomb(file, f"it unpacks to more than {limit:,} bytes")
+    for entry in entries:
+        if entry.flag_bits & _ENCRYPTED:
+            raise file.unreadable("is encrypted with a password; remove the password and add it again")
+        if entry.file_size > max(SMALL_ENTRY_BYTES, MAX_RATIO * entry.compress_size):
+            raise _bomb(file, f"a part of it unpacks to more than {MAX_RATIO} times its size")
+    _unpack(file, archive, entries, limit)
+    return archive
+
+
+def _unpack(file: SourceFile, archive: zipfile.ZipFile, entries: list[zipfile.ZipInfo], limit: int) -> None:
+    """Unpack all entries block by block into nothing: the sizes in the directory may be lies."""
+    unpacked = 0
+    for entry in entries:
+        with archive.open(entry) as stream:
+            while block := stream.read(_BLOCK):
+                unpacked += len(block)
+                if unpacked > limit:
+                    raise _bomb(file, f"it unpacks to more than {limit:,} bytes")
+                if b"<!ENTITY" in block and entry.filename.endswith(_XML):
+                    raise file.unreadable("defines XML entities, as no office program does; export it again")
+
+
+def _bomb(file: SourceFile, why: str) -> UnreadableDocumentError:
+    return file.unreadable(f"is not unpacked because {why}; split it into smaller files")

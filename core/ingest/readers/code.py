@@ -1,0 +1,129 @@
+"""Source code: a section per function or method, under the names of its classes; the lines exact."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import groupby
+from typing import NamedTuple
+
+from tree_sitter import Node, Parser
+
+from braid.core.ingest.readers.document import (
+    MAX_HEADING_CHARS,
+    ParsedDocument,
+    Section,
+    SourceFile,
+    join_path,
+    one_line,
+)
+from braid.core.ingest.readers.encoding import decode
+from braid.core.ingest.readers.grammars import ASSIGNMENTS, FUNCTION_VALUES, GRAMMARS, LEADS, WRAPPERS, Grammar
+
+ERRORS: tuple[type[Exception], ...] = ()
+
+MAX_PARSED_BYTES = 5_000_000
+"""Longer files are data or the output of programs; they are cut by their lines alone."""
+_WORD = re.compile(r"\w")
+_RECEIVER = re.compile(r"(\w+)\s*(?:\[[^\]]*\])?\s*\)$")
+_TYPE_ARGUMENTS = re.compile(r"<.*", re.DOTALL)
+
+
+class Definition(NamedTuple):
+    """The 0-based lines of a class or function, the last one included."""
+
+    first: int
+    last: int
+    path: str
+
+
+def read(file: SourceFile) -> ParsedDocument:
+    """A section per function; what is between them goes under the class around it. Broken code is read too."""
+    text = decode(file.content)
+    if len(file.content) > MAX_PARSED_BYTES:
+        return ParsedDocument(file.stem, file.file_type, (Section(text, line=1, kind="code"),))
+    grammar = GRAMMARS[file.file_type]
+    tree = Parser(grammar.language()).parse(text.encode("utf-8", "replace"))
+    lines = text.split("\n")
+    sections = tuple(_sections(lines, _definitions(tree.root_node, grammar, "")))
+    return ParsedDocument(file.stem, file.file_type, sections)
+
+
+def _sections(lines: list[str], definitions: Iterator[Definition]) -> Iterator[Section]:
+    """Every line belongs to the innermost definition around it; lines without a word are left out."""
+    owners = [0] * len(lines)
+    paths = [""]
+    for first, last, path in definitions:
+        owners[first : last + 1] = [len(paths)] * (min(last, len(lines) - 1) + 1 - first)
+        paths.append(path)
+    line = 1
+    for owner, group in groupby(zip(owners, lines, strict=True), key=lambda pair: pair[0]):
+        body = [text for _, text in group]
+        text = "\n".join(body)
+        if _WORD.search(text):
+            yield Section(text, paths[owner], line=line, kind="code")
+        line += len(body)
+
+
+def _definitions(
+    node: Node, grammar: Grammar, path: str, first: int | None = None, last: int | None = None
+) -> Iterator[Definition]:
+    """The definitions under a node, outer ones before inner ones. ``first`` and ``last`` are those of a wrapper."""
+    lead = previous_end = -1
+    for child in node.named_children:
+        start, end = _rows(child)
+        if child.type in LEADS:
+            attached = lead >= 0 and start <= previous_end + 1
+            lead = lead if attached else start if start > previous_end else -1
+            previous_end = end
+            continue
+        begin = lead if lead >= 0 and start <= previous_end + 1 else start
+        begin = begin if first is None else min(first, begin)
+        name = _name(child, grammar)
+        if name:
+            inner = join_path(path, *name)
+            yield Definition(begin, end if last is None else last, inner)
+            if child.type in grammar.scopes:
+                yield from _definitions(child.child_by_field_name("body") or child, grammar, inner)
+        elif child.type in WRAPPERS and child.type in grammar.passages:
+            yield from _definitions(child, grammar, path, begin, end if last is None else last)
+        elif child.type in grammar.passages or child.type in grammar.scopes:
+            yield from _definitions(child.child_by_field_name("body") or child, grammar, path)
+        lead, previous_end = -1, end
+
+
+def _rows(node: Node) -> tuple[int, int]:
+    """First and last line; a node that ends with its line break ends on that line."""
+    end = node.end_point.row - (node.end_point.column == 0 and node.end_point.row > node.start_point.row)
+    return node.start_point.row, end
+
+
+def _name(node: Node, grammar: Grammar) -> tuple[str, ...]:
+    """The name of a definition as parts of its path; empty when the node is none, or has no name."""
+    if node.type not in grammar.scopes and node.type not in grammar.functions:
+        return ()
+    if fields := ASSIGNMENTS.get(node.type):
+        name, value = (node.child_by_field_name(field) for field in fields)
+        return (_text(name),) if value is not None and value.type in FUNCTION_VALUES else ()
+    name = _name_node(node)
+    text = _TYPE_ARGUMENTS.sub("", _text(name)) if node.type == "impl_item" else _text(name)
+    receiver = _RECEIVER.search(_text(node.child_by_field_name("receiver")))
+    return ((receiver[1],) if receiver else ()) + tuple(part for part in text.split("::") if part)
+
+
+def _name_node(node: Node) -> Node | None:
+    """The node with the name: a field of its own, or within the declarators of C, or in the first part (Go)."""
+    found = node.child_by_field_name("name") or node.child_by_field_name("type_name")
+    if found is not None or node.type == "impl_item":
+        return found or node.child_by_field_name("type")
+    declarator = node.child_by_field_name("declarator")
+    while declarator is not None:
+        found, declarator = declarator, declarator.child_by_field_name("declarator")
+    if found is None and node.type == "type_declaration" and node.named_children:
+        found = node.named_children[0].child_by_field_name("name")
+    return found
+
+
+def _text(node: Node | None) -> str:
+    content = node.text if node is not None else None
+    return one_line(content.decode("utf-8", "replace"))[:MAX_HEADING_CHARS] if content else ""

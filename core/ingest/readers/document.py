@@ -1,0 +1,157 @@
+"""What a reader is given, and what it gives back."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import Literal
+
+from braid.core.errors import UnreadableDocumentError
+
+Kind = Literal["prose", "code", "record"]
+HEADING_SEPARATOR = " > "
+MAX_HEADING_CHARS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of a document that belongs together: what is under one heading, on one page, in one function."""
+
+    text: str
+    heading_path: str = ""
+    """Headings from the outermost to the nearest, joined by `` > ``."""
+    page: int | None = None
+    """1-based page of a PDF or slide of a presentation."""
+    line: int | None = None
+    """1-based line of the file where the text begins; None where the format has no lines."""
+    line_end: int | None = None
+    """Last line, set only where a line of the text is not a line of the file (a quoted cell of a CSV file)."""
+    kind: Kind = "prose"
+    """How to cut it: ``prose`` at paragraphs and sentences, ``code`` at lines; a ``record`` (a table row) is kept
+    whole and packed with its neighbours of the same heading, page and header."""
+    header: str = ""
+    """The header row of a record's table, repeated at the top of every chunk."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedDocument:
+    """A file as text, with its structure."""
+
+    title: str
+    file_type: str
+    """Lower-case name of the format: ``pdf``, ``md``, ``py`` …"""
+    sections: tuple[Section, ...]
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """The bytes to read, under the name that the user gave them."""
+
+    filename: str
+    content: bytes
+    max_bytes: int
+    """Largest size in bytes; archives may unpack to ten times as much."""
+    file_type: str = ""
+
+    @property
+    def name(self) -> str:
+        """The file name without folders, of either kind of slash, in characters that can be printed."""
+        name = PurePosixPath(self.filename.replace("\\", "/")).name or self.filename
+        return name.encode("utf-8", "replace").decode()
+
+    @property
+    def stem(self) -> str:
+        """The name without its extension: the title when the document has none."""
+        return PurePosixPath(self.name).stem
+
+    @property
+    def suffix(self) -> str:
+        """The extension in lower case, with its dot; empty when there is none."""
+        return PurePosixPath(self.name).suffix.lower()
+
+    def unreadable(self, reason: str) -> UnreadableDocumentError:
+        """The error to raise; ``reason`` goes on after the name: ``is empty; …``."""
+        return UnreadableDocumentError(f"{self.name} {reason}")
+
+
+class HeadingStack:
+    """The headings that are open at some point of a document."""
+
+    def __init__(self, base: str = "") -> None:
+        self._base = base
+        self._open: list[tuple[int, str]] = []
+
+    def enter(self, level: int, title: str) -> None:
+        """Open a heading; those of the same or a deeper level end here. Level 1 is the outermost."""
+        while self._open and self._open[-1][0] >= level:
+            self._open.pop()
+        self._open.append((level, one_line(title)[:MAX_HEADING_CHARS]))
+
+    @property
+    def path(self) -> str:
+        """The open headings as a heading path."""
+        return join_path(self._base, *(title for _, title in self._open))
+
+
+class Outline:
+    """Collects the paragraphs of a document under its headings, and gives one section per heading."""
+
+    def __init__(self, base: str = "") -> None:
+        self._stack = HeadingStack(base)
+        self._body: list[str] = []
+        self._pending: tuple[int, str] | None = None
+        self._sections: list[Section] = []
+        self.first_heading = ""
+
+    def heading(self, level: int, title: str) -> None:
+        """Begin the section of a heading."""
+        title = one_line(title)
+        if not title:
+            return
+        self._close(next_level=level)
+        self._stack.enter(level, title)
+        self._pending = (level, title)
+        self.first_heading = self.first_heading or title
+
+    def add(self, paragraph: str, *, tight: bool = False) -> None:
+        """Add a paragraph; a ``tight`` one (list item, table row) follows the last without an empty line."""
+        if paragraph.strip():
+            gap = ("\n" if tight else "\n\n") if self._body else ""
+            self._body.append(gap + paragraph)
+
+    def sections(self) -> tuple[Section, ...]:
+        """All sections; nothing can be added afterwards."""
+        self._close(next_level=0)
+        return tuple(self._sections)
+
+    def _close(self, *, next_level: int) -> None:
+        """End the open section. A heading with nothing under it, not even a deeper heading, is its own text."""
+        text = "".join(self._body)
+        if not text and self._pending and next_level <= self._pending[0]:
+            text = self._pending[1]
+        if text:
+            self._sections.append(Section(text, self._stack.path))
+        self._body = []
+        self._pending = None
+
+
+def join_path(*headings: str) -> str:
+    """A heading path of those that are not empty."""
+    return HEADING_SEPARATOR.join(heading for heading in headings if heading)
+
+
+def one_line(text: str) -> str:
+    """The text with every run of white space as one space."""
+    return " ".join(text.split())
+
+
+_CJK = "\u3001-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff01-\uff9f"
+_CJK_LINE_BREAK = re.compile(f"(?<=[{_CJK}])[ \\t]*\\n[ \\t]*(?=[{_CJK}])")
+
+
+def join_cjk_lines(text: str) -> str:
+    """Take out the line breaks between Japanese or Chinese characters: there they do not mean a space."""
+    return _CJK_LINE_BREAK.sub("", text)

@@ -1,0 +1,155 @@
+"""Web pages: a section per heading, without scripts, styles and navigation."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from lxml import etree
+
+from braid.core.ingest.readers.document import Outline, ParsedDocument, SourceFile, join_cjk_lines
+from braid.core.ingest.readers.encoding import decode
+
+ERRORS = (etree.LxmlError,)
+
+_SKIPPED = re.compile("script|style|nav|noscript|template|svg|iframe|object|button|select|textarea|input|head|rt|rp")
+_BLOCK = re.compile(
+    "address|article|aside|blockquote|body|caption|center|dd|details|dialog|div|dl|dt|fieldset|figcaption|figure|footer|"
+    "form|h[1-6]|header|hr|legend|li|main|ol|p|pre|section|summary|table|tbody|tfoot|thead|tr|ul"
+)
+_LAYOUT = ("table", "ul", "ol", "dl", "blockquote", "pre", "h1", "h2", "h3", "h4", "h5", "h6")
+_HEADING = re.compile(r"h[1-6]")
+_DECLARED = re.compile(rb"""<meta[^>]+charset\s*=\s*["']?([\w-]+)|<\?xml[^>]+encoding=["']([\w-]+)""", re.IGNORECASE)
+_LINE_BREAK, _KEPT_SPACE = "\x1e", "\x1f"
+_SPACE = re.compile(r"[^\S\x1e\x1f\u3000]+")
+_PREFORMATTED = str.maketrans({"\n": _LINE_BREAK, " ": _KEPT_SPACE, "\t": _KEPT_SPACE * 4})
+_BREAKS = re.compile(r" *\x1e *")
+
+
+def read(file: SourceFile) -> ParsedDocument:
+    """A section per heading."""
+    match = _DECLARED.search(file.content[:4096])
+    declared = next(filter(None, match.groups()), b"").decode("ascii") if match else ""
+    root = parse_html(file, decode(file.content, declared))
+    if root is None:
+        return ParsedDocument(file.stem, file.file_type, ())
+    outline = Outline()
+    add_html(root, outline)
+    sections = outline.sections()
+    title = root.findtext(".//title") or outline.first_heading or file.stem
+    return ParsedDocument(title, file.file_type, sections, _metadata(root))
+
+
+def parse_html(file: SourceFile, text: str) -> etree._Element | None:
+    """The tree of a page, None for one without anything.
+
+    Raises UnreadableDocumentError when it is nested deeper than the parser goes, which would leave the rest out.
+    """
+    parser = etree.HTMLParser(encoding="utf-8", no_network=True, huge_tree=True)
+    root: etree._Element | None = etree.fromstring(text.encode("utf-8", "replace"), parser)
+    if any(entry.type == etree.ErrorTypes.ERR_RESOURCE_LIMIT for entry in parser.error_log):
+        raise file.unreadable("is nested too deeply to be read; save it in a simpler form")
+    return root
+
+
+def add_html(root: etree._Element, outline: Outline) -> None:
+    """Add the headings and paragraphs of a page to an outline."""
+    paragraphs = _Paragraphs(outline)
+    walker = etree.iterwalk(root, events=("start", "end", "comment", "pi"))
+    for event, element in walker:
+        if event == "start":
+            if _SKIPPED.fullmatch(element.tag) or element.get("hidden") is not None:
+                walker.skip_subtree()
+            else:
+                paragraphs.begin(element)
+            continue
+        if event == "end":
+            paragraphs.end(element)
+        paragraphs.text(element.tail)
+    paragraphs.flush()
+
+
+class _Paragraphs:
+    """The paragraph that is being put together while a page is walked."""
+
+    def __init__(self, outline: Outline) -> None:
+        self._outline = outline
+        self._parts: list[str] = []
+        self._prefix = ""
+        self._tight = False
+        self._row: etree._Element | None = None
+        self._pre = 0
+
+    def begin(self, element: etree._Element) -> None:
+        """Enter an element, and take its first text."""
+        tag = element.tag
+        if tag == "tr" and self._row is None and next(element.iter(*_LAYOUT), None) is None:
+            self.flush()
+            self._row = element
+        elif tag in ("td", "th"):
+            self._begin_cell()
+        elif _BLOCK.fullmatch(tag):
+            self._break()
+        if tag == "li":
+            self._prefix = "- "
+        elif tag == "pre":
+            self._pre += 1
+        elif tag == "br":
+            self._parts.append(" " if self._row is not None else _LINE_BREAK)
+        elif tag == "img":
+            self._parts.append(element.get("alt") or "")
+        self.text(element.text)
+
+    def end(self, element: etree._Element) -> None:
+        """Leave an element."""
+        tag = element.tag
+        if element is self._row:
+            self._row = None
+            self.flush(tight=True)
+        elif _HEADING.fullmatch(tag) and self._row is None:
+            title, self._parts = self._joined(), []
+            self._outline.heading(int(tag[1]), title.replace("\n", " "))
+        elif _BLOCK.fullmatch(tag):
+            self._break()
+        if tag == "pre":
+            self._pre -= 1
+
+    def text(self, text: str | None) -> None:
+        """Take a piece of text."""
+        if text:
+            self._parts.append(text.translate(_PREFORMATTED) if self._pre else text)
+
+    def flush(self, *, tight: bool = False) -> None:
+        """End the paragraph."""
+        if text := self._joined():
+            self._outline.add(self._prefix + text, tight=tight or bool(self._prefix))
+            self._prefix = ""
+        self._parts = []
+
+    def _break(self) -> None:
+        if self._row is None:
+            self.flush()
+        else:
+            self._parts.append(" ")
+
+    def _begin_cell(self) -> None:
+        if self._row is None:
+            self.flush()
+        elif any(part.strip() for part in self._parts):
+            self._parts.append(" | ")
+
+    def _joined(self) -> str:
+        """The text so far. In source, a line break is a space, but none between Japanese characters."""
+        text = _SPACE.sub(" ", join_cjk_lines("".join(self._parts)))
+        return _BREAKS.sub("\n", text).strip(" \n").replace(_KEPT_SPACE, " ")
+
+
+def _metadata(root: etree._Element) -> dict[str, str]:
+    names = ("author", "description", "keywords", "date")
+    found: Iterator[tuple[str, str]] = (
+        ((meta.get("name") or "").lower(), meta.get("content") or "") for meta in root.iter("meta")
+    )
+    metadata = {name: content for name, content in found if name in names}
+    if language := root.get("lang"):
+        metadata["language"] = language
+    return metadata

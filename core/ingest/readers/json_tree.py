@@ -1,0 +1,94 @@
+"""JSON and JSON Lines: values as ``path: value`` lines, objects of a list as records."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from braid.core.ingest.readers.document import ParsedDocument, Section, SourceFile, join_path
+from braid.core.ingest.readers.encoding import decode
+
+ERRORS: tuple[type[Exception], ...] = ()
+
+_SMALL_CHARS = 800
+"""A value whose lines are shorter than this stays with its neighbours instead of having a heading of its own."""
+_MAX_HEADING_DEPTH = 4
+
+
+def read(file: SourceFile) -> ParsedDocument:
+    """Records under the path of their keys. Positions in lists are not part of it: they change with every insertion."""
+    text = decode(file.content)
+    if file.file_type == "jsonl":
+        return ParsedDocument(file.stem, "jsonl", tuple(_lines(file, text)))
+    try:
+        root = _parse(text)
+    except json.JSONDecodeError as error:
+        if error.msg == "Extra data" and "\n" in text.strip():
+            return ParsedDocument(file.stem, "json", tuple(_lines(file, text)))
+        raise _invalid(file, error, error.lineno) from error
+    title = root.get("title") if isinstance(root, dict) else None
+    return ParsedDocument(title if isinstance(title, str) else file.stem, "json", tuple(_sections(root, "", 0)))
+
+
+def _parse(text: str) -> object:
+    """Numbers are kept as they are written."""
+    return json.loads(text, parse_int=str, parse_float=str)
+
+
+def _lines(file: SourceFile, text: str) -> Iterator[Section]:
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            value = _parse(line)
+        except json.JSONDecodeError as error:
+            raise _invalid(file, error, number) from error
+        yield Section("\n".join(_leaves(value, "")), line=number, line_end=number, kind="record")
+
+
+def _invalid(file: SourceFile, error: json.JSONDecodeError, line: int) -> Exception:
+    return file.unreadable(
+        f"is not valid JSON: {error.msg} at line {line}, column {error.colno}; correct it and add it again"
+    )
+
+
+def _sections(value: object, path: str, depth: int) -> Iterator[Section]:
+    if isinstance(value, list):
+        for element in value:
+            yield from _part(element, "", path, depth)
+    elif isinstance(value, dict):
+        for key, child in value.items():
+            yield from _part(child, key, path, depth)
+    else:
+        yield Section(_scalar(value), path, kind="record")
+
+
+def _part(value: object, key: str, path: str, depth: int) -> Iterator[Section]:
+    """One record for what is small, else the parts of it under a heading of their own."""
+    text = "\n".join(_leaves(value, key))
+    objects = isinstance(value, list) and any(isinstance(element, dict | list) for element in value)
+    large = objects or len(text) > _SMALL_CHARS
+    if large and key and isinstance(value, dict | list) and depth < _MAX_HEADING_DEPTH:
+        yield from _sections(value, join_path(path, key), depth + 1)
+    elif text:
+        yield Section(text, path, kind="record")
+
+
+def _leaves(value: object, path: str) -> Iterator[str]:
+    """``path: value`` for everything in a value, in order."""
+    if isinstance(value, dict):
+        for key, child in value.items():
+            yield from _leaves(child, f"{path}.{key}" if path else key)
+    elif isinstance(value, list) and any(isinstance(element, dict | list) for element in value):
+        for element in value:
+            yield from _leaves(element, path)
+    else:
+        text = ", ".join(map(_scalar, value)) if isinstance(value, list) else _scalar(value)
+        if text:
+            yield f"{path}: {text}" if path else text
+
+
+def _scalar(value: object) -> str:
+    if value is None:
+        return ""
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,109 @@
+"""Mails: the header lines and the body, then each attachment that can be read."""
+
+from __future__ import annotations
+
+import email
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from email.errors import MessageError
+from email.message import EmailMessage
+from email.policy import EmailPolicy
+from typing import Any, cast
+
+from lxml import etree
+
+from braid.core.errors import UnreadableDocumentError
+from braid.core.ingest.readers import read_document
+from braid.core.ingest.readers.document import Outline, ParsedDocument, Section, SourceFile, join_path
+from braid.core.ingest.readers.encoding import decode
+from braid.core.ingest.readers.html import add_html, parse_html
+
+# The header parser of the standard library indexes into what it expects to find.
+ERRORS = (MessageError, AssertionError, AttributeError, LookupError, TypeError, ValueError, etree.LxmlError)
+
+MAX_ATTACHMENTS = 50
+_MAX_DEPTH = 5
+_MAX_MULTIPARTS = 1_000
+_MAX_HEADER_CHARS = 5_000
+_MULTIPART = re.compile(rb"^content-type:\s*multipart/", re.IGNORECASE | re.MULTILINE)
+_SHOWN = ("From", "To", "Cc", "Date")
+_EXPECTED = ("From", "To", "Subject", "Date", "Received", "Message-ID", "MIME-Version", "Return-Path")
+
+
+class _ShortHeaders(EmailPolicy):
+    """The standard policy, on the beginning of each header: parsing one takes time by the square of its length."""
+
+    def header_fetch_parse(self, name: str, value: str) -> Any:
+        return super().header_fetch_parse(name, value if hasattr(value, "name") else value[:_MAX_HEADER_CHARS])
+
+
+_POLICY = _ShortHeaders()
+
+
+def read(file: SourceFile) -> ParsedDocument:
+    """The body, and the attachments under their file names; those that cannot be read are named in the metadata."""
+    if len(_MULTIPART.findall(file.content)) > _MAX_MULTIPARTS:
+        raise file.unreadable(f"has more than {_MAX_MULTIPARTS:,} nested parts; save the mails in it one by one")
+    message = cast(EmailMessage, email.message_from_bytes(file.content, _class=EmailMessage, policy=_POLICY))
+    if not any(name in message for name in _EXPECTED):
+        raise file.unreadable("is not a mail: it has no From, Subject or Date line; save it as .txt")
+    attachments: list[str] = []
+    problems: list[str] = []
+    sections = tuple(_sections(file, message, "", attachments, problems))
+    metadata = {name.lower(): str(message.get(name, "")) for name in _SHOWN}
+    metadata |= {"attachments": ", ".join(attachments), "attachments_unread": "; ".join(problems)}
+    return ParsedDocument(str(message.get("Subject", "")), "eml", sections, metadata)
+
+
+def _sections(
+    file: SourceFile, message: EmailMessage, path: str, attachments: list[str], problems: list[str], depth: int = 0
+) -> Iterator[Section]:
+    yield from _body(file, message, path)
+    for part in message.iter_attachments():
+        name = part.get_filename() or ""
+        if part.get_content_type() == "message/rfc822" and depth < _MAX_DEPTH:
+            enclosed = cast(EmailMessage, part.get_content())
+            heading = join_path(path, str(enclosed.get("Subject", "")) or name or "message")
+            attachments.append(name or heading)
+            yield from _sections(file, enclosed, heading, attachments, problems, depth + 1)
+        elif name:
+            attachments.append(name)
+            yield from _attachment(file, part, path, problems, len(attachments))
+
+
+def _body(file: SourceFile, message: EmailMessage, path: str) -> Iterator[Section]:
+    """The header lines with the body; of a body in two forms the plain one."""
+    outline = Outline(path)
+    outline.add("\n".join(f"{name}: {message[name]}" for name in _SHOWN if message[name]))
+    part = message.get_body(("plain", "html"))
+    if part is not None:
+        text = _text(cast(EmailMessage, part))
+        root = parse_html(file, text) if part.get_content_type() == "text/html" else None
+        if root is not None:
+            add_html(root, outline)
+        else:
+            outline.add(text.strip("\n"))
+    yield from outline.sections()
+
+
+def _text(part: EmailMessage) -> str:
+    """The text of a part, in the encoding that it declares, or in the one that it really has."""
+    payload = part.get_payload(decode=True)
+    return decode(payload if isinstance(payload, bytes) else b"", part.get_content_charset("") or "")
+
+
+def _attachment(file: SourceFile, part: EmailMessage, path: str, problems: list[str], number: int) -> Iterator[Section]:
+    name = part.get_filename() or ""
+    payload = part.get_payload(decode=True)
+    if number > MAX_ATTACHMENTS:
+        problems.append(f"{name} comes after the first {MAX_ATTACHMENTS} attachments")
+        return
+    try:
+        parsed = read_document(name, payload if isinstance(payload, bytes) else b"", max_bytes=file.max_bytes)
+    except UnreadableDocumentError as error:
+        problems.append(str(error))
+        return
+    for section in parsed.sections:
+        heading = join_path(path, name, section.heading_path)
+        yield replace(section, heading_path=heading, line=None, line_end=None)

@@ -1,0 +1,73 @@
+"""PDF: a section per page, by PDFium."""
+
+from __future__ import annotations
+
+import re
+import threading
+from contextlib import closing
+from typing import Final
+
+import pypdfium2  # type: ignore[import-untyped]
+from pypdfium2 import raw
+
+from braid.core.ingest.readers.document import ParsedDocument, Section, SourceFile, join_cjk_lines
+
+ERRORS = (pypdfium2.PdfiumError,)
+
+_PDFIUM: Final = threading.Lock()
+"""PDFium must never be called by two threads at once, not even for different files. It releases Python's own lock."""
+_END_WITHIN = 2048
+_HYPHENATED = re.compile("[\x02\ufffe]")
+_UNTITLED = frozenset({"untitled", "無題", "제목 없음", "about:blank", "anonymous", "unspecified"})
+_FILE_NAME = re.compile(r"\.[A-Za-z]{1,4}\d?$|^Microsoft \w+ - ")
+
+
+def read(file: SourceFile) -> ParsedDocument:
+    """A section per page that has text; the others are listed in the metadata."""
+    if b"%%EOF" not in file.content[-_END_WITHIN:]:
+        raise file.unreadable("is a PDF document that was cut off: its end is missing; copy or download it again")
+    with _PDFIUM:
+        information, texts = _extract(file)
+    sections = tuple(Section(text, page=number) for number, text in enumerate(map(_joined, texts), start=1) if text)
+    if not sections:
+        raise file.unreadable("has no text layer (it holds scanned pages or images); run OCR on it first")
+    return ParsedDocument(_title(file, information), "pdf", sections, _metadata(information, texts))
+
+
+def _extract(file: SourceFile) -> tuple[dict[str, str], list[str]]:
+    """(document information, text of each page). All of PDFium's objects are closed here, under the lock."""
+    try:
+        document = pypdfium2.PdfDocument(file.content)
+    except pypdfium2.PdfiumError as error:
+        if error.err_code == raw.FPDF_ERR_PASSWORD:
+            raise file.unreadable("is encrypted with a password; save it without one and add it again") from error
+        raise
+    with closing(document):
+        return document.get_metadata_dict(), [_page_text(document, number) for number in range(len(document))]
+
+
+def _page_text(document: pypdfium2.PdfDocument, number: int) -> str:
+    with closing(document[number]) as page, closing(page.get_textpage()) as text:
+        return str(text.get_text_bounded())
+
+
+def _joined(text: str) -> str:
+    """Without the hyphens at line ends (PDFium marks them), and with Japanese words whole again."""
+    text = _HYPHENATED.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+    return join_cjk_lines(text).strip()
+
+
+def _title(file: SourceFile, information: dict[str, str]) -> str:
+    """The title that the author gave; not the one that a program filled in."""
+    title = information.get("Title", "").strip()
+    return file.stem if title.lower() in _UNTITLED or _FILE_NAME.search(title) else title
+
+
+def _metadata(information: dict[str, str], texts: list[str]) -> dict[str, str]:
+    blank = [str(number) for number, text in enumerate(texts, start=1) if not text.strip()]
+    author = information.get("Author", "")
+    return {
+        "author": "" if author.lower() in _UNTITLED else author,
+        "pages": str(len(texts)),
+        "pages_without_text": ", ".join(blank),
+    }

@@ -1,0 +1,66 @@
+"""PowerPoint presentations: a section per slide, with tables, groups and speaker notes."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator
+
+import pptx
+from pptx.exc import PythonPptxError
+from pptx.shapes.base import BaseShape
+from pptx.shapes.group import GroupShape
+from pptx.slide import Slide
+
+from braid.core.ingest.readers.archive import PACKAGE_ERRORS, open_archive
+from braid.core.ingest.readers.document import ParsedDocument, Section, SourceFile, one_line
+
+ERRORS = (*PACKAGE_ERRORS, PythonPptxError)
+
+_UNTITLED = ("", "PowerPoint Presentation", "PowerPoint プレゼンテーション", "PowerPoint 프레젠테이션")
+
+
+def read(file: SourceFile) -> ParsedDocument:
+    """A section per slide that has text; its title is the heading."""
+    open_archive(file).close()
+    presentation = pptx.Presentation(io.BytesIO(file.content))
+    sections: list[Section] = []
+    first_title = ""
+    for number, slide in enumerate(presentation.slides, start=1):
+        title = _title(slide)
+        first_title = first_title or title
+        text = "\n".join(_slide_lines(slide)) or title
+        sections.append(Section(text, title, page=number))
+    properties = presentation.core_properties
+    title = first_title if properties.title in _UNTITLED else properties.title
+    return ParsedDocument(title, "pptx", tuple(sections), {"author": properties.author, "slides": str(len(sections))})
+
+
+def _title(slide: Slide) -> str:
+    shape = slide.shapes.title
+    return one_line(shape.text_frame.text) if shape is not None else ""
+
+
+def _slide_lines(slide: Slide) -> Iterator[str]:
+    title = slide.shapes.title
+    title_id = title.shape_id if title is not None else None
+    yield from _lines(shape for shape in slide.shapes if shape.shape_id != title_id)
+    notes = slide.notes_slide.notes_text_frame if slide.has_notes_slide else None
+    if notes is not None and notes.text.strip():
+        yield "\n" + _paragraphs(notes.text)
+
+
+def _lines(shapes: Iterable[BaseShape]) -> Iterator[str]:
+    for shape in shapes:
+        if isinstance(shape, GroupShape):
+            yield from _lines(shape.shapes)
+        elif shape.has_text_frame:
+            if text := _paragraphs(shape.text_frame.text):  # type: ignore[attr-defined]
+                yield text
+        elif shape.has_table:
+            for row in shape.table.rows:  # type: ignore[attr-defined]
+                yield " | ".join(one_line(cell.text) for cell in row.cells)
+
+
+def _paragraphs(text: str) -> str:
+    """The lines that are not empty; a vertical tab is a line break within a paragraph."""
+    return "\n".join(line.strip() for line in text.replace("\v", "\n").split("\n") if line.strip())

@@ -1,0 +1,122 @@
+"""What a file really is, whatever its name says: told from its bytes."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from dataclasses import dataclass
+
+from braid.core.ingest.readers.encoding import is_binary
+from braid.core.ingest.readers.zip_directory import MAX_ENTRIES, TooManyEntriesError, require_few_entries
+
+_PDF_WITHIN = 1024
+_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_ZIP = (b"PK\x03\x04", b"PK\x05\x06")
+
+
+@dataclass(frozen=True, slots=True)
+class Sniffed:
+    """The kind of a file: ``text``, ``binary``, a format that can be read, or one that is only known by name."""
+
+    kind: str
+    label: str
+    """With its article: ``a PDF document``."""
+    advice: str = ""
+    """What to do with it, where that is not to rename it."""
+
+
+_TEXT = Sniffed("text", "plain text")
+_BINARY = Sniffed("binary", "binary data")
+_PDF = Sniffed("pdf", "a PDF document")
+_DAMAGED_ZIP = Sniffed("damaged", "a zip archive that is damaged or cut off", "copy or download it again")
+_OTHER_ZIP = Sniffed("zip", "a zip archive", "unpack it and add the files in it")
+_ENCRYPTED_OFFICE = Sniffed(
+    "encrypted",
+    "an Office document encrypted with a password",
+    "remove the password in the program that made it, and add it again",
+)
+_OLD_OFFICE = (
+    ("EncryptedPackage", _ENCRYPTED_OFFICE),
+    ("WordDocument", Sniffed("doc", "a document of Word 97–2003", "save it as .docx")),
+    ("PowerPoint Document", Sniffed("ppt", "a presentation of PowerPoint 97–2003", "save it as .pptx")),
+    ("Workbook", Sniffed("xls", "a workbook of Excel 97–2003", "save it as .xlsx")),
+    ("__substg1.0_", Sniffed("msg", "an Outlook message", "save it as .eml")),
+)
+_OTHER_OLE = Sniffed("ole", "an old Office file", "save it as .docx, .xlsx or .pptx")
+_ZIP_MEMBERS = (
+    ("word/", Sniffed("docx", "a Word document")),
+    ("xl/workbook.bin", Sniffed("xlsb", "a binary Excel workbook", "save it as .xlsx")),
+    ("xl/", Sniffed("xlsx", "an Excel workbook")),
+    ("ppt/", Sniffed("pptx", "a PowerPoint presentation")),
+    ("META-INF/container.xml", Sniffed("epub", "an EPUB book")),
+    ("META-INF/manifest.xml", Sniffed("odf", "an OpenDocument file", "save it as .docx, .xlsx or .pptx")),
+)
+_SIGNATURES = (
+    (0, b"\x89PNG\r\n\x1a\n", "a PNG image"),
+    (0, b"\xff\xd8\xff", "a JPEG image"),
+    (0, b"GIF8", "a GIF image"),
+    (0, b"II*\0", "a TIFF image"),
+    (0, b"MM\0*", "a TIFF image"),
+    (8, b"WEBP", "a WebP image"),
+    (0, b"\x1f\x8b", "a gzip archive"),
+    (0, b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive"),
+    (0, b"Rar!\x1a\x07", "a RAR archive"),
+    (0, b"BZh", "a bzip2 archive"),
+    (0, b"\xfd7zXZ\0", "an xz archive"),
+    (0, b"\x28\xb5\x2f\xfd", "a Zstandard archive"),
+    (257, b"ustar", "a tar archive"),
+    (0, b"\x7fELF", "a program"),
+    (0, b"MZ\x90\0", "a Windows program"),
+    (0, b"\xca\xfe\xba\xbe", "a compiled program"),
+    (0, b"SQLite format 3\0", "an SQLite database"),
+    (0, b"ID3", "an MP3 recording"),
+    (4, b"ftyp", "a video or audio recording"),
+    (0, b"OggS", "an Ogg recording"),
+    (0, b"PAR1", "a Parquet table"),
+    (0, b"{\\rtf", "a rich text (RTF) document"),
+    (0, b"%!PS", "a PostScript document"),
+)
+
+
+def sniff(content: bytes) -> Sniffed:
+    """The kind of a file by its signature, or by whether it holds text. Never raises."""
+    for offset, signature, label in _SIGNATURES:
+        if content.startswith(signature, offset) and not _only_looks_so(signature, content):
+            return Sniffed("other", label)
+    if content.startswith(_ZIP):
+        return _zip_kind(content)
+    if content.startswith(_OLE):
+        return _ole_kind(content)
+    if content.lstrip(b"\xef\xbb\xbf \t\r\n\0").startswith(b"%PDF-"):
+        return _PDF
+    if is_binary(content):
+        return _PDF if b"%PDF-" in content[:_PDF_WITHIN] else _BINARY
+    return _TEXT
+
+
+def _only_looks_so(signature: bytes, content: bytes) -> bool:
+    """Text may begin with the letters of a short signature (``BZh``, ``ID3``, ``GIF8``)."""
+    return signature.isalnum() and not is_binary(content)
+
+
+def _zip_kind(content: bytes) -> Sniffed:
+    try:
+        require_few_entries(io.BytesIO(content), MAX_ENTRIES)
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            names = archive.namelist()
+    except TooManyEntriesError as error:
+        return Sniffed("zip", f"a zip archive, and {error}", "split it into smaller files")
+    except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError):
+        return _DAMAGED_ZIP
+    for member, kind in _ZIP_MEMBERS:
+        if any(name.startswith(member) for name in names):
+            return kind
+    return _OTHER_ZIP
+
+
+def _ole_kind(content: bytes) -> Sniffed:
+    """Office files before 2007, and encrypted ones of any year, are OLE containers; their streams have names."""
+    for stream, kind in _OLD_OFFICE:
+        if stream.encode("utf-16-le") in content:
+            return kind
+    return _OTHER_OLE

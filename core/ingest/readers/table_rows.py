@@ -1,0 +1,79 @@
+"""Rows of a table to records: each can be understood by itself."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain, islice
+
+from braid.core.ingest.readers.document import Section, one_line
+
+_HEADER_WITHIN = 10
+_MAX_HEADER_CHARS = 300
+_NUMBER = re.compile(r"[-+(]?[\d.,:/%\s-]+\)?(?:[eE][-+]?\d+)?%?|true|false|null|none|nan", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of a table with the lines of the file where it stands, if it has lines."""
+
+    cells: tuple[str, ...]
+    line: int | None = None
+    line_end: int | None = None
+
+    @property
+    def filled(self) -> int:
+        """How many cells are not empty."""
+        return sum(map(bool, self.cells))
+
+
+def row_of(cells: Iterable[str], line: int | None = None, line_end: int | None = None) -> Row:
+    """A row with its cells on one line each, without the empty ones at its end."""
+    texts = [one_line(cell) if cell else "" for cell in cells]
+    while texts and not texts[-1]:
+        texts.pop()
+    return Row(tuple(texts), line, line_end)
+
+
+def records(rows: Iterable[Row], heading_path: str = "") -> Iterator[Section]:
+    """A record per row that is not empty.
+
+    The header row is repeated by the chunks. One that is too long for that gives way to ``column: value`` lines.
+    """
+    rows = (row for row in rows if row.filled)
+    first = list(islice(rows, _HEADER_WITHIN))
+    position = _header_position(first)
+    columns = first[position].cells if position is not None else ()
+    header = " | ".join(columns)
+    above = first[:position] if position is not None else []
+    below = first[position + 1 :] if position is not None else first
+    for row in above:
+        yield _record(row, " | ".join(row.cells), heading_path)
+    lone_header = position is not None and not below
+    if lone_header and position is not None:
+        yield _record(first[position], header, heading_path)
+    for row in chain(below, rows):
+        if len(header) <= _MAX_HEADER_CHARS:
+            yield _record(row, " | ".join(row.cells), heading_path, header)
+        else:
+            yield _record(row, _labelled(columns, row.cells), heading_path)
+
+
+def _header_position(rows: list[Row]) -> int | None:
+    """Where the header row is: the first that is nearly as wide as the table, if it holds names and not values."""
+    width = max((row.filled for row in rows), default=0)
+    for position, row in enumerate(rows):
+        if row.filled >= max(1, 0.6 * width):
+            names = not any(_NUMBER.fullmatch(cell) for cell in row.cells)
+            return position if names and len(set(row.cells)) == len(row.cells) else None
+    return None
+
+
+def _record(row: Row, text: str, heading_path: str, header: str = "") -> Section:
+    return Section(text, heading_path, None, row.line, row.line_end, "record", header)
+
+
+def _labelled(columns: tuple[str, ...], cells: tuple[str, ...]) -> str:
+    names = chain(columns, iter(lambda: "", None))
+    return "\n".join(f"{name}: {cell}" if name else cell for name, cell in zip(names, cells, strict=False) if cell)

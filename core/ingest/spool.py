@@ -1,0 +1,130 @@
+"""Files from outside: kept under random names until their job is done, and called by a name that can do no harm."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import secrets
+import time
+import unicodedata
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Protocol
+
+from braid.core.errors import InvalidInputError, NotFoundError
+from braid.core.ingest.plan import source_name
+
+MAX_SOURCE_CHARS = 1000
+BLOCK_BYTES = 1 << 20
+_NAME = re.compile(r"[0-9a-f]{32}")
+_PARTIAL = ".part"
+_DRIVE = re.compile(r"[A-Za-z]:")
+_DIRECTIONS = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+"""Marks of writing direction: with them ``exe.pdf`` can be made to look like ``fdp.exe``."""
+
+
+class Readable(Protocol):
+    """A stream of bytes, such as an upload."""
+
+    def read(self, size: int, /) -> bytes:
+        """Up to ``size`` bytes; empty at the end."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SpooledFile:
+    """A file in the spool. ``name`` is random; what the user called it stands in the job."""
+
+    name: str
+    size_bytes: int
+
+
+class Spool:
+    """A folder of files that jobs are still to read, or that users are still to download."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+    def save(self, stream: Readable, *, max_bytes: int, called: str = "the file") -> SpooledFile:
+        """Keep a stream, whole or not at all. Raises InvalidInputError, which names the limit, when it is too long."""
+
+        def copy(file: IO[bytes]) -> None:
+            left = max_bytes
+            while block := stream.read(min(BLOCK_BYTES, left + 1)):
+                left -= len(block)
+                if left < 0:
+                    raise too_large(called, max_bytes)
+                file.write(block)
+
+        return self.write(copy)
+
+    def write(self, fill: Callable[[IO[bytes]], object]) -> SpooledFile:
+        """Keep what ``fill`` writes into the file that it is given, whole or not at all; readable by us alone."""
+        name = secrets.token_hex(16)
+        partial = self._folder / (name + _PARTIAL)
+        try:
+            with os.fdopen(os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600), "w+b") as file:
+                fill(file)
+                file.flush()
+                os.fsync(file.fileno())
+                size = os.fstat(file.fileno()).st_size
+            os.replace(partial, self._folder / name)
+        except BaseException:
+            partial.unlink(missing_ok=True)
+            raise
+        return SpooledFile(name, size)
+
+    def path(self, name: str) -> Path:
+        """Where a file is. Raises NotFoundError when it is not there any more."""
+        path = self._folder / name
+        if not _NAME.fullmatch(name) or not path.is_file():
+            raise NotFoundError("the file is not there any more; upload it, or export it, again")
+        return path
+
+    def remove(self, name: str) -> None:
+        """Delete a file; nothing happens when it is gone."""
+        if _NAME.fullmatch(name):
+            (self._folder / name).unlink(missing_ok=True)
+
+    def sweep(self, keep: Collection[str], *, older_than_s: float = 0.0) -> int:
+        """Delete all other files, whole or partial, that were last written so long ago. Returns how many."""
+        before = time.time() - older_than_s
+        removed = 0
+        for path in self._folder.iterdir():
+            with contextlib.suppress(FileNotFoundError):
+                if path.name not in keep and path.stat().st_mtime <= before:
+                    path.unlink()
+                    removed += 1
+        return removed
+
+
+def too_large(called: str, max_bytes: int) -> InvalidInputError:
+    """The error for a file over the limit."""
+    return InvalidInputError(f"{called} has more than {max_bytes:,} bytes, which is the limit; split it", field="file")
+
+
+def upload_source(name: str) -> str:
+    """The source of an uploaded file: the relative path that the browser gave, without anything that leads elsewhere.
+
+    Drives, leading slashes, ``.`` and ``..`` are dropped, ``\\`` is a slash, and what cannot be seen goes. Raises
+    InvalidInputError for a name that is empty or too long.
+    """
+    parts = [visible(part).strip() for part in name.replace("\\", "/").split("/")]
+    kept = [part for part in parts if part not in ("", ".", "..") and not _DRIVE.fullmatch(part)]
+    if kept and _DRIVE.match(kept[0]):
+        kept[0] = kept[0][2:].strip()
+    if not any(kept):
+        raise InvalidInputError(f"the file name {name[:40]!r} is empty; rename the file", field="file")
+    source = source_name("/".join(part for part in kept if part))
+    if len(source) > MAX_SOURCE_CHARS:
+        shown = f"the file name {source[:40]!r}… has {len(source):,} characters"
+        raise InvalidInputError(f"{shown}; at most {MAX_SOURCE_CHARS:,} are allowed, so shorten it", field="file")
+    return source
+
+
+def visible(text: str) -> str:
+    """The text without control characters, halves of pairs, and marks that turn the writing around."""
+    return "".join(c for c in text if c not in _DIRECTIONS and unicodedata.category(c) not in ("Cc", "Cs"))

@@ -1,0 +1,303 @@
+"""Background jobs in the ledger: added in one transaction, each user's own, found again after a restart."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, get_args
+
+from sqlalchemy import ColumnElement, Row, Select, delete, func, insert, select, update
+
+from braid.core.errors import InvalidInputError, NotFoundError
+from braid.core.ledger.database import ROWS_PER_STATEMENT, storable
+from braid.core.ledger.ledger import Ledger
+from braid.core.ledger.tables import JobRow
+
+JobKind = Literal["upload", "url", "text", "reembed", "import", "export", "sync"]
+JobState = Literal["queued", "running", "done", "failed", "cancelled"]
+
+OPEN: tuple[JobState, ...] = ("queued", "running")
+QUEUED: tuple[JobState, ...] = ("queued",)
+FAILED: tuple[JobState, ...] = ("failed",)
+ADDING: tuple[JobKind, ...] = ("upload", "text", "url")
+"""Kinds of jobs that read a file."""
+
+MAX_ATTEMPTS = 3
+"""A job that was begun so often and never ended, because the process died, is not begun again by itself."""
+MAX_TITLE_CHARS = 1000
+SECONDS_A_DAY = 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class NewJob:
+    """Work to be done. ``payload`` is JSON and says what; ``title`` is the file name or URL as it was given."""
+
+    kind: JobKind
+    title: str
+    dataset_id: int
+    payload: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job as it stands. Times are seconds since the epoch."""
+
+    id: int
+    user_id: int
+    kind: JobKind
+    dataset_id: int
+    title: str
+    payload: Mapping[str, Any]
+    state: JobState
+    error: str
+    result: Mapping[str, Any]
+    done: int
+    total: int
+    """``done`` of ``total`` steps; 0 of 0 while nothing is known."""
+    attempts: int
+    created_at: float
+    started_at: float | None
+    finished_at: float | None
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more happens by itself."""
+        return self.state not in ("queued", "running")
+
+
+class JobStore:
+    """The ledger's jobs. Where a user id is given, nobody else's job is seen or touched."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+
+    # ------------------------------------------------------------ for users
+
+    def add(self, user_id: int, jobs: Sequence[NewJob]) -> list[Job]:
+        """Queue them all, or none. Raises NotFoundError when there is no such user."""
+        for job in jobs:
+            if job.kind not in get_args(JobKind):
+                known = ", ".join(get_args(JobKind))
+                raise InvalidInputError(f"kind is {job.kind!r}; choose one of {known}", field="kind")
+        if self._ledger.user(user_id) is None:
+            raise NotFoundError(f"there is no user {user_id}; add one first")
+        now = time.time()
+        with self._ledger.database.write() as connection:
+            statement = insert(JobRow).returning(JobRow.id)
+            ids = [connection.execute(statement, _values(user_id, job, now)).scalar_one() for job in jobs]
+            found = {
+                job.id: job
+                for start in range(0, len(ids), ROWS_PER_STATEMENT)
+                for job in map(
+                    _job, connection.execute(_select().where(JobRow.id.in_(ids[start : start + ROWS_PER_STATEMENT])))
+                )
+            }
+        return [found[job_id] for job_id in ids]
+
+    def of_user(
+        self,
+        user_id: int,
+        *,
+        dataset_id: int | None = None,
+        state: JobState | None = None,
+        limit: int = 50,
+        offset: int = 0,
+    ) -> list[Job]:
+        """A user's jobs, the newest first."""
+        conditions = [JobRow.user_id == user_id, *_conditions(dataset_id, state)]
+        return self._read(_select().where(*conditions).order_by(JobRow.id.desc()).limit(limit).offset(offset))
+
+    def get(self, user_id: int, job_id: int, *, dataset_id: int | None = None) -> Job:
+        """One of the user's jobs, and of this dataset where one is named. Raises NotFoundError for any other."""
+        conditions = _conditions(dataset_id, None)
+        found = self._read(_select().where(JobRow.id == job_id, JobRow.user_id == user_id, *conditions))
+        if not found:
+            raise NotFoundError(f"there is no job {job_id}")
+        return found[0]
+
+    def cancel(self, user_id: int, job_id: int) -> Job:
+        """End a job that waits or is at work; what it has stored so far stays. One that has ended stays as it is."""
+        self.get(user_id, job_id)
+        open_ = JobRow.state.in_(("queued", "running"))
+        self._update(job_id, open_, state="cancelled", finished_at=time.time())
+        return self.get(user_id, job_id)
+
+    def retry(self, user_id: int, job_id: int) -> Job:
+        """Queue a failed or cancelled job again. Raises InvalidInputError for one in another state."""
+        ended = JobRow.state.in_(("failed", "cancelled"))
+        job = self.get(user_id, job_id)
+        values = {"error": "", "done": 0, "total": 0, "attempts": 0, "started_at": None, "finished_at": None}
+        if not self._update(job_id, ended, state="queued", **values):
+            message = f"job {job_id} is {job.state}; only a failed or cancelled one can be tried again"
+            raise InvalidInputError(message, field="job_id")
+        return self.get(user_id, job_id)
+
+    def forget(self, user_id: int, job_id: int) -> Job:
+        """Take a job that has ended off the list, and give it back. Raises InvalidInputError for one that has not."""
+        job = self.get(user_id, job_id)
+        ended = JobRow.state.not_in(("queued", "running"))
+        with self._ledger.database.write() as connection:
+            if not connection.execute(delete(JobRow).where(JobRow.id == job_id, ended)).rowcount:
+                raise InvalidInputError(f"job {job_id} is {job.state}; cancel it first", field="job_id")
+        return job
+
+    def of_dataset(
+        self,
+        dataset_id: int,
+        *,
+        kinds: Collection[JobKind],
+        states: Collection[JobState],
+        titles: Collection[str] | None = None,
+        newest_first: bool = True,
+        limit: int = 50,
+    ) -> list[Job]:
+        """Everybody's jobs of a dataset, for who may see them; ``titles`` narrows them down."""
+        conditions = [JobRow.dataset_id == dataset_id, JobRow.kind.in_(kinds), JobRow.state.in_(states)]
+        if titles is not None:
+            conditions.append(JobRow.title.in_(titles))
+        order = JobRow.id.desc() if newest_first else JobRow.id
+        return self._read(_select().where(*conditions).order_by(order).limit(limit))
+
+    def unread(self, dataset_ids: Collection[int]) -> int:
+        """How many files of these datasets are still to be read, so that nothing can find them yet."""
+        conditions = (JobRow.kind.in_(ADDING), JobRow.state.in_(OPEN), JobRow.dataset_id.in_(dataset_ids))
+        with self._ledger.database.read() as connection:
+            return connection.execute(select(func.count()).select_from(JobRow).where(*conditions)).scalar_one()
+
+    def standing(self, user_id: int) -> int:
+        """How many of a user's jobs wait, are at work, or may be tried again, for which they keep their files."""
+        conditions = (JobRow.user_id == user_id, JobRow.state != "done")
+        with self._ledger.database.read() as connection:
+            return connection.execute(select(func.count()).select_from(JobRow).where(*conditions)).scalar_one()
+
+    def counts(self, user_id: int | None = None, *, dataset_id: int | None = None) -> dict[JobState, int]:
+        """How many jobs are in each state: a user's, or all. Every state is there."""
+        conditions = _conditions(dataset_id, None)
+        if user_id is not None:
+            conditions.append(JobRow.user_id == user_id)
+        statement = select(JobRow.state, func.count()).where(*conditions).group_by(JobRow.state)
+        with self._ledger.database.read() as connection:
+            found: dict[str, int] = {row[0]: row[1] for row in connection.execute(statement)}
+        return {state: found.get(state, 0) for state in get_args(JobState)}
+
+    # ------------------------------------------------------------ for administrators
+
+    def all(self, *, state: JobState | None = None, limit: int = 50, offset: int = 0) -> list[Job]:
+        """Everybody's jobs, the newest first."""
+        conditions = _conditions(None, state)
+        return self._read(_select().where(*conditions).order_by(JobRow.id.desc()).limit(limit).offset(offset))
+
+    def prune(self, days: float) -> int:
+        """Forget jobs that ended more than so many days ago. Returns how many."""
+        before = time.time() - days * SECONDS_A_DAY
+        with self._ledger.database.write() as connection:
+            return connection.execute(delete(JobRow).where(JobRow.finished_at < before)).rowcount
+
+    def kept_files(self) -> frozenset[str]:
+        """Names of the spooled files that jobs still need: to be done or tried again, or as their result."""
+        columns = select(JobRow.state, JobRow.payload, JobRow.result)
+        with self._ledger.database.read() as connection:
+            rows = connection.execute(columns).all()
+        names = (row.result.get("file") if row.state == "done" else row.payload.get("file") for row in rows)
+        return frozenset(name for name in names if name)
+
+    # ------------------------------------------------------------ for the runner
+
+    def claim(self, after_user: int, *, kinds: Collection[JobKind] = get_args(JobKind)) -> Job | None:
+        """Begin the oldest queued job of the next user after ``after_user``, in a circle. None when nothing waits."""
+        next_first = (JobRow.user_id <= after_user, JobRow.user_id, JobRow.id)
+        statement = _select().where(JobRow.state == "queued", JobRow.kind.in_(kinds)).order_by(*next_first).limit(1)
+        while found := self._read(statement):
+            job = found[0]
+            run = replace(job, state="running", attempts=job.attempts + 1, started_at=time.time())
+            changed = {name: getattr(run, name) for name in ("state", "attempts", "started_at")}
+            if self._update(job.id, JobRow.state == "queued", **changed):
+                return run
+        return None
+
+    def is_running(self, job: Job) -> bool:
+        """Whether this run of the job still is the one that counts: not cancelled, and not handed over."""
+        return bool(self._read(_select().where(JobRow.id == job.id, _is_run(job))))
+
+    def progress(self, job: Job, done: int, total: int) -> bool:
+        """Record it. False when it is not `is_running` any more."""
+        return self._update(job.id, _is_run(job), done=done, total=total)
+
+    def finish(self, job: Job, result: Mapping[str, Any]) -> None:
+        """The job is done, unless it was cancelled meanwhile."""
+        values = {"result": dict(result), "done": JobRow.total, "error": "", "finished_at": time.time()}
+        self._update(job.id, _is_run(job), state="done", **values)
+
+    def fail(self, job: Job, error: str) -> None:
+        """The job failed, unless it was cancelled meanwhile."""
+        self._update(job.id, _is_run(job), state="failed", error=storable(error), finished_at=time.time())
+
+    def hand_over(self, job: Job) -> None:
+        """Put a job that is at work back for the next start, which does not count as an attempt."""
+        self._update(job.id, _is_run(job), state="queued", attempts=job.attempts - 1, started_at=None)
+
+    def requeue(self) -> int:
+        """At the start: what a process that died was at work on is queued again. Returns how many jobs."""
+        died = f"the server stopped {MAX_ATTEMPTS} times while it was at work on this; try it again by hand"
+        running = JobRow.state == "running"
+        with self._ledger.database.write() as connection:
+            connection.execute(
+                update(JobRow)
+                .where(running, JobRow.attempts >= MAX_ATTEMPTS)
+                .values(state="failed", error=died, finished_at=time.time())
+            )
+            return connection.execute(update(JobRow).where(running).values(state="queued", started_at=None)).rowcount
+
+    # ------------------------------------------------------------ rows
+
+    def _read(self, statement: Select[*tuple[Any, ...]]) -> list[Job]:
+        with self._ledger.database.read() as connection:
+            return [_job(row) for row in connection.execute(statement)]
+
+    def _update(self, job_id: int, condition: ColumnElement[bool], **values: Any) -> bool:
+        with self._ledger.database.write() as connection:
+            return (
+                connection.execute(update(JobRow).where(JobRow.id == job_id, condition).values(**values)).rowcount == 1
+            )
+
+
+def _select() -> Select[*tuple[Any, ...]]:
+    columns = (getattr(JobRow, name) for name in Job.__dataclass_fields__)
+    statement: Select[*tuple[Any, ...]] = select(*columns)
+    return statement
+
+
+def _job(row: Row[Any]) -> Job:
+    return Job(**row._mapping)
+
+
+def _values(user_id: int, job: NewJob, now: float) -> dict[str, Any]:
+    return {
+        "user_id": user_id,
+        "kind": job.kind,
+        "dataset_id": job.dataset_id,
+        "title": storable(job.title)[:MAX_TITLE_CHARS],
+        "payload": dict(job.payload),
+        "state": "queued",
+        "error": "",
+        "result": {},
+        "done": 0,
+        "total": 0,
+        "attempts": 0,
+        "created_at": now,
+    }
+
+
+def _conditions(dataset_id: int | None, state: JobState | None) -> list[ColumnElement[bool]]:
+    conditions: list[ColumnElement[bool]] = []
+    if dataset_id is not None:
+        conditions.append(JobRow.dataset_id == dataset_id)
+    if state is not None:
+        conditions.append(JobRow.state == state)
+    return conditions
+
+
+def _is_run(job: Job) -> ColumnElement[bool]:
+    """Whether the row still is this run of the job, not cancelled and not begun again."""
+    return (JobRow.state == "running") & (JobRow.started_at == job.started_at)

@@ -1,0 +1,213 @@
+"""The indexes' side of the ledger: what changed, what a chunk is now, and how far an index has come."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, delete, func, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from braid.core.indexes.base import IndexedChunk
+from braid.core.ledger.database import Database
+from braid.core.ledger.document_writes import lock_datasets
+from braid.core.ledger.tables import ChangeRow, ChunkRow, DatasetRow, DocumentRow, EmbeddingRow, IndexStateRow
+from braid.core.types import Leg
+
+State = Literal["ready", "writing", "rebuilding"]
+
+
+@dataclass(frozen=True, slots=True)
+class IndexState:
+    """How far one leg's index of one collection has followed the log, and with which version."""
+
+    version: str
+    applied_seq: int
+    state: State
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One step of the log: chunk ``chunk_id`` came, went or moved."""
+
+    seq: int
+    chunk_id: str
+
+
+class ChangeLog:
+    """Reads the log and keeps the index states."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def heads(self, collections: Collection[str] | None = None) -> dict[str, int]:
+        """Per collection that has datasets: its last sequence number, 0 when its log is empty."""
+        return self._ends(func.max(ChangeRow.seq), collections)
+
+    def first_seqs(self) -> dict[str, int]:
+        """Per collection that has datasets the oldest sequence number that is still in the log, 0 when it is empty."""
+        return self._ends(func.min(ChangeRow.seq), None)
+
+    def _ends(self, end: ColumnElement[int], collections: Collection[str] | None) -> dict[str, int]:
+        """One look into the index a collection, however long the log is."""
+        known = select(DatasetRow.collection).distinct()
+        if collections is not None:
+            known = known.where(DatasetRow.collection.in_(collections))
+        names = known.subquery()
+        seq = select(end).where(ChangeRow.collection == names.c.collection).scalar_subquery()
+        with self._database.read() as connection:
+            rows = connection.execute(select(names.c.collection, func.coalesce(seq, 0)))
+            return {row[0]: row[1] for row in rows}
+
+    def after(self, collection: str, seq: int, limit: int) -> list[Change]:
+        """Up to ``limit`` changes of a collection after ``seq``, oldest first."""
+        with self._database.read() as connection:
+            rows = connection.execute(
+                select(ChangeRow.seq, ChangeRow.chunk_id)
+                .where(ChangeRow.collection == collection, ChangeRow.seq > seq)
+                .order_by(ChangeRow.seq)
+                .limit(limit)
+            ).all()
+        return [Change(row.seq, row.chunk_id) for row in rows]
+
+    def pending(self, collection: str, seq: int) -> int:
+        """Changes of a collection after ``seq``."""
+        with self._database.read() as connection:
+            condition = (ChangeRow.collection == collection, ChangeRow.seq > seq)
+            return connection.execute(select(func.count()).where(*condition)).scalar_one()
+
+    def prune(self, collection: str, seq: int) -> None:
+        """Forget the changes up to ``seq``: every index has applied them.
+
+        The last one is kept, so that the log still tells how far it has come.
+        """
+        with self._database.write() as connection:
+            connection.execute(delete(ChangeRow).where(ChangeRow.collection == collection, ChangeRow.seq < seq))
+
+    # ------------------------------------------------------------ chunks
+
+    def chunks(self, collection: str, chunk_ids: Sequence[str], model: str = "") -> list[IndexedChunk]:
+        """What these chunks are now, those that are still in the collection; with vectors if a model is named."""
+        with self._database.read() as connection:
+            rows = connection.execute(_select_chunks(collection, model).where(ChunkRow.id.in_(chunk_ids)))
+            return [_indexed(row) for row in rows]
+
+    def all_chunks(self, collection: str, batch: int, model: str = "") -> Iterator[list[IndexedChunk]]:
+        """Every chunk that the collection has now, in batches, by id; those that go meanwhile are left out."""
+        ids = sorted(self.chunk_ids(collection))
+        for start in range(0, len(ids), batch):
+            chunks = self.chunks(collection, ids[start : start + batch], model)
+            if chunks:
+                yield sorted(chunks, key=lambda chunk: chunk.id)
+
+    def chunk_ids(self, collection: str) -> set[str]:
+        """Ids of every chunk of the collection."""
+        statement = select(ChunkRow.id).join(DatasetRow, DatasetRow.id == ChunkRow.dataset_id)
+        with self._database.read() as connection:
+            return set(connection.execute(statement.where(*_alive(collection))).scalars())
+
+    def chunk_count(self, collection: str) -> int:
+        """Chunks in the collection, from the datasets' counters."""
+        statement = select(func.sum(DatasetRow.chunks)).where(*_alive(collection))
+        with self._database.read() as connection:
+            return connection.execute(statement).scalar() or 0
+
+    def embedded_ids(self, collection: str, model: str) -> set[str]:
+        """Ids of the collection's chunks that have a vector under the model."""
+        with self._database.read() as connection:
+            return set(connection.execute(_select_embedded(collection, model)).scalars())
+
+    def embedded_count(self, collection: str, model: str) -> int:
+        """Chunks of the collection that have a vector under the model."""
+        statement = select(func.count()).select_from(_select_embedded(collection, model).subquery())
+        with self._database.read() as connection:
+            return connection.execute(statement).scalar_one()
+
+    def forget_other_models(self, collection: str, model: str) -> None:
+        """Delete the collection's vectors of every model but this one."""
+        ids = select(ChunkRow.id).join(DatasetRow, DatasetRow.id == ChunkRow.dataset_id).where(*_alive(collection))
+        with self._database.write() as connection:
+            lock_datasets(connection, and_(*_alive(collection)))
+            connection.execute(delete(EmbeddingRow).where(EmbeddingRow.model != model, EmbeddingRow.chunk_id.in_(ids)))
+
+    # ------------------------------------------------------------ states
+
+    def states(self, leg: Leg) -> dict[str, IndexState]:
+        """The states of one leg's indexes by collection."""
+        with self._database.read() as connection:
+            rows = connection.execute(select(IndexStateRow).where(IndexStateRow.leg == leg))
+            return {row.collection: IndexState(row.version, row.applied_seq, row.state) for row in rows}
+
+    def set_state(self, leg: Leg, collection: str, state: IndexState) -> None:
+        """Record how far an index has come."""
+        try:
+            self._write_state(leg, collection, state)
+        except IntegrityError:  # another thread has added the row in the same moment
+            self._write_state(leg, collection, state)
+
+    def _write_state(self, leg: Leg, collection: str, state: IndexState) -> None:
+        values = {"version": state.version, "applied_seq": state.applied_seq, "state": state.state}
+        key = and_(IndexStateRow.leg == leg, IndexStateRow.collection == collection)
+        with self._database.write() as connection:
+            if _update_count(connection, key, values) == 0:
+                connection.execute(insert(IndexStateRow).values(leg=leg, collection=collection, **values))
+
+
+def _update_count(connection: Connection, key: Any, values: dict[str, Any]) -> int:
+    return connection.execute(update(IndexStateRow).where(key).values(**values)).rowcount
+
+
+def _alive(collection: str) -> tuple[Any, ...]:
+    return (DatasetRow.collection == collection, DatasetRow.removed_at.is_(None))
+
+
+def _select_embedded(collection: str, model: str) -> Select[*tuple[Any, ...]]:
+    return (
+        select(EmbeddingRow.chunk_id)
+        .join(ChunkRow, ChunkRow.id == EmbeddingRow.chunk_id)
+        .join(DatasetRow, DatasetRow.id == ChunkRow.dataset_id)
+        .where(*_alive(collection), EmbeddingRow.model == model)
+    )
+
+
+def _select_chunks(collection: str, model: str) -> Select[*tuple[Any, ...]]:
+    # Chunks are found by their ids here. With "+ 0" SQLite cannot begin with the collection's datasets, for which it
+    # would read every chunk of the collection at each batch.
+    columns = (
+        ChunkRow.id,
+        ChunkRow.document_id,
+        ChunkRow.dataset_id,
+        ChunkRow.heading_path,
+        ChunkRow.text,
+        DatasetRow.user_id,
+        DocumentRow.title,
+    )
+    statement: Select[*tuple[Any, ...]] = (
+        select(*columns)
+        .join(DocumentRow, DocumentRow.id == ChunkRow.document_id)
+        .join(DatasetRow, DatasetRow.id == ChunkRow.dataset_id + 0)
+        .where(*_alive(collection))
+    )
+    if not model:
+        return statement
+    joined = and_(EmbeddingRow.chunk_id == ChunkRow.id, EmbeddingRow.model == model)
+    return statement.add_columns(EmbeddingRow.vector).outerjoin(EmbeddingRow, joined)
+
+
+def _indexed(row: Row[Any]) -> IndexedChunk:
+    vector = getattr(row, "vector", None)
+    return IndexedChunk(
+        id=row.id,
+        document_id=row.document_id,
+        dataset_id=row.dataset_id,
+        user_id=row.user_id,
+        text=indexed_text(row.title, row.heading_path, row.text),
+        vector=None if vector is None else np.frombuffer(vector, dtype="<f4"),
+    )
+
+
+def indexed_text(title: str, heading_path: str, text: str) -> str:
+    """What both legs index of a chunk: title, heading path and passage, joined by spaces."""
+    return " ".join(part for part in (title, heading_path, text) if part)

@@ -1,0 +1,120 @@
+"""Opening the ledger's database: connection settings, transactions, migrations."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, Engine, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+
+from braid.core.errors import InvalidInputError
+
+MIGRATIONS = Path(__file__).parent / "migrations"
+SQLITE_BUSY_TIMEOUT_S = 30
+ROWS_PER_STATEMENT = 1000  # far below SQLite's limit of 32,766 variables
+MIGRATION_LOCK = 0x42524149  # any constant that other users of the same PostgreSQL server do not take
+
+
+class Database:
+    """A database at the newest schema, with short read and write transactions.
+
+    Raises InvalidInputError when the URL is not one, or nothing answers there.
+    """
+
+    def __init__(self, url: str) -> None:
+        try:
+            self.engine = _make_engine(url)
+            _migrate(self.engine)
+        except (ArgumentError, ModuleNotFoundError) as error:
+            raise InvalidInputError(f"database_url {_shown(url)!r} cannot be used: {error}") from error
+        except SQLAlchemyError as error:
+            reason = str(getattr(error, "orig", error)).strip()
+            raise InvalidInputError(f"the database at {_shown(url)} cannot be opened: {reason}") from error
+        self._writer = self.engine.execution_options(braid_write=True)
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """A transaction that sees one state of the database."""
+        with self.engine.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """A transaction that is committed at the end, or rolled back when the block raises."""
+        with self._writer.begin() as connection:
+            yield connection
+
+    def close(self) -> None:
+        """Give all connections back."""
+        self.engine.dispose()
+
+
+def _make_engine(url: str) -> Engine:
+    parsed = make_url(url)
+    if parsed.get_backend_name() != "sqlite":
+        return create_engine(parsed, hide_parameters=True, pool_pre_ping=True, pool_size=10, max_overflow=20)
+    if parsed.database:
+        Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
+    engine = create_engine(
+        parsed,
+        hide_parameters=True,  # an error that is logged must not quote documents
+        connect_args={"timeout": SQLITE_BUSY_TIMEOUT_S},
+        pool_size=10,
+        max_overflow=20,
+    )
+    event.listen(engine, "connect", _configure_sqlite)
+    event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+def _configure_sqlite(connection: sqlite3.Connection, _record: object) -> None:
+    connection.isolation_level = None  # we say BEGIN ourselves
+    for pragma in ("journal_mode=WAL", "foreign_keys=ON", "synchronous=FULL", "cache_size=-20000"):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    # A write takes the lock at once: a read that turns into a write fails with "database is locked".
+    immediate = connection.get_execution_options().get("braid_write", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if immediate else "BEGIN")
+
+
+def _migrate(engine: Engine) -> None:
+    head = ScriptDirectory(str(MIGRATIONS)).get_current_head()
+    with engine.connect() as connection:
+        current = MigrationContext.configure(connection).get_current_revision()
+    if current == head:
+        return
+    with engine.execution_options(braid_write=True).begin() as connection:
+        if connection.dialect.name == "postgresql":
+            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})")
+        command.upgrade(alembic_config(connection), "head")
+
+
+def alembic_config(connection: Connection | None = None) -> Config:
+    """Alembic's configuration for our migrations, run on the given connection."""
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    attributes: dict[str, Any] = config.attributes
+    attributes["connection"] = connection
+    return config
+
+
+def _shown(url: str) -> str:
+    try:
+        return make_url(url).render_as_string(hide_password=True)
+    except ArgumentError:
+        return "(not a URL)"
+
+
+def storable(text: str) -> str:
+    """Text that every database can store: no NUL, no lone surrogates."""
+    return text.replace("\x00", "").encode("utf-8", "replace").decode("utf-8")

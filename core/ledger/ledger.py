@@ -1,0 +1,483 @@
+"""The ledger: users, datasets, documents, chunks and their embeddings, in SQL.
+
+Every change of a chunk leaves a row in the change log in the same transaction; `braid.core.ledger.change_log` is the
+side of
+the ledger that the indexes read.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sqlalchemy import ColumnElement, Row, Select, bindparam, delete, func, insert, literal, select, update
+from sqlalchemy.exc import IntegrityError
+
+from braid.core.errors import InvalidInputError, NotFoundError
+from braid.core.indexes.base import Vector
+from braid.core.ledger.database import ROWS_PER_STATEMENT, Database, storable
+from braid.core.ledger.document_writes import (
+    PutResult,
+    add_to_counters,
+    document_values,
+    find_document,
+    lock_datasets,
+    log_chunks,
+    log_dataset,
+    put,
+    refresh,
+    require_dataset,
+    save_document,
+)
+from braid.core.ledger.queries import (
+    document_conditions,
+    passage_of,
+    select_documents,
+    select_passages,
+    source_starts_with,
+    within_datasets,
+)
+from braid.core.ledger.tables import (
+    ChunkRow,
+    DatasetRow,
+    DocumentRow,
+    EmbeddingRow,
+    SyncedFolderRow,
+    UserGroupRow,
+    UserRow,
+)
+from braid.core.types import Dataset, Document, DocumentInput, Filters, Passage
+
+MAX_NAME_CHARS = 200
+Check = Callable[[Document | None], None]
+"""Looks, in a write's own transaction, at the document that is stored; what it raises leaves it so."""
+REMOVED_USER = "\x1fremoved "
+"""Begins the name of a deleted user's row, which stays so that the id is never given again."""
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """Somebody who owns datasets."""
+
+    id: int
+    name: str
+    groups: frozenset[str] = frozenset()
+
+
+class Ledger:
+    """The stored truth. Safe to use from several threads and processes at once."""
+
+    def __init__(self, url: str) -> None:
+        self.database = Database(url)
+
+    def close(self) -> None:
+        """Give all connections back."""
+        self.database.close()
+
+    # ------------------------------------------------------------ users
+
+    def add_user(self, name: str, groups: Iterable[str] = ()) -> User:
+        """Add a user. Raises InvalidInputError when the name is empty, too long or taken."""
+        name = _name(name, "user")
+        groups = frozenset(map(storable, groups))
+        with self.database.write() as connection:
+            try:
+                user_id = connection.execute(
+                    insert(UserRow).values(name=name, created_at=time.time()).returning(UserRow.id)
+                ).scalar_one()
+            except IntegrityError:
+                raise InvalidInputError(
+                    f"a user named {name!r} exists already; choose another name", field="name"
+                ) from None
+            if groups:
+                connection.execute(
+                    insert(UserGroupRow), [{"user_id": user_id, "group_name": g} for g in sorted(groups)]
+                )
+        return User(user_id, name, groups)
+
+    def users(self) -> list[User]:
+        """All users by id."""
+        with self.database.read() as connection:
+            rows = connection.execute(_users().order_by(UserRow.id)).all()
+            memberships = connection.execute(select(UserGroupRow.user_id, UserGroupRow.group_name)).all()
+        groups: dict[int, set[str]] = {}
+        for user_id, group in memberships:
+            groups.setdefault(user_id, set()).add(group)
+        return [User(row.id, row.name, frozenset(groups.get(row.id, ()))) for row in rows]
+
+    def user(self, user_id: int) -> User | None:
+        """The user with this id."""
+        with self.database.read() as connection:
+            name = connection.execute(
+                select(UserRow.name).where(UserRow.id == user_id, ~UserRow.name.startswith(REMOVED_USER))
+            ).scalar_one_or_none()
+            if name is None:
+                return None
+            groups = connection.execute(select(UserGroupRow.group_name).where(UserGroupRow.user_id == user_id))
+            return User(user_id, name, frozenset(groups.scalars()))
+
+    def user_named(self, name: str) -> User | None:
+        """The user with this name."""
+        with self.database.read() as connection:
+            user_id = connection.execute(select(UserRow.id).where(UserRow.name == storable(name))).scalar_one_or_none()
+        return None if user_id is None else self.user(user_id)
+
+    # ------------------------------------------------------------ datasets
+
+    def add_dataset(self, user_id: int, name: str) -> Dataset:
+        """Add a personal dataset. Raises NotFoundError when there is no such user."""
+        name = _name(name, "dataset")
+        if self.user(user_id) is None:
+            raise NotFoundError(f"there is no user {user_id}; add one first")
+        collection = personal_collection(user_id)
+        with self.database.write() as connection:
+            dataset_id = connection.execute(
+                insert(DatasetRow)
+                .values(user_id=user_id, name=name, collection=collection, created_at=time.time())
+                .returning(DatasetRow.id)
+            ).scalar_one()
+        return Dataset(dataset_id, name, collection, user_id)
+
+    def rename_dataset(self, dataset_id: int, name: str) -> Dataset:
+        """Give a personal dataset another name."""
+        with self.database.write() as connection:
+            require_dataset(connection, dataset_id)
+            connection.execute(
+                update(DatasetRow).where(DatasetRow.id == dataset_id).values(name=_name(name, "dataset"))
+            )
+        return self.dataset(dataset_id)
+
+    def datasets(self, user_id: int) -> list[Dataset]:
+        """A user's personal datasets by id."""
+        return self._datasets(DatasetRow.user_id == user_id)
+
+    def dataset(self, dataset_id: int) -> Dataset:
+        """One dataset, personal or the mirror of a shared one. Raises NotFoundError."""
+        found = self._datasets(DatasetRow.id == dataset_id)
+        if not found:
+            raise NotFoundError(f"there is no dataset {dataset_id}")
+        return found[0]
+
+    def datasets_in(self, collections: Collection[str]) -> list[Dataset]:
+        """All datasets that live in these collections, with their counts."""
+        return self._datasets(DatasetRow.collection.in_(collections))
+
+    def all_datasets(self) -> list[Dataset]:
+        """All datasets that are not removed."""
+        return self._datasets(literal(True))
+
+    def register_shared(self, dataset_id: int, name: str, collection: str) -> None:
+        """Mirror a shared dataset; one that changed its collection moves there with its chunks."""
+        try:
+            self._mirror_shared(dataset_id, name, collection)
+        except IntegrityError:  # another process has added it in the same moment
+            self._mirror_shared(dataset_id, name, collection)
+
+    def _mirror_shared(self, dataset_id: int, name: str, collection: str) -> None:
+        with self.database.write() as connection:
+            row = connection.execute(
+                select(DatasetRow.name, DatasetRow.collection).where(DatasetRow.id == dataset_id).with_for_update()
+            ).one_or_none()
+            if row is None:
+                connection.execute(
+                    insert(DatasetRow).values(
+                        id=dataset_id, user_id=None, name=name, collection=collection, created_at=time.time()
+                    )
+                )
+            elif (row.name, row.collection) != (name, collection):
+                if row.collection != collection:
+                    log_dataset(connection, dataset_id, row.collection)
+                    log_dataset(connection, dataset_id, collection)
+                connection.execute(
+                    update(DatasetRow).where(DatasetRow.id == dataset_id).values(name=name, collection=collection)
+                )
+
+    def retired_shared_ids(self) -> frozenset[int]:
+        """Ids of removed shared datasets; they are never given again."""
+        with self.database.read() as connection:
+            rows = connection.execute(
+                select(DatasetRow.id).where(DatasetRow.id < 0, DatasetRow.removed_at.is_not(None))
+            )
+            return frozenset(rows.scalars())
+
+    def shared_ids(self) -> frozenset[int]:
+        """Ids of all shared datasets that there ever were, removed or not, listed or not."""
+        with self.database.read() as connection:
+            return frozenset(connection.execute(select(DatasetRow.id).where(DatasetRow.id < 0)).scalars())
+
+    def remove_dataset(self, dataset_id: int) -> None:
+        """Delete a dataset with its documents at once; the indexes follow. Raises NotFoundError."""
+        with self.database.write() as connection:
+            collection = require_dataset(connection, dataset_id)
+            log_dataset(connection, dataset_id, collection)
+            connection.execute(delete(DocumentRow).where(DocumentRow.dataset_id == dataset_id))
+            connection.execute(delete(SyncedFolderRow).where(SyncedFolderRow.dataset_id == dataset_id))
+            connection.execute(
+                update(DatasetRow)
+                .where(DatasetRow.id == dataset_id)
+                .values(removed_at=time.time(), documents=0, chunks=0)
+            )
+
+    def _datasets(self, condition: ColumnElement[bool]) -> list[Dataset]:
+        statement = (
+            select(
+                DatasetRow.id,
+                DatasetRow.name,
+                DatasetRow.collection,
+                DatasetRow.user_id,
+                DatasetRow.documents,
+                DatasetRow.chunks,
+            )
+            .where(condition, DatasetRow.removed_at.is_(None))
+            .order_by(DatasetRow.id)
+        )
+        with self.database.read() as connection:
+            return [Dataset(**row._mapping) for row in connection.execute(statement)]
+
+    # ------------------------------------------------------------ documents
+
+    def put_document(
+        self, dataset_id: int, document: DocumentInput, *, check: Check = lambda stored: None
+    ) -> PutResult:
+        """Store a document, or replace the one with the same source, in one transaction.
+
+        Chunks whose text, title and heading path are as before keep their id and embedding. With an equal
+        ``content_hash`` and title only date and metadata are put. Raises NotFoundError when there is no such dataset,
+        and what ``check`` raises.
+        """
+        with self.database.write() as connection:
+            collection = require_dataset(connection, dataset_id)
+            check(_document(find_document(connection, dataset_id, document.source)))
+            return put(connection, dataset_id, collection, document)
+
+    def put_documents(self, dataset_id: int, documents: Iterable[DocumentInput]) -> list[PutResult]:
+        """`put_document` for several in one transaction, which takes a third of the time; all are stored or none."""
+        with self.database.write() as connection:
+            collection = require_dataset(connection, dataset_id)
+            return [put(connection, dataset_id, collection, document) for document in documents]
+
+    def rename_document(self, dataset_id: int, source: str, document: DocumentInput) -> PutResult:
+        """`put_document` under another source, in one transaction: what is stored under ``source`` becomes it.
+
+        Chunks whose text, title and heading path are as before keep their id and embedding. Raises NotFoundError when
+        nothing is stored under ``source``, and InvalidInputError when the new one is taken.
+        """
+        with self.database.write() as connection:
+            collection = require_dataset(connection, dataset_id)
+            old = find_document(connection, dataset_id, source)
+            if old is None:
+                raise NotFoundError(f"dataset {dataset_id} has no document with the source {source!r}")
+            if find_document(connection, dataset_id, document.source) is not None:
+                message = f"dataset {dataset_id} has a document with the source {document.source!r}; remove it first"
+                raise InvalidInputError(message, field="source")
+            refresh(connection, old.id, source=storable(document.source))
+            return put(connection, dataset_id, collection, document)
+
+    def set_date(self, document_id: int, date: float) -> None:
+        """Give a document another date, and nothing else. Raises NotFoundError when there is no such document."""
+        with self.database.write() as connection:
+            found = connection.execute(select(DocumentRow.id).where(DocumentRow.id == document_id)).one_or_none()
+            if found is None:
+                raise NotFoundError(f"there is no document {document_id}")
+            refresh(connection, document_id, date=date)
+
+    def put_failed(
+        self,
+        dataset_id: int,
+        source: str,
+        *,
+        title: str,
+        file_type: str,
+        error: str,
+        size_bytes: int = 0,
+        content_hash: str = "",
+    ) -> int:
+        """Record a source that cannot be read, with the reason. Returns the document id.
+
+        Chunks stored from an earlier, readable version stay searchable: nothing already stored is lost.
+        """
+        with self.database.write() as connection:
+            require_dataset(connection, dataset_id)
+            old = find_document(connection, dataset_id, source)
+            failed = DocumentInput(source, title, file_type, (), content_hash, size_bytes)
+            values = document_values(failed, state="failed", error=error, chunks=old.chunks if old else 0)
+            if old is not None and old.chunks:
+                values = {k: values[k] for k in ("state", "error", "content_hash", "updated_at")}
+            return save_document(connection, dataset_id, old, values)
+
+    def documents(
+        self,
+        dataset_id: int,
+        *,
+        source_prefix: str = "",
+        state: str | None = None,
+        limit: int | None = None,
+        offset: int = 0,
+    ) -> list[Document]:
+        """Documents of a dataset by source."""
+        statement = select_documents().where(DocumentRow.dataset_id == dataset_id)
+        if source_prefix:
+            statement = statement.where(source_starts_with(source_prefix))
+        if state is not None:
+            statement = statement.where(DocumentRow.state == state)
+        statement = statement.order_by(DocumentRow.source).limit(limit).offset(offset)
+        with self.database.read() as connection:
+            return [Document(**row._mapping) for row in connection.execute(statement)]
+
+    def document(self, dataset_id: int, source: str) -> Document | None:
+        """The document with this source in this dataset."""
+        condition = (DocumentRow.dataset_id == dataset_id, DocumentRow.source == storable(source))
+        with self.database.read() as connection:
+            row = connection.execute(select_documents().where(*condition)).one_or_none()
+        return _document(row)
+
+    def document_with_id(self, document_id: int, dataset_ids: Collection[int]) -> Document | None:
+        """The document with this id, if it is in one of these datasets."""
+        condition = (DocumentRow.dataset_id.in_(dataset_ids), DocumentRow.id == document_id)
+        with self.database.read() as connection:
+            row = connection.execute(select_documents().where(*condition)).one_or_none()
+        return _document(row)
+
+    def remove_document(self, dataset_id: int, source: str, *, check: Check = lambda stored: None) -> bool:
+        """Delete a document at once; the indexes follow. False when there is none. Raises what ``check`` raises."""
+        with self.database.write() as connection:
+            collection = require_dataset(connection, dataset_id)
+            old = find_document(connection, dataset_id, source)
+            check(_document(old))
+            if old is None:
+                return False
+            chunk_ids = connection.execute(select(ChunkRow.id).where(ChunkRow.document_id == old.id)).scalars().all()
+            log_chunks(connection, collection, chunk_ids)
+            connection.execute(delete(DocumentRow).where(DocumentRow.id == old.id))
+            add_to_counters(connection, dataset_id, documents=-1, chunks=-len(chunk_ids))
+            return True
+
+    def store_embeddings(self, model: str, chunk_ids: Sequence[str], vectors: Vector) -> None:
+        """Keep vectors (n, dim) float32 of unit length under the model's fingerprint.
+
+        Chunks that were deleted meanwhile are left out.
+        """
+        for start in range(0, len(chunk_ids), ROWS_PER_STATEMENT):
+            batch = list(chunk_ids[start : start + ROWS_PER_STATEMENT])
+            with self.database.write() as connection:
+                datasets = select(ChunkRow.dataset_id).where(ChunkRow.id.in_(batch))
+                lock_datasets(connection, DatasetRow.id.in_(datasets))
+                existing = set(connection.execute(select(ChunkRow.id).where(ChunkRow.id.in_(batch))).scalars())
+                connection.execute(
+                    delete(EmbeddingRow).where(EmbeddingRow.chunk_id.in_(batch), EmbeddingRow.model == model)
+                )
+                rows = [
+                    {"chunk_id": chunk_id, "model": model, "vector": vector.astype("<f4").tobytes()}
+                    for chunk_id, vector in zip(batch, vectors[start : start + len(batch)], strict=True)
+                    if chunk_id in existing
+                ]
+                if rows:
+                    connection.execute(insert(EmbeddingRow), rows)
+
+    # ------------------------------------------------------------ reading under a scope
+
+    def passages(
+        self,
+        chunk_ids: Collection[str],
+        dataset_ids: Collection[int],
+        filters: Filters | None = None,
+        *,
+        texts: Collection[str] | None = None,
+    ) -> dict[str, Passage]:
+        """The passages with these ids that the scope allows and the filters select: the one way out of an index.
+
+        ``texts`` narrows them down to these texts.
+        """
+        if not chunk_ids or not dataset_ids:
+            return {}
+        statement = select_passages(filters).where(ChunkRow.id.in_(bindparam("ids", expanding=True)))
+        if texts is not None:
+            statement = statement.where(ChunkRow.text.in_(texts))
+        found: dict[str, Passage] = {}
+        ids = [storable(chunk_id) for chunk_id in chunk_ids]
+        with self.database.read() as connection:
+            for start in range(0, len(ids), ROWS_PER_STATEMENT):
+                parameters = {"ids": ids[start : start + ROWS_PER_STATEMENT], "datasets": list(dataset_ids)}
+                for row in connection.execute(statement, parameters).mappings():
+                    found[row["chunk_id"]] = passage_of(row)
+        return found
+
+    def visible(
+        self, chunk_ids: Sequence[str], dataset_ids: Collection[int], filters: Filters | None = None
+    ) -> set[str]:
+        """Those of the ids that the scope allows and the filters select."""
+        statement = (
+            select(ChunkRow.id)
+            .join(DocumentRow, DocumentRow.id == ChunkRow.document_id)
+            .where(
+                ChunkRow.id.in_(bindparam("ids", expanding=True)),
+                within_datasets(),
+                *document_conditions(filters),
+            )
+        )
+        found: set[str] = set()
+        with self.database.read() as connection:
+            for start in range(0, len(chunk_ids), ROWS_PER_STATEMENT):
+                ids = chunk_ids[start : start + ROWS_PER_STATEMENT]
+                found.update(connection.execute(statement, {"ids": ids, "datasets": list(dataset_ids)}).scalars())
+        return found
+
+    def document_passages(
+        self, document_id: int, dataset_ids: Collection[int], *, limit: int | None = None, offset: int = 0
+    ) -> list[Passage]:
+        """A document's passages in order, if the scope allows the document."""
+        statement = select_passages(None).where(ChunkRow.document_id == document_id)
+        statement = statement.order_by(ChunkRow.position).limit(limit).offset(offset)
+        with self.database.read() as connection:
+            rows = connection.execute(statement, {"datasets": list(dataset_ids)}).mappings()
+            return [passage_of(row) for row in rows]
+
+    def matching_documents(
+        self, dataset_ids: Collection[int], filters: Filters, *, limit: int | None = None
+    ) -> tuple[list[int], int]:
+        """Ids of documents that the filters select, up to ``limit``, and the number of chunks of all of them."""
+        conditions = (DocumentRow.dataset_id.in_(dataset_ids), DocumentRow.chunks > 0, *document_conditions(filters))
+        with self.database.read() as connection:
+            ids = connection.execute(select(DocumentRow.id).where(*conditions).limit(limit)).scalars().all()
+            chunks = connection.execute(select(func.sum(DocumentRow.chunks)).where(*conditions)).scalar()
+        return list(ids), int(chunks or 0)
+
+    def embeddings(self, model: str, chunk_ids: Collection[str]) -> dict[str, Vector]:
+        """Stored vectors (dim,) float32 of these chunks under this model."""
+        found: dict[str, Vector] = {}
+        ids = list(chunk_ids)
+        with self.database.read() as connection:
+            for start in range(0, len(ids), ROWS_PER_STATEMENT):
+                rows = connection.execute(
+                    select(EmbeddingRow.chunk_id, EmbeddingRow.vector).where(
+                        EmbeddingRow.chunk_id.in_(ids[start : start + ROWS_PER_STATEMENT]),
+                        EmbeddingRow.model == model,
+                    )
+                )
+                found.update({row.chunk_id: np.frombuffer(row.vector, dtype="<f4") for row in rows})
+        return found
+
+
+def _users() -> Select[int, str]:
+    return select(UserRow.id, UserRow.name).where(~UserRow.name.startswith(REMOVED_USER))
+
+
+def personal_collection(user_id: int) -> str:
+    """The collection of a user's personal datasets."""
+    return f"user_{user_id}"
+
+
+def _name(name: str, what: str) -> str:
+    name = storable(name).strip()
+    if not name or len(name) > MAX_NAME_CHARS:
+        raise InvalidInputError(
+            f"the {what}'s name {name[:40]!r} must have 1 to {MAX_NAME_CHARS} characters", field="name"
+        )
+    return name
+
+
+def _document(row: Row[Any] | None) -> Document | None:
+    return None if row is None else Document(**row._mapping)

@@ -1,0 +1,269 @@
+"""Chat models by role: loaded at first use, asked at temperature 0, with retries inside a deadline."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeVar
+
+from langchain_core.language_models import BaseChatModel
+
+from braid.core.errors import InvalidInputError, ModelError
+from braid.core.models.circuit import CircuitBreaker
+from braid.core.models.reasoning import without_thoughts
+
+T = TypeVar("T")
+Role = Literal["search", "summary"]
+Message = tuple[str, str]
+"""Role (``system``, ``user`` or ``assistant``) and text."""
+
+FIRST_PAUSE_S = 0.25
+"""Before the first retry; doubled before each further one."""
+TRANSIENT_STATUS = frozenset({408, 409, 425, 429})
+"""HTTP states that may be another one soon, as those from 500 on may."""
+UNREACHABLE = ("Connect", "Timeout", "ReadError", "WriteError", "RemoteProtocolError")
+"""In the names of errors of providers and HTTP clients when there was no answer, or not all of it."""
+PACKAGES: Mapping[str, str] = {
+    "azure_openai": "langchain-openai",
+    "bedrock": "langchain-aws",
+    "bedrock_converse": "langchain-aws",
+    "google_genai": "langchain-google-genai",
+    "google_vertexai": "langchain-google-vertexai",
+}
+"""Of providers whose package is not named ``langchain-<provider>``."""
+KEY_VARIABLES: Mapping[str, str] = {
+    "bedrock": "AWS_SECRET_ACCESS_KEY",
+    "bedrock_converse": "AWS_SECRET_ACCESS_KEY",
+    "google_genai": "GOOGLE_API_KEY",
+    "mistralai": "MISTRAL_API_KEY",
+}
+"""Of providers that do not read their key from ``<PROVIDER>_API_KEY``."""
+MAX_REASON_CHARS = 300
+"""Of what a provider says about a failure."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSettings:
+    """Which model, where. ``name`` is ``provider:model``; an empty ``base_url`` means the provider's own."""
+
+    name: str
+    base_url: str = ""
+    api_key: str = field(default="", repr=False)
+    timeout_s: float = 20.0
+    """For one answer, retries included; for a stream, for each piece of it."""
+    retries: int = 2
+    pause_s: float = 30.0
+    """After a timeout or a lost connection calls fail at once for so long; 0 for never."""
+
+    def __post_init__(self) -> None:
+        provider, _, model = self.name.partition(":")
+        if not provider or not model:
+            raise InvalidInputError(
+                f"the model is {self.name!r}; write provider:model such as openai:gpt-4.1-mini or ollama:qwen3",
+                field="model",
+            )
+
+    @property
+    def provider(self) -> str:
+        """What stands before the colon."""
+        return self.name.partition(":")[0]
+
+
+class ChatModel:
+    """One role's model. Safe to use from several threads.
+
+    One that hangs, or that nobody answers for, costs the deadline once: then calls fail at once for ``pause_s``
+    seconds, after which one is a trial.
+    """
+
+    def __init__(self, settings: ModelSettings, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self.name = settings.name
+        self._settings = settings
+        self._circuit = CircuitBreaker(settings.pause_s, clock)
+        self._lock = threading.Lock()
+        self._model: BaseChatModel | None = None
+
+    def complete(self, messages: Sequence[Message], *, timeout_s: float | None = None) -> str:
+        """The answer without thoughts, within the deadline. Raises ModelError."""
+        seconds = self._settings.timeout_s if timeout_s is None else min(timeout_s, self._settings.timeout_s)
+        deadline = time.monotonic() + seconds
+        self._admit()
+        answer = _in_background(lambda: self._with_retries(lambda: self._ask(messages), deadline))
+        return without_thoughts(self._next(answer, deadline, seconds) or "")
+
+    def stream(self, messages: Sequence[Message]) -> Iterator[str]:
+        """The answer as it is written, thoughts included, each piece within the deadline.
+
+        Raises ModelError, also in its middle.
+        """
+        seconds = self._settings.timeout_s
+        deadline = time.monotonic() + seconds
+        self._admit()
+        stopped = threading.Event()
+        pieces: queue.Queue[_Outcome] = queue.Queue()
+        threading.Thread(
+            target=self._stream_into, args=(pieces, messages, deadline, stopped), name="braid-model", daemon=True
+        ).start()
+        try:
+            while (piece := self._next(pieces, deadline, seconds)) is not None:
+                yield piece
+                deadline = time.monotonic() + seconds
+        finally:
+            stopped.set()
+
+    def _stream_into(
+        self, pieces: queue.Queue[_Outcome], messages: Sequence[Message], deadline: float, stopped: threading.Event
+    ) -> None:
+        try:
+            for chunk in self._with_retries(lambda: _begun(self._loaded().stream(list(messages))), deadline):
+                if stopped.is_set():
+                    return
+                if chunk.text:
+                    pieces.put(_Outcome(str(chunk.text)))
+            pieces.put(_Outcome(None))
+        except Exception as error:  # the edge to a provider: any of them raises its own family
+            pieces.put(_Outcome(None, error))
+
+    def _ask(self, messages: Sequence[Message]) -> str:
+        return str(self._loaded().invoke(list(messages)).text)
+
+    def _admit(self) -> None:
+        if refusal := self._circuit.admit():
+            raise ModelError(refusal)
+
+    def _next(self, outcomes: queue.Queue[_Outcome], deadline: float, seconds: float) -> str | None:
+        try:
+            outcome = outcomes.get(timeout=max(0.0, deadline - time.monotonic()))
+        except queue.Empty:
+            reason = f"the model {self.name} took longer than {seconds:g} s"
+            if self._model is not None and seconds >= self._settings.timeout_s:  # not while its package is loaded
+                self._circuit.failed(reason)
+            raise ModelError(reason) from None
+        if isinstance(outcome.error, ModelError):
+            raise outcome.error
+        if outcome.error is None:
+            self._circuit.answered()
+            return outcome.text
+        reason = f"the model {self.name} failed: {self._safe(outcome.error)}"
+        if _is_unreachable(outcome.error):
+            self._circuit.failed(reason)
+        else:
+            self._circuit.answered()
+        raise ModelError(reason) from outcome.error
+
+    def _with_retries(self, ask: Callable[[], T], deadline: float) -> T:
+        pause = FIRST_PAUSE_S
+        for attempt in range(self._settings.retries + 1):
+            try:
+                return ask()
+            except ModelError:
+                raise
+            except Exception as error:  # the edge to a provider: any of them raises its own family
+                last = attempt == self._settings.retries
+                if last or not _is_transient(error) or time.monotonic() + pause >= deadline:
+                    raise
+            time.sleep(pause)
+            pause *= 2
+        raise AssertionError("the last attempt returns or raises")
+
+    def _safe(self, error: BaseException) -> str:
+        """The error in one line, without the key, which some providers repeat."""
+        text = " ".join(str(error).split())
+        for secret in filter(None, (self._settings.api_key, os.environ.get(key_variable(self._settings.provider)))):
+            text = text.replace(secret, "***")
+        return f"{type(error).__name__}: {text[:MAX_REASON_CHARS]}"
+
+    def _loaded(self) -> BaseChatModel:
+        with self._lock:
+            if self._model is None:
+                self._model = self._load()
+            return self._model
+
+    def _load(self) -> BaseChatModel:
+        from langchain.chat_models import init_chat_model
+
+        provider = self._settings.provider
+        package = PACKAGES.get(provider, f"langchain-{provider.replace('_', '-')}")
+        try:
+            model = init_chat_model(self.name, temperature=0, **self._options())
+        except ImportError as error:
+            raise ModelError(f"the model {self.name!r} needs a package: pip install {package}") from error
+        except Exception as error:  # the edge to a provider: each checks its options in its own way
+            raise ModelError(f"the model {self.name!r} cannot be loaded: {self._safe(error)}") from error
+        if not isinstance(model, BaseChatModel):
+            raise ModelError(f"the model {self.name!r} is not a chat model")
+        return model
+
+    def _options(self) -> dict[str, Any]:
+        settings = self._settings
+        options: dict[str, Any] = {"base_url": settings.base_url} if settings.base_url else {}
+        if settings.provider == "ollama":
+            return {**options, "client_kwargs": {"timeout": settings.timeout_s}}
+        if settings.api_key:
+            options["api_key"] = settings.api_key
+        elif settings.provider == "openai" and settings.base_url:
+            options["api_key"] = "none"  # servers of one's own often want none, but the client wants one
+        return {**options, "timeout": settings.timeout_s, "max_retries": 0}
+
+
+@dataclass(frozen=True, slots=True)
+class ChatModels:
+    """The model of each role; None where none is configured."""
+
+    search: ChatModel | None = None
+    summary: ChatModel | None = None
+
+
+def chat_models(search: ModelSettings | None = None, summary: ModelSettings | None = None) -> ChatModels:
+    """The models of both roles. Loads nothing yet."""
+    return ChatModels(ChatModel(search) if search else None, ChatModel(summary) if summary else None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    text: str | None
+    error: Exception | None = None
+
+
+def _in_background(ask: Callable[[], str]) -> queue.Queue[_Outcome]:
+    """Run in a daemon thread, so that a server that never answers holds neither the caller nor the exit."""
+    outcomes: queue.Queue[_Outcome] = queue.Queue()
+
+    def run() -> None:
+        try:
+            outcomes.put(_Outcome(ask()))
+        except Exception as error:  # handed to the waiting thread
+            outcomes.put(_Outcome(None, error))
+
+    threading.Thread(target=run, name="braid-model", daemon=True).start()
+    return outcomes
+
+
+def _begun(pieces: Iterator[T]) -> Iterator[T]:
+    """The same pieces, the first of which has come: what fails later is not asked for again."""
+    first = list(itertools.islice(pieces, 1))
+    return itertools.chain(first, pieces)
+
+
+def key_variable(provider: str) -> str:
+    """Where the provider's package looks for a key that was not given."""
+    return KEY_VARIABLES.get(provider, f"{provider.upper()}_API_KEY")
+
+
+def _is_transient(error: Exception) -> bool:
+    status = getattr(error, "status_code", None)
+    if isinstance(status, int):
+        return status in TRANSIENT_STATUS or status >= 500
+    return _is_unreachable(error)
+
+
+def _is_unreachable(error: Exception) -> bool:
+    """Nobody answered, or not to the end: there is not even an HTTP state."""
+    if isinstance(getattr(error, "status_code", None), int):
+        return False
+    return isinstance(error, OSError) or any(word in type(error).__name__ for word in UNREACHABLE)

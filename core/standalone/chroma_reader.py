@@ -1,0 +1,115 @@
+"""Reads a Chroma collection that somebody else writes: page by page, and only when it changed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import chromadb
+from chromadb.api.types import validate_where
+
+from braid.core.errors import ChromaDBError, IndexUnavailableError, ValidationError
+from braid.core.indexes.base import Scored, Vector
+from braid.core.indexes.chroma.errors import told
+
+ROWS_PER_PAGE = 10_000  # Chroma cannot give more than 32,766 rows with their metadata at once
+UNSEEN_CHANGES_S = 60
+"""Where no file tells of changes, all is compared again after this time even when the count is the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A chunk as the collection has it."""
+
+    id: str
+    document: str
+    metadata: Mapping[str, Any]
+
+
+class ChromaReader:
+    """Never writes. Every method raises ChromaDBError when the collection cannot be read."""
+
+    def __init__(self, collection: chromadb.Collection) -> None:
+        self._collection = collection
+        settings = collection._client.get_settings()
+        folder = Path(settings.persist_directory)
+        self._files = [folder / "chroma.sqlite3", folder / "chroma.sqlite3-wal"] if settings.is_persistent else []
+
+    @property
+    def name(self) -> str:
+        """Of the collection."""
+        return self._collection.name
+
+    def signature(self) -> object:
+        """Another value after every change. The files are not opened: that would take away Chroma's locks on them."""
+        stats = tuple((stat.st_mtime_ns, stat.st_size) for file in self._files if (stat := _stat(file)))
+        if stats:
+            return stats
+        with self._read():
+            return (self._collection.count(), int(time.monotonic() / UNSEEN_CHANGES_S))
+
+    def documents(self) -> Iterator[tuple[str, str]]:
+        """Id and text of every chunk that has a text."""
+        offset, size = 0, ROWS_PER_PAGE
+        while size == ROWS_PER_PAGE:
+            with self._read():
+                page = self._collection.get(include=["documents"], limit=ROWS_PER_PAGE, offset=offset)
+            ids, texts = page["ids"], page["documents"] or []
+            yield from ((chunk_id, text) for chunk_id, text in zip(ids, texts, strict=True) if text)
+            size = len(ids)
+            offset += size
+
+    def rows(self, ids: Sequence[str], where: Mapping[str, Any] | None = None) -> dict[str, Row]:
+        """Those of the chunks that are there now and that the filter lets through."""
+        found: dict[str, Row] = {}
+        for start in range(0, len(ids), ROWS_PER_PAGE):
+            with self._read():
+                page = self._collection.get(
+                    ids=list(ids[start : start + ROWS_PER_PAGE]),
+                    where=None if where is None else dict(where),
+                    include=["documents", "metadatas"],
+                )
+            texts, metadatas = page["documents"] or [], page["metadatas"] or []
+            for chunk_id, text, metadata in zip(page["ids"], texts, metadatas, strict=True):
+                found[chunk_id] = Row(chunk_id, text or "", dict(metadata or {}))
+        return found
+
+    def nearest(self, query: str, vector: Vector | None, k: int, where: Mapping[str, Any] | None) -> list[Scored]:
+        """The ``k`` nearest chunks, higher is better; without a vector the collection's own model embeds the query."""
+        asked: dict[str, Any] = {"query_texts": [query]} if vector is None else {"query_embeddings": [vector.tolist()]}
+        with self._read():
+            found = self._collection.query(
+                **asked, n_results=k, where=None if where is None else dict(where), include=["distances"]
+            )
+        distances = (found["distances"] or [[]])[0]
+        return [Scored(chunk_id, -distance) for chunk_id, distance in zip(found["ids"][0], distances, strict=True)]
+
+    @contextmanager
+    def _read(self) -> Iterator[None]:
+        try:
+            with told(f"the Chroma collection {self.name}"):
+                yield
+        except IndexUnavailableError as error:
+            raise ChromaDBError(str(error)) from error
+
+
+def checked_filter(where: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """A filter that Chroma takes; None for an empty one. Raises ValidationError."""
+    if not where:
+        return None
+    try:
+        validate_where(dict(where))
+    except ValueError as error:
+        raise ValidationError(f"where is {where!r}, which Chroma does not take: {error}", field="where") from error
+    return where
+
+
+def _stat(file: Path) -> Any:
+    try:
+        return file.stat()
+    except FileNotFoundError:
+        return None

@@ -1,0 +1,182 @@
+"""Hybrid search over one existing Chroma collection, also one that other code made and writes."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypedDict
+
+import chromadb
+from langchain_chroma import Chroma
+from langchain_core.embeddings import Embeddings
+
+from braid.core.errors import BraidError, HybridRetrieverError, IndexUnavailableError, ValidationError
+from braid.core.indexes.base import IndexedChunk, Scored
+from braid.core.indexes.bm25 import LexicalIndex
+from braid.core.models.any_embeddings import named_model
+from braid.core.models.embeddings import EmbeddingModel, embed_query
+from braid.core.search import fusion
+from braid.core.standalone.chroma_reader import ChromaReader, Row, checked_filter
+from braid.core.text.analyzer import Analyzer
+from braid.core.types import MAX_K, MAX_QUERY_CHARS
+
+MAX_QUERY_TERMS = 256
+LEAST_FETCHED = 50
+_ONLY = "chunks"
+_CHUNKS_PER_COMMIT = 20_000
+
+
+class Found(TypedDict):
+    """One result: the document's ``filepath`` (the chunk's id without one), the fused score, the text as it is now."""
+
+    id: str
+    filepath: str
+    score: float
+    document: str
+    metadata: dict[str, Any]
+
+
+class HybridRetriever:
+    """Searches a Chroma collection by meaning and by keyword; the collection is read and never written.
+
+    The keyword index is built beside it at the first search, in a temporary folder, and follows the collection: each
+    search first compares what has changed. Changes of an embedded collection are seen at once; on a server, or in
+    memory, a text that was replaced in place is seen within a minute. ``embeddings`` is the model that the
+    collection's vectors are of; left out, it is that of the LangChain store, or the collection's own.
+    A leg whose weight is 0 is not asked. One retriever serves many threads.
+    """
+
+    def __init__(
+        self,
+        collection: chromadb.Collection | Chroma,
+        *,
+        embeddings: str | Embeddings | EmbeddingModel | None = None,
+        dense_weight: float = 0.5,
+        sparse_weight: float = 0.5,
+        languages: Sequence[str] = ("en",),
+    ) -> None:
+        if isinstance(collection, Chroma):
+            embeddings = embeddings or collection.embeddings
+            collection = collection._collection
+        for name, weight in (("dense_weight", dense_weight), ("sparse_weight", sparse_weight)):
+            _require(name, weight, weight >= 0, "0 or more")
+        _require("dense_weight", dense_weight, dense_weight + sparse_weight > 0, "above 0, or sparse_weight must be")
+        self._weights = {"dense": float(dense_weight), "bm25": float(sparse_weight)}
+        self._model = None if embeddings is None else named_model(embeddings)
+        self._reader = ChromaReader(collection)
+        self._analyzer = Analyzer(tuple(languages))
+        self._folder = tempfile.TemporaryDirectory(prefix="braid-bm25-", ignore_cleanup_errors=True)
+        self._lexical = LexicalIndex(Path(self._folder.name), self._analyzer)
+        self._signature: object = None
+        self._hashes: dict[str, bytes] = {}
+        self._lock = threading.Lock()
+
+    def search(
+        self,
+        query: str,
+        top_k: int = 5,
+        where: Mapping[str, Any] | None = None,
+        rrf_constant: int = fusion.RRF_C,
+    ) -> list[Found]:
+        """The best chunks, one result a chunk; ``where`` is a filter of Chroma's over their metadata.
+
+        Raises ValidationError for a wrong value, ChromaDBError when the collection cannot be read, and
+        HybridRetrieverError when the query cannot be embedded or the keyword index cannot be searched.
+        """
+        _require("query", query, isinstance(query, str) and bool(query.strip()), "at least one word")
+        _require("query", len(query), len(query) <= MAX_QUERY_CHARS, f"at most {MAX_QUERY_CHARS} characters long")
+        _require("top_k", top_k, isinstance(top_k, int) and 1 <= top_k <= MAX_K, f"from 1 to {MAX_K}")
+        _require("rrf_constant", rrf_constant, rrf_constant > 0, "above 0")
+        restriction = checked_filter(where)
+        legs: dict[str, Callable[..., list[Scored]]] = {"dense": self._dense, "bm25": self._sparse}
+        depth = max(2 * top_k, LEAST_FETCHED)
+        try:
+            rankings = [(legs[leg](query, depth, restriction), w) for leg, w in self._weights.items() if w]
+        except HybridRetrieverError:
+            raise
+        except BraidError as error:
+            raise HybridRetrieverError(str(error)) from error
+        fused = fusion.add_shares(fusion.rrf_shares(ranking, weight, rrf_constant) for ranking, weight in rankings)
+        return self._found(fusion.by_score_then_id(fused, fusion.rrf_ties(rankings)), top_k, restriction)
+
+    def refresh(self) -> int:
+        """Compare the whole collection with the keyword index now. Returns how many chunks have changed."""
+        with self._lock:
+            return self._follow(self._reader.signature())
+
+    def close(self) -> None:
+        """Remove the keyword index."""
+        self._lexical.close()
+        self._folder.cleanup()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _dense(self, query: str, depth: int, where: Mapping[str, Any] | None) -> list[Scored]:
+        vector = None if self._model is None else embed_query(self._model, query)
+        return self._reader.nearest(query, vector, depth, where)
+
+    def _sparse(self, query: str, depth: int, where: Mapping[str, Any] | None) -> list[Scored]:
+        with self._lock:
+            signature = self._reader.signature()
+            if signature != self._signature:
+                self._follow(signature)
+        terms = {term: float(n) for term, n in Counter(self._analyzer.tokens(query)).most_common(MAX_QUERY_TERMS)}
+        wanted = depth
+        while True:
+            hits = self._lexical.search(_ONLY, terms, wanted)
+            allowed = hits if where is None else self._allowed(hits, where)
+            if len(allowed) >= depth or len(hits) < wanted:
+                return allowed[:depth]
+            wanted *= 8  # a filter that lets few through: look deeper
+
+    def _allowed(self, hits: Sequence[Scored], where: Mapping[str, Any]) -> list[Scored]:
+        rows = self._reader.rows([hit.chunk_id for hit in hits], where)
+        return [hit for hit in hits if hit.chunk_id in rows]
+
+    def _follow(self, signature: object) -> int:
+        """With the lock held. The signature was read before: what changes meanwhile is seen the next time."""
+        hashes: dict[str, bytes] = {}
+        changed, batch = 0, list[IndexedChunk]()
+        for chunk_id, text in self._reader.documents():
+            hashes[chunk_id] = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).digest()
+            if self._hashes.get(chunk_id) != hashes[chunk_id]:
+                batch.append(IndexedChunk(chunk_id, 0, 0, None, text))
+            if len(batch) == _CHUNKS_PER_COMMIT:
+                changed, batch = changed + self._apply(batch, ()), []
+        gone = self._hashes.keys() - hashes.keys()
+        if batch or gone:
+            changed += self._apply(batch, sorted(gone))
+        self._hashes, self._signature = hashes, signature
+        return changed
+
+    def _apply(self, chunks: Sequence[IndexedChunk], gone: Sequence[str]) -> int:
+        try:
+            self._lexical.apply(_ONLY, chunks, gone)
+        except IndexUnavailableError as error:
+            raise HybridRetrieverError(str(error)) from error
+        return len(chunks) + len(gone)
+
+    def _found(self, order: Sequence[Scored], top_k: int, where: Mapping[str, Any] | None) -> list[Found]:
+        rows = self._reader.rows([hit.chunk_id for hit in order], where) if order else {}
+        return [_result(rows[hit.chunk_id], hit.score) for hit in order if hit.chunk_id in rows][:top_k]
+
+
+def _result(row: Row, score: float) -> Found:
+    filepath = str(row.metadata.get("filepath") or row.id)
+    return Found(id=row.id, filepath=filepath, score=score, document=row.document, metadata=dict(row.metadata))
+
+
+def _require(name: str, value: object, right: bool, expected: str) -> None:
+    if not right:
+        raise ValidationError(f"{name} is {value!r}; it must be {expected}", field=name)

@@ -1,0 +1,60 @@
+"""How long a text is in tokens, and what of it fits."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+
+from braid.core.text.sentences import sentences
+
+_SCRIPTS = {
+    # characters of a script: tokens for each
+    "A-Za-z": 1 / 3,
+    r"\s": 1 / 4,
+    r"\d": 1 / 2,
+    "\u00c0-\u052f": 2 / 3,
+    "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u3001\u3002": 3 / 2,
+    "!-/:-@\\[-`{-~": 1.0,
+}
+_COUNTED = [(re.compile(f"[{characters}]"), tokens) for characters, tokens in _SCRIPTS.items()]
+_OTHER = re.compile(f"[^{''.join(_SCRIPTS)}]")
+_TOKENS_OF_OTHER = 2.0
+MIN_PROMPT_TOKENS = 1_000
+"""For an answer; less leaves no room for passages."""
+ELLIPSIS = "…"
+FEWEST_TOKENS_OF = 4
+"""So many characters of any script have at least a token."""
+
+
+def estimate_tokens(text: str) -> int:
+    """No fewer tokens than a model's own tokenizer makes of the text, but for unusual texts.
+
+    By script: a token for three Latin letters, two digits, four spaces, a punctuation mark, or two thirds of a
+    Japanese or Korean character; two for any other character. Tokenizers of today's models make 10 to 40 % less of
+    prose. What matters is that a prompt is not longer than its budget.
+    """
+    counted = sum(tokens * len(pattern.findall(text)) for pattern, tokens in _COUNTED)
+    return int(counted + _TOKENS_OF_OTHER * len(_OTHER.findall(text)) + 0.999)
+
+
+def cut(text: str, tokens: int) -> str:
+    """The first whole sentences that fit, with an ellipsis when some are left out; empty when not even one fits."""
+    if estimate_tokens(text) <= tokens:
+        return text
+    kept, left = "", tokens - estimate_tokens(f" {ELLIPSIS}")
+    for sentence in sentences(text):
+        left -= estimate_tokens(sentence)
+        if left < 0:
+            break
+        kept += sentence
+    return f"{kept.rstrip()} {ELLIPSIS}" if kept.strip() else ""
+
+
+def fitting(text: str, tokens: int) -> str:
+    """The first whole sentences that fit; when not even the first does, as much of it as fits."""
+    if kept := cut(text, tokens):
+        return kept
+    text = text[: max(0, FEWEST_TOKENS_OF * tokens)]
+    sizes = range(1, len(text) + 1)
+    text = text[: bisect_right(sizes, tokens, key=lambda size: estimate_tokens(text[:size] + ELLIPSIS))]
+    return text + ELLIPSIS if text.strip() else ""

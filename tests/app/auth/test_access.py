@@ -1,0 +1,708 @@
+"""Who may do what: the first administrator, signing in, tokens, forged requests, and a host app with its own users."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from unittest.mock import patch
+
+import httpx
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from flask_wtf import CSRFProtect
+
+from braid.app.auth.access import rule, rule_of
+from braid.app.auth.identity import HostUser
+from braid.app.factory import create_app, register_braid, routes_of
+from braid.config.settings import Settings
+from braid.core.accounts.credentials import DAY_S
+from braid.core.braid import Braid
+from braid.core.errors import InvalidInputError
+from tests.fakes import HashEmbeddings
+from tests.served import Served
+from tests.web import PASSWORD, add_user, bearer, csrf_token, make_app, sign_in, site_of
+
+NEW_PASSWORD = "staple battery"
+
+
+@pytest.fixture(scope="module")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Braid]:
+    """A Braid for tests that need no documents; each makes its app and users."""
+    with Braid(tmp_path_factory.mktemp("access") / "data", embedding_model=HashEmbeddings()) as opened:
+        yield opened
+
+
+@pytest.fixture
+def app(shelf: Braid) -> Flask:
+    """The app after the first start."""
+    return make_app(shelf)
+
+
+@pytest.fixture
+def new_app(braid: Braid) -> Flask:
+    """The app before the first start."""
+    return create_app(Settings(), braid)
+
+
+@pytest.fixture
+def new_user(app: Flask) -> Callable[[], str]:
+    """Makes another user; returns their name."""
+
+    def make() -> str:
+        return add_user(app, f"user {time.time_ns()}").name
+
+    return make
+
+
+def log_in(client: FlaskClient, name: str, password: str = PASSWORD, **more: str) -> tuple[int, str]:
+    """The status and where it leads to."""
+    form = {"name": name, "password": password, "csrf_token": csrf_token(client, "/login"), **more}
+    response = client.post("/login", data=form)
+    return response.status_code, response.headers.get("Location", "")
+
+
+def set_up(client: FlaskClient, name: str = "boss", password: str = PASSWORD, **options: object) -> int:
+    form = {"name": name, "password": password, "csrf_token": csrf_token(client, "/setup")}
+    return client.post("/setup", data=form, **options).status_code
+
+
+def is_signed_in(client: FlaskClient) -> bool:
+    return client.get("/account").status_code == 200
+
+
+# ---------------------------------------------------------------- every route has a rule
+
+
+def test_every_route_states_who_may_call_it(app: Flask) -> None:
+    assert [route for endpoint, route in routes_of(app) if not _states_a_rule(app, endpoint)] == []
+
+
+def _states_a_rule(app: Flask, endpoint: str) -> bool:
+    return endpoint == "braid.static" or hasattr(app.view_functions[endpoint], "braid_rule")
+
+
+def test_a_route_without_a_rule_is_refused(app: Flask) -> None:
+    del (view := app.view_functions["braid.account.mine"]).braid_rule
+    try:
+        assert not _states_a_rule(app, "braid.account.mine")
+        assert sign_in(app).get("/account").status_code == 403
+    finally:
+        rule("user")(view)
+
+
+def test_only_the_way_in_is_open_to_anyone(app: Flask) -> None:
+    with app.app_context():
+        is_open = {
+            endpoint for endpoint, _ in routes_of(app) if (stated := rule_of(endpoint)) and stated.who == "anyone"
+        }
+    ways_in = ("braid.account.", "braid.health.", "braid.static", "braid.api")
+    assert [endpoint for endpoint in sorted(is_open) if not endpoint.startswith(ways_in)] == []
+
+
+def test_nobody_sees_anything_else(app: Flask) -> None:
+    client = app.test_client()
+    with app.app_context():
+        closed = [
+            route
+            for endpoint, route in routes_of(app)
+            if "GET" in _methods(app, endpoint) and (stated := rule_of(endpoint)) and stated.who != "anyone"
+        ]
+    assert len(closed) > 3
+    answers = {route: client.get(_address(route)).status_code for route in closed}
+    assert {route: status for route, status in answers.items() if status not in (302, 401)} == {}
+
+
+def _address(route: str) -> str:
+    """An address that the route takes."""
+    return re.sub(r"<[^>]+>", "1", re.sub(r"<any\((\w+).*?>", r"\1", route))
+
+
+def _methods(app: Flask, endpoint: str) -> set[str]:
+    return {method for rule in app.url_map.iter_rules(endpoint) for method in rule.methods or ()}
+
+
+@pytest.mark.parametrize(
+    ("who", "scopes", "status"),
+    [
+        ("user", ("read",), 403),
+        ("user", ("read", "write"), 403),
+        ("admin", ("read", "write"), 403),
+        ("admin", None, 200),
+    ],
+)
+def test_administrators_routes_need_the_right_and_the_scope(
+    app: Flask, new_user: Callable[[], str], who: str, scopes: tuple[str, ...] | None, status: int
+) -> None:
+    accounts = site_of(app).accounts
+    account = accounts.all()[0] if who == "admin" else accounts.named(new_user())
+    assert account is not None
+    headers = bearer(app, account, *(scopes or ("admin",)))
+    assert app.test_client().get("/metrics", headers=headers).status_code == status
+
+
+# ---------------------------------------------------------------- the first administrator
+
+
+def test_every_page_leads_to_the_first_start(new_app: Flask) -> None:
+    client = new_app.test_client()
+    assert client.get("/search?q=printer").headers["Location"] == "/setup"
+    assert client.get("/login").headers["Location"] == "/setup"
+
+
+def test_first_start_makes_an_administrator_once(new_app: Flask) -> None:
+    client = new_app.test_client()
+    assert set_up(client) == 302
+    assert is_signed_in(client)
+    (made,) = site_of(new_app).accounts.all()
+    assert (made.name, made.is_admin) == ("boss", True)
+    assert site_of(new_app).audit.entries()[0].action == "administrator.created"
+    other = new_app.test_client()
+    assert other.get("/setup").headers["Location"] == "/login"
+    form = {"name": "second", "password": PASSWORD, "csrf_token": csrf_token(other, "/login")}
+    assert other.post("/setup", data=form).headers["Location"] == "/login"
+    assert len(site_of(new_app).accounts.all()) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "password"), [("boss", "short"), ("", PASSWORD), ("boss", "x" * 201), ("a\tb", PASSWORD)]
+)
+def test_first_start_says_what_is_wrong(new_app: Flask, name: str, password: str) -> None:
+    assert set_up(new_app.test_client(), name, password) == 400
+    assert site_of(new_app).accounts.need_setup()
+
+
+@pytest.mark.parametrize(
+    ("address", "host"), [("192.168.0.9", "localhost"), ("10.0.0.1", "braid.example"), ("127.0.0.1", "braid.example")]
+)
+def test_first_start_is_on_this_computer_only(braid: Braid, address: str, host: str) -> None:
+    app = create_app(Settings(allowed_hosts=("braid.example",)), braid)
+    client = app.test_client()
+    elsewhere = {"environ_base": {"REMOTE_ADDR": address}, "headers": {"Host": host}}
+    assert client.get("/setup", **elsewhere).status_code == 403
+    form = {"name": "boss", "password": PASSWORD}
+    assert client.post("/setup", data=form, **elsewhere).status_code in (400, 403)
+    assert site_of(app).accounts.need_setup()
+
+
+def test_forwarded_address_counts_behind_a_trusted_proxy_only(braid: Braid) -> None:
+    forwarded = {"headers": {"X-Forwarded-For": "203.0.113.9"}}
+    behind = create_app(Settings(trusted_proxies=1), braid)
+    assert behind.test_client().get("/setup", **forwarded).status_code == 403
+    local = {"headers": {"X-Forwarded-For": "127.0.0.1"}}
+    assert behind.test_client().get("/setup", **local).status_code == 200
+
+
+FORWARDED = (
+    {"headers": {"X-Forwarded-For": "127.0.0.1"}},
+    {"headers": {"X-Forwarded-Proto": "https"}},
+    {"headers": {"Forwarded": "for=203.0.113.9"}},
+    {"headers": {"X-Real-IP": "203.0.113.9"}},
+    {"headers": {"Via": "1.1 proxy"}},
+    {"environ_overrides": {"SERVER_PROTOCOL": "HTTP/1.0"}},  # as nginx sends it on, without any header
+)
+
+
+@pytest.mark.parametrize("forwarded", FORWARDED)
+def test_first_start_is_not_open_behind_a_proxy_that_is_not_declared(
+    new_app: Flask, forwarded: dict[str, dict[str, str]]
+) -> None:
+    client = new_app.test_client()
+    form = {"name": "boss", "password": PASSWORD, "csrf_token": csrf_token(client, "/setup")}
+    for response in (client.get("/setup", **forwarded), client.post("/setup", data=form, **forwarded)):
+        assert response.status_code == 403
+        assert "trusted_proxies" in response.text
+        assert "user add NAME --admin" in response.text
+    assert site_of(new_app).accounts.need_setup()
+    assert client.post("/setup", data=form).status_code == 302
+
+
+# ---------------------------------------------------------------- signing in and out
+
+
+def test_login_leads_to_the_page_that_was_wanted(app: Flask) -> None:
+    client = app.test_client()
+    wanted = client.get("/search?q=printer&d=1").headers["Location"]
+    assert wanted == "/login?next=%2Fsearch%3Fq%3Dprinter%26d%3D1"
+    assert 'name="next" value="/search?q=printer&amp;d=1"' in client.get(wanted).text
+    status = log_in(client, site_of(app).accounts.all()[0].name, next="/search?q=printer&d=1")
+    assert status == (302, "/search?q=printer&d=1")
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "https://evil.example/",
+        "//evil.example/",
+        "/\\evil.example",
+        "\\\\evil.example",
+        "javascript:alert(1)",
+        "evil.example",
+        "/\t/evil.example",
+        "/\n//evil.example",
+        " //evil.example",
+        "http:evil.example",
+    ],
+)
+def test_login_leads_to_no_other_site(app: Flask, new_user: Callable[[], str], target: str) -> None:
+    assert log_in(app.test_client(), new_user(), next=target) == (302, "/")
+
+
+@pytest.mark.parametrize(("name", "password"), [(None, "wrong password"), ("nobody", PASSWORD), (None, ""), ("", "")])
+def test_wrong_login_does_not_say_what_is_wrong(
+    app: Flask, new_user: Callable[[], str], name: str | None, password: str
+) -> None:
+    client, known = app.test_client(), new_user()
+    form = {"name": known if name is None else name, "password": password, "csrf_token": csrf_token(client, "/login")}
+    response = client.post("/login", data=form)
+    assert response.status_code == 401
+    assert "The name or the password is wrong." in response.text
+    assert not is_signed_in(client)
+
+
+def test_disabled_users_are_out_at_once(app: Flask, new_user: Callable[[], str]) -> None:
+    name = new_user()
+    client, account = sign_in(app, name), site_of(app).accounts.named(name)
+    assert account is not None
+    headers = bearer(app, account)
+    site_of(app).accounts.set_disabled(account.id, True)
+    assert not is_signed_in(client)
+    assert app.test_client().get("/api/v1/me", headers=headers).status_code == 401
+    assert log_in(app.test_client(), name)[0] == 401
+
+
+def test_guessing_is_slowed_down(app: Flask, new_user: Callable[[], str]) -> None:
+    client, name = app.test_client(), new_user()
+    assert [log_in(client, name, "wrong")[0] for _ in range(11)] == [401] * 10 + [429]
+    form = {"name": name, "password": PASSWORD, "csrf_token": csrf_token(client, "/login")}
+    response = client.post("/login", data=form)
+    assert response.status_code == 429
+    assert int(response.headers["Retry-After"]) > 0
+    assert log_in(client, new_user())[0] == 302
+
+
+def test_guessing_is_slowed_down_whatever_address_it_claims_to_come_from(tmp_path: Path) -> None:
+    with Served(tmp_path / "data") as served, httpx.Client(base_url=served.client.base_url) as stranger:
+        found = re.search(r'name="csrf[-_]token" (?:content|value)="([^"]+)"', stranger.get("/login").text)
+        assert found is not None
+        tries = [
+            stranger.post(
+                "/login",
+                data={"name": f"nobody {number}", "password": "wrong", "csrf_token": found[1]},
+                headers={"X-Forwarded-For": f"203.0.113.{number}"},
+            ).status_code
+            for number in range(31)
+        ]
+    assert tries == [401] * 30 + [429]
+
+
+def test_guessing_is_slowed_down_however_the_name_is_written(app: Flask, new_user: Callable[[], str]) -> None:
+    client, name = app.test_client(), new_user()
+    tries = [log_in(client, name + number * "\0", "wrong")[0] for number in range(11)]
+    assert tries == [401] * 10 + [429]
+
+
+def test_an_id_that_no_column_holds_is_not_found(app: Flask) -> None:
+    client, huge = sign_in(app), 10**25
+    data = {"csrf_token": csrf_token(client)}
+    for path in (f"/account/sessions/{huge}/end", f"/account/tokens/{huge}/revoke", f"/datasets/{huge}/export"):
+        assert client.post(path, data=data).status_code == 404, path
+    for path in (f"/chat/{huge}", f"/datasets/-1/documents/{huge}", f"/search/why-not?q=x&document={huge}"):
+        assert client.get(path).status_code == 404, path
+
+
+def test_a_session_prepared_by_somebody_else_is_worthless(app: Flask, new_user: Callable[[], str]) -> None:
+    client = app.test_client()
+    client.get("/login")
+    prepared = client.get_cookie("braid_session")
+    assert prepared is not None
+    log_in(client, new_user())
+    after = client.get_cookie("braid_session")
+    assert after is not None
+    assert after.value != prepared.value
+    attacker = app.test_client()
+    attacker.set_cookie("braid_session", prepared.value)
+    assert not is_signed_in(attacker)
+
+
+def test_signing_out_ends_the_session_and_not_the_cookie_alone(app: Flask, new_user: Callable[[], str]) -> None:
+    client = sign_in(app, new_user())
+    stolen = client.get_cookie("braid_session")
+    assert stolen is not None
+    assert client.post("/logout", data={"csrf_token": csrf_token(client)}).headers["Location"] == "/login"
+    assert not is_signed_in(client)
+    thief = app.test_client()
+    thief.set_cookie("braid_session", stolen.value)
+    assert not is_signed_in(thief)
+
+
+def test_a_forged_cookie_is_nobody(app: Flask) -> None:
+    client = app.test_client()
+    client.set_cookie("braid_session", "eyJfdXNlcl9pZCI6IjEifQ.aaaa.bbbb")
+    assert not is_signed_in(client)
+
+
+def test_cookies_are_for_http_and_this_site_alone(app: Flask) -> None:
+    name = site_of(app).accounts.all()[0].name
+    for scheme, secure in (("http", False), ("https", True)):
+        client = app.test_client()
+        options = {"base_url": f"{scheme}://localhost"}
+        page = client.get("/login?lang=ja", **options)
+        token = re.search(r'name="csrf_token" value="([^"]+)"', page.text)
+        assert token is not None
+        form = {"name": name, "password": PASSWORD, "csrf_token": token[1]}
+        headers = options | {"headers": {"Referer": f"{scheme}://localhost/login"}}
+        cookie = client.post("/login", data=form, **headers).headers["Set-Cookie"]
+        assert "HttpOnly" in cookie
+        assert "SameSite=Lax" in cookie
+        assert ("Secure" in cookie) is secure
+
+
+# ---------------------------------------------------------------- signing up
+
+
+def test_sign_up_is_closed_unless_it_is_opened(app: Flask) -> None:
+    client = app.test_client()
+    assert client.get("/signup").status_code == 404
+    form = {"name": "visitor", "password": PASSWORD, "csrf_token": csrf_token(client, "/login")}
+    assert client.post("/signup", data=form).status_code == 404
+    assert "/signup" not in client.get("/login").text
+
+
+def test_open_sign_up_makes_an_ordinary_user_with_a_dataset(braid: Braid) -> None:
+    app = make_app(braid, Settings(sign_up="open"))
+    client = app.test_client()
+    assert "/signup" in client.get("/login").text
+    form = {"name": "visitor", "password": PASSWORD, "csrf_token": csrf_token(client, "/signup")}
+    assert client.post("/signup", data=form).status_code == 302
+    assert is_signed_in(client)
+    made = site_of(app).accounts.named("visitor")
+    assert made is not None
+    assert not made.is_admin
+    assert len(braid.ledger.datasets(made.id)) == 1
+    taken = app.test_client().post("/signup", data=form)
+    assert taken.status_code == 400
+    assert made == site_of(app).accounts.named("visitor")
+
+
+def test_administrators_open_and_close_sign_up(braid: Braid) -> None:
+    app = make_app(braid)
+    site_of(app).app_settings.set("sign_up", "open")
+    assert app.test_client().get("/signup").status_code == 200
+    site_of(app).app_settings.set("sign_up", "closed")
+    assert app.test_client().get("/signup").status_code == 404
+
+
+# ---------------------------------------------------------------- one's own account
+
+
+def test_a_new_password_signs_all_other_browsers_out(app: Flask, new_user: Callable[[], str]) -> None:
+    name = new_user()
+    here, there = sign_in(app, name), sign_in(app, name)
+    form = {"old": PASSWORD, "password": NEW_PASSWORD, "csrf_token": csrf_token(here)}
+    assert here.post("/account/password", data=form).status_code == 302
+    assert is_signed_in(here)
+    assert not is_signed_in(there)
+    assert log_in(app.test_client(), name)[0] == 401
+    assert log_in(app.test_client(), name, NEW_PASSWORD)[0] == 302
+
+
+@pytest.mark.parametrize(("old", "new"), [("wrong password", NEW_PASSWORD), (PASSWORD, "short"), ("", NEW_PASSWORD)])
+def test_a_password_is_changed_only_by_one_who_knows_it(
+    app: Flask, new_user: Callable[[], str], old: str, new: str
+) -> None:
+    name = new_user()
+    client = sign_in(app, name)
+    form = {"old": old, "password": new, "csrf_token": csrf_token(client)}
+    assert client.post("/account/password", data=form).status_code == 400
+    assert log_in(app.test_client(), name)[0] == 302
+
+
+def test_one_browser_or_all_can_be_signed_out(app: Flask, new_user: Callable[[], str]) -> None:
+    name = new_user()
+    here, there, third = (sign_in(app, name) for _ in range(3))
+    account = site_of(app).accounts.named(name)
+    assert account is not None
+    sessions = site_of(app).sessions.of_user(account.id)
+    stranger = sign_in(app, new_user())
+    stranger.post(f"/account/sessions/{sessions[0].id}/end", data={"csrf_token": csrf_token(stranger)})
+    assert all(map(is_signed_in, (here, there, third)))
+    oldest = min(session.id for session in sessions)
+    third.post(f"/account/sessions/{oldest}/end", data={"csrf_token": csrf_token(third)})
+    assert [is_signed_in(client) for client in (here, there, third)] == [False, True, True]
+    third.post("/account/sessions/end", data={"csrf_token": csrf_token(third)})
+    assert [is_signed_in(client) for client in (there, third)] == [False, False]
+
+
+# ---------------------------------------------------------------- API tokens
+
+
+def new_token(client: FlaskClient, *scopes: str, days: str = "7") -> str:
+    form = {"name": "robot", "scope": list(scopes), "days": days, "csrf_token": csrf_token(client)}
+    page = client.post("/account/tokens", data=form)
+    assert page.status_code == 201
+    found = re.search(r'class="key">(braid_[^<]+)<', page.text)
+    assert found is not None
+    return found[1]
+
+
+def status_with(app: Flask, key: str, path: str = "/api/v1/me") -> int:
+    return app.test_client().get(path, headers={"Authorization": f"Bearer {key}"}).status_code
+
+
+def test_a_token_is_shown_once_and_stored_hashed(app: Flask, new_user: Callable[[], str], shelf: Braid) -> None:
+    client = sign_in(app, new_user())
+    key = new_token(client, "read")
+    assert status_with(app, key) == 200
+    page = client.get("/account").text
+    assert "robot" in page
+    assert key not in page
+    with shelf.ledger.database.read() as connection:
+        stored = connection.exec_driver_sql("SELECT * FROM api_tokens").all()
+    assert key not in str(stored)
+
+
+def test_a_token_does_what_its_scopes_say(app: Flask, new_user: Callable[[], str]) -> None:
+    client = sign_in(app, new_user())
+    only_writes = new_token(client, "write")
+    assert status_with(app, only_writes) == 403
+    only_reads = {"Authorization": f"Bearer {new_token(client, 'read')}"}
+    assert app.test_client().post("/logout", headers=only_reads).status_code == 403
+
+
+def test_only_administrators_make_administrators_tokens(app: Flask, new_user: Callable[[], str]) -> None:
+    client = sign_in(app, new_user())
+    form = {"name": "robot", "scope": ["admin"], "days": "7", "csrf_token": csrf_token(client)}
+    assert client.post("/account/tokens", data=form).status_code == 403
+    assert status_with(app, new_token(sign_in(app), "admin"), "/metrics") == 200
+
+
+@pytest.mark.parametrize("form", [{"scope": []}, {"name": ""}, {"days": "0"}, {"days": "99999"}, {"scope": ["root"]}])
+def test_a_wrong_token_form_is_refused(app: Flask, new_user: Callable[[], str], form: dict[str, object]) -> None:
+    client = sign_in(app, new_user())
+    data = {"name": "robot", "scope": ["read"], "days": "7", "csrf_token": csrf_token(client)} | form
+    assert client.post("/account/tokens", data=data).status_code == 400
+
+
+def test_a_token_opens_no_page_and_makes_no_other_token(app: Flask, new_user: Callable[[], str]) -> None:
+    name = new_user()
+    account = site_of(app).accounts.named(name)
+    assert account is not None
+    headers = bearer(app, account, "read", "write")
+    client, form = app.test_client(), {"name": "for ever", "scope": ["read", "write"]}
+    assert client.post("/account/tokens", data=form, headers=headers).status_code == 403
+    assert client.get("/account", headers=headers).status_code == 403
+    assert client.post("/settings/keys/openai", data={"key": "sk-x"}, headers=headers).status_code == 403
+    assert len(site_of(app).tokens.of_user(account.id)) == 1
+    assert client.get("/api/v1/me", headers=headers).status_code == 200
+
+
+def test_an_expired_token_is_worthless(app: Flask, new_user: Callable[[], str]) -> None:
+    key, lasting = new_token(sign_in(app, new_user()), "read"), new_token(sign_in(app, new_user()), "read", days="")
+    later = time.time() + 7 * DAY_S + 1
+    with patch("braid.core.accounts.credentials.time.time", return_value=later):
+        assert (status_with(app, key), status_with(app, lasting)) == (401, 200)
+
+
+def test_a_revoked_token_is_worthless_and_only_its_owner_revokes_it(app: Flask, new_user: Callable[[], str]) -> None:
+    name = new_user()
+    owner, stranger = sign_in(app, name), sign_in(app, new_user())
+    key = new_token(owner, "read")
+    account = site_of(app).accounts.named(name)
+    assert account is not None
+    path = f"/account/tokens/{site_of(app).tokens.of_user(account.id)[0].id}/revoke"
+    assert stranger.post(path, data={"csrf_token": csrf_token(stranger)}).status_code == 404
+    assert status_with(app, key) == 200
+    owner.post(path, data={"csrf_token": csrf_token(owner)})
+    assert status_with(app, key) == 401
+
+
+@pytest.mark.parametrize("header", ["Bearer braid_wrong", "Bearer ", "Basic YWRtaW46YWRtaW4=", "Bearer é"])
+def test_a_wrong_token_is_nobody_though_the_browser_is_signed_in(
+    app: Flask, new_user: Callable[[], str], header: str
+) -> None:
+    response = sign_in(app, new_user()).get("/status.json", headers={"Authorization": header})
+    assert response.status_code == 401
+    assert response.mimetype == "application/problem+json"
+
+
+# ---------------------------------------------------------------- forged requests
+
+
+def test_no_form_is_accepted_without_its_token(app: Flask) -> None:
+    client = sign_in(app)
+    unsafe = [
+        (method, route)
+        for endpoint, route in routes_of(app)
+        for method in _methods(app, endpoint) - {"GET", "HEAD", "OPTIONS"}
+        if not endpoint.startswith("braid.owner.")  # which is for no browser, with or without it
+    ]
+    assert len(unsafe) > 5
+    answers = {(method, route): client.open(_address(route), method=method).status_code for method, route in unsafe}
+    assert {call: status for call, status in answers.items() if status != 400} == {}
+    assert is_signed_in(client)
+
+
+def test_a_token_of_another_visitor_is_not_accepted(app: Flask, new_user: Callable[[], str]) -> None:
+    client, attacker = sign_in(app, new_user()), sign_in(app, new_user())
+    assert client.post("/logout", data={"csrf_token": csrf_token(attacker)}).status_code == 400
+    assert client.post("/logout", headers={"X-CSRFToken": csrf_token(client)}).status_code == 302
+
+
+def test_every_form_that_changes_something_carries_the_token(app: Flask) -> None:
+    client = sign_in(app)
+    for path in ("/account", "/search"):
+        for form in re.findall(r'<form[^>]*method="post".*?</form>', client.get(path).text, re.DOTALL):
+            assert 'name="csrf_token"' in form
+
+
+# ---------------------------------------------------------------- health
+
+
+def test_health_is_open_and_figures_are_not(app: Flask, new_user: Callable[[], str]) -> None:
+    client = app.test_client()
+    assert client.get("/healthz").json == {"status": "ok"}
+    assert client.get("/readyz").json == {"status": "ready", "ledger": "ok", "indexes": "ok"}
+    assert client.get("/metrics").status_code in (302, 401)
+    assert sign_in(app, new_user()).get("/metrics").status_code == 403
+
+
+def test_metrics_count_routes_and_hold_no_names(app: Flask, new_user: Callable[[], str]) -> None:
+    name = new_user()
+    sign_in(app, name).get("/search?q=unmentionable")
+    text = sign_in(app).get("/metrics").text
+    assert 'braid_requests_total{method="GET",route="/search",status="200"} 1.0' in text
+    assert 'braid_waiting_passages{leg="dense"} 0.0' in text
+    assert name not in text
+    assert "unmentionable" not in text
+
+
+def test_not_ready_without_indexes(braid: Braid) -> None:
+    app = make_app(braid)
+    with patch.object(type(braid), "owns_indexes", False):
+        answer = app.test_client().get("/readyz")
+    assert answer.status_code == 503
+    assert answer.json == {"status": "not ready", "ledger": "ok", "indexes": "failed"}
+
+
+# ---------------------------------------------------------------- inside somebody else's app
+
+
+@pytest.fixture
+def visitor() -> dict[str, HostUser | None]:
+    """Who the host app says is there, under ``now``."""
+    return {"now": None}
+
+
+@pytest.fixture
+def host_app(shelf: Braid, visitor: dict[str, HostUser | None]) -> Flask:
+    """An app with pages, a form, an error page and users of its own."""
+    host = Flask("host")
+    host.secret_key = "the host's own"
+    host.testing = True
+    register_braid(host, lambda: visitor["now"], braid=shelf)
+    host.add_url_rule("/", view_func=lambda: "the host's page", endpoint="front")
+    host.add_url_rule("/order", view_func=lambda: "ordered", endpoint="order", methods=["POST"])
+    host.register_error_handler(404, lambda error: ("the host's own 404", 404))
+    return host
+
+
+def test_the_hosts_pages_stay_as_they_are(host_app: Flask) -> None:
+    client = host_app.test_client()
+    page = client.get("/?lang=ja", headers={"Host": "shop.example"})
+    assert page.text == "the host's page"
+    assert set(page.headers.keys()) == {"Content-Type", "Content-Length"}
+    assert client.get("/nothing").text == "the host's own 404"
+    assert client.post("/order").text == "ordered"
+    assert "Content-Security-Policy" not in client.get("/nothing").headers
+
+
+def test_braid_is_under_its_prefix_with_its_headers(host_app: Flask, visitor: dict[str, HostUser | None]) -> None:
+    visitor["now"] = HostUser("ann")
+    page = host_app.test_client().get("/braid/search")
+    assert page.status_code == 200
+    assert "Content-Security-Policy" in page.headers
+    addresses = re.findall(r'(?:href|src|action|data-url)="(/[^"]*)"', page.text)
+    assert addresses
+    assert [address for address in addresses if not address.startswith("/braid/")] == []
+    assert "/logout" not in page.text
+
+
+def test_nobody_is_refused_and_not_led_to_a_sign_in_of_braids(host_app: Flask) -> None:
+    client = host_app.test_client()
+    assert client.get("/braid/search").status_code == 401
+    assert client.get("/braid/login").status_code == 404
+    assert client.get("/braid/setup").status_code == 404
+
+
+def test_the_hosts_users_are_told_apart(host_app: Flask, visitor: dict[str, HostUser | None], shelf: Braid) -> None:
+    client = host_app.test_client()
+    for name in ("ann", "bob", "ann"):
+        visitor["now"] = HostUser(name)
+        assert client.get("/braid/search").status_code == 200
+    ann, bob = shelf.ledger.user_named("ann"), shelf.ledger.user_named("bob")
+    assert ann is not None
+    assert bob is not None
+    dataset = shelf.ledger.add_dataset(ann.id, "Ann's diary")
+    visitor["now"] = HostUser("ann")
+    assert "Ann&#39;s diary" in client.get("/braid/search").text
+    visitor["now"] = HostUser("bob")
+    assert "Ann&#39;s diary" not in client.get(f"/braid/search?q=x&d={dataset.id}").text
+
+
+def test_the_hosts_groups_and_administrators_are_mirrored(host_app: Flask, visitor: dict[str, HostUser | None]) -> None:
+    client, accounts = host_app.test_client(), site_of(host_app).accounts
+    visitor["now"] = HostUser("carol", frozenset({"lab"}), is_admin=True)
+    assert client.get("/braid/metrics").status_code == 200
+    carol = accounts.named("carol")
+    assert carol is not None
+    assert carol.groups == {"lab"}
+    visitor["now"] = HostUser("carol")
+    assert client.get("/braid/metrics").status_code == 403
+    carol = accounts.named("carol")
+    assert carol is not None
+    assert carol.groups == frozenset()
+
+
+def test_who_is_disabled_stays_out_of_a_host_app(host_app: Flask, visitor: dict[str, HostUser | None]) -> None:
+    client, accounts = host_app.test_client(), site_of(host_app).accounts
+    visitor["now"] = HostUser("dora")
+    assert client.get("/braid/search").status_code == 200
+    dora = accounts.named("dora")
+    assert dora is not None
+    if accounts.need_setup():
+        accounts.add("the boss", PASSWORD, is_admin=True)  # there must be one who can sign in
+    accounts.set_disabled(dora.id, True)
+    assert client.get("/braid/search").status_code == 401
+
+
+def test_a_form_has_a_limit_in_a_host_app_too(host_app: Flask, visitor: dict[str, HostUser | None]) -> None:
+    visitor["now"] = HostUser("ann")
+    assert host_app.config["MAX_CONTENT_LENGTH"] is None
+    head = b'--b\r\nContent-Disposition: form-data; name="file"; filename="x"\r\n\r\n'
+    large = head + b"x" * 3 * 2**20 + b"\r\n--b--\r\n"
+    sent = host_app.test_client().post("/braid/settings", data=large, content_type="multipart/form-data; boundary=b")
+    assert sent.status_code == 413
+
+
+def test_a_hosts_own_protection_and_ours_get_on(shelf: Braid) -> None:
+    host = Flask("host")
+    host.secret_key = "the host's own"
+    CSRFProtect(host)
+    register_braid(host, lambda: HostUser("ann"), braid=shelf)
+    host.add_url_rule("/order", view_func=lambda: "ordered", endpoint="order", methods=["POST"])
+    client = host.test_client()
+    assert client.post("/order").status_code == 400
+    assert client.get("/braid/search").status_code == 200
+
+
+def test_a_host_without_a_secret_key_is_told_so(shelf: Braid) -> None:
+    with pytest.raises(InvalidInputError, match="secret_key"):
+        register_braid(Flask("host"), lambda: None, braid=shelf)
+
+
+def test_a_rule_says_what_scope_its_route_needs() -> None:
+    stated = rule("user", "write")(lambda: "")
+    assert stated.braid_rule == ("user", "write")  # type: ignore[attr-defined]

@@ -1,0 +1,391 @@
+"""Every route for every kind of caller. A new route has to be given its row here."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from braid.app.auth.access import SAFE
+from braid.app.factory import routes_of
+from braid.core.accounts.accounts import Account
+from braid.core.braid import Braid
+from braid.core.chat.turn_recorder import TurnRecorder
+from braid.core.chat.types import AnswerText, ChatRequest
+from braid.core.folders.store import WantedFolder
+from braid.core.jobs.store import NewJob
+from braid.core.types import ChunkInput, DocumentInput
+from tests.fakes import HashEmbeddings
+from tests.web import bearer, make_app, site_of
+
+TAKEN = {200, 201, 202, 204, 302, 303, 400, 409, 415, 422}
+"""Let through; what is wrong with an empty request is another matter."""
+
+# What is sent where an empty request would be refused before anybody looks whose thing it is.
+BODIES: dict[str, dict[str, Any]] = {
+    "POST /chat/{conversation}/rename": {"title": "New"},
+    "POST /api/v1/conversations/{conversation}/messages": {"message": "Why?"},
+    "PATCH /api/v1/conversations/{conversation}": {"title": "New"},
+    "PUT /api/v1/conversations/{conversation}/messages/{message}/thumb": {"kind": "up"},
+    "PUT /api/v1/datasets/{dataset}/documents": {"source": "b.md", "text": "The tray."},
+    "PUT /api/v1/datasets/-1/documents": {"source": "b.md", "text": "The tray."},
+    "POST /api/v1/datasets/{dataset}/pages": {"url": "https://example.org/"},
+    "POST /api/v1/datasets/-1/pages": {"url": "https://example.org/"},
+    "PATCH /api/v1/datasets/{dataset}": {"name": "New"},
+}
+
+CALLERS = ("anonymous", "other", "left the group", "weak token", "administrator", "user")
+"""``user`` owns what is asked for, and is last, since she may delete it. ``weak token`` is hers, without the scope."""
+
+# What each kind of route answers: to callers that are not named, a status of TAKEN.
+KINDS: dict[str, dict[str, int]] = {
+    "open": {},
+    "any": {"anonymous": 401, "weak token": 403},
+    "own": {"anonymous": 401, "weak token": 403, "other": 404, "left the group": 404, "administrator": 404},
+    "group": {"anonymous": 401, "weak token": 403, "other": 404, "left the group": 404},
+    "admin": {"anonymous": 401, "weak token": 403, "other": 403, "left the group": 403, "user": 403},
+    "gone": dict.fromkeys(CALLERS, 404),
+    "other process": {**dict.fromkeys(CALLERS, 403), "anonymous": 401},
+}
+
+DATASET_PAGES = "/datasets/{dataset}"
+DATASET_API = "/api/v1/datasets/{dataset}"
+ROUTES: dict[str, str] = {
+    # pages
+    "GET /": "any",
+    "GET /search": "any",
+    "GET /search/compare": "any",
+    "GET /search/documents.json": "any",
+    "GET /search/fields": "any",
+    "POST /search/fields": "any",
+    "GET /search/why-not": "any",
+    "GET /documents/passage/{chunk}": "own",
+    "GET /status.json": "any",
+    "GET /chat": "any",
+    "GET /chat/conversations": "any",
+    "POST /chat/messages": "any",
+    "GET /chat/{conversation}": "own",
+    "POST /chat/{conversation}/messages": "own",
+    "POST /chat/{conversation}/messages/{message}/feedback": "own",
+    "GET /chat/{conversation}/manage": "own",
+    "GET /chat/{conversation}/export.md": "own",
+    "POST /chat/{conversation}/rename": "own",
+    "POST /chat/{conversation}/delete": "own",
+    "POST /chat/turns/none/stop": "any",
+    "GET /settings": "any",
+    "POST /settings": "any",
+    "POST /settings/keys/openai": "any",
+    "POST /settings/keys/openai/remove": "any, 404",
+    "POST /settings/reset": "any",
+    # datasets
+    "GET /datasets": "any",
+    "POST /datasets": "any",
+    "GET /datasets/live": "any",
+    "POST /datasets/import": "any",
+    f"GET {DATASET_PAGES}": "own",
+    f"GET {DATASET_PAGES}/live": "own",
+    f"GET {DATASET_PAGES}/statistics": "own",
+    f"GET {DATASET_PAGES}/documents/{{document}}": "own",
+    f"POST {DATASET_PAGES}/documents/remove": "own",
+    f"POST {DATASET_PAGES}/files": "own",
+    f"POST {DATASET_PAGES}/files/form": "own",
+    f"POST {DATASET_PAGES}/text": "own",
+    f"POST {DATASET_PAGES}/url": "own",
+    f"POST {DATASET_PAGES}/name": "own",
+    f"POST {DATASET_PAGES}/reembed": "own",
+    f"POST {DATASET_PAGES}/export": "own",
+    f"GET {DATASET_PAGES}/exports/{{export}}": "own, 404",
+    f"POST {DATASET_PAGES}/jobs/cancel": "own",
+    f"POST {DATASET_PAGES}/jobs/retry": "own",
+    f"POST {DATASET_PAGES}/jobs/{{job}}/retry": "own",
+    f"POST {DATASET_PAGES}/jobs/{{job}}/remove": "own",
+    f"POST {DATASET_PAGES}/delete": "own",
+    # accounts
+    "GET /setup": "open",
+    "POST /setup": "open",
+    "GET /login": "open",
+    "POST /login": "open, 401",
+    "GET /signup": "gone",
+    "POST /signup": "gone",
+    "POST /logout": "any",
+    "GET /account": "any",
+    "POST /account/password": "any",
+    "POST /account/sessions/{session}/end": "any",
+    "POST /account/sessions/end": "any",
+    "POST /account/tokens": "any",
+    "POST /account/tokens/{token}/revoke": "own",
+    # health
+    "GET /healthz": "open",
+    "GET /readyz": "open",
+    "GET /metrics": "admin",
+    "GET /static/braid.css": "open",
+    "POST /owner/search": "other process",
+    "POST /owner/explain": "other process",
+    # administration
+    "GET /admin/": "admin",
+    "GET /admin/audit": "admin",
+    "GET /admin/folders": "admin",
+    "POST /admin/folders": "admin",
+    "POST /admin/folders/{folder}/remove": "admin",
+    "POST /admin/folders/{folder}/sync": "admin",
+    "GET /admin/indexes": "admin",
+    "POST /admin/indexes/examine": "admin",
+    "POST /admin/indexes/rebuild": "admin",
+    "POST /admin/indexes/repair": "admin",
+    "GET /admin/jobs": "admin",
+    "GET /admin/models": "admin",
+    "POST /admin/models/search": "admin",
+    "POST /admin/models/test": "admin",
+    "GET /admin/shared": "admin",
+    "POST /admin/shared": "admin",
+    "GET /admin/shared/file": "admin",
+    "POST /admin/shared/file": "admin",
+    "GET /admin/shared/{shared}": "admin",
+    "POST /admin/shared/{shared}": "admin",
+    "POST /admin/shared/{shared}/remove": "admin",
+    "POST /admin/shared/{shared}/switch": "admin",
+    "GET /admin/usage": "admin",
+    "GET /admin/users": "admin",
+    "POST /admin/users": "admin",
+    "POST /admin/users/sign-up": "admin",
+    "GET /admin/users/{victim}": "admin",
+    "POST /admin/users/{victim}/administrator": "admin",
+    "POST /admin/users/{victim}/disabled": "admin",
+    "POST /admin/users/{victim}/groups": "admin",
+    "POST /admin/users/{victim}/password": "admin",
+    "POST /admin/users/{victim}/remove": "admin",
+    # the API
+    "GET /api/v1/docs": "open",
+    "GET /api/v1/openapi.json": "open",
+    "GET /api/v1/me": "any",
+    "GET /api/v1/models": "any",
+    "GET /api/v1/strategies": "any",
+    "POST /api/v1/search": "any",
+    "POST /api/v1/chat": "any",
+    "POST /api/v1/explain": "any",
+    "GET /api/v1/feedback": "any",
+    "POST /api/v1/feedback": "any",
+    "GET /api/v1/conversations": "any",
+    "POST /api/v1/conversations": "any",
+    "GET /api/v1/conversations/{conversation}": "own",
+    "GET /api/v1/conversations/{conversation}/export": "own",
+    "POST /api/v1/conversations/{conversation}/messages": "own",
+    "PATCH /api/v1/conversations/{conversation}": "own",
+    "PUT /api/v1/conversations/{conversation}/messages/{message}/thumb": "own",
+    "DELETE /api/v1/conversations/{conversation}": "own",
+    "GET /api/v1/datasets": "any",
+    "POST /api/v1/datasets": "any",
+    f"GET {DATASET_API}": "own",
+    f"GET {DATASET_API}/statistics": "own",
+    f"GET {DATASET_API}/documents": "own",
+    f"PUT {DATASET_API}/documents": "own",
+    f"POST {DATASET_API}/documents": "own",
+    f"POST {DATASET_API}/pages": "own",
+    f"POST {DATASET_API}/reembed": "own",
+    f"POST {DATASET_API}/exports": "own",
+    f"GET {DATASET_API}/exports/{{export}}": "own, 404",
+    "POST /api/v1/imports": "any",
+    f"GET {DATASET_API}/documents/{{document}}": "own",
+    f"GET {DATASET_API}/documents/{{document}}/passages": "own",
+    f"DELETE {DATASET_API}/documents/{{document}}": "own",
+    f"PATCH {DATASET_API}": "own",
+    f"DELETE {DATASET_API}": "own",
+    "GET /api/v1/jobs": "any",
+    "GET /api/v1/jobs/{job}": "own",
+    "POST /api/v1/jobs/{job}/cancel": "own",
+    "POST /api/v1/jobs/{job}/retry": "own",
+    "GET /api/v1/shared-databases": "any",
+    "POST /api/v1/shared-databases": "admin",
+    "GET /api/v1/shared-databases/{shared}": "group",
+    "PATCH /api/v1/shared-databases/{shared}": "admin",
+    "DELETE /api/v1/shared-databases/{shared}": "admin",
+    "GET /api/v1/folders": "admin",
+    "POST /api/v1/folders": "admin",
+    "POST /api/v1/folders/plan": "admin",
+    "GET /api/v1/folders/{folder}": "admin",
+    "POST /api/v1/folders/{folder}/sync": "admin",
+    "DELETE /api/v1/folders/{folder}": "admin",
+    "GET /api/v1/users": "admin",
+    "POST /api/v1/users": "admin",
+    "GET /api/v1/users/{victim}": "admin",
+    "PATCH /api/v1/users/{victim}": "admin",
+    "DELETE /api/v1/users/{victim}": "admin",
+}
+# The same addresses with a shared dataset that a group may read.
+SHARED_READS = (
+    "GET /datasets/{shared}",
+    "GET /datasets/{shared}/live",
+    "GET /datasets/{shared}/statistics",
+    "GET /api/v1/datasets/{shared}",
+    "GET /api/v1/datasets/{shared}/statistics",
+    "GET /api/v1/datasets/{shared}/documents",
+)
+SHARED_WRITES = (
+    "POST /datasets/-1/text",
+    "POST /datasets/-1/url",
+    "POST /datasets/-1/files",
+    "POST /datasets/-1/documents/remove",
+    "PUT /api/v1/datasets/-1/documents",
+    "POST /api/v1/datasets/-1/documents",
+    "POST /api/v1/datasets/-1/pages",
+    "POST /api/v1/datasets/-1/exports",
+)
+
+
+@dataclass
+class World:
+    """An app with the callers, and things of Ana's that are made anew for each route."""
+
+    app: Flask
+    braid: Braid
+    people: dict[str, Account]
+    numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+
+    def browser(self, caller: str) -> FlaskClient:
+        client = self.app.test_client()
+        if caller in self.people:
+            secret = site_of(self.app).sessions.open(self.people[caller].id)
+            with client.session_transaction() as session:
+                session["_user_id"] = secret
+        return client
+
+    def address(self, template: str) -> str:
+        wanted = set(re.findall(r"\{(\w+)\}", template))
+        return template.format(**self._things(wanted)) if wanted else template
+
+    def _things(self, wanted: set[str]) -> dict[str, Any]:
+        here, ana, number = site_of(self.app), self.people["user"].id, next(self.numbers)
+        dataset = self.braid.ledger.add_dataset(ana, f"Ana's {number}")
+        put = self.braid.ledger.put_document(
+            dataset.id, DocumentInput("a.md", "A", "md", (ChunkInput(f"The tray is empty {number}."),))
+        )
+        passages = self.braid.ledger.document_passages(put.document_id, [dataset.id])
+        things = {
+            "dataset": dataset.id,
+            "document": put.document_id,
+            "chunk": passages[0].chunk_id,
+        }
+        if wanted & {"conversation", "message"}:
+            conversation = here.conversations.create(ana, "Ana asks")
+            request, recorder = ChatRequest(ana, "Why?"), TurnRecorder(ChatRequest(ana, "Why?"))
+            recorder.feed(AnswerText("Because."))
+            here.conversations.add(conversation.id, request, recorder.result())
+            messages = here.conversations.messages(ana, conversation.id)
+            things |= {"conversation": conversation.id, "message": messages[-1].id}
+        if wanted & {"job", "export"}:
+            new = [NewJob("upload", "a.md", dataset.id), NewJob("export", "a.md", dataset.id)]
+            jobs = here.background.store.add(ana, new)
+            things |= {"job": jobs[0].id, "export": jobs[1].id}
+        if "token" in wanted:
+            things["token"] = here.tokens.add(ana, "t", ["read"])[0].id
+        if "session" in wanted:
+            here.sessions.open(ana)
+            things["session"] = here.sessions.of_user(ana)[0].id
+        if "shared" in wanted:
+            entry = self.braid.registry.add(f"Lab {number}", "shared_lab_db", allowed_groups=["lab"])
+            things["shared"] = entry.id
+        if "folder" in wanted:
+            things["folder"] = self._folder(number)
+        if "victim" in wanted:
+            things["victim"] = here.accounts.add(f"victim {number}").id
+        return things
+
+    def _folder(self, number: int) -> int:
+        """The administrator's; she is no administrator."""
+        boss = self.people["administrator"].id
+        folder = self.braid.data_dir.parent / f"notes {number}"
+        folder.mkdir()
+        wanted = WantedFolder(self.braid.ledger.add_dataset(boss, f"Notes {number}").id, str(folder))
+        return site_of(self.app).background.keep_folder(boss, wanted).id
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    with Braid(tmp_path_factory.mktemp("matrix") / "data", embedding_model=HashEmbeddings()) as braid:
+        app = make_app(braid)
+        app.config["WTF_CSRF_METHODS"] = set()  # forged requests are another test
+        here = site_of(app)
+        people = {
+            "administrator": here.accounts.all()[0],
+            "user": here.accounts.add("Ana", groups=["lab"]),
+            "other": here.accounts.add("Ben"),
+            "left the group": here.accounts.add("Dan", groups=["lab"]),
+        }
+        braid.registry.add("Handbook", "shared_main_db")
+        here.accounts.set_groups(people["left the group"].id, [])
+        braid.mirror_registry()
+        yield World(app, braid, people)
+
+
+def statuses(world: World, row: str) -> dict[str, int]:
+    """Each caller's status; the thing in the address is the same for all."""
+    method, template = row.split(" ")
+    address, here = world.address(template), site_of(world.app)
+    found = {}
+    for caller in CALLERS:
+        headers = {}
+        if caller == "weak token":
+            reads = method in SAFE or address in ("/api/v1/search", "/api/v1/chat", "/api/v1/explain", "/search/fields")
+            reads = reads or address.startswith("/owner/")
+            headers = bearer(world.app, here.accounts.get(world.people["user"].id), "write" if reads else "read")
+        client = world.browser(caller)
+        sent = BODIES.get(row, {})
+        body = {"json" if address.startswith("/api/") else "data": sent} if method not in SAFE else {}
+        response = client.open(address, method=method, headers={"Accept": "application/json", **headers}, **body)
+        response.close()
+        found[caller] = response.status_code
+    for token in here.tokens.of_user(world.people["user"].id):  # a user may have a hundred
+        here.tokens.revoke(world.people["user"].id, token.id)
+    return found
+
+
+def expected(kind: str) -> dict[str, set[int]]:
+    name, _, more = kind.partition(", ")
+    taken = TAKEN | ({int(more)} if more else set())
+    return {caller: {KINDS[name][caller]} if caller in KINDS[name] else taken for caller in CALLERS}
+
+
+def wrong(found: dict[str, int], allowed: dict[str, set[int]]) -> dict[str, int]:
+    return {caller: status for caller, status in found.items() if status not in allowed[caller]}
+
+
+@pytest.mark.parametrize(("row", "kind"), ROUTES.items(), ids=ROUTES)
+def test_route(world: World, row: str, kind: str) -> None:
+    assert wrong(statuses(world, row), expected(kind)) == {}
+
+
+@pytest.mark.parametrize("row", SHARED_READS)
+def test_a_shared_dataset_is_for_its_group(world: World, row: str) -> None:
+    allowed = expected("group")
+    allowed["administrator"] = TAKEN | {404}  # administrators manage it; whether they read it is up to its groups
+    assert wrong(statuses(world, row), allowed) == {}
+
+
+@pytest.mark.parametrize("row", SHARED_WRITES)
+def test_a_shared_dataset_is_written_by_administrators(world: World, row: str) -> None:
+    found = statuses(world, row)
+    assert found["administrator"] in TAKEN
+    assert found["anonymous"] == 401
+    assert {found[caller] for caller in ("user", "other", "left the group", "weak token")} <= {403, 404}
+
+
+def test_every_route_has_its_row(world: World) -> None:
+    adapter, own = world.app.url_map.bind("localhost"), dict(routes_of(world.app))
+    rows = set()
+    for row in ROUTES:
+        method, template = row.split(" ")
+        endpoint, _ = adapter.match(re.sub(r"\{\w+\}", "1", template), method=method)
+        rows.add((method, endpoint))
+    routes = {
+        (method, rule.endpoint)
+        for rule in world.app.url_map.iter_rules()
+        if rule.endpoint in own
+        for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
+    }
+    assert routes - rows == set()

@@ -1,0 +1,686 @@
+"""The command line: real data directories, and a few real processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import resource
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+from rich.cells import cell_len
+
+from braid.app.cli.options import FileTypes, Moment
+from braid.app.cli.output import one_line, print_table
+from braid.app.cli.root import cli
+from braid.core.accounts.accounts import Accounts
+from braid.core.braid import Braid
+from braid.core.ledger.owner import OwnerLock
+from braid.core.text.token_budget import estimate_tokens
+from tests.model_server import model_server
+
+REPOSITORY = Path(__file__).parents[3]
+MANUAL = (REPOSITORY / "docs" / "cli.md").read_text(encoding="utf-8")
+
+
+class CommandLine:
+    """Runs commands over one data directory, in this process."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.data_dir = folder / "data"
+        self.env = {"BRAID_SHARED_DBS": str(folder / "shared_dbs.json")}
+
+    def __call__(self, *args: object, status: int = 0, answer: str | None = None) -> Result:
+        line = ["--data-dir", str(self.data_dir), *map(str, args)]
+        result = CliRunner().invoke(cli, line, input=answer, env=self.env)
+        assert result.exit_code == status, f"{result.stdout}\n{result.stderr}"
+        return result
+
+    def json(self, *args: object, status: int = 0) -> Any:
+        return json.loads(self(*args, "--json", status=status).stdout)
+
+    def process(self, *args: object, **options: Any) -> subprocess.Popen[str]:
+        """The same in a process of its own, which heeds Ctrl-C also where the tests run in the background."""
+        heed = partial(signal.signal, signal.SIGINT, signal.default_int_handler)
+        return subprocess.Popen(
+            [sys.executable, "-m", "app", *map(str, args)],
+            cwd=REPOSITORY,
+            env={**os.environ, **self.env, "BRAID_DATA_DIR": str(self.data_dir), "PYTHONUTF8": "1"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+            preexec_fn=heed,
+            **options,
+        )
+
+
+def finished(process: subprocess.Popen[str]) -> tuple[int, str, str]:
+    out, err = process.communicate(timeout=60)
+    return process.returncode, out, err
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> CommandLine:
+    return CommandLine(tmp_path)
+
+
+@pytest.fixture
+def dataset(run: CommandLine) -> int:
+    """The id of an empty dataset of the only user."""
+    return int(run.json("dataset", "add", "Notes")["id"])
+
+
+def write(folder: Path, files: dict[str, str | bytes]) -> Path:
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return folder
+
+
+@pytest.fixture
+def owned(run: CommandLine) -> Iterator[CommandLine]:
+    """A data directory whose indexes another process has, as far as anyone can tell."""
+    run.data_dir.mkdir(parents=True)
+    lock = OwnerLock(run.data_dir)
+    lock.acquire()
+    lock.announce("http://127.0.0.1:8000/")
+    yield run
+    lock.release()
+
+
+# ---------------------------------------------------------------- the manual
+
+
+def commands(
+    command: click.Command = cli, path: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    if isinstance(command, click.Group):
+        for name, inner in command.commands.items():
+            yield from commands(inner, (*path, name))
+    else:
+        yield path, command
+
+
+def section(name: str) -> str:
+    parts = re.split(r"^## (.+)$", MANUAL, flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))[name]
+
+
+@pytest.mark.parametrize(("path", "command"), [pytest.param(*found, id=" ".join(found[0])) for found in commands()])
+def test_every_command_and_option_is_in_the_manual_with_an_example(
+    path: tuple[str, ...], command: click.Command
+) -> None:
+    text = section(path[0])
+    assert f"python -m app {' '.join(path)}" in text
+    if path in (("explain",), ("chat",)):
+        assert "[search](#search)" in text
+        text += section("search")
+    if len(path) > 1:
+        table = text[text.index(f"| `{' '.join(path)}` option") :]
+        text = table[: table.index("\n\n")]
+    documented = set(re.findall(r"`(--?[a-z][a-z-]*)", text))
+    options = {name for option in command.params if isinstance(option, click.Option) for name in option.opts}
+    assert options - documented == {"--data-dir"}, "which the manual has at its head"
+
+
+def test_the_manual_has_no_options_that_do_not_exist() -> None:
+    known = {name for _, command in commands() for option in command.params for name in option.opts}
+    assert set(re.findall(r"(?<![\w-])(--[a-z][a-z-]+)", MANUAL)) - known == {"--help"}
+
+
+def test_defaults_in_help_do_not_differ_between_commands() -> None:
+    helps: dict[str, set[str]] = {}
+    for path, command in commands():
+        if path[0] in ("search", "explain", "eval"):
+            for option in command.params:
+                if isinstance(option, click.Option) and option.name != "as_json":
+                    helps.setdefault(str(option.name), set()).add(str(option.help))
+    assert {name: texts for name, texts in helps.items() if len(texts) > 1} == {}
+
+
+# ---------------------------------------------------------------- wrong use
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        ([], "Missing command. Choose one of chat, conversation, dataset, doctor"),
+        (["user"], "Missing command. Choose one of add, list, password."),
+        (["serch"], "No such command 'serch'. (Did you mean one of: 'search'"),
+        (["search"], "Missing argument 'TEXT'."),
+        (["search", "x", "--mode", "fuzzy"], "'fuzzy' is not one of 'semantic', 'keyword', 'hybrid'"),
+        (["search", "x", "--dta"], "No such option"),
+        (["search", "x", "--alpha", "1.5"], "1.5 is not in the range 0<=x<=1"),
+        (["search", "x", "-k", "0"], "0 is not in the range 1<=x<=1000"),
+        (["search", "x", "--since", "5m"], "'5m' is neither a date"),
+        (["search", "x", "--since", "2026-02-02", "--until", "2026-02-01"], "is after date_to"),
+        (["search", "x", "--user", "nobody"], "there is no user 'nobody'; there is: nobody"),
+        (["search", " "], "the query is empty"),
+        (["search", "x", "--strategy", "magic"], "strategy is 'magic'; choose one of basic"),
+        (["search", "x", "--dataset", "9"], "no dataset with id 9 is open to this user"),
+        (["explain", "x", "no-such.md"], "'no-such.md' is neither a chunk id nor the source"),
+        (["ingest", "--dataset", "1"], "Missing argument 'PATH…'."),
+        (["ingest", "--dataset", "1", "--relative", "docs"], "write --relative=BASE, or put --relative last"),
+        (["ingest", "docs"], "Missing option '--dataset'."),
+        (["ingest", "docs", "--dataset", "7"], "there is no dataset 7"),
+        (["ingest", "docs", "--dataset", "-7"], "there is no shared dataset -7"),
+        (["dataset", "add", " "], "must have 1 to 200 characters"),
+        (["dataset", "remove", "7"], "there is no dataset 7"),
+        (["dataset", "remove", "seven"], "'seven' is not a valid integer"),
+        (["dataset", "remove", "--why"], "'--why' is not a valid integer"),
+        (["shared-db", "remove", "-7"], "there is no dataset -7"),
+        (["shared-db", "add", "x", "--collection", "main"], "collection_name is 'main'; it must be shared_"),
+        (["documents", "list", "--dataset", "7"], "there is no dataset 7"),
+        (["eval", "no-such-folder"], "no-such-folder"),
+        (["serve", "--port", "0"], "0 is not in the range 1<=x<=65535"),
+    ],
+)
+def test_wrong_use_is_one_line_and_status_2(run: CommandLine, args: list[str], message: str) -> None:
+    result = run(*args, status=2)
+    assert message in result.stderr
+    assert result.stderr.startswith("error: ")
+    assert result.stderr.count("\n") == 1
+    assert result.stdout == ""
+
+
+def test_wrong_settings_are_one_line(run: CommandLine) -> None:
+    run.env["BRAID_K"] = "many"
+    assert "k is 'many' (environment variable BRAID_K)" in run("user", "list", status=2).stderr
+
+
+def test_a_data_directory_that_cannot_be_made_is_one_line(run: CommandLine) -> None:
+    run.data_dir.write_text("a file stands in the way")
+    result = run("user", "list", status=2)
+    assert result.stderr.count("\n") == 1
+    assert "exists" in result.stderr
+
+
+def test_an_app_that_should_search_and_does_not_answer_is_named(owned: CommandLine) -> None:
+    result = owned("search", "x", status=2)
+    assert "the app at http://127.0.0.1:8000/ does not answer" in result.stderr
+
+
+def test_what_needs_the_indexes_says_who_has_them(owned: CommandLine) -> None:
+    result = owned("doctor", status=2)
+    assert f"process {os.getpid()} at http://127.0.0.1:8000/" in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+# ---------------------------------------------------------------- users and datasets
+
+
+def test_users(run: CommandLine) -> None:
+    assert run.json("user", "list") == []
+    assert run.json("user", "add", "ann", "--group", "b", "--group", "a") == {
+        "id": 1,
+        "name": "ann",
+        "groups": ["a", "b"],
+    }
+    assert "Added user 2, 한국어." in run("user", "add", "한국어").stdout
+    assert "a user named 'ann' exists already" in run("user", "add", "ann", status=2).stderr
+    assert re.findall(r"1 +ann +a, b", run("user", "list").stdout)
+
+
+def test_users_who_sign_in_to_the_app(run: CommandLine) -> None:
+    run("user", "add", "ann", "--admin", "--password-stdin", answer="correct horse\nsecond line\n")
+    run("user", "add", "ben")
+    with Braid(run.data_dir, indexes="none") as braid:
+        accounts = Accounts(braid.ledger)
+        ann, ben = accounts.all()
+        assert accounts.verify("ann", "correct horse") == ann
+        assert (ann.is_admin, ben.is_admin, ben.has_password) == (True, False, False)
+    run("user", "password", "ann", "--password-stdin", answer="battery staple\n")
+    run("user", "password", ben.id, "--password-stdin", "--admin", answer="correct horse\n")
+    with Braid(run.data_dir, indexes="none") as braid:
+        accounts = Accounts(braid.ledger)
+        assert accounts.verify("ann", "correct horse") is None
+        assert accounts.verify("ann", "battery staple")
+        found = accounts.verify("ben", "correct horse")
+        assert found
+        assert found.is_admin
+
+
+def test_passwords_that_are_not_taken(run: CommandLine) -> None:
+    assert "8 to 200 are needed" in run("user", "add", "ann", "--password-stdin", answer="short\n", status=2).stderr
+    assert "no password on stdin" in run("user", "add", "ann", "--password-stdin", answer="", status=2).stderr
+    run("user", "add", "ann")
+    assert "--password-stdin" in run("user", "password", "ann", status=2).stderr
+    told = run("user", "password", "eve", "--password-stdin", answer="correct horse", status=2).stderr
+    assert "there is no user 'eve'" in told
+
+
+@pytest.mark.parametrize(
+    ("users", "asked", "owner"),
+    [
+        ([], (), "local"),
+        (["ann"], (), "ann"),
+        (["ann", "ben"], ("--user", "ben"), "ben"),
+        (["ann", "ben"], ("--user", "2"), "ben"),
+        (["ann", "1"], ("--user", "1"), "1"),  # a name comes before an id
+    ],
+)
+def test_whose_dataset(run: CommandLine, users: list[str], asked: tuple[str, ...], owner: str) -> None:
+    for name in users:
+        run("user", "add", name)
+    added = run.json("dataset", "add", "Notes", *asked)
+    names = {user["id"]: user["name"] for user in run.json("user", "list")}
+    assert names[added["user_id"]] == owner
+
+
+def test_with_several_users_one_must_be_named(run: CommandLine) -> None:
+    run("user", "add", "ann")
+    run("user", "add", "ben")
+    assert "There are several users (ann, ben)" in run("dataset", "add", "Notes", status=2).stderr
+
+
+def test_datasets_of_a_user_and_of_all(run: CommandLine) -> None:
+    run("user", "add", "ann", "--group", "staff")
+    run("user", "add", "ben")
+    run("dataset", "add", "Ann's", "--user", "ann")
+    run("dataset", "add", "Ben's", "--user", "ben")
+    run("shared-db", "add", "Handbook", "--collection", "shared_handbook")
+    run("shared-db", "add", "Salaries", "--collection", "shared_pay", "--group", "staff", "--description", "secret")
+    assert [found["id"] for found in run.json("dataset", "list")] == [1, 2, -1, -2]
+    assert [found["id"] for found in run.json("dataset", "list", "--user", "ann")] == [1, -1, -2]
+    assert [found["id"] for found in run.json("dataset", "list", "--user", "ben")] == [2, -1]
+    assert re.findall(r"-1 +Handbook +\(shared\) +0 +0", run("dataset", "list").stdout)
+    assert re.findall(r"-2 +Salaries +shared_pay +staff +yes +secret", run("shared-db", "list").stdout)
+
+
+@pytest.mark.parametrize(
+    ("args", "answer", "status", "says", "gone"),
+    [
+        ((), "y\n", 0, "Removed dataset 1", True),
+        ((), "n\n", 1, "Nothing was removed.", False),
+        ((), "", 2, "nobody answered; say --yes", False),
+        (("--yes",), None, 0, "Removed dataset 1", True),
+    ],
+)
+def test_removing_asks(
+    run: CommandLine, dataset: int, args: tuple[str, ...], answer: str | None, status: int, says: str, gone: bool
+) -> None:
+    result = run("dataset", "remove", dataset, *args, status=status, answer=answer)
+    assert says in result.output
+    assert (run.json("dataset", "list") == []) is gone
+
+
+def test_removing_a_shared_dataset(run: CommandLine, dataset: int) -> None:
+    run("shared-db", "add", "Handbook", "--collection", "shared_handbook")
+    assert "remove it with: shared-db remove -1" in run("dataset", "remove", -1, status=2).stderr
+    assert f"remove it with: dataset remove {dataset}" in run("shared-db", "remove", dataset, status=2).stderr
+    assert run.json("shared-db", "remove", -1, "--yes")["name"] == "Handbook"
+    assert run.json("shared-db", "list") == []
+    assert run.json("shared-db", "add", "Other", "--collection", "shared_handbook")["id"] == -2, "never given again"
+
+
+def test_removing_a_shared_dataset_whose_entry_was_deleted_by_hand(run: CommandLine) -> None:
+    run("shared-db", "add", "Handbook", "--collection", "shared_handbook")
+    run("dataset", "list")
+    (run.folder / "shared_dbs.json").write_text("[]")
+    run("shared-db", "remove", -1, "--yes")
+    assert "there is no dataset -1" in run("shared-db", "remove", -1, "--yes", status=2).stderr
+
+
+def test_a_broken_registry_is_said(run: CommandLine) -> None:
+    (run.folder / "shared_dbs.json").write_text("[{]")
+    result = run("shared-db", "list", "--json", status=1)
+    assert json.loads(result.stdout) == []
+    assert "shared_dbs.json" in result.stderr
+
+
+# ---------------------------------------------------------------- ingest and documents, beside an owner
+
+
+def test_ingest_beside_the_owner_stores_and_says_who_indexes(owned: CommandLine) -> None:
+    dataset = owned.json("dataset", "add", "Notes")["id"]
+    files = write(owned.folder / "files", {"a.md": "alpha", "b.pdf": "", ".git/x": "", "c.log": "x"})
+    result = owned("ingest", files, "--dataset", dataset, "--relative", "--ignore", "*.log", status=1)
+    assert result.stdout == "1 file stored (1 new passage), 0 unchanged, 1 failed, 2 left out (1 hidden, 1 ignored).\n"
+    assert f"process {os.getpid()} at http://127.0.0.1:8000/" in result.stderr
+    assert "the process that owns the indexes adds them" in result.stderr
+    assert "failed: b.pdf: b.pdf is empty" in result.stderr
+    report = owned.json("ingest", files / "a.md", "--dataset", dataset, "--relative")
+    assert (report["unchanged"], report["indexed"]) == (1, False)
+
+
+def test_the_owner_finds_what_was_ingested_beside_it(run: CommandLine, embeddings: Any) -> None:
+    with Braid(run.data_dir, shared_dbs=run.folder / "shared_dbs.json", embedding_model=embeddings) as braid:
+        dataset = run.json("dataset", "add", "Notes")["id"]
+        run("ingest", write(run.folder / "files", {"a.md": "zebra"}), "--dataset", dataset, "--relative")
+        assert braid.indexer.wait(10)
+        hits = braid.manager.search("zebra", user_id=1).hits
+    assert [hit.passage.source for hit in hits] == ["a.md"]
+
+
+@pytest.mark.parametrize(
+    ("args", "sources"),
+    [
+        ((), ["{files}/a.md", "{files}/b.py", "{files}/old/c.md"]),
+        (("--relative",), ["a.md", "b.py", "old/c.md"]),
+        (("--relative=.",), ["files/a.md", "files/b.py", "files/old/c.md"]),
+        (("--relative", "--id-prefix", "wiki:"), ["wiki:a.md", "wiki:b.py", "wiki:old/c.md"]),
+        (("--relative", "--file-type", "PY,.pdf"), ["b.py"]),
+        (("--relative", "--ignore", "old/", "--ignore", "*.py"), ["a.md"]),
+        (("--relative", "--since", "1d"), ["a.md", "b.py"]),
+    ],
+)
+def test_ingest_options(
+    owned: CommandLine, monkeypatch: pytest.MonkeyPatch, args: tuple[str, ...], sources: list[str]
+) -> None:
+    monkeypatch.chdir(owned.folder)
+    files = write(owned.folder / "files", {"a.md": "a", "b.py": "b = 1", "old/c.md": "c"})
+    os.utime(files / "old/c.md", (1_000_000_000, 1_000_000_000))
+    dataset = owned.json("dataset", "add", "Notes")["id"]
+    owned("ingest", "files", "--dataset", dataset, *args)
+    stored = [document["source"] for document in owned.json("documents", "list", "--dataset", dataset)]
+    assert stored == [source.format(files=files) for source in sources]
+
+
+def test_documents(owned: CommandLine) -> None:
+    dataset = owned.json("dataset", "add", "Notes")["id"]
+    files = write(owned.folder / "files", {"a.md": "a", "b.md": "", "old/c.md": "c", "old/d.md": "d", "old%/e.md": "e"})
+    owned("ingest", files, "--dataset", dataset, "--relative", status=1)
+    table = owned("documents", "list", "--dataset", dataset).stdout
+    assert re.search(r"^b\.md +b\.md +md +0 +failed: b\.md is empty", table, re.MULTILINE)
+    removed = owned.json("documents", "remove", "a.md", "x.md", "--dataset", dataset, status=1)
+    assert removed == {"removed": ["a.md"], "missing": ["x.md"]}
+    removed = owned.json("documents", "remove", "old/", "--prefix", "--dataset", dataset)
+    assert removed["removed"] == ["old/c.md", "old/d.md"]
+    assert [d["source"] for d in owned.json("documents", "list", "--dataset", dataset)] == ["b.md", "old%/e.md"]
+
+
+# ---------------------------------------------------------------- with the indexes
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
+    """A data directory with documents in two datasets, indexed by the default model."""
+    run = CommandLine(tmp_path_factory.mktemp("filled"))
+    run("user", "add", "ann")
+    run("dataset", "add", "Manuals")
+    run("shared-db", "add", "Handbook", "--collection", "shared_handbook")
+    manuals = {
+        "reset.md": "# Controller\n\n## Reset\n\nHold the red button for ten seconds to reset the controller.\n",
+        "pdf.ja.md": "# 文書\n\n暗号化された PDF は読めません。パスワードを外してください。\n",
+        "battery.txt": "The battery lasts for two years.\n",
+    }
+    os.utime(write(run.folder / "manuals", manuals) / "battery.txt", (1_000_000_000, 1_000_000_000))
+    report = run.json("ingest", run.folder / "manuals", "--dataset", 1, "--relative")
+    assert (report["put"], report["indexed"]) == (3, True)
+    handbook = write(run.folder / "handbook", {"rules.md": "# Rules\n\nDogs are welcome in the office on Fridays.\n"})
+    run("ingest", handbook, "--dataset", -1, "--relative")
+    return run
+
+
+def found(result: dict[str, Any]) -> list[str]:
+    return [hit["passage"]["source"] for hit in result["hits"]]
+
+
+@pytest.mark.parametrize(
+    ("text", "args", "first"),
+    [
+        ("how do I reset the controller", (), "reset.md"),
+        ("PDF のパスワード", ("--mode", "keyword"), "pdf.ja.md"),
+        ("pets at work", ("--mode", "semantic", "--dataset", "1", "--dataset", "-1"), "rules.md"),
+        ("dogs", ("--dataset", "-1", "--fusion", "weighted", "--alpha", "0.2", "--pooling", "none"), "rules.md"),
+        ("reset", ("--file-type", "txt"), "battery.txt"),
+        ("battery", ("--source-prefix", "re"), "reset.md"),
+        ("battery", ("--since", "1d", "--mode", "keyword"), None),
+        ("reset", ("--until", "2001-12-31"), "battery.txt"),
+    ],
+)
+def test_search(filled: CommandLine, text: str, args: tuple[str, ...], first: str | None) -> None:
+    result = filled.json("search", text, *args)
+    assert found(result)[:1] == ([first] if first else [])
+    assert result["degraded"] == []
+
+
+def test_search_for_people(filled: CommandLine) -> None:
+    result = filled("search", "reset the controller", "-k", 1)
+    heading, source, place, score, text, *_ = result.stdout.splitlines()
+    assert heading == "[1] Controller › Controller > Reset"
+    assert re.fullmatch(r" {4}reset\.md, lines? \d+(–\d+)?", source)
+    assert re.fullmatch(r" {4}dataset 1, chunk [0-9a-f]{32}", place)
+    assert re.fullmatch(r" {4}score \d\.\d{4} = dense #1 \(0\.\d+\) 0\.\d+ \+ bm25 #1 \(\d\.\d+\) 0\.\d+", score)
+    assert text.strip().startswith("Hold the red button")
+    assert "1 of k=1, hybrid, basic" in result.stderr
+
+
+def test_chat_answers_and_continues(filled: CommandLine) -> None:
+    first = filled("chat", "how do I reset the controller")
+    assert "Hold the red button" in first.stdout
+    assert "[1] Controller" in first.stdout
+    assert "conversation 1" in first.stderr
+    answer = filled.json("chat", "how do I do it?", "--continue", 1)
+    assert answer["conversation"] == 1
+    assert "controller" in answer["query"]
+    assert answer["query_generator"] == "feedback"
+    assert "there is no conversation 9" in filled("chat", "it", "--continue", 9, status=2).stderr
+
+
+def test_chat_asks_the_model_within_the_setting(run: CommandLine, dataset: int, tmp_path: Path) -> None:
+    parts = {name: [f"Controller {name} has part {n} behind its cover." for n in range(75)] for name in "abcd"}
+    files = write(tmp_path / "in", {f"{name}.txt": " ".join(texts) for name, texts in parts.items()})
+    run("ingest", files, "--dataset", dataset)
+    with model_server("Behind the cover [1].") as server:
+        run.env |= {
+            "BRAID_SUMMARY_MODEL": "openai:good",
+            "BRAID_SUMMARY_MODEL_BASE_URL": server.url,
+            "BRAID_ANSWER_PROMPT_TOKENS": "1000",
+        }
+        result = run("chat", "where is part 7 of the controller", "-k", 40)
+        assert "Behind the cover [1]." in result.stdout
+        note = r"note: the last \d+ of \d+ passages do not fit .* answer_prompt_tokens \(1000\)"
+        assert re.search(note, result.stderr)
+        assert sum(estimate_tokens(text) for _, text in server.calls[0].messages) <= 1_000
+
+
+def test_nothing_found_is_no_error(filled: CommandLine) -> None:
+    assert filled("search", "xylophone", "--mode", "keyword").stdout == "Nothing was found.\n"
+
+
+def test_unknown_datasets_among_known_ones_are_said(filled: CommandLine) -> None:
+    result = filled("search", "reset", "--dataset", 1, "--dataset", 99, "--json", status=1)
+    assert found(json.loads(result.stdout))
+    assert "error: dataset 99 is not open to this user" in result.stderr
+
+
+def test_explain(filled: CommandLine) -> None:
+    by_source = filled.json("explain", "reset the controller", "reset.md")
+    assert (by_source["found"], by_source["rank"]) == (True, 1)
+    assert filled.json("explain", "reset the controller", by_source["chunk_id"]) == by_source
+    text = filled("explain", "reset the controller", "battery.txt", "-k", 1).stdout
+    assert text.startswith("Not in the result (cut by k).")
+    assert filled.json("explain", "reset", "rules.md", "--dataset", -1)["found"] is True
+    assert "neither a chunk id nor the source" in filled("explain", "reset", "rules.md", status=2).stderr
+
+
+def test_doctor(filled: CommandLine) -> None:
+    assert filled("doctor").stdout == "Ledger and indexes agree.\n"
+    with closing(sqlite3.connect(filled.data_dir / "ledger.db")) as ledger, ledger:
+        ledger.execute("UPDATE datasets SET documents = 99 WHERE id = 1")
+    assert [finding["problem"] for finding in filled.json("doctor", status=1)["left"]] == ["counter"]
+    assert re.search(r"counter .*99 documents", filled("doctor", status=1).stdout)
+    assert "After the repair, 0 differences left." in filled("doctor", "--repair").stdout
+    assert filled.json("doctor") == {"findings": [], "left": []}
+
+
+def test_without_an_embedding_model_keywords_work_and_the_rest_is_said(
+    run: CommandLine, dataset: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("braid.app.cli.progress.PATIENCE_S", 0.2)
+    run.env["BRAID_EMBEDDING_MODEL"] = "nobody:nothing"
+    files = write(run.folder / "files", {"a.md": "zebra"})
+    result = run("ingest", files, "--dataset", dataset, "--relative", "--json", status=1)
+    assert (json.loads(result.stdout)["put"], json.loads(result.stdout)["indexed"]) == (1, False)
+    assert "stored, but not wholly indexed (Embedding: the embedding model 'nobody:nothing'" in result.stderr
+    result = run("search", "zebra", "--json")
+    assert found(json.loads(result.stdout)) == ["a.md"]
+    assert result.stderr.startswith("degraded: dense")
+    assert run("search", "xylophone", status=1).stdout == "Nothing was found.\n"
+
+
+def test_eval(run: CommandLine, tmp_path: Path) -> None:
+    judged = tmp_path / "tiny"
+    texts = {"d1": "zebra stripes", "d2": "violin strings"}
+    corpus = [json.dumps({"_id": key, "title": "", "text": text}) for key, text in texts.items()]
+    queries = [json.dumps({"_id": f"q{key}", "text": text.split()[0]}) for key, text in texts.items()]
+    qrels = ["query-id\tcorpus-id\tscore", *(f"q{key}\t{key}\t1" for key in texts)]
+    write(
+        judged, {"corpus.jsonl": "\n".join(corpus), "queries.jsonl": "\n".join(queries), "qrels.tsv": "\n".join(qrels)}
+    )
+    report = run.json("eval", judged, "--mode", "keyword", "--plot", tmp_path / "plot.png")
+    assert report["sets"]["tiny"]["ndcg@10"] == report["all"]["ndcg@10"] == 1.0
+    assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
+    table = run("eval", judged, "--mode", "keyword", "--each").stdout
+    assert re.search(r"^tiny +1\.000", table, re.MULTILINE)
+
+
+# ---------------------------------------------------------------- processes
+
+
+def test_help_answers_at_once(run: CommandLine) -> None:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    status, out, err = finished(run.process("--help"))
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert (status, err) == (0, "")
+    assert "ingest" in out
+    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    assert seconds < 0.3, "of the processor, so that it holds on a busy machine"
+
+
+def test_help_imports_nothing_heavy() -> None:
+    heavy = ("langchain_core", "chromadb", "tantivy", "sqlalchemy", "numpy", "flask", "rich")
+    code = f"import sys; import braid.app.cli.root; print([m for m in {heavy!r} if m in sys.modules])"
+    assert subprocess.check_output([sys.executable, "-c", code], cwd=REPOSITORY, text=True).strip() == "[]"
+
+
+def test_the_data_directory_before_and_after_the_command(run: CommandLine, tmp_path: Path) -> None:
+    run.json("user", "add", "ann", "--data-dir", tmp_path / "x")
+    assert not run.data_dir.exists()
+    run.data_dir = tmp_path / "x"
+    assert [user["name"] for user in run.json("user", "list")] == ["ann"]
+    assert run.json("user", "--data-dir", tmp_path / "y", "list") == []
+
+
+def test_a_real_search_prints_json_alone(filled: CommandLine) -> None:
+    status, out, err = finished(filled.process("search", "reset", "--json"))
+    assert status == 0
+    assert found(json.loads(out))[0] == "reset.md"
+    assert err == ""
+
+
+def test_wrong_use_of_a_real_process(run: CommandLine) -> None:
+    status, out, err = finished(run.process("ingest", "docs"))
+    assert (status, out) == (2, "")
+    assert err == "error: Missing option '--dataset'. (python -m app ingest --help)\n"
+
+
+def test_a_reader_that_goes_away_hears_no_complaint(run: CommandLine) -> None:
+    with run.process("--help") as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == ""
+
+
+def test_control_c_while_embedding_loses_nothing(run: CommandLine, dataset: int) -> None:
+    files = write(
+        run.folder / "many", {f"{n}.txt": f"Note {n}. " + "A sentence about things. " * 40 for n in range(300)}
+    )
+    with run.process("ingest", files, "--dataset", dataset, "--relative") as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("300 files stored")
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "everything is stored; keyword index and embedding go on at the next start" in err
+    assert "Traceback" not in err
+    assert run.json("dataset", "list")[0]["documents"] == 300
+
+
+# ---------------------------------------------------------------- values and tables
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2026-01-31", datetime(2026, 1, 31)),
+        ("2026-01-31T18:30", datetime(2026, 1, 31, 18, 30)),
+        ("2026-01-31 18:30:05", datetime(2026, 1, 31, 18, 30, 5)),
+        ("2026-01-31T18:30+00:00", datetime.fromisoformat("2026-01-31T18:30+00:00")),
+    ],
+)
+def test_dates(text: str, expected: datetime) -> None:
+    assert Moment().convert(text, None, None) == expected.timestamp()
+
+
+@pytest.mark.parametrize(
+    ("text", "ago"),
+    [
+        ("90min", timedelta(minutes=90)),
+        ("12h", timedelta(hours=12)),
+        ("7d", timedelta(days=7)),
+        ("1.5d", timedelta(hours=36)),
+        ("2w", timedelta(days=14)),
+    ],
+)
+def test_durations(text: str, ago: timedelta) -> None:
+    assert Moment().convert(text, None, None) == pytest.approx(time.time() - ago.total_seconds(), abs=5)
+
+
+def test_a_date_may_mean_its_end() -> None:
+    end = Moment(end_of_day=True)
+    assert end.convert("2026-01-31", None, None) == pytest.approx(datetime(2026, 2, 1).timestamp(), abs=0.001)
+    assert end.convert("2026-01-31T18:00", None, None) == datetime(2026, 1, 31, 18).timestamp()
+
+
+@pytest.mark.parametrize("text", ["5m", "yesterday", "", "7 days", "-3d", "2026-13-01", "9999999d", "0001-01-01x"])
+def test_what_is_no_moment(text: str) -> None:
+    with pytest.raises(click.BadParameter, match="neither a date"):
+        Moment().convert(text, None, None)
+
+
+def test_file_types() -> None:
+    assert FileTypes().convert("PDF, .md,,htm,markdown", None, None) == {"pdf", "md", "html"}
+
+
+@pytest.mark.parametrize("text", ["pfd", "pdf,exe", "", ","])
+def test_what_is_no_file_type(text: str) -> None:
+    with pytest.raises(click.BadParameter, match="is none of txt, md, html"):
+        FileTypes().convert(text, None, None)
+
+
+def test_tables_in_a_pipe_are_aligned_and_uncut(capsys: pytest.CaptureFixture[str]) -> None:
+    long = "長い" * 200
+    print_table(
+        ("name", "size"), [("日本語の文書", 1), ("한국어", 10_000), (long, 5), ("[red]x[/red]", 7)], right=("size",)
+    )
+    lines = capsys.readouterr().out.splitlines()
+    assert len({cell_len(line) for line in lines}) == 1, "right-aligned, so all lines end in one column"
+    assert lines[3].startswith(long)
+    assert lines[4].startswith("[red]x[/red]")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [("a\n b\tc", "a b c"), ("\x1b[31mred", "�[31mred"), ("caf\udce9", "caf?"), ("a\u202eb", "a�b")],
+)
+def test_what_would_steer_the_terminal_is_shown_harmless(text: str, shown: str) -> None:
+    assert one_line(text) == shown

@@ -1,0 +1,381 @@
+"""MCP through the package's own client: over HTTP with tokens, and over stdio in a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import sys
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import uvicorn
+from a2wsgi import WSGIMiddleware
+from flask import Flask
+from mcp import Client, MCPError, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._httpx_utils import create_mcp_http_client
+
+from braid.app.mcp.http import with_mcp
+from braid.app.mcp.meter import Meter
+from braid.app.mcp.tools import Tools
+from braid.config.settings import Settings
+from braid.core.accounts.accounts import Account, Accounts
+from braid.core.accounts.audit import Usage
+from braid.core.braid import Braid
+from tests.fakes import HashEmbeddings
+from tests.web import add_user, bearer, make_app, site_of
+
+NOTES = {
+    "notes/printer.md": "# Printer\n\nThe printer shows error E-4711 when the tray is empty.",
+    "notes/printer.ja.md": "# プリンター\n\n用紙がないと、プリンターにエラーコードが表示されます。",
+    "notes/printer.ko.md": "# 프린터\n\n용지가 없으면 프린터에 오류 코드가 나타납니다.",
+}
+READING = {"search", "get_documents_by_prefix", "list_datasets", "explain"}
+WRITING = {"put_document", "delete_document"}
+
+
+@dataclass(frozen=True)
+class Served:
+    """A running app with MCP."""
+
+    url: str
+    app: Flask
+    braid: Braid
+    admin: Account
+
+    @asynccontextmanager
+    async def client(self, *scopes: str, account: Account | None = None) -> AsyncIterator[Client]:
+        headers = bearer(self.app, account or self.admin, *(scopes or ("read", "write")))
+        async with (
+            create_mcp_http_client(headers=headers) as http,
+            Client(streamable_http_client(f"{self.url}/mcp", http_client=http)) as client,
+        ):
+            yield client
+
+
+@pytest.fixture
+def served(braid: Braid) -> Iterator[Served]:
+    with serving(make_app(braid), braid) as found:
+        yield found
+
+
+@contextmanager
+def serving(app: Flask, braid: Braid) -> Iterator[Served]:
+    admin = site_of(app).accounts.all()[0]
+    braid.ledger.add_dataset(admin.id, "Notes")
+    config = uvicorn.Config(with_mcp(WSGIMiddleware(app), site_of(app)), port=0, log_level="warning", lifespan="on")
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    deadline = time.monotonic() + 10
+    while not server.started and time.monotonic() < deadline:
+        time.sleep(0.01)
+    port = server.servers[0].sockets[0].getsockname()[1]
+    yield Served(f"http://127.0.0.1:{port}", app, braid, admin)
+    server.should_exit = True
+    thread.join(10)
+
+
+def run(session: AbstractAsyncContextManager[Client], talk: Callable[[Client], Coroutine[Any, Any, None]]) -> None:
+    async def whole() -> None:
+        async with session as client:
+            await talk(client)
+
+    asyncio.run(whole())
+
+
+async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
+    result = await client.call_tool(tool, arguments)
+    assert not result.is_error, result.content
+    return json.loads(result.content[0].text)
+
+
+async def fill(client: Client, braid: Braid) -> None:
+    for path, text in NOTES.items():
+        stored = await call(client, "put_document", text=text, filepath=path)
+        assert stored["status"] == "success"
+    assert await asyncio.to_thread(braid.indexer.wait, 10)
+
+
+def test_a_whole_session(served: Served) -> None:
+    async def talk(client: Client) -> None:
+        assert {tool.name for tool in (await client.list_tools()).tools} == READING | WRITING
+        await fill(client, served.braid)
+        listed = await call(client, "list_datasets")
+        assert [(d["name"], d["kind"], d["documents"]) for d in listed["datasets"]] == [("Notes", "personal", 3)]
+        for query, path in (
+            ("printer tray error", "notes/printer.md"),
+            ("プリンターのエラーコード", "notes/printer.ja.md"),
+            ("프린터 오류 코드", "notes/printer.ko.md"),
+        ):
+            found = await call(client, "search", query=query, top_k=1)
+            assert found["results"][0]["filepath"] == path
+            assert found["results"][0]["document"] in NOTES[path]
+            assert found["count"] == 1
+            assert found["query_vector_dimension"] is None
+            assert found["persist_directory"] == str(served.braid.data_dir)
+        listed = await call(client, "get_documents_by_prefix", prefix="notes/", top_k=2, include_documents=False)
+        assert [entry["filepath"] for entry in listed["results"]] == ["notes/printer.ja.md", "notes/printer.ko.md"]
+        assert "document" not in listed["results"][0]
+        explained = await call(client, "explain", query="printer tray", filepath="notes/printer.md")
+        assert explained["passages"][0]["found"]
+        document_id = found["results"][0]["metadata"]["document_id"]
+        resource = await client.read_resource(f"braid://documents/{document_id}")
+        assert "용지가 없으면" in resource.contents[0].text
+        prompt = await client.get_prompt("answer_with_citations", {"question": "Why E-4711?"})
+        assert "Why E-4711?" in prompt.messages[0].content.text
+        deleted = await call(client, "delete_document", filepath="notes/printer.md")
+        assert deleted["status"] == "success"
+        assert await asyncio.to_thread(served.braid.indexer.wait, 10)
+        again = await call(client, "search", query="E-4711", mode="keyword")
+        assert again.get("count") == 0, again
+
+    run(served.client(), talk)
+
+
+def test_the_dimension_and_the_cut(served: Served) -> None:
+    async def talk(client: Client) -> None:
+        await fill(client, served.braid)
+        found = await call(client, "search", query="printer", mode="semantic", max_content_length=7, top_k=1)
+        assert found["query_vector_dimension"] == served.braid.dense.dimension("user_1")
+        assert len(found["results"][0]["document"]) == 7 + len("...")
+        assert found["results"][0]["document"].endswith("...")
+        bare = await call(client, "search", query="printer", include_documents=False, file_type="md")
+        assert all("document" not in entry for entry in bare["results"])
+        assert bare["count"] > 0
+        none = await call(client, "search", query="printer", file_type="pdf")
+        assert none["count"] == 0
+
+    run(served.client(), talk)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "error_type"),
+    [
+        ("search", {"query": "  "}, "ValidationError"),
+        ("search", {"query": "x", "top_k": 0}, "ValidationError"),
+        ("search", {"query": "x", "mode": "magic"}, "ValidationError"),
+        ("search", {"query": "x", "strategy": "magic"}, "ValidationError"),
+        ("search", {"query": "x", "dataset_ids": [0]}, "ValidationError"),
+        ("search", {"query": "x", "max_content_length": 0}, "ValidationError"),
+        ("put_document", {"text": " ", "filepath": "a.md"}, "ValidationError"),
+        ("put_document", {"text": "x", "filepath": "a" * 1001}, "ValidationError"),
+        ("put_document", {"text": "x", "filepath": "a.md", "dataset_id": 99}, "NotFoundError"),
+        ("put_document", {"text": "x", "filepath": "a.md", "dataset_id": -1}, "NotFoundError"),
+        ("delete_document", {"filepath": "nothing.md"}, "NotFoundError"),
+        ("explain", {"query": "x", "filepath": "nothing.md"}, "NotFoundError"),
+        ("get_documents_by_prefix", {"prefix": "", "top_k": -1}, "ValidationError"),
+    ],
+)
+def test_wrong_input_is_named(served: Served, tool: str, arguments: dict[str, Any], error_type: str) -> None:
+    async def talk(client: Client) -> None:
+        answer = await call(client, tool, **arguments)
+        assert (answer["status"], answer["error_type"]) == ("error", error_type)
+        assert answer["message"]
+
+    run(served.client(), talk)
+
+
+def test_an_outage_is_an_error_and_not_an_empty_list(served: Served, embeddings: HashEmbeddings) -> None:
+    async def talk(client: Client) -> None:
+        await fill(client, served.braid)
+        embeddings.failing = True
+        answer = await call(client, "search", query="printer", mode="semantic")
+        assert (answer["status"], answer["error_type"]) == ("error", "HybridRetrieverError")
+        half = await call(client, "search", query="printer E-4711")
+        assert half["status"] == "success"
+        assert half["degraded"][0]["part"] == "dense"
+
+    run(served.client(), talk)
+
+
+def test_a_reading_token_has_no_writing_tools(served: Served) -> None:
+    async def talk(client: Client) -> None:
+        assert {tool.name for tool in (await client.list_tools()).tools} == READING
+        assert (await client.call_tool("put_document", {"text": "x", "filepath": "y.md"})).is_error
+
+    run(served.client("read"), talk)
+    assert served.braid.ledger.documents(1) == []
+
+
+def test_shared_datasets_are_written_with_the_scope_admin_alone(served: Served) -> None:
+    served.braid.registry.add("Handbook", "shared_main_db")
+
+    async def refused(client: Client) -> None:
+        written = await call(client, "put_document", text="x", filepath="x.md", dataset_id=-1)
+        assert written["error_type"] == "NotFoundError"
+
+    async def taken(client: Client) -> None:
+        written = await call(client, "put_document", text="x", filepath="x.md", dataset_id=-1)
+        assert written["status"] == "success"
+
+    run(served.client("read", "write"), refused)
+    run(served.client("read", "write", "admin"), taken)
+
+
+def test_another_users_documents_are_not_there(served: Served) -> None:
+    async def fill_all(client: Client) -> None:
+        await fill(client, served.braid)
+
+    async def talk(client: Client) -> None:
+        for query in ("printer E-4711", "プリンター"):
+            assert (await call(client, "search", query=query))["count"] == 0
+        named = await call(client, "search", query="printer", dataset_ids=[1])
+        assert (named["count"], named["unresolved_dataset_ids"]) == (0, [1])
+        assert (await call(client, "get_documents_by_prefix", prefix=""))["count"] == 0
+        assert (await call(client, "delete_document", filepath="notes/printer.md"))["error_type"] == "NotFoundError"
+        with pytest.raises(MCPError, match="no document 1"):
+            await client.read_resource("braid://documents/1")
+
+    run(served.client(), fill_all)
+    run(served.client(account=add_user(served.app, "eve")), talk)
+    assert len(served.braid.ledger.documents(1)) == 3
+
+
+def test_a_hundred_calls_at_once(served: Served) -> None:
+    async def talk(client: Client) -> None:
+        await fill(client, served.braid)
+        answers = await asyncio.gather(*(call(client, "search", query="printer tray", top_k=1) for _ in range(100)))
+        assert {answer["results"][0]["filepath"] for answer in answers} == {"notes/printer.md"}
+
+    run(served.client(), talk)
+
+
+def test_calls_and_requests_to_the_api_have_one_limit(braid: Braid) -> None:
+    async def talk(client: Client) -> None:
+        for _ in range(2):
+            assert (await call(client, "list_datasets"))["status"] == "success"
+        answer = await call(client, "search", query="tray")
+        assert (answer["status"], answer["error_type"]) == ("error", "RateLimitError")
+        assert re.search(r"at most 3 per 1 minute .* try again in \d+ s", answer["message"])
+
+    app = make_app(braid, Settings(api_rate_limit="3/minute"))
+    with serving(app, braid) as served:
+        me = bearer(app, served.admin, "read")
+        assert httpx.get(f"{served.url}/api/v1/me", headers=me).status_code == 200
+        run(served.client(), talk)
+        assert httpx.get(f"{served.url}/api/v1/me", headers=me).status_code == 429
+
+
+def test_usage_tells_searches_and_documents(served: Served) -> None:
+    async def talk(client: Client) -> None:
+        await fill(client, served.braid)
+        assert (await call(client, "search", query="tray"))["status"] == "success"
+
+    run(served.client(), talk)
+    found = {kind: count for _, kind, count in site_of(served.app).usage.by_user()}
+    assert found == {"search": 1, "upload": len(NOTES)}
+    assert b'braid_searches_total{mode="hybrid",strategy="basic"} 1.0' in site_of(served.app).metrics.text()
+
+
+# ---------------------------------------------------------------- who may not
+
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    },
+}
+ACCEPT = {"Accept": "application/json, text/event-stream"}
+
+
+@pytest.mark.parametrize("headers", [{}, {"Authorization": "Bearer braid_wrong"}, {"Authorization": "Basic YTpi"}])
+def test_without_a_token_there_is_nothing(served: Served, headers: dict[str, str]) -> None:
+    answer = httpx.post(f"{served.url}/mcp", json=INITIALIZE, headers=ACCEPT | headers)
+    assert answer.status_code == 401
+    assert answer.headers["WWW-Authenticate"].startswith("Bearer")
+
+
+def test_a_foreign_name_is_refused(served: Served) -> None:
+    headers = ACCEPT | bearer(served.app, served.admin, "read") | {"Host": "evil.example"}
+    assert httpx.post(f"{served.url}/mcp", json=INITIALIZE, headers=headers).status_code == 421
+    origin = ACCEPT | bearer(served.app, served.admin, "read") | {"Origin": "http://evil.example"}
+    assert httpx.post(f"{served.url}/mcp", json=INITIALIZE, headers=origin).status_code == 403
+
+
+def test_the_pages_answer_on_the_same_port(served: Served) -> None:
+    assert httpx.get(f"{served.url}/healthz").json() == {"status": "ok"}
+
+
+# ---------------------------------------------------------------- stdio
+
+
+def test_stdio_with_a_data_directory_of_its_own(tmp_path: Path) -> None:
+    environment = {**os.environ, "BRAID_DATA_DIR": str(tmp_path / "data"), "BRAID_SHARED_DBS": str(tmp_path / "s.json")}
+    server = StdioServerParameters(command=sys.executable, args=["-m", "app", "mcp"], env=environment, cwd=os.getcwd())
+
+    async def talk(client: Client) -> None:
+        stored = await call(client, "put_document", text="The tray is empty: E-4711.", filepath="a.md")
+        assert stored["status"] == "success"
+        for _ in range(100):
+            found = await call(client, "search", query="E-4711", mode="keyword")
+            if found.get("count"):
+                break
+            await asyncio.sleep(0.1)
+        assert found["results"][0]["filepath"] == "a.md"
+
+    run(Client(server), talk)
+
+
+# ---------------------------------------------------------------- the tools alone
+
+
+def tools_of(braid: Braid, account: Account, settings: Settings | None = None) -> Tools:
+    return Tools(braid, account, settings or Settings(), Meter(Usage(braid.ledger), account.id), is_admin=False)
+
+
+def test_documents_are_taken_in_up_to_the_users_quota(braid: Braid) -> None:
+    account = Accounts(braid.ledger).add("ana")
+    tools = tools_of(braid, account, Settings(max_user_documents=1))
+    assert tools.put_document("The tray.", "a.md", file_type=None, dataset_id=None)["status"] == "success"
+    refused = tools.put_document("The tray.", "b.md", file_type=None, dataset_id=None)
+    assert (refused["status"], refused["error_type"]) == ("error", "ValidationError")
+    assert refused["message"] == "you have 1 documents, which is the limit; delete some first"
+    assert tools.put_document("In its place.", "a.md", file_type=None, dataset_id=None)["status"] == "success"
+    assert tools.delete_document("a.md", dataset_id=None)["status"] == "success"
+    assert tools.put_document("The tray.", "b.md", file_type=None, dataset_id=None)["status"] == "success"
+
+
+def test_a_path_is_the_same_in_either_form_of_unicode(braid: Braid) -> None:
+    tools = tools_of(braid, Accounts(braid.ledger).add("ana"), Settings(max_user_documents=1))
+    for path in ("caf\u00e9.md", "cafe\u0301.md"):  # the second one replaces the first, so there is room for it
+        assert tools.put_document("The tray.", path, file_type=None, dataset_id=None)["status"] == "success"
+    assert tools.explain("tray", "cafe\u0301.md")["count"] == 1
+    by_prefix = tools.get_documents_by_prefix("cafe\u0301", file_type=None, include_documents=True, top_k=None)
+    assert by_prefix["count"] == 1
+    assert tools.delete_document("cafe\u0301.md", dataset_id=None)["status"] == "success"
+
+
+def test_nothing_is_taken_in_when_the_disk_is_full(braid: Braid) -> None:
+    tools = tools_of(braid, Accounts(braid.ledger).add("ana"), Settings(min_free_disk_mb=10**9))
+    refused = tools.put_document("The tray.", "a.md", file_type=None, dataset_id=None)
+    assert (refused["status"], refused["error_type"]) == ("error", "BraidError")
+    assert "disk" in refused["message"]
+
+
+def test_every_document_of_a_prefix_is_looked_at(braid: Braid, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("braid.app.mcp.tools.DOCUMENTS_PER_READ", 2)
+    account = Accounts(braid.ledger).add("ana")
+    braid.registry.add("Handbook", "shared_main_db", description="For everybody")
+    tools = tools_of(braid, account)
+    for name in ("a.md", "b.md", "c.md", "d.txt", "e.md"):
+        assert tools.put_document(f"The tray {name}.", name, file_type=None, dataset_id=None)["status"] == "success"
+    found = tools.get_documents_by_prefix("", file_type="txt", include_documents=True, top_k=None)
+    assert [entry["filepath"] for entry in found["results"]] == ["d.txt"]
+    everything = tools.get_documents_by_prefix("", file_type=None, include_documents=False, top_k=None)
+    assert everything["count"] == 5
+    assert tools.explain("tray", "e.md")["count"] == 1
+    assert [d["description"] for d in tools.list_datasets()["datasets"]] == ["", "For everybody"]

@@ -1,0 +1,511 @@
+"""The administrators' pages: what they do, what they refuse, and that nobody else gets in."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from werkzeug.test import TestResponse
+
+from braid.app.auth.access import rule_of
+from braid.app.auth.identity import HostUser
+from braid.app.factory import register_braid, routes_of
+from braid.app.pages.admin.registry_file import diff_lines
+from braid.config.settings import Settings
+from braid.core.braid import Braid
+from braid.core.jobs.store import JobStore, NewJob
+from tests.model_server import ModelServer, model_server
+from tests.web import PASSWORD, add_user, csrf_token, make_app, sign_in, site_of
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with model_server("ready") as running:
+        yield running
+
+
+@pytest.fixture
+def app(braid: Braid, server: ModelServer) -> Flask:
+    return make_app(
+        braid,
+        Settings(search_model="openai:small", search_model_base_url=server.url, search_model_api_key="the-sites-key"),
+    )
+
+
+@pytest.fixture
+def admin(app: Flask) -> FlaskClient:
+    return sign_in(app)
+
+
+@pytest.fixture
+def ben(app: Flask) -> FlaskClient:
+    add_user(app, "Ben", groups=("lab",))
+    return sign_in(app, "Ben")
+
+
+# ---------------------------------------------------------------- who gets in
+
+
+def test_every_administrators_route_is_for_administrators_alone(app: Flask, ben: FlaskClient) -> None:
+    values = {"dataset_id": -1, "user_id": 1, "role": "search", "folder_id": 1}
+    token = csrf_token(ben)
+    visited = 0
+    for entry in app.url_map.iter_rules():
+        if entry.endpoint.startswith("braid.admin."):
+            with app.test_request_context():
+                path = app.url_for(entry.endpoint, **{name: values[name] for name in entry.arguments})
+            for method in entry.methods & {"GET", "POST"}:
+                visited += 1
+                assert ben.open(path, method=method, data={"csrf_token": token}).status_code == 403, path
+                assert app.test_client().open(path, method=method).status_code in (302, 401), path
+    assert visited > 20
+
+
+def test_every_route_states_its_rule(app: Flask) -> None:
+    with app.app_context():
+        rules = {endpoint: rule_of(endpoint) for endpoint, _ in routes_of(app) if ".admin." in endpoint}
+    assert all(stated and stated.who == "admin" for stated in rules.values()), rules
+
+
+def test_only_administrators_are_led_here(admin: FlaskClient, ben: FlaskClient) -> None:
+    assert 'href="/admin/"' in admin.get("/search").text
+    assert 'href="/admin/"' not in ben.get("/search").text
+
+
+def test_a_form_without_its_token_is_refused(admin: FlaskClient) -> None:
+    assert admin.post("/admin/users/sign-up", data={"sign_up": "open"}).status_code == 400
+
+
+# ---------------------------------------------------------------- shared datasets
+
+
+def test_a_shared_dataset_is_added_edited_and_removed(app: Flask, admin: FlaskClient, braid: Braid) -> None:
+    added = _post(admin, "/admin/shared", name="Handbook", collection_name="shared_lab", allowed_groups="lab, staff")
+    assert added.status_code == 302
+    entry = braid.registry.entries()[0]
+    assert (entry.id, entry.name, entry.allowed_groups) == (-1, "Handbook", ("lab", "staff"))
+    assert "Handbook" in admin.get("/admin/shared").text
+    form = {"name": "Manual", "collection_name": "shared_other", "description": "two\r\nlines", "allowed_groups": ""}
+    assert _post(admin, "/admin/shared/-1", **form).status_code == 302
+    entry = braid.registry.entries()[0]
+    assert (entry.name, entry.collection_name, entry.description) == ("Manual", "shared_other", "two\nlines")
+    assert (entry.allowed_groups, entry.enabled) == ((), False)
+    assert braid.ledger.dataset(-1).collection == "shared_other"
+    assert _post(admin, "/admin/shared/-1/remove", name="Handbook").status_code == 400
+    assert braid.registry.entries()
+    assert _post(admin, "/admin/shared/-1/remove", name="Manual").status_code == 302
+    assert braid.registry.entries() == ()
+    actions = [entry.action for entry in site_of(app).audit.entries()]
+    assert actions == ["shared_db.removed", "shared_db.changed", "shared_db.added"]
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        {"name": "", "collection_name": "shared_a"},
+        {"name": "x", "collection_name": "own"},
+        {"name": "x", "collection_name": "shared_a", "description": "x" * 2001},
+    ],
+)
+def test_a_wrong_entry_is_refused_and_what_was_typed_stays(
+    admin: FlaskClient, braid: Braid, form: dict[str, str]
+) -> None:
+    answer = _post(admin, "/admin/shared", **form)
+    assert answer.status_code == 400
+    assert 'role="alert"' in answer.text
+    assert f'value="{form["collection_name"]}"' in answer.text
+    assert braid.registry.entries() == ()
+
+
+@pytest.mark.parametrize("dataset_id", [-7, 0, 1, -(10**30)])
+def test_a_shared_dataset_that_there_is_not(admin: FlaskClient, dataset_id: int) -> None:
+    assert admin.get(f"/admin/shared/{dataset_id}").status_code == 404
+    for action in ("", "/switch", "/remove"):
+        form = {"name": "x", "collection_name": "shared_a"}
+        assert _post(admin, f"/admin/shared/{dataset_id}{action}", **form).status_code == 404
+
+
+def test_what_is_switched_off_is_gone_at_once_for_others(
+    admin: FlaskClient, ben: FlaskClient, braid: Braid, put: Callable[..., str]
+) -> None:
+    _share(braid, put)
+    assert _finds(ben)
+    _post(admin, "/admin/shared/-1/switch", enabled="0")
+    assert not _finds(ben)
+    _post(admin, "/admin/shared/-1/switch", enabled="1")
+    assert _finds(ben)
+
+
+def test_a_user_who_loses_the_group_loses_the_dataset_at_once(
+    app: Flask, admin: FlaskClient, ben: FlaskClient, braid: Braid, put: Callable[..., str]
+) -> None:
+    _share(braid, put, "lab")
+    assert _finds(ben)
+    user = site_of(app).accounts.named("Ben")
+    assert user
+    assert _post(admin, f"/admin/users/{user.id}/groups", groups="staff").status_code == 302
+    assert not _finds(ben)
+    _post(admin, f"/admin/users/{user.id}/groups", groups="staff, lab")
+    assert _finds(ben)
+    _post(admin, "/admin/shared/-1", name="Handbook", collection_name="shared_lab", allowed_groups="x", enabled="on")
+    assert not _finds(ben)
+
+
+def test_a_dataset_that_left_the_list_can_still_be_removed(admin: FlaskClient, braid: Braid) -> None:
+    braid.registry.add("Lost", "shared_lab")
+    braid.mirror_registry()
+    braid.registry.replace_text("[]")
+    assert "Lost" in admin.get("/admin/shared").text
+    assert "not in the list" in admin.get("/admin/").text
+    assert _post(admin, "/admin/shared/-1/remove", name="Lost").status_code == 302
+    assert "is removed" in admin.get("/admin/shared").text
+    assert "Lost" not in admin.get("/admin/shared").text
+
+
+# ---------------------------------------------------------------- the file
+
+
+def test_the_file_is_compared_before_it_is_saved(app: Flask, admin: FlaskClient, braid: Braid) -> None:
+    braid.registry.add("Handbook", "shared_lab")
+    braid.mirror_registry()
+    text, fingerprint = _file(admin)
+    edited = text.replace("Handbook", "説明書 <b>")
+    shown = _post(admin, "/admin/shared/file", text=edited, fingerprint=fingerprint, action="check")
+    assert shown.status_code == 200
+    assert "<del>    &#34;name&#34;: &#34;Handbook&#34;,</del>" in shown.text
+    assert "<ins>    &#34;name&#34;: &#34;説明書 &lt;b&gt;&#34;,</ins>" in shown.text
+    assert braid.registry.entries()[0].name == "Handbook"
+    saved = _post(
+        admin, "/admin/shared/file", text=edited.replace("\n", "\r\n"), fingerprint=fingerprint, action="save"
+    )
+    assert saved.status_code == 302
+    assert braid.registry.entries()[0].name == "説明書 <b>"
+    assert braid.registry.text()[0] == edited
+    entry = site_of(app).audit.entries()[0]
+    assert (entry.action, entry.detail) == ("shared_dbs.saved", "+1 -1 lines")
+
+
+def test_entries_that_leave_the_list_are_named(admin: FlaskClient, braid: Braid) -> None:
+    braid.registry.add("Handbook", "shared_lab")
+    _text, fingerprint = _file(admin)
+    shown = _post(admin, "/admin/shared/file", text="[]", fingerprint=fingerprint, action="check")
+    assert "nobody can read them then: Handbook" in shown.text
+
+
+def test_what_somebody_else_wrote_meanwhile_is_not_written_over(admin: FlaskClient, braid: Braid) -> None:
+    braid.registry.add("Handbook", "shared_lab")
+    text, fingerprint = _file(admin)
+    braid.registry.update(-1, description="by somebody else")
+    answer = _post(admin, "/admin/shared/file", text=text, fingerprint=fingerprint, action="save")
+    assert answer.status_code == 409
+    assert "by somebody else" in answer.text
+    assert braid.registry.entries()[0].description == "by somebody else"
+    again = _post(admin, "/admin/shared/file", text=text, fingerprint=_fingerprint(answer.text), action="save")
+    assert again.status_code == 302
+    assert braid.registry.entries()[0].description == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('[\n  {"id": -1,}\n]', "line 2, column"),
+        ('[\n\n  {"id": 1, "name": "x", "collection_name": "shared_a"}]', "line 3: entry 1 (id 1): id is 1"),
+        ("{}", "write a list"),
+    ],
+)
+def test_a_mistake_is_named_with_its_line(admin: FlaskClient, text: str, told: str) -> None:
+    _text, fingerprint = _file(admin)
+    for action in ("check", "save"):
+        answer = _post(admin, "/admin/shared/file", text=text, fingerprint=fingerprint, action=action)
+        assert answer.status_code == 400
+        assert told in answer.text
+
+
+def test_a_broken_file_is_shown_and_can_be_mended_here(admin: FlaskClient, braid: Braid) -> None:
+    braid.registry.path.write_text("[{broken", encoding="utf-8")
+    for path in ("/admin/", "/admin/shared", "/admin/shared/file"):
+        assert "this is not JSON" in admin.get(path).text
+    text, fingerprint = _file(admin)
+    assert text == "[{broken"
+    mended = '[{"id": -1, "name": "Mended", "collection_name": "shared_a"}]'
+    assert "Mended" in _post(admin, "/admin/shared/file", text=mended, fingerprint=fingerprint).text
+    assert _post(admin, "/admin/shared/file", text=mended, fingerprint=fingerprint, action="save").status_code == 302
+    assert braid.registry.problem() is None
+    assert braid.registry.entries()[0].name == "Mended"
+
+
+def test_changes_in_a_broken_file_are_refused_with_the_reason(admin: FlaskClient, braid: Braid) -> None:
+    braid.registry.add("Handbook", "shared_lab")
+    admin.get("/admin/shared")
+    braid.registry.path.write_text("[{broken", encoding="utf-8")
+    form = {"name": "x", "collection_name": "shared_a"}
+    for path in ("/admin/shared", "/admin/shared/-1"):
+        assert _post(admin, path, **form).status_code == 400
+    for path in ("/admin/shared/-1/switch", "/admin/shared/-1/remove"):
+        assert _post(admin, path, name="Handbook").status_code == 400
+
+
+def test_lines_that_differ_come_with_their_numbers_and_neighbours() -> None:
+    before = "".join(f"{number}\n" for number in range(1, 31))
+    found = list(diff_lines(before, before.replace("15\n", "15!\n").replace("30\n", "")))
+    assert [(line.kind, line.old, line.new, line.text) for line in found if line.kind != "same"] == [
+        ("gone", 15, None, "15"),
+        ("new", None, 15, "15!"),
+        ("skipped", None, None, "…"),
+        ("gone", 30, None, "30"),
+    ]
+    assert list(diff_lines("a\r\nb", "a\nb\n")) == []
+
+
+# ---------------------------------------------------------------- users
+
+
+def test_a_user_is_added_changed_and_removed(app: Flask, admin: FlaskClient) -> None:
+    accounts = site_of(app).accounts
+    assert _post(admin, "/admin/users", name="Cleo", password=PASSWORD, groups="lab, staff").status_code == 302
+    cleo = accounts.named("Cleo")
+    assert cleo
+    assert (cleo.groups, cleo.is_admin) == ({"lab", "staff"}, False)
+    client = sign_in(app, "Cleo")
+    one = f"/admin/users/{cleo.id}"
+    assert _post(admin, f"{one}/administrator", is_admin="1").status_code == 302
+    assert client.get("/admin/").status_code == 200
+    _post(admin, f"{one}/administrator", is_admin="0")
+    assert client.get("/admin/").status_code == 403
+    _post(admin, f"{one}/disabled", disabled="1")
+    assert client.get("/search").status_code == 302
+    _post(admin, f"{one}/disabled", disabled="0")
+    assert _post(admin, f"{one}/password", password="another password").status_code == 302
+    assert accounts.verify("Cleo", "another password")
+    assert _post(admin, f"{one}/remove", name="cleo").status_code == 400
+    assert accounts.named("Cleo")
+    assert _post(admin, f"{one}/remove", name="Cleo").status_code == 302
+    assert accounts.named("Cleo") is None
+    assert len(site_of(app).audit.entries()) == 7
+
+
+@pytest.mark.parametrize(
+    ("form", "told"),
+    [
+        ({"name": "Cleo", "password": "short"}, "8 to 200 characters"),
+        ({"name": "Cleo", "password": ""}, "8 to 200 characters"),
+        ({"name": "", "password": PASSWORD}, "1 to 200 visible"),
+        ({"name": "admin", "password": PASSWORD}, "is taken"),
+    ],
+)
+def test_a_wrong_user_is_refused(app: Flask, admin: FlaskClient, form: dict[str, str], told: str) -> None:
+    answer = _post(admin, "/admin/users", **form)
+    assert answer.status_code == 400
+    assert told in answer.text
+    assert len(site_of(app).accounts.all()) == 1
+
+
+def test_the_last_administrator_stays(app: Flask, admin: FlaskClient) -> None:
+    me = site_of(app).accounts.all()[0]
+    for action, form in (
+        ("administrator", {"is_admin": "0"}),
+        ("disabled", {"disabled": "1"}),
+        ("remove", {"name": me.name}),
+    ):
+        answer = _post(admin, f"/admin/users/{me.id}/{action}", **form)
+        assert answer.status_code == 400
+        assert "the last administrator" in answer.text
+    assert site_of(app).accounts.all() == [me]
+    assert site_of(app).audit.entries() == []
+
+
+def test_a_user_that_there_is_not(admin: FlaskClient) -> None:
+    for user_id in (77, 10**30):
+        assert admin.get(f"/admin/users/{user_id}").status_code == 404
+        for action in ("groups", "administrator", "disabled", "password", "remove"):
+            form = {"password": PASSWORD, "name": "x"}
+            assert _post(admin, f"/admin/users/{user_id}/{action}", **form).status_code == 404
+
+
+def test_sign_up_is_opened_and_closed(app: Flask, admin: FlaskClient) -> None:
+    assert app.test_client().get("/signup").status_code == 404
+    _post(admin, "/admin/users/sign-up", sign_up="open")
+    assert app.test_client().get("/signup").status_code == 200
+    _post(admin, "/admin/users/sign-up", sign_up="closed")
+    assert app.test_client().get("/signup").status_code == 404
+    assert [entry.target for entry in site_of(app).audit.entries()] == ["closed", "open"]
+
+
+def test_in_a_host_app_users_are_the_hosts_to_change(braid: Braid) -> None:
+    host = Flask("host")
+    host.config.update(SECRET_KEY="of the host", TESTING=True)
+    register_braid(host, lambda: HostUser("zoe", is_admin=True), braid=braid, settings=Settings(), url_prefix="/braid")
+    client = host.test_client()
+    page = client.get("/braid/admin/users").text
+    assert "come from the app that Braid is built into" in page
+    assert 'type="password"' not in page
+    zoe = site_of(host).accounts.all()[0]
+    one = f"/braid/admin/users/{zoe.id}"
+    assert "administrator" in client.get(one).text
+    token = csrf_token(client, "/braid/admin/users/1")
+    for path in ("/braid/admin/users", f"{one}/groups", f"{one}/administrator", f"{one}/disabled", f"{one}/password"):
+        assert client.post(path, data={"csrf_token": token, "name": "x", "password": PASSWORD}).status_code == 404
+    assert client.get("/braid/admin/").status_code == 200
+    assert 'href="/braid/admin/shared"' in client.get("/braid/admin/").text
+
+
+# ---------------------------------------------------------------- models
+
+
+def test_models_are_shown_without_their_keys_and_tested(admin: FlaskClient, server: ModelServer) -> None:
+    page = admin.get("/admin/models").text
+    assert "openai:small" in page
+    assert "key from the settings" in page
+    assert server.url.split("/")[2] in page
+    tested = _post(admin, "/admin/models/test", role="search", name="openai:small")
+    assert "openai:small answers after" in tested.text
+    server.broken = 401
+    failed = _post(admin, "/admin/models/test", role="search", name="openai:small")
+    assert "does not answer" in failed.text
+    assert "Incorrect API key provided (***)" in failed.text
+    assert all("the-sites-key" not in text for text in (page, tested.text, failed.text))
+    assert "dimensions" in _post(admin, "/admin/models/test", role="embedding").text
+
+
+def test_a_model_that_is_not_offered_is_not_asked(admin: FlaskClient, server: ModelServer) -> None:
+    for form in ({"role": "search", "name": "openai:other"}, {"role": "summary", "name": ""}, {"role": "x"}, {}):
+        assert _post(admin, "/admin/models/test", **form).status_code == 400
+    assert server.calls == []
+
+
+def test_the_menus_are_edited(admin: FlaskClient, ben: FlaskClient) -> None:
+    answer = _post(admin, "/admin/models/summary", models="openai:large\r\n\r\n openai:large \nollama:qwen3")
+    assert answer.status_code == 302
+    page = ben.get("/settings").text
+    assert '<option value="openai:large">' in page
+    assert '<option value="ollama:qwen3">' in page
+    wrong = _post(admin, "/admin/models/summary", models="openai:large\nlarge")
+    assert wrong.status_code == 400
+    assert "write provider:model" in wrong.text
+    assert "openai:large\nlarge</textarea>" in wrong.text
+    assert '<option value="ollama:qwen3">' in ben.get("/settings").text
+
+
+# ---------------------------------------------------------------- indexes, jobs, usage, audit log
+
+
+def test_the_examination_finds_and_repairs(admin: FlaskClient, braid: Braid, put: Callable[..., str]) -> None:
+    _share(braid, put)
+    chunk = next(iter(braid.dense.ids("shared_lab")))
+    _post(admin, "/admin/indexes/examine")
+    assert "Ledger and indexes agree" in _when_still(admin)
+    braid.dense.apply("shared_lab", [], [chunk])
+    _post(admin, "/admin/indexes/examine")
+    page = _when_still(admin)
+    assert "Passages are missing" in page
+    assert "Repair builds the index anew" in page
+    _post(admin, "/admin/indexes/repair")
+    assert "Ledger and indexes agree" in _when_still(admin)
+    assert chunk in braid.dense.ids("shared_lab")
+
+
+def test_an_index_is_rebuilt(app: Flask, admin: FlaskClient, braid: Braid, put: Callable[..., str]) -> None:
+    _share(braid, put)
+    assert _post(admin, "/admin/indexes/rebuild", leg="bm25", collection="shared_lab").status_code == 302
+    assert braid.indexer.wait(10)
+    assert _finds(admin)
+    assert site_of(app).audit.entries()[0].target == "bm25 shared_lab"
+    for form in ({"leg": "x", "collection": "shared_lab"}, {"leg": "bm25", "collection": "no such"}, {}):
+        assert _post(admin, "/admin/indexes/rebuild", **form).status_code == 400
+
+
+def test_jobs_of_everybody_are_listed_by_state(app: Flask, admin: FlaskClient, braid: Braid) -> None:
+    store = JobStore(braid.ledger)
+    user = add_user(app, "Cleo")
+    store.add(user.id, [NewJob("upload", f"file {number}.pdf", 1) for number in range(60)])
+    job = store.claim(0)
+    assert job
+    store.fail(job, "it is encrypted")
+    page = admin.get("/admin/jobs").text
+    assert "file 59.pdf" in page
+    assert "file 9.pdf" not in page
+    assert "file 9.pdf" in admin.get("/admin/jobs?page=1").text
+    failed = admin.get("/admin/jobs?state=failed").text
+    assert "it is encrypted" in failed
+    assert "file 59.pdf" not in failed
+    assert "1 job has failed" in admin.get("/admin/").text
+    assert admin.get("/admin/jobs?state=sleeping").status_code == 400
+
+
+def test_usage_has_charts_and_the_same_as_tables(app: Flask, admin: FlaskClient) -> None:
+    cleo = add_user(app, "Cleo")
+    site_of(app).usage.count(cleo.id, "search", 41)
+    page = admin.get("/admin/usage?days=7").text
+    assert 'class="chart"' in page
+    assert re.search(r"<th scope=\"row\">Cleo</th><td[^>]*>41</td>", page)
+    assert page.count("<rect") == 1
+    assert admin.get("/admin/usage?days=8").status_code == 400
+
+
+def test_the_audit_log_is_paged(app: Flask, admin: FlaskClient) -> None:
+    for number in range(51):
+        site_of(app).audit.add("Ana", "user.added", f"<user {number}>")
+    first, second = admin.get("/admin/audit").text, admin.get("/admin/audit?page=1").text
+    assert "&lt;user 50&gt;" in first
+    assert "&lt;user 0&gt;" not in first
+    assert "&lt;user 0&gt;" in second
+    assert admin.get("/admin/audit?page=-3").status_code == 200
+    assert admin.get("/admin/audit?page=99999999999999999999").status_code == 200
+
+
+def test_every_page_speaks_every_language(admin: FlaskClient) -> None:
+    for language in ("en", "ja", "ko"):
+        for path in ("", "shared", "shared/file", "users", "users/1", "models", "indexes", "jobs", "usage", "audit"):
+            answer = admin.get(f"/admin/{path}?lang={language}")
+            assert answer.status_code == 200, path
+            assert f'<html lang="{language}"' in answer.text
+
+
+# ---------------------------------------------------------------- helpers
+
+
+def _post(client: FlaskClient, path: str, **form: object) -> TestResponse:
+    return client.post(path, data={"csrf_token": csrf_token(client), **form})
+
+
+def _share(braid: Braid, put: Callable[..., str], *groups: str) -> None:
+    braid.registry.add("Handbook", "shared_lab", allowed_groups=groups)
+    braid.mirror_registry()
+    put(-1, "handbook.txt", "valves are calibrated in spring")
+
+
+def _finds(client: FlaskClient) -> bool:
+    """Whether the dataset is in the picker; what the picker shows and what a search finds must agree."""
+    offered = "Handbook" in client.get("/search").text
+    found = "handbook.txt" in client.get("/search?q=valves&d=-1&mode=keyword").text
+    assert offered == found
+    return found
+
+
+def _file(client: FlaskClient) -> tuple[str, str]:
+    """(text, fingerprint) of the editor."""
+    page = client.get("/admin/shared/file").text
+    text = re.search(r"<textarea[^>]*>\n(.*?)</textarea>", page, re.DOTALL)
+    assert text
+    return text[1].replace("&#34;", '"'), _fingerprint(page)
+
+
+def _fingerprint(page: str) -> str:
+    found = re.search(r'name="fingerprint" value="(\w*)"', page)
+    assert found
+    return found[1]
+
+
+def _when_still(client: FlaskClient) -> str:
+    """The page on the indexes, once nothing is under way."""
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        page = client.get("/admin/indexes").text
+        if "data-refresh" not in page:
+            return page
+        time.sleep(0.1)
+    raise AssertionError("something is still under way")

@@ -1,0 +1,645 @@
+"""The chat page over a real Braid: asking, streaming, stopping, feedback, and what belongs to whom."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from werkzeug.test import TestResponse
+
+from braid.app import first_start
+from braid.app.web.markdown import answer_html
+from braid.config.settings import Settings
+from braid.core.braid import Braid
+from braid.core.chat.conversation import Conversation
+from braid.core.chat.feedback import FeedbackStore
+from braid.core.chat.store import ConversationStore, StoredMessage
+from braid.core.chat.types import ChatRequest
+from braid.core.jobs.store import NewJob
+from braid.core.types import ChunkInput, DocumentInput
+from tests.fakes import HashEmbeddings
+from tests.model_server import ModelServer, model_server
+from tests.web import add_user, csrf_token, make_app, sign_in, site_of
+
+Put = Callable[..., str]
+STREAM = {"Accept": "text/event-stream"}
+QUESTION = "How are rankings fused?"
+
+
+@pytest.fixture
+def library(braid: Braid, put: Put) -> Braid:
+    """A user with two datasets, and a shared one."""
+    user = braid.ledger.add_user("local")
+    braid.ledger.add_dataset(user.id, "Notes")
+    braid.ledger.add_dataset(user.id, "Empty")
+    braid.registry.add("Handbook", "shared_main_db")
+    braid.mirror_registry()
+    put(1, "fusion.md", "Rankings are fused by rank, which needs no tuning.", title="Fusion")
+    put(-1, "travel.md", "Book trains through the travel office.", title="Travel")
+    return braid
+
+
+@pytest.fixture
+def app(library: Braid) -> Flask:
+    """Without a language model."""
+    return make_app(library)
+
+
+@pytest.fixture
+def client(app: Flask) -> FlaskClient:
+    return sign_in(app)
+
+
+@pytest.fixture
+def model() -> Iterator[ModelServer]:
+    with model_server("They are fused by rank [1].") as server:
+        yield server
+
+
+@pytest.fixture
+def model_client(library: Braid, model: ModelServer) -> FlaskClient:
+    """With a model that writes the answers."""
+    settings = replace(
+        Settings(), summary_model="openai:writer", summary_model_base_url=model.url, summary_model_api_key="k"
+    )
+    return sign_in(make_app(library, settings))
+
+
+def ask(client: FlaskClient, text: str = QUESTION, path: str = "/chat/messages", **fields: Any) -> TestResponse:
+    """Ask as the page's script does."""
+    fields = {"text": text, "d": ["1"], **fields}
+    return client.post(path, data=fields, headers={**STREAM, "X-CSRFToken": csrf_token(client)}, buffered=True)
+
+
+def events(response: TestResponse) -> list[tuple[str, dict[str, Any]]]:
+    """Kind and values of each event."""
+    return parsed(response.get_data(as_text=True))
+
+
+def parsed(text: str) -> list[tuple[str, dict[str, Any]]]:
+    return [(kind, json.loads(values)) for kind, values in re.findall(r"event: (\w+)\ndata: (.*)\n\n", text)]
+
+
+def last(response: TestResponse, kind: str = "answer") -> dict[str, Any]:
+    found = [values for name, values in events(response) if name == kind]
+    assert found, events(response)
+    return found[-1]
+
+
+def stored(braid: Braid, conversation_id: int = 1, user_id: int = 1) -> list[StoredMessage]:
+    return ConversationStore(braid.ledger, braid.registry).messages(user_id, conversation_id)
+
+
+def post(client: FlaskClient, path: str, **fields: Any) -> TestResponse:
+    """Submit a form as a browser without scripts does."""
+    headers = {"Accept": "text/html"}
+    return client.post(path, data={**fields, "csrf_token": csrf_token(client)}, headers=headers)
+
+
+# ---------------------------------------------------------------- asking
+
+
+def test_the_first_page_leads_to_the_chat(client: FlaskClient) -> None:
+    assert client.get("/").location == "/chat"
+
+
+def test_an_answer_is_streamed_with_citations_and_stored(client: FlaskClient, library: Braid) -> None:
+    response = ask(client)
+    assert response.mimetype == "text/event-stream"
+    kinds = [kind for kind, _ in events(response)]
+    assert kinds[0] == "turn"
+    assert kinds[-1] == "answer"
+    assert {"stage", "query", "search"} <= set(kinds)
+    assert "Notes" in last(response, "search")["text"]
+    answer = last(response)
+    assert 'class="cite"' in answer["html"]
+    assert "/documents/passage/" in answer["html"]
+    assert answer["conversation"] == "/chat/1"
+    question, written = stored(library)
+    assert (question.text, question.settings["dataset_ids"]) == (QUESTION, [1])
+    assert [citation.source for citation in written.citations] == ["fusion.md"]
+
+
+def test_a_reloaded_page_shows_what_was_streamed(client: FlaskClient) -> None:
+    shown = last(ask(client))["html"]
+    page = client.get("/chat/1").get_data(as_text=True)
+    for part in ("Rankings are fused by rank", "How this was found", "Searched for", "Notes", "% of the score"):
+        assert part in shown
+        assert part in page
+
+
+def test_a_citation_opens_its_passage(client: FlaskClient) -> None:
+    href = re.search(r'class="cite" href="([^"#]+)', last(ask(client))["html"])
+    assert href
+    page = client.get(href[1].replace("&amp;", "&")).get_data(as_text=True)
+    assert "Cited passage" in page
+    assert "<mark>" in page
+
+
+def test_questions_follow_each_other_in_a_conversation(client: FlaskClient, library: Braid) -> None:
+    answer = last(ask(client))
+    again = last(ask(client, "And why?", path=answer["messages"]))
+    assert again["conversation"] == answer["conversation"]
+    assert [message.role for message in stored(library)] == ["user", "assistant"] * 2
+
+
+def test_without_scripts_the_form_answers_with_a_page(client: FlaskClient) -> None:
+    response = post(client, "/chat/messages", text=QUESTION, d="1")
+    assert response.status_code == 303
+    assert response.location == "/chat/1#last"
+    assert "Rankings are fused by rank" in client.get("/chat/1").get_data(as_text=True)
+
+
+def test_without_a_model_the_answer_says_so_and_leads_to_the_settings(client: FlaskClient) -> None:
+    html = last(ask(client))["html"]
+    assert "chosen without a language model" in html
+    assert 'href="/settings"' in html
+
+
+def test_no_dataset_means_all_personal_ones_by_name(client: FlaskClient, library: Braid) -> None:
+    ask(client, d=[])
+    assert stored(library)[0].settings["dataset_ids"] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        ({"text": " "}, "text"),
+        ({"mode": "loud"}, "mode"),
+        ({"strategy": "magic"}, "strategy"),
+        ({"alpha": "much"}, "alpha"),
+        ({"k": "0"}, "k"),
+        ({"d": ["one"]}, "dataset_ids"),
+    ],
+)
+def test_bad_input_is_named_and_leaves_nothing(client: FlaskClient, fields: dict[str, Any], field: str) -> None:
+    response = ask(client, **fields)
+    assert response.status_code == 400
+    assert response.get_json()["field"] == field
+    assert "Your conversations will be listed here" in client.get("/chat/conversations").get_data(as_text=True)
+
+
+def test_a_question_needs_its_token_against_forgery(client: FlaskClient) -> None:
+    assert client.post("/chat/messages", data={"text": QUESTION}, headers=STREAM).status_code == 400
+
+
+# ---------------------------------------------------------------- a model that writes
+
+
+def test_the_answer_of_a_model_is_rendered_safely(model_client: FlaskClient, model: ModelServer) -> None:
+    model.reply = lambda _: "**By rank** [1]. <script>alert(1)</script> ![x](https://evil.example/p.png)"
+    html = last(ask(model_client))["html"]
+    assert "<strong>By rank</strong>" in html
+    assert "<script" not in html
+    assert "<img" not in html
+    assert "writer" in html
+
+
+def test_a_failing_model_is_named_and_the_passages_are_quoted(model_client: FlaskClient, model: ModelServer) -> None:
+    model.broken = 500
+    html = last(ask(model_client))["html"]
+    assert "The language model did not help." in html
+    assert "Rankings are fused by rank" in html
+
+
+class Stream:
+    """An answer that is being read in a thread of its own, as in a server; `close` hangs up."""
+
+    def __init__(self, client: FlaskClient, path: str = "/chat/messages") -> None:
+        self.text = ""
+        self._client, self._path = client, path
+        self._headers = {**STREAM, "X-CSRFToken": csrf_token(client)}
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def until(self, text: str) -> None:
+        """Wait for a text."""
+        deadline = time.monotonic() + 20
+        while text not in self.text:
+            assert time.monotonic() < deadline, self.text
+            time.sleep(0.01)
+
+    def stop(self, client: FlaskClient) -> bool:
+        """Ask to stop, as this browser; whether that was granted."""
+        self.until("event: turn")
+        headers = {"X-CSRFToken": csrf_token(client), "Accept": "application/json"}
+        stopped: bool = client.post(parsed(self.text)[0][1]["stop"], headers=headers).get_json()["stopped"]
+        return stopped
+
+    def close(self) -> None:
+        """Hang up."""
+        self._closing.set()
+        self._thread.join(20)
+
+    def events(self) -> list[tuple[str, dict[str, Any]]]:
+        """All events, when the answer has come to its end."""
+        self._thread.join(20)
+        assert not self._thread.is_alive()
+        return parsed(self.text)
+
+    def _read(self) -> None:
+        data = {"text": QUESTION, "d": ["1"]}
+        response = self._client.post(self._path, data=data, headers=self._headers)
+        for piece in response.response:
+            self.text += piece if isinstance(piece, str) else piece.decode()
+            if self._closing.is_set():
+                break
+        response.close()
+
+
+def test_a_stopped_answer_is_stored_as_far_as_it_came(
+    model_client: FlaskClient, model: ModelServer, library: Braid
+) -> None:
+    model.reply = lambda _: "They are fused by rank [1]. " + "And so on. " * 200
+    model.delay_s = 0.05
+    streamed = Stream(model_client)
+    streamed.until("[1]")
+    assert streamed.stop(sign_in(model_client.application))
+    assert "You stopped this answer." in streamed.events()[-1][1]["html"]
+    answer = stored(library)[1]
+    assert answer.settings["stopped"]
+    assert answer.citations
+    assert len(answer.text.split()) < 200
+    assert "You stopped this answer." in model_client.get("/chat/1").get_data(as_text=True)
+
+
+def test_a_closed_connection_stores_what_there_is(
+    model_client: FlaskClient, model: ModelServer, library: Braid
+) -> None:
+    model.reply = lambda _: "word " * 400
+    model.delay_s = 0.05
+    streamed = Stream(model_client)
+    streamed.until("event: text")
+    streamed.close()
+    question, answer = stored(library)
+    assert question.text == QUESTION
+    assert answer.text.startswith("word")
+    assert answer.settings["stopped"]
+
+
+def test_another_user_cannot_stop_an_answer(library: Braid, model_client: FlaskClient, model: ModelServer) -> None:
+    model.reply = lambda _: "word " * 40
+    model.delay_s = 0.05
+    add_user(model_client.application, "eve")
+    eve = sign_in(model_client.application, "eve")
+    streamed = Stream(model_client)
+    assert not streamed.stop(eve)
+    assert streamed.events()[-1][0] == "answer"
+    assert not stored(library)[1].settings["stopped"]
+
+
+def test_an_error_in_the_middle_is_an_event(model_client: FlaskClient, model: ModelServer, library: Braid) -> None:
+    ask(model_client)
+    model.reply = lambda _: "word " * 40
+    model.delay_s = 0.05
+    streamed = Stream(model_client, "/chat/1/messages")
+    streamed.until("event: text")
+    ConversationStore(library.ledger, library.registry).delete(1, 1)  # in another tab
+    kind, values = streamed.events()[-1]
+    assert kind == "error"
+    assert values["status"] == 404
+    assert "conversation 1" in values["detail"]
+
+
+def test_two_tabs_lose_no_turn(app: Flask, library: Braid) -> None:
+    one, other = sign_in(app), sign_in(app)
+    path = last(ask(one))["messages"]
+    with ThreadPoolExecutor(2) as tabs:
+        answers = list(tabs.map(lambda tab: ask(tab[0], tab[1], path=path), [(one, "From one"), (other, "From two")]))
+    texts = [message.text for message in stored(library) if message.role == "user"]
+    assert sorted(texts) == sorted([QUESTION, "From one", "From two"])
+    assert "From one" in last(answers[0])["html"]
+    assert "From two" in last(answers[1])["html"]
+
+
+# ---------------------------------------------------------------- choices
+
+
+def test_choices_are_remembered_by_the_conversation_and_by_a_new_one(client: FlaskClient) -> None:
+    ask(client, d=["-1"], mode="hybrid", fusion="weighted", alpha="0.25", strategy="multi_query", k="7")
+    ask(client, d=["1"], mode="keyword")
+    first, new = (client.get(path).get_data(as_text=True) for path in ("/chat/1", "/chat"))
+    assert checked(first, "mode", "strategy", "fusion", "d") == ["-1", "hybrid", "weighted", "multi_query"]
+    assert 'value="0.25"' in first
+    assert 'name="k" min="1" max="1000" value="7"' in first
+    assert checked(new, "mode", "d") == ["1", "keyword"]
+
+
+def checked(page: str, *names: str) -> list[str]:
+    """Values of the ticked boxes and radios of these names, in the order of the page."""
+    inputs = re.findall(r'<input type="(?:radio|checkbox)"[^>]*name="(\w+)" value="([^"]+)" checked', page)
+    return [value for name, value in inputs if name in names]
+
+
+def test_the_picker_shows_both_kinds_with_sizes_and_states(client: FlaskClient) -> None:
+    page = client.get("/chat").get_data(as_text=True)
+    personal, shared = (page.split(f'data-kind="{kind}"')[1].split("</fieldset>")[0] for kind in ("personal", "shared"))
+    assert "Notes" in personal
+    assert "Handbook" not in personal
+    assert "1 document · 1 passage" in personal
+    assert '<span class="state ready">ready</span>' in personal
+    assert "empty" in personal
+    assert "Handbook" in shared
+
+
+def test_the_picker_names_the_languages_of_each_dataset(client: FlaskClient, library: Braid, put: Put) -> None:
+    put(-1, "旅行.md", "出張の切符は、総務部の旅行窓口で予約してください。")
+    put(-1, "출장.md", "출장 기차표는 총무부 여행 창구에서 예약해 주세요.")
+
+    def languages(path: str) -> list[str]:
+        return re.findall(r'<span class="languages">([^<]+)</span>', client.get(path).text)
+
+    assert languages("/chat") == ["English", "English, Japanese, Korean"]
+    assert languages("/search") == ["English", "English, Japanese, Korean"]
+    assert languages("/chat?lang=ja") == ["英語", "英語、日本語、韓国語"]
+
+
+def test_the_picker_says_what_is_not_indexed_yet(
+    client: FlaskClient, library: Braid, embeddings: HashEmbeddings
+) -> None:
+    embeddings.failing = True
+    library.ledger.put_document(1, DocumentInput("late.md", "Late", "md", (ChunkInput("This comes late."),)))
+    deadline = time.monotonic() + 10
+    while "state failed" not in (page := client.get("/chat").get_data(as_text=True)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert "state failed" in page
+
+
+def test_examples_are_offered_in_the_language_of_the_page(app: Flask, library: Braid) -> None:
+    assert 'name="example"' not in sign_in(app).get("/chat").get_data(as_text=True)
+
+
+def test_the_sample_has_three_examples(braid: Braid) -> None:
+    first_start.prepare(braid)
+    client = sign_in(make_app(braid))
+    page = client.get("/chat").get_data(as_text=True)
+    assert page.count('name="example"') == 3
+
+
+# ---------------------------------------------------------------- the list of conversations
+
+
+def test_conversations_are_listed_found_renamed_and_deleted(client: FlaskClient) -> None:
+    ask(client, "Trains to Kyoto")
+    ask(client, "予約の方法")
+    listed = client.get("/chat/conversations").get_data(as_text=True)
+    assert listed.index("予約の方法") < listed.index("Trains to Kyoto")
+    assert "Trains" not in client.get("/chat/conversations?find=予約").get_data(as_text=True)
+    assert "Trains" in client.get("/chat/conversations?find=ｔｒａｉｎｓ").get_data(as_text=True)
+    assert post(client, "/chat/1/rename", title="Travel").status_code == 303
+    assert "<h1" in (page := client.get("/chat/1").get_data(as_text=True))
+    assert "Travel" in page
+    assert "This deletes the conversation" in client.get("/chat/1/manage").get_data(as_text=True)
+    assert post(client, "/chat/1/delete").location == "/chat"
+    assert client.get("/chat/1").status_code == 404
+
+
+def test_a_conversation_is_exported(client: FlaskClient) -> None:
+    ask(client)
+    markdown, as_json = client.get("/chat/1/export.md"), client.get("/chat/1/export.json")
+    assert QUESTION in markdown.get_data(as_text=True)
+    assert "attachment" in markdown.headers["Content-Disposition"]
+    assert as_json.get_json()["messages"][0]["text"] == QUESTION
+    assert client.get("/chat/1/export.exe").status_code == 404
+
+
+# ---------------------------------------------------------------- thumbs and clicks
+
+
+def say(client: FlaskClient, kind: str, number: int = 1) -> int:
+    headers = {"X-CSRFToken": csrf_token(client), "Accept": "application/json"}
+    fields = {"kind": kind, "number": number}
+    return client.post("/chat/1/messages/2/feedback", data=fields, headers=headers).status_code
+
+
+def test_thumbs_and_clicks_are_stored_with_query_scope_and_ranking(client: FlaskClient, library: Braid) -> None:
+    ask(client, d=["1", "-1"])
+    cited = stored(library)[1].citations[0].chunk_id
+    assert say(client, "up") == 204
+    assert 'aria-pressed="true"' in client.get("/chat/1").get_data(as_text=True)
+    assert say(client, "click") == 204
+    assert say(client, "none") == 204
+    assert 'aria-pressed="true"' not in client.get("/chat/1").get_data(as_text=True)
+    said = FeedbackStore(library.ledger).of_user(1)
+    assert [feedback.kind for feedback in said] == ["up", "click", "none"]
+    assert {feedback.chunk_id for feedback in said} == {cited}
+    assert said[0].scope == (1, -1)
+    assert said[0].query == QUESTION
+    assert cited in said[0].ranking
+    assert len(said[0].ranking) == 2
+
+
+def test_a_thumb_works_without_scripts(client: FlaskClient) -> None:
+    ask(client)
+    assert post(client, "/chat/1/messages/2/feedback", kind="down", number=1).location == "/chat/1#message-2"
+
+
+def say_of_answer(client: FlaskClient, kind: str, message_id: int = 2) -> int:
+    headers = {"X-CSRFToken": csrf_token(client), "Accept": "application/json"}
+    return client.post(f"/chat/1/messages/{message_id}/feedback", data={"kind": kind}, headers=headers).status_code
+
+
+def pressed(page: str) -> list[str]:
+    """The labels of the thumbs that are given."""
+    return re.findall(r'aria-pressed="true" aria-label="([^"]+)"', page)
+
+
+def test_a_thumb_on_the_answer_is_shown_again_and_can_be_taken_back(client: FlaskClient, library: Braid) -> None:
+    ask(client)
+    assert say_of_answer(client, "up") == 204
+    assert pressed(client.get("/chat/1").text) == ["This answer helps"]
+    assert say_of_answer(client, "down") == 204
+    assert pressed(client.get("/chat/1").text) == ["This answer does not help"]
+    assert "thumbs down)" in client.get("/chat/1/export.md").text
+    assert [message["thumb"] for message in client.get("/chat/1/export.json").get_json()["messages"]] == ["", "down"]
+    assert say_of_answer(client, "none") == 204
+    assert pressed(client.get("/chat/1").text) == []
+    assert FeedbackStore(library.ledger).of_user(1) == []  # nothing is said of any passage
+
+
+def test_a_thumb_on_the_answer_works_without_scripts(client: FlaskClient) -> None:
+    ask(client)
+    assert post(client, "/chat/1/messages/2/feedback", kind="up").location == "/chat/1#message-2"
+    assert pressed(client.get("/chat/1").text) == ["This answer helps"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "message_id", "status"),
+    [("maybe", 2, 400), ("click", 2, 400), ("", 2, 400), ("up", 1, 404), ("up", 9, 404), ("up", 2**70, 404)],
+)
+def test_a_bad_thumb_is_refused(client: FlaskClient, kind: str, message_id: int, status: int) -> None:
+    """Message 1 is the question."""
+    ask(client)
+    assert say_of_answer(client, kind, message_id) == status
+
+
+def test_administrators_see_how_answers_were_found(client: FlaskClient) -> None:
+    ask(client)
+    assert "Thumbs on answers" not in client.get("/admin/usage").text
+    say_of_answer(client, "down")
+    table = client.get("/admin/usage").text.partition("Thumbs on answers")[2]
+    assert re.findall(r'<td class="number-cell">(\d+)</td>', table) == ["0", "1"]
+    assert "without a language model" in table
+
+
+@pytest.mark.parametrize(("kind", "number", "status"), [("maybe", 1, 400), ("up", 99, 400)])
+def test_bad_feedback_is_refused(client: FlaskClient, kind: str, number: int, status: int) -> None:
+    ask(client)
+    assert say(client, kind, number) == status
+
+
+def test_a_deleted_passage_is_shown_as_deleted(client: FlaskClient, library: Braid) -> None:
+    ask(client)
+    library.ledger.remove_document(1, "fusion.md")
+    page = client.get("/chat/1").get_data(as_text=True)
+    assert "deleted since" in page
+    assert "/documents/passage/" not in page
+    assert 'name="number"' not in page  # nobody is asked what they think of it
+
+
+# ---------------------------------------------------------------- what belongs to whom
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "/chat/1"),
+        ("GET", "/chat/1/manage"),
+        ("GET", "/chat/1/export.md"),
+        ("GET", "/chat/1/export.json"),
+        ("POST", "/chat/1/messages"),
+        ("POST", "/chat/1/rename"),
+        ("POST", "/chat/1/delete"),
+        ("POST", "/chat/1/messages/2/feedback"),
+    ],
+)
+def test_another_users_conversation_does_not_exist(app: Flask, client: FlaskClient, method: str, path: str) -> None:
+    ask(client)
+    add_user(app, "eve")
+    eve = sign_in(app, "eve")
+    fields = {"title": "mine", "text": QUESTION, "kind": "up", "number": 1}
+    headers = {"X-CSRFToken": csrf_token(eve)}
+    assert eve.open(path, method=method, data=fields, headers=headers).status_code == 404
+    assert client.get("/chat/1").status_code == 200
+    assert "fused" not in eve.get("/chat/conversations").get_data(as_text=True)
+
+
+def test_nobody_chats_without_signing_in(app: Flask) -> None:
+    visitor = app.test_client()
+    assert visitor.get("/chat").status_code == 302
+    assert visitor.post("/chat/messages", data={"text": QUESTION}, headers=STREAM).status_code in (400, 401)
+
+
+# ---------------------------------------------------------------- Markdown
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<script>alert(1)</script>",
+        "<img src=x onerror=alert(1)>",
+        "[a](javascript:alert(1))",
+        "[a](JaVaScRiPt:alert(1))",
+        "[a](&#106;avascript:alert(1))",
+        "<javascript:alert(1)>",
+        "[a](data:text/html;base64,PHNjcmlwdD4=)",
+        "[a](vbscript:x)",
+        "[a](/logout)",
+        "[a](//evil.example)",
+        "![a](https://evil.example/beacon.png)",
+        "![a](data:image/svg+xml;base64,PHN2Zz4=)",
+        "![a][b]\n\n[b]: https://evil.example/beacon.png",
+        "[1]: javascript:alert(1)\n\n[1]",
+        "| a |\n| - |\n| <script>alert(1)</script> |",
+        "```html\n<script>alert(1)</script>\n```",
+        '<a href="https://x.example" onclick="alert(1)">a</a>',
+    ],
+)
+def test_markdown_cannot_do_harm(text: str) -> None:
+    html = str(answer_html(text, lambda number: f"/passage/{number}"))
+    assert "<script" not in html
+    assert "<img" not in html
+    assert not re.search(r"<[^>]*\son\w+=", html)
+    assert not re.search(r"<[^>]*\sstyle=", html)
+    for href in re.findall(r'<a[^>]* href="([^"]*)"', html):
+        assert href.startswith(("https://evil.example/beacon.png", "/passage/"))
+
+
+def test_links_lead_outside_without_a_trace() -> None:
+    html = str(answer_html("[paper](https://example.org/a?b=1&c=2) <mailto:a@example.org>"))
+    assert html.count('rel="noopener noreferrer nofollow"') == 2
+    assert 'href="https://example.org/a?b=1&amp;c=2"' in html
+
+
+def test_citations_become_links_but_not_within_code_or_links() -> None:
+    html = str(answer_html("a [1] `[1]` [text [1]](https://example.org) [2]", lambda n: "/p?q=<" if n == 1 else ""))
+    assert html.count('<a class="cite" href="/p?q=&lt;" data-number="1">[1]</a>') == 1
+    assert "<code>[1]</code>" in html
+    assert '<span class="cite">[2]</span>' in html
+
+
+def test_headings_stand_below_those_of_the_page() -> None:
+    html = str(answer_html("# Title\n\n### Part"))
+    assert html.startswith("<h3>Title</h3>")
+    assert "<h4>Part</h4>" in html
+
+
+# ---------------------------------------------------------------- long conversations, and speed
+
+
+def test_a_long_conversation_shows_the_newest_turns_and_all_on_demand(client: FlaskClient, library: Braid) -> None:
+    ask(client, "The very first")
+    store = ConversationStore(library.ledger, library.registry)
+    asked = ChatRequest(1, "Again?", dataset_ids=[1])
+    answer = Conversation(library).ask(asked)
+    for _ in range(20):
+        store.add(1, asked, answer)
+    page = client.get("/chat/1").get_data(as_text=True)
+    assert page.count('class="question"') == 20 + 1  # and the template of the next one
+    assert "Earlier questions" in page
+    whole = client.get("/chat/1?all=1").get_data(as_text=True)
+    assert whole.count('class="question"') == 21 + 1
+    assert "Earlier questions" not in whole
+
+
+def test_the_page_is_served_quickly(client: FlaskClient) -> None:
+    for number in range(5):
+        ask(client, f"{QUESTION} {number}")
+    took = []
+    for _ in range(20):
+        started = time.perf_counter()
+        assert client.get("/chat/1").status_code == 200
+        took.append(time.perf_counter() - started)
+    assert sorted(took)[18] < 0.25  # 50 ms on a quiet machine
+
+
+# ---------------------------------------------------------------- files on their way
+
+
+def test_an_answer_says_that_files_are_still_being_read(app: Flask, client: FlaskClient, library: Braid) -> None:
+    told = "1 file is still being read and cannot be found yet."
+    store = site_of(app).background.store
+    assert told not in last(ask(client))["html"]
+    store.add(1, [NewJob("upload", "new.pdf", 1), NewJob("export", "Notes", 1), NewJob("upload", "other.pdf", 2)])
+    assert told in last(ask(client))["html"]
+    status = client.get("/status.json")
+    assert status.status_code == 200, status.text
+    assert status.json["text"] == "2 files are still being read and cannot be found yet."
+
+
+def test_nobody_learns_of_files_in_datasets_of_others(app: Flask, client: FlaskClient, library: Braid) -> None:
+    bob = add_user(app, "bob")
+    other = library.ledger.add_dataset(bob.id, "Secret")
+    site_of(app).background.store.add(bob.id, [NewJob("upload", "secret.pdf", other.id)])
+    assert "being read" not in last(ask(client, d=["1", str(other.id)]))["html"]
+    assert "being read" not in client.get("/status.json").json["text"]

@@ -1,0 +1,455 @@
+"""The pages of datasets: lists, uploads and their progress, documents, exports, what others may see."""
+
+from __future__ import annotations
+
+import io
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from werkzeug.test import TestResponse
+
+from braid.app.site import Site
+from braid.config.settings import Settings
+from braid.core.braid import Braid
+from braid.core.types import ChunkInput, Dataset, DocumentInput
+from tests import samples
+from tests.fakes import HashEmbeddings
+from tests.web import add_user, csrf_token, make_app, sign_in, site_of
+
+JAPANESE_PDF = samples.pdf([["Fees"], [samples.JAPANESE[:40]]])
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Flask]:
+    with Braid(tmp_path_factory.mktemp("datasets") / "data", embedding_model=HashEmbeddings()) as braid:
+        settings = Settings(max_file_mb=1, max_import_mb=1, allow_private_urls=True)
+        opened = make_app(braid, settings, jobs=True)
+        yield opened
+        site_of(opened).close()
+
+
+@pytest.fixture
+def here(app: Flask) -> Site:
+    return site_of(app)
+
+
+@pytest.fixture(scope="module")
+def ann(app: Flask) -> FlaskClient:
+    """A user who is signed in."""
+    return sign_in(app, add_user(app, "ann").name)
+
+
+@pytest.fixture(scope="module")
+def eve(app: Flask) -> FlaskClient:
+    """Another user."""
+    return sign_in(app, add_user(app, "eve").name)
+
+
+@pytest.fixture(scope="module")
+def admin(app: Flask) -> FlaskClient:
+    """The administrator."""
+    return sign_in(app)
+
+
+@pytest.fixture
+def dataset(ann: FlaskClient, here: Site) -> Dataset:
+    """A new, empty dataset of hers."""
+    act(ann, "/datasets", name="Notes")
+    return here.braid.ledger.all_datasets()[-1]
+
+
+@pytest.fixture
+def shared(here: Site) -> Dataset:
+    name = f"Handbook {time.time_ns()}"
+    entry = here.braid.registry.add(name, "shared_main_db", description="For everybody")
+    return here.braid.dataset(entry.id)
+
+
+def act(client: FlaskClient, path: str, **form: object) -> TestResponse:
+    """Send a form."""
+    return client.post(path, data={"csrf_token": csrf_token(client), **form})
+
+
+def upload(client: FlaskClient, dataset: Dataset, name: str, content: bytes, **more: object) -> TestResponse:
+    """Send a file as the page's script does."""
+    headers = {"X-CSRFToken": csrf_token(client), "Accept": "application/json"}
+    query = {"name": name, **more}
+    address = f"/datasets/{dataset.id}/files"
+    return client.post(address, data=content, query_string=query, headers=headers, mimetype="application/octet-stream")
+
+
+def text_of(client: FlaskClient, path: str) -> str:
+    response = client.get(path)
+    assert response.status_code == 200, response.get_data(as_text=True)
+    return response.get_data(as_text=True)
+
+
+def settled(client: FlaskClient, dataset: Dataset) -> str:
+    """The list of documents when nothing is under way any more."""
+    deadline = time.monotonic() + 60
+    while 'data-busy="1"' in (page := text_of(client, f"/datasets/{dataset.id}/live")):
+        assert time.monotonic() < deadline, page
+        time.sleep(0.1)
+    return page
+
+
+def rows(page: str) -> dict[str, str]:
+    """Name → stage, of the list."""
+    found = re.findall(r'<li id="[^"]+" data-stage="(\w+)">.*?<span class="grow">\s*(.*?)</span>', page, re.S)
+    names = ((stage, re.search(r">([^<]+)</a>", text) or re.match(r"([^<\n]+)", text)) for stage, text in found)
+    return {name[1].strip(): stage for stage, name in names if name}
+
+
+def spooled(here: Site) -> list[Path]:
+    return list((here.braid.data_dir / "uploads").iterdir())
+
+
+# ---------------------------------------------------------------- datasets
+
+
+def test_a_dataset_is_made_renamed_and_deleted(ann: FlaskClient, here: Site, dataset: Dataset) -> None:
+    assert f'href="/datasets/{dataset.id}">Notes</a>' in text_of(ann, "/datasets")
+    assert act(ann, f"/datasets/{dataset.id}/name", name="Minutes").status_code == 302
+    assert "Minutes" in text_of(ann, f"/datasets/{dataset.id}")
+    assert act(ann, f"/datasets/{dataset.id}/delete").location == "/datasets"
+    assert ann.get(f"/datasets/{dataset.id}").status_code == 404
+
+
+@pytest.mark.parametrize("name", ["", "  ", "x" * 201])
+def test_a_name_that_cannot_be_is_refused_in_words(ann: FlaskClient, name: str) -> None:
+    response = act(ann, "/datasets", name=name)
+    assert response.status_code == 400
+    assert "Type a name of 1 to 200 visible characters." in response.get_data(as_text=True)
+
+
+def test_a_full_dataset_goes_only_when_its_name_is_typed_again(ann: FlaskClient, here: Site, dataset: Dataset) -> None:
+    document = DocumentInput("a.md", "A", "md", (ChunkInput("one"), ChunkInput("two")))
+    here.braid.ledger.put_document(dataset.id, document)
+    page = text_of(ann, f"/datasets/{dataset.id}")
+    assert re.search(r"What goes, at once and for good:\s*<strong>1 document, 2 passages</strong>", page)
+    for wrong in ({}, {"name": "notes"}):
+        response = act(ann, f"/datasets/{dataset.id}/delete", **wrong)
+        assert response.status_code == 400
+        assert "nothing was deleted" in response.get_data(as_text=True)
+    assert act(ann, f"/datasets/{dataset.id}/delete", name="Notes").status_code == 302
+    assert ann.get(f"/datasets/{dataset.id}").status_code == 404
+
+
+def test_a_dataset_that_goes_takes_its_uploads_along(ann: FlaskClient, here: Site, dataset: Dataset) -> None:
+    upload(ann, dataset, "photo.png", samples.PNG)
+    assert rows(settled(ann, dataset)) == {"photo.png": "failed"}
+    assert act(ann, f"/datasets/{dataset.id}/delete", name="Notes").status_code == 302
+    assert here.background.store.counts(dataset_id=dataset.id)["failed"] == 0
+    assert spooled(here) == []
+
+
+# ---------------------------------------------------------------- documents come in
+
+
+def test_files_become_documents_that_are_found(ann: FlaskClient, here: Site, dataset: Dataset) -> None:
+    assert upload(ann, dataset, "案内/図書館.pdf", JAPANESE_PDF, date=1_700_000_000_000).status_code == 202
+    assert upload(ann, dataset, "manual.docx", samples.docx_manual()).get_json()["name"] == "manual.docx"
+    assert sorted(rows(settled(ann, dataset)).values()) == ["done", "done"]
+    documents = {document.source: document for document in here.braid.ledger.documents(dataset.id)}
+    assert documents["案内/図書館.pdf"].date == 1_700_000_000
+    assert spooled(here) == []
+    owner = dataset.user_id or 0
+    hit = here.braid.manager.search(samples.JAPANESE[:20], user_id=owner, mode="keyword").hits[0]
+    assert (hit.passage.source, hit.passage.page) == ("案内/図書館.pdf", 2)
+
+
+def test_one_file_and_several_come_in_without_scripts(ann: FlaskClient, dataset: Dataset) -> None:
+    files = [(io.BytesIO(f"# {name}\n\nText of {name}.".encode()), f"{name}.md") for name in ("one", "two")]
+    response = act(ann, f"/datasets/{dataset.id}/files/form", file=files)
+    assert response.location == f"/datasets/{dataset.id}"
+    assert "2 documents are being read." in text_of(ann, response.location)
+    assert rows(settled(ann, dataset)) == {"one": "done", "two": "done"}
+    response = act(ann, f"/datasets/{dataset.id}/files/form")
+    assert (response.status_code, "Choose a file first." in response.get_data(as_text=True)) == (400, True)
+
+
+def test_pasted_text_becomes_a_document(ann: FlaskClient, dataset: Dataset) -> None:
+    text = "The printer shows E-4711.\r\n\r\n## Tray\r\n\r\nFill it."
+    assert act(ann, f"/datasets/{dataset.id}/text", title="Printer", text=text).status_code == 302
+    assert rows(settled(ann, dataset)) == {"Printer.md": "done"} or rows(settled(ann, dataset)) == {"Tray": "done"}
+
+
+@pytest.mark.parametrize(
+    ("form", "told"),
+    [({"title": " ", "text": "x"}, "Type a title"), ({"title": "x", "text": " \n"}, "Type or paste a text first")],
+)
+def test_texts_without_title_or_content_are_refused(
+    ann: FlaskClient, dataset: Dataset, form: dict[str, str], told: str
+) -> None:
+    response = act(ann, f"/datasets/{dataset.id}/text", **form)
+    assert (response.status_code, told in response.get_data(as_text=True)) == (400, True)
+
+
+def test_a_web_page_becomes_a_document_and_one_that_is_missing_a_reason(ann: FlaskClient, dataset: Dataset) -> None:
+    class Pages(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200 if self.path == "/travel" else 404)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(b"<title>Travel</title><h1>Travel</h1><p>Book trains early.</p>")
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Pages)
+    Thread(target=server.serve_forever, daemon=True).start()
+    base = f"http://127.0.0.1:{server.server_port}"
+    try:
+        for path in ("/travel", "/missing"):
+            assert act(ann, f"/datasets/{dataset.id}/url", url=base + path).status_code == 302
+        page = settled(ann, dataset)
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert rows(page) == {"Travel": "done", f"{base}/missing": "failed"}
+    assert "answered with status 404" in page
+    remove = re.search(r'action="(/datasets/\d+/jobs/\d+/remove)"', page)
+    assert remove
+    act(ann, remove[1])
+    assert rows(settled(ann, dataset)) == {"Travel": "done"}
+
+
+@pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://example.org/a", "javascript:alert(1)", "http://", ""])
+def test_addresses_that_are_never_fetched_are_refused_at_once(ann: FlaskClient, dataset: Dataset, url: str) -> None:
+    response = act(ann, f"/datasets/{dataset.id}/url", url=url)
+    assert (response.status_code, "must begin with http://" in response.get_data(as_text=True)) == (400, True)
+
+
+def test_a_failed_upload_is_tried_again_or_removed_with_its_file(
+    ann: FlaskClient, here: Site, dataset: Dataset
+) -> None:
+    upload(ann, dataset, "photo.pdf", samples.PNG)
+    page = settled(ann, dataset)
+    assert rows(page) == {"photo.pdf": "failed"}
+    assert "photo.pdf is a PNG image" in page
+    retry = re.search(r'action="(/datasets/\d+/jobs/\d+/retry)"', page)
+    assert retry
+    assert act(ann, retry[1]).status_code == 302
+    page = settled(ann, dataset)
+    assert rows(page) == {"photo.pdf": "failed"}
+    ids = re.findall(r'name="document" value="(\d+)"><button', page)
+    act(ann, f"/datasets/{dataset.id}/documents/remove", document=ids)
+    assert rows(settled(ann, dataset)) == {}
+    assert spooled(here) == []
+
+
+# ---------------------------------------------------------------- the list
+
+
+@pytest.fixture
+def many(here: Site, dataset: Dataset) -> Dataset:
+    """With 60 documents, and a failed one."""
+    here.braid.ledger.put_documents(
+        dataset.id,
+        [DocumentInput(f"n/{i:02}.md", f"Note {i:02}", "md", (ChunkInput(f"note {i}"),)) for i in range(60)],
+    )
+    here.braid.ledger.put_failed(dataset.id, "scan.pdf", title="scan.pdf", file_type="pdf", error="no text in it")
+    assert here.braid.indexer.wait(20)
+    return dataset
+
+
+def test_the_list_is_paged_searched_and_filtered(ann: FlaskClient, many: Dataset) -> None:
+    first, second = (rows(text_of(ann, f"/datasets/{many.id}?page={page}")) for page in (0, 1))
+    assert (len(first), len(second), len(first | second)) == (50, 11, 61)
+    assert rows(text_of(ann, f"/datasets/{many.id}?name=NOTE+07")) == {"Note 07": "done"}
+    assert rows(text_of(ann, f"/datasets/{many.id}?state=failed")) == {"scan.pdf": "failed"}
+    assert "scan.pdf" not in rows(text_of(ann, f"/datasets/{many.id}?state=done"))
+    assert rows(text_of(ann, f"/datasets/{many.id}?state=waiting")) == {}
+    assert "No document matches." in text_of(ann, f"/datasets/{many.id}?name=%25")
+    for odd in ("page=-1", "page=x", f"page={10**30}", "state=nonsense", "name=%00"):
+        assert ann.get(f"/datasets/{many.id}?{odd}").status_code == 200
+
+
+def test_documents_are_deleted_after_a_question_that_says_what_goes(
+    ann: FlaskClient, here: Site, many: Dataset
+) -> None:
+    chosen = [str(document.id) for document in here.braid.ledger.documents(many.id, limit=3)]
+    asked = act(ann, f"/datasets/{many.id}/documents/remove", document=chosen)
+    assert re.search(r"3 documents, 3 passages", asked.get_data(as_text=True))
+    assert here.braid.dataset(many.id).documents == 61
+    assert act(ann, f"/datasets/{many.id}/documents/remove", document=chosen, confirmed="1").status_code == 302
+    assert here.braid.dataset(many.id).documents == 58
+    assert here.braid.manager.search("note 0", user_id=many.user_id or 0, dataset_ids=[many.id], k=100)
+    assert not [d for d in here.braid.ledger.documents(many.id) if str(d.id) in chosen]
+
+
+def test_a_document_shows_the_passages_that_were_read(ann: FlaskClient, here: Site, dataset: Dataset) -> None:
+    chunks = [ChunkInput(f"Passage {i}.", heading_path="Guide > Fees", page=i + 1, page_end=i + 1) for i in range(60)]
+    stored = here.braid.ledger.put_document(dataset.id, DocumentInput("g.pdf", "Guide", "pdf", tuple(chunks)))
+    page = text_of(ann, f"/datasets/{dataset.id}/documents/{stored.document_id}")
+    assert "Fees" in page
+    assert "page 50" in page
+    assert "Passage 50." not in page
+    assert "Passage 50." in text_of(ann, f"/datasets/{dataset.id}/documents/{stored.document_id}?start=50")
+
+
+def test_what_documents_say_and_are_called_is_never_html(ann: FlaskClient, here: Site, dataset: Dataset) -> None:
+    evil = "<script>alert(1)</script><img src=x onerror=alert(1)>"
+    document = DocumentInput(f"{evil}.md", evil, "md", (ChunkInput(evil, heading_path=evil),))
+    stored = here.braid.ledger.put_document(dataset.id, document)
+    here.braid.ledger.rename_dataset(dataset.id, evil)
+    pages = ["", f"/documents/{stored.document_id}", "/statistics", "/live"]
+    for page in [text_of(ann, f"/datasets/{dataset.id}{path}") for path in pages] + [text_of(ann, "/datasets")]:
+        assert "<script>alert" not in page
+        assert "<img src=x" not in page
+
+
+def test_figures_of_a_dataset(ann: FlaskClient, here: Site, many: Dataset) -> None:
+    texts = (ChunkInput(samples.JAPANESE),)
+    document = DocumentInput("a.txt", "A", "txt", texts, date=1_700_000_000.0, size_bytes=2048)
+    here.braid.ledger.put_document(many.id, document)
+    page = text_of(ann, f"/datasets/{many.id}/statistics")
+    for row in (r"md</th>.*?>60<", r"pdf</th>.*?>1<", r"2023-11</th>.*?>1<", r"Japanese</th>.*?>1<"):
+        assert re.search(rf'<th scope="row">{row}', page), row
+
+
+# ---------------------------------------------------------------- export, import, embedding anew
+
+
+def test_an_export_is_downloaded_and_imported_as_another_dataset(
+    ann: FlaskClient, eve: FlaskClient, here: Site, many: Dataset
+) -> None:
+    assert act(ann, f"/datasets/{many.id}/export").status_code == 302
+    page = ""
+    while not (found := re.search(r'href="(/datasets/\d+/exports/\d+)"', page)):
+        page = text_of(ann, f"/datasets/{many.id}/live")
+        time.sleep(0.05)
+    with ann.get(found[1]) as download:
+        assert "Notes.zip" in download.headers["Content-Disposition"]
+        response = act(ann, "/datasets/import", file=(io.BytesIO(download.data), "x.zip"), name="Copy")
+    copy = here.braid.dataset(int(response.location.rpartition("/")[2]))
+    settled(ann, copy)
+    assert (copy.name, here.braid.dataset(copy.id).documents) == ("Copy", 60)
+    assert eve.get(found[1]).status_code == 404
+
+
+def test_a_file_that_is_no_export_makes_no_dataset(ann: FlaskClient, here: Site) -> None:
+    before = len(here.braid.ledger.all_datasets())
+    response = act(ann, "/datasets/import", file=(io.BytesIO(b"no zip"), "x.zip"))
+    assert response.status_code == 400
+    assert "no zip archive" in response.get_data(as_text=True)
+    assert len(here.braid.ledger.all_datasets()) == before
+
+
+def test_all_passages_are_embedded_anew(ann: FlaskClient, here: Site, many: Dataset) -> None:
+    model = here.braid.model_of(many.collection)
+    assert isinstance(model, HashEmbeddings)
+    before = model.documents_embedded
+    act(ann, f"/datasets/{many.id}/reembed")
+    settled(ann, many)
+    assert model.documents_embedded - before == 60
+
+
+# ---------------------------------------------------------------- who may see and do what
+
+
+PATHS = (
+    ("GET", ""),
+    ("GET", "/live"),
+    ("GET", "/statistics"),
+    ("GET", "/documents/{document}"),
+    ("POST", "/files"),
+    ("POST", "/files/form"),
+    ("POST", "/text"),
+    ("POST", "/url"),
+    ("POST", "/name"),
+    ("POST", "/delete"),
+    ("POST", "/documents/remove"),
+    ("POST", "/export"),
+    ("POST", "/reembed"),
+    ("POST", "/jobs/retry"),
+    ("POST", "/jobs/cancel"),
+)
+
+
+@pytest.mark.parametrize(("method", "path"), PATHS)
+def test_datasets_of_others_do_not_exist(
+    here: Site, dataset: Dataset, method: str, path: str, eve: FlaskClient, admin: FlaskClient
+) -> None:
+    stored = here.braid.ledger.put_document(dataset.id, DocumentInput("a.md", "A", "md", (ChunkInput("one"),)))
+    address = f"/datasets/{dataset.id}{path.format(document=stored.document_id)}"
+    for other in (eve, admin):
+        form = {"csrf_token": csrf_token(other), "confirmed": "1", "document": str(stored.document_id)}
+        response = other.get(address) if method == "GET" else other.post(address, data=form)
+        assert response.status_code == 404
+    assert here.braid.dataset(dataset.id).documents == 1
+
+
+def test_jobs_of_others_do_not_exist(ann: FlaskClient, eve: FlaskClient, here: Site, dataset: Dataset) -> None:
+    upload(ann, dataset, "photo.png", samples.PNG)
+    settled(ann, dataset)
+    [job] = here.background.store.of_dataset(dataset.id, kinds=("upload",), states=("failed",))
+    act(eve, "/datasets", name="Mine")
+    own = here.braid.ledger.all_datasets()[-1]
+    for address in (f"/datasets/{own.id}/jobs/{job.id}/remove", f"/datasets/{own.id}/jobs/{job.id}/retry"):
+        assert act(eve, address).status_code == 404
+    assert eve.get(f"/datasets/{own.id}/exports/{job.id}").status_code == 404
+
+
+def test_shared_datasets_are_read_by_users_and_filled_by_administrators(
+    ann: FlaskClient, admin: FlaskClient, here: Site, shared: Dataset
+) -> None:
+    assert upload(admin, shared, "travel.md", b"# Travel\n\nBook early.").status_code == 202
+    assert rows(settled(admin, shared)) == {"Travel": "done"}
+    assert here.audit.entries()[0].action == "documents.added"
+    page = text_of(ann, f"/datasets/{shared.id}")
+    assert (rows(page), 'id="upload"' in page, "csrf_token" in page.partition("<main")[2]) == (
+        {"Travel": "done"},
+        False,
+        False,
+    )
+    assert shared.name in text_of(ann, "/datasets")
+    assert upload(ann, shared, "b.md", b"text").status_code == 403
+    for path in ("/text", "/documents/remove", "/export", "/reembed", "/name", "/delete"):
+        assert act(ann, f"/datasets/{shared.id}{path}").status_code == 403
+    here.braid.registry.update(shared.id, enabled=False)
+    assert ann.get(f"/datasets/{shared.id}").status_code == 404
+    assert "switched off" in text_of(admin, "/datasets")
+    assert admin.get(f"/datasets/{shared.id}").status_code == 200
+
+
+def test_limits_are_said(ann: FlaskClient, here: Site, dataset: Dataset) -> None:
+    limits = {"max_user_documents": 1, "max_user_datasets": 1, "max_waiting_jobs": 1, "min_free_disk_mb": 10**7}
+    here.braid.ledger.put_document(dataset.id, DocumentInput("a.md", "A", "md", (ChunkInput("one"),)))
+    upload(ann, dataset, "photo.png", samples.PNG)
+    settled(ann, dataset)
+    before, told = here.settings, {}
+    for name, value in limits.items():
+        here.settings = Settings(**{name: value})  # type: ignore[arg-type]
+        path = "/datasets" if name == "max_user_datasets" else f"/datasets/{dataset.id}/text"
+        response = act(ann, path, name="Another", title="a", text="b")
+        told[name] = (response.status_code, response.get_data(as_text=True))
+    here.settings = before
+    assert {name: status for name, (status, _) in told.items()} == {
+        **dict.fromkeys(limits, 400),
+        "min_free_disk_mb": 503,
+    }
+    assert "you have 1 documents, which is the limit" in told["max_user_documents"][1]
+    assert "you have 1 datasets, which is the limit" in told["max_user_datasets"][1]
+    assert "1 uploads wait or have failed" in told["max_waiting_jobs"][1]
+    assert "almost full" in told["min_free_disk_mb"][1]
+
+
+def test_exports_and_embedding_anew_count_as_waiting(braid: Braid) -> None:
+    app = make_app(braid, replace(Settings(), max_waiting_jobs=2))
+    dataset = braid.ledger.add_dataset(site_of(app).accounts.all()[0].id, "Mine")
+    client = sign_in(app)
+    token = csrf_token(client)
+    paths = [f"/datasets/{dataset.id}/{what}" for what in ("export", "reembed", "export")]
+    statuses = [client.post(path, data={"csrf_token": token}).status_code for path in paths]
+    assert statuses == [302, 302, 400]
+    huge = client.post(f"/datasets/{dataset.id}/documents/remove", data={"csrf_token": token, "document": "9" * 5000})
+    assert huge.status_code in (302, 400)

@@ -1,0 +1,766 @@
+"""The pages, over a real Braid; only the embedding model is faked."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import logging
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from babel.messages.catalog import Catalog
+from babel.messages.extract import extract_from_dir
+from babel.messages.frontend import parse_mapping_cfg
+from babel.messages.mofile import read_mo
+from babel.messages.pofile import read_po
+from flask.testing import FlaskClient
+from flask_babel import force_locale
+
+from braid.app import first_start, server
+from braid.app.auth.access import rule_of
+from braid.app.factory import create_app
+from braid.app.pages.search.marking import flow, mark, snippet, wanted_tokens
+from braid.app.pages.status import index_status
+from braid.app.web.languages import LANGUAGES
+from braid.config.settings import Settings
+from braid.core.braid import Braid
+from braid.core.errors import InvalidInputError, NotOwnerError
+from braid.core.indexes.follower import LegProgress
+from braid.core.text.analyzer import Analyzer
+from braid.core.types import ChunkInput, DocumentInput
+from tests.fakes import HashEmbeddings
+from tests.web import make_app, sign_in
+
+ROOT = Path(__file__).parents[3]
+APP = ROOT / "app"
+NOTES, EMPTY, HANDBOOK = 1, 2, -1
+
+Put = Callable[..., str]
+
+
+LIBRARY = (
+    (NOTES, "notes/printer.md", "Printer notes", "The printer shows error E-4711 when the tray is empty."),
+    (NOTES, "notes/printer.ja.md", "プリンターのメモ", "用紙がないと、プリンターにエラーコードが表示されます。"),
+    (NOTES, "notes/printer.ko.md", "프린터 메모", "용지가 없으면 프린터에 오류 코드가 나타납니다."),
+    (HANDBOOK, "travel.md", "Travel", "Book trains through the travel office.", "Hotels need a receipt."),
+)
+
+
+def fill(braid: Braid) -> Braid:
+    """The local user with a full and an empty dataset, and a shared dataset."""
+    user = braid.ledger.add_user("local")
+    braid.ledger.add_dataset(user.id, "My notes")
+    braid.ledger.add_dataset(user.id, "Empty")
+    braid.registry.add("Handbook", "shared_main_db", description="For everybody")
+    braid.dataset(HANDBOOK)
+    for dataset_id, source, title, *texts in LIBRARY:
+        chunks = tuple(ChunkInput(text) for text in texts)
+        braid.ledger.put_document(dataset_id, DocumentInput(source, title, "md", chunks))
+    assert braid.indexer.wait(20)
+    return braid
+
+
+@pytest.fixture(scope="module")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Braid]:
+    """The filled library for tests that only read."""
+    with Braid(tmp_path_factory.mktemp("shelf") / "data", embedding_model=HashEmbeddings()) as braid:
+        yield fill(braid)
+
+
+@pytest.fixture(scope="module")
+def session(shelf: Braid) -> FlaskClient:
+    """A browser that signed in once: hashing a password takes longer than most of these tests."""
+    return sign_in(make_app(shelf))
+
+
+@pytest.fixture
+def client(session: FlaskClient) -> FlaskClient:
+    """A signed-in browser with no other cookies, for tests that only read."""
+    cookie = session.get_cookie("braid_session")
+    assert cookie is not None
+    client = session.application.test_client()
+    client.set_cookie("braid_session", cookie.value)
+    return client
+
+
+@pytest.fixture
+def library(braid: Braid) -> Braid:
+    """The filled library for tests that change it."""
+    return fill(braid)
+
+
+@pytest.fixture
+def own_client(library: Braid) -> FlaskClient:
+    """A signed-in browser, for tests that change the library."""
+    return sign_in(make_app(library))
+
+
+def text_of(html: str) -> str:
+    """What a reader sees, in one line."""
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", html))
+
+
+def results_of(client: FlaskClient, query: str, **arguments: object) -> str:
+    """The HTML of the result part."""
+    response = client.get("/search", query_string={"q": query, "d": [NOTES, HANDBOOK], **arguments})
+    assert response.status_code == 200
+    return response.text.partition('<section id="results"')[2]
+
+
+# ---------------------------------------------------------------- the first page
+
+
+def test_first_page_offers_personal_and_shared_datasets_with_sizes(client: FlaskClient) -> None:
+    page = text_of(client.get("/search").text)
+    assert re.search(
+        r"Yours.*My notes 3 documents · 3 passages.*Empty empty"
+        r".*Shared Handbook 1 document · 2 passages.*For everybody",
+        page,
+    )
+
+
+def test_everything_is_ticked_until_somebody_chooses(client: FlaskClient) -> None:
+    assert re.findall(r'name="d" value="(-?\d+)" checked', client.get("/search").text) == ["1", "2", "-1"]
+    assert 'value="-1" checked' not in client.get("/search?q=printer&d=1").text
+
+
+def test_an_empty_query_is_the_first_page(client: FlaskClient) -> None:
+    page = client.get("/search?q=+&d=1")
+    assert page.status_code == 200
+    assert "Ask, and see where the answer stands" in page.text
+
+
+def test_first_page_is_light(client: FlaskClient) -> None:
+    static = [
+        APP / "static" / name
+        for name in ("braid.css", "search.css", "balance.js", "status.js", "search.js", "braid.svg")
+    ]
+    parts = [
+        client.get("/search").data,
+        results_of(client, "printer").encode(),
+        *(path.read_bytes() for path in static),
+    ]
+    assert sum(len(gzip.compress(part)) for part in parts) < 40_000
+
+
+# ---------------------------------------------------------------- results
+
+
+def test_hit_is_cited_with_title_source_dataset_and_reasons(client: FlaskClient) -> None:
+    results = results_of(client, "printer error E-4711")
+    first = text_of(results.partition("</li>\n  <li")[0])
+    for part in ("[1] Printer notes", "My notes", "notes/printer.md", "rank 1", "cosine", "BM25", "% of the score"):
+        assert part in first
+    assert "<mark>printer</mark>" in results
+    assert "Took " in results
+
+
+def test_shares_of_a_hit_add_up_to_a_hundred(client: FlaskClient) -> None:
+    first = results_of(client, "printer").partition("</article>")[0]
+    assert sum(map(int, re.findall(r"(\d+) % of the score", first))) in (99, 100, 101)
+
+
+@pytest.mark.parametrize(
+    ("query", "marked", "title"),
+    [
+        ("Printers", "printer", "Printer notes"),
+        ("エラーコード", "エラーコード", "プリンターのメモ"),
+        ("오류 코드", "오류", "프린터 메모"),
+    ],
+)
+def test_words_of_the_query_are_marked_in_every_language(
+    client: FlaskClient, query: str, marked: str, title: str
+) -> None:
+    first = results_of(client, query, mode="keyword").partition("</article>")[0]
+    assert f"<mark>{marked}</mark>" in first
+    assert title in first
+
+
+def test_personal_and_shared_datasets_are_searched_together(client: FlaskClient) -> None:
+    assert "Travel" in results_of(client, "receipt tray", mode="keyword")
+    assert "Printer notes" in results_of(client, "receipt tray", mode="keyword")
+
+
+def test_without_a_choice_the_personal_datasets_are_searched(client: FlaskClient) -> None:
+    page = client.get("/search?q=receipt&mode=keyword").text
+    assert "in My notes, Empty" in text_of(page)
+    assert "Nothing found" in page
+
+
+def test_equal_text_is_shown_once_with_its_other_place(own_client: FlaskClient, put: Put) -> None:
+    put(HANDBOOK, "copy.md", "The printer shows error E-4711 when the tray is empty.", title="Copied notes")
+    results = results_of(own_client, "E-4711", mode="keyword")
+    assert results.count("<article") == 1
+    assert "Also in:" in results
+    other = "Printer notes" if "[1]</span> <a" in results and "Copied notes</a></h2>" in results else "Copied notes"
+    assert other in text_of(results).partition("Also in:")[2]
+
+
+@pytest.mark.parametrize(
+    ("mode", "legs"), [("semantic", {"dense"}), ("keyword", {"bm25"}), ("hybrid", {"dense", "bm25"})]
+)
+def test_a_mode_asks_its_legs(client: FlaskClient, mode: str, legs: set[str]) -> None:
+    first = results_of(client, "printer tray", mode=mode).partition("</article>")[0]
+    assert set(re.findall(r'<li class="(dense|bm25)">', first)) == legs
+
+
+def test_alpha_weighs_the_legs(client: FlaskClient) -> None:
+    by_keyword = results_of(client, "printer tray", fusion="weighted", alpha="0").partition("</article>")[0]
+    assert '<li class="dense">' not in by_keyword or "0 % of the score" in text_of(by_keyword)
+    assert "100 % of the score" in text_of(by_keyword)
+
+
+def test_k_limits_the_passages(client: FlaskClient) -> None:
+    assert results_of(client, "printer", k=1).count("<article") == 1
+
+
+def test_empty_datasets_are_not_called_nothing_found(client: FlaskClient) -> None:
+    page = text_of(client.get(f"/search?q=printer&d={EMPTY}").text)
+    assert "There is nothing to search yet" in page
+    assert "Nothing found" not in page
+
+
+# ---------------------------------------------------------------- what is missing is said
+
+
+def test_dead_leg_is_named_and_the_other_answers(own_client: FlaskClient, embeddings: HashEmbeddings) -> None:
+    embeddings.failing = True
+    page = text_of(results_of(own_client, "printer"))
+    assert "Search by meaning is incomplete." in page
+    assert "[1] Printer notes" in page
+
+
+def test_outage_is_never_nothing_found(own_client: FlaskClient, embeddings: HashEmbeddings) -> None:
+    embeddings.failing = True
+    page = text_of(results_of(own_client, "printer", mode="semantic"))
+    assert "No passages came back, but a part of the search is missing" in page
+    assert "Nothing found" not in page
+
+
+def test_nothing_found_is_said_when_nothing_is_missing(client: FlaskClient) -> None:
+    page = text_of(results_of(client, "zeppelin", mode="keyword"))
+    assert "Nothing found" in page
+    assert "None of these words occurs in the chosen datasets." in page
+
+
+def test_dataset_of_another_user_is_left_out_and_listed(own_client: FlaskClient, library: Braid, put: Put) -> None:
+    other = library.ledger.add_user("other")
+    theirs = library.ledger.add_dataset(other.id, "Diary")
+    put(theirs.id, "diary.md", "The secret printer.")
+    page = own_client.get(f"/search?q=printer&d={theirs.id}&d={NOTES}&d=77").text
+    assert f"Datasets {theirs.id}, 77 were left out" in page
+    assert "Diary" not in page
+    assert "secret" not in page
+
+
+def test_broken_registry_is_reported(own_client: FlaskClient, library: Braid) -> None:
+    (library.data_dir / "shared_dbs.json").write_text("[")
+    page = text_of(own_client.get("/search").text)
+    assert "The list of shared datasets has a mistake." in page
+    assert "Handbook" in page
+
+
+# ---------------------------------------------------------------- hostile and wrong input
+
+EVIL = "\"'><script>alert(1)</script><img src=x onerror=alert(2)>"
+
+
+def test_documents_and_queries_cannot_inject_markup(own_client: FlaskClient, library: Braid) -> None:
+    chunk = ChunkInput(f"printer {EVIL}", heading_path=EVIL)
+    library.ledger.put_document(NOTES, DocumentInput(f"evil {EVIL}.md", f"printer {EVIL}", "md", (chunk,)))
+    library.ledger.rename_dataset(NOTES, EVIL)
+    assert library.indexer.wait(10)
+    page = own_client.get("/search", query_string={"q": f"printer {EVIL}", "d": NOTES, "lang": EVIL})
+    href = re.search(r'href="(/documents/passage/[^"]+)"', page.text)
+    assert href is not None
+    document = own_client.get(href[1].replace("&amp;", "&"))
+    for response in (page, document):
+        assert response.status_code == 200
+        assert "&lt;" in response.text
+        assert re.findall(r"<script(?! src=\"/static/(?:balance|status|search|times).js\" defer>)", response.text) == []
+        assert "<img src=x" not in response.text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "remedy"),
+    [
+        ({"k": "abc"}, "The number of passages must be a whole number"),
+        ({"k": "0"}, "The number of passages must be a whole number"),
+        ({"k": "1001"}, "The number of passages must be a whole number"),
+        ({"k": "9" * 5000}, "The number of passages must be a whole number"),
+        ({"mode": "x"}, "Choose hybrid, meaning or keywords"),
+        ({"fusion": "sum"}, "Choose fusion by rank or by score."),
+        ({"fusion": "weighted", "alpha": "2"}, "The balance must be a number"),
+        ({"fusion": "weighted", "alpha": "nan"}, "The balance must be a number"),
+        ({"alpha": "half"}, "The balance must be a number"),
+        ({"d": "one"}, "Choose the datasets"),
+        ({"d": "0"}, "Choose the datasets"),
+        ({"q": "x" * 11_000}, "Type a query of 1 to 10,000 characters."),
+    ],
+)
+def test_wrong_input_is_refused_with_the_remedy(client: FlaskClient, arguments: dict[str, str], remedy: str) -> None:
+    response = client.get("/search", query_string={"q": "printer", "d": "1"} | arguments)
+    assert response.status_code == 400
+    assert remedy in response.text
+
+
+@pytest.mark.parametrize(
+    "query", ["%00", "%ED%A0%80", "%FF", "%F0%9F%A6%86", "'+OR+1=1+--", "AND+(", "*", "%25s", "{{7*7}}"]
+)
+def test_odd_queries_are_answered(client: FlaskClient, query: str) -> None:
+    assert client.get(f"/search?d=1&q={query}").status_code == 200
+
+
+# ---------------------------------------------------------------- a passage in its document
+
+
+def href_of_first_hit(client: FlaskClient, query: str, **arguments: object) -> str:
+    found = re.search(r'<a href="(/documents/passage/[^"]+)"', results_of(client, query, **arguments))
+    assert found is not None
+    return found[1].replace("&amp;", "&")
+
+
+def test_passage_page_shows_the_document_in_order_with_the_cited_one_marked(client: FlaskClient) -> None:
+    href = href_of_first_hit(client, "receipt", mode="keyword")
+    page = client.get(href).text
+    assert href.endswith("#cited")
+    assert page.count('id="cited"') == 1
+    assert "<mark>receipt</mark>" in page.partition('id="cited"')[2]
+    assert page.index("Book trains") < page.index("Hotels need")
+    assert re.search(r'href="/search\?[^"]*q=receipt[^"]*">Back to the search', page)
+
+
+def test_long_document_is_shown_around_the_cited_passage(own_client: FlaskClient, put: Put) -> None:
+    put(NOTES, "long.md", *(f"Paragraph number{n} of the long report." for n in range(200)), title="Report")
+    page = own_client.get(href_of_first_hit(own_client, "number120", mode="keyword")).text
+    assert "number120" in page.partition('id="cited"')[2].partition("</li>")[0]
+    assert text_of(page).count("Paragraph number") == 50
+    later = re.search(r'href="([^"]+)" rel="next"', page)
+    assert later is not None
+    assert "number145 " in text_of(own_client.get(later[1].replace("&amp;", "&")).text)
+
+
+def test_passage_out_of_scope_is_not_found(own_client: FlaskClient, library: Braid, put: Put) -> None:
+    other = library.ledger.add_user("other")
+    put(library.ledger.add_dataset(other.id, "Diary").id, "diary.md", "The secret printer.")
+    ids = library.manager.search("secret", user_id=other.id, mode="keyword").hits
+    assert own_client.get(f"/documents/passage/{ids[0].passage.chunk_id}").status_code == 404
+    assert own_client.get("/documents/passage/nonsense").status_code == 404
+
+
+def test_deleted_passage_is_not_found(own_client: FlaskClient, library: Braid) -> None:
+    href = href_of_first_hit(own_client, "receipt", mode="keyword")
+    library.ledger.remove_document(HANDBOOK, "travel.md")
+    assert own_client.get(href).status_code == 404
+
+
+# ---------------------------------------------------------------- marks and snippets
+
+
+@pytest.mark.parametrize(
+    ("query", "marked"),
+    [("順位の融合を行いますか", {"順位", "融合"}), ("ます", {"ます"}), ("何", {"何"}), ("rankings", {"rank"})],
+)
+def test_endings_and_single_characters_are_marked_only_where_there_is_nothing_else(
+    query: str, marked: set[str]
+) -> None:
+    text = "順位を使います。融合とは何か。rank"
+    analyzer = Analyzer(("en",))
+    assert {s.text for s in mark(analyzer, text, wanted_tokens(analyzer, query)) if s.marked} == marked
+
+
+def test_snippet_shows_the_part_with_the_marks() -> None:
+    analyzer = Analyzer(("en",))
+    text = "Nothing of interest here. " * 60 + "The zeppelin landed." + " More of nothing." * 60
+    segments = snippet(analyzer, text, wanted_tokens(analyzer, "zeppelins"))
+    shown = "".join(segment.text for segment in segments)
+    assert [segment.text for segment in segments if segment.marked] == ["zeppelin"]
+    assert shown.startswith("… ")
+    assert shown.endswith(" …")
+    assert len(shown) < 400
+
+
+@pytest.mark.parametrize(
+    ("text", "file_type", "shown"),
+    [
+        ("One sentence\nin two lines.\n\nAnother.", "md", "One sentence in two lines.\n\nAnother."),
+        ("A list:\n- one\n- two\n1. three", "md", "A list:\n- one\n- two\n1. three"),
+        ("| a |\n| b |", "md", "| a |\n| b |"),
+        ("```\nmake\nmake test\n```", "md", "```\nmake\nmake test\n```"),
+        ("x = 1\ny = 2", "py", "x = 1\ny = 2"),
+    ],
+)
+def test_lines_of_a_paragraph_are_joined_in_prose_alone(text: str, file_type: str, shown: str) -> None:
+    assert flow(text, file_type) == shown
+
+
+@pytest.mark.parametrize("text", ["", "a", "ＡＢＣ　ｶﾞ㌔", "e\u0301clair", "x" * 5000, "\n\n\n", "の" * 500])
+def test_marking_never_changes_the_text(text: str) -> None:
+    analyzer = Analyzer(("en",))
+    segments = mark(analyzer, text, wanted_tokens(analyzer, text))
+    assert "".join(segment.text for segment in segments) == text
+
+
+# ---------------------------------------------------------------- the line on indexing
+
+
+@pytest.mark.parametrize(
+    ("language", "expected"),
+    [
+        ("en", "12 of 40 passages are embedded for search by meaning, about 10 seconds left."),
+        ("ja", "40 箇所中 12 箇所まで準備できました（残り約 10 秒）。"),
+        ("ko", "40개 중 12개까지 준비되었습니다(약 10초 남음)."),
+    ],
+)
+def test_progress_is_said_in_the_readers_language(client: FlaskClient, language: str, expected: str) -> None:
+    progress = [LegProgress("bm25", "user_1", "ready"), LegProgress("dense", "user_1", "ready", 28, 10.2)]
+    with client.application.test_request_context(), force_locale(language):
+        status = index_status(progress, 40)
+    assert status.state == "indexing"
+    assert expected in status.text
+
+
+def test_status_is_live(own_client: FlaskClient, library: Braid, embeddings: HashEmbeddings) -> None:
+    assert own_client.get("/status.json").json == {
+        "state": "ready",
+        "text": "Ready: 5 passages are indexed by meaning and by keyword.",
+        "total": 5,
+        "waiting": {"bm25": 0, "dense": 0},
+    }
+    embeddings.delay_s = 0.05
+    chunks = tuple(ChunkInput(f"passage {n}") for n in range(40))
+    library.ledger.put_document(NOTES, DocumentInput("new.md", "New", "md", chunks))
+    assert library.indexer.wait(10, legs=("bm25",))
+    deadline = time.monotonic() + 10
+    while (status := own_client.get("/status.json").json or {})["state"] == "ready":
+        assert time.monotonic() < deadline
+    embeddings.delay_s = 0.0
+    assert status["state"] == "indexing"
+    assert status["waiting"]["bm25"] == 0
+    assert "Keyword search is ready." in status["text"]
+
+
+def test_failing_model_is_said_in_the_status(client: FlaskClient) -> None:
+    progress = [LegProgress("dense", "user_1", "ready", 3, None, "the model cannot be loaded")]
+    with client.application.test_request_context():
+        status = index_status(progress, 40)
+    assert status.state == "failed"
+    assert "the model cannot be loaded" in status.text
+
+
+# ---------------------------------------------------------------- security
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:8000", "localhost:8000", "[::1]:8000", "LOCALHOST", "127.0.0.1:9000"])
+def test_this_computer_is_served(client: FlaskClient, host: str) -> None:
+    assert client.get("/healthz", headers={"Host": host}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "evil.example",
+        "evil.example:8000",
+        "127.0.0.1.evil.example",
+        "localhost.evil.example:8000",
+        "localhost:8000@evil.example",
+        "127.0.0.1:8000:8000",
+        "192.168.0.7:8000",
+        "0.0.0.0:8000",
+        "[::2]:8000",
+        "<script>",
+        " ",
+    ],
+)
+@pytest.mark.parametrize("path", ["/", "/search?q=printer", "/login", "/healthz", "/static/braid.css", "/nothing"])
+def test_foreign_host_is_refused_everywhere(client: FlaskClient, host: str, path: str) -> None:
+    response = client.get(path, headers={"Host": host})
+    assert response.status_code == 400
+    assert "Braid does not answer under this name" in response.text
+
+
+def test_an_allowed_name_is_served_and_no_other(shelf: Braid) -> None:
+    client = make_app(shelf, Settings(allowed_hosts=("braid.example",))).test_client()
+    answers = {
+        host: client.get("/healthz", headers={"Host": host}).status_code
+        for host in ("braid.example", "Braid.Example:8443", "evil.example", "braid.example.evil.example", "localhost")
+    }
+    assert answers == {
+        "braid.example": 200,
+        "Braid.Example:8443": 200,
+        "evil.example": 400,
+        "braid.example.evil.example": 400,
+        "localhost": 200,
+    }
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/search?q=printer", "/search?k=abc", "/nothing", "/status.json", "/static/braid.css", "/account"]
+)
+def test_security_headers_are_on_every_response(client: FlaskClient, path: str) -> None:
+    with client.get(path) as response:
+        headers = response.headers
+    policy = headers["Content-Security-Policy"]
+    assert "default-src 'none'" in policy
+    assert "frame-ancestors 'none'" in policy
+    assert "unsafe" not in policy
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert headers["Referrer-Policy"] == "same-origin"
+
+
+@pytest.mark.parametrize("path", ["/search", "/search?q=printer&d=1&d=-1", "/nothing", "/search?k=abc", "/account"])
+def test_pages_have_nothing_inline(client: FlaskClient, path: str) -> None:
+    page = client.get(path).text
+    assert re.search(r"<script(?![^>]*\ssrc=)|<style|\sstyle=|\son\w+=|javascript:|https?://", page) is None
+
+
+def test_search_pages_change_nothing(client: FlaskClient) -> None:
+    """Three fields are sent by POST since they may be long; a token that only reads is enough for them, too."""
+    app = client.application
+    routes = [rule for rule in app.url_map.iter_rules() if rule.endpoint.startswith("braid.search.")]
+    with app.app_context():
+        sent = [rule for rule in routes if not (rule.methods or set()) <= {"GET", "HEAD", "OPTIONS"}]
+        assert [(rule.rule, rule_of(rule.endpoint)) for rule in sent] == [("/search/fields", ("user", "read"))]
+    assert client.post("/search").status_code == 405
+
+
+def test_personal_pages_are_not_cached(client: FlaskClient) -> None:
+    assert client.get("/search?q=printer").headers["Cache-Control"] == "no-store"
+
+
+# ---------------------------------------------------------------- errors and logs
+
+
+def test_unexpected_error_is_a_page_with_an_id_and_keeps_the_text_out_of_the_log(
+    library: Braid, caplog: pytest.LogCaptureFixture
+) -> None:
+    app = create_app(Settings(), library)
+
+    @app.get("/boom")
+    def boom() -> str:
+        raise ValueError("a sentence from a document")
+
+    with caplog.at_level(logging.INFO):
+        response = app.test_client().get("/boom?q=private+question")
+    assert response.status_code == 500
+    assert response.headers["X-Request-ID"] in response.text
+    assert response.headers["X-Request-ID"] in caplog.text
+    assert "type=ValueError" in caplog.text
+    assert "sentence" not in caplog.text + response.text
+    assert "private" not in caplog.text
+
+
+def test_query_is_not_logged(client: FlaskClient, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG):
+        results_of(client, "unmentionable")
+    assert "event=request" in caplog.text
+    assert "unmentionable" not in caplog.text
+
+
+def test_without_an_open_directory_the_app_opens_that_of_the_settings(braid: Braid) -> None:
+    with pytest.raises(NotOwnerError, match=str(braid.data_dir)):
+        create_app(Settings(data_dir=braid.data_dir))
+
+
+def test_programs_get_problem_details(client: FlaskClient) -> None:
+    problem = client.get("/nothing.json")
+    assert problem.status_code == 404
+    assert problem.mimetype == "application/problem+json"
+    assert problem.json is not None
+    assert problem.json["status"] == 404
+    assert problem.json["request_id"] == problem.headers["X-Request-ID"]
+
+
+# ---------------------------------------------------------------- languages
+
+
+@pytest.mark.parametrize(("header", "language"), [("ja-JP,en;q=0.5", "ja"), ("ko", "ko"), ("fr", "en"), ("", "en")])
+def test_the_browsers_language_is_used(client: FlaskClient, header: str, language: str) -> None:
+    page = client.get("/search", headers={"Accept-Language": header}).text
+    assert f'<html lang="{language}">' in page
+    assert page.count('aria-current="true"') == 1
+
+
+def test_a_chosen_language_stays_and_keeps_the_search(client: FlaskClient) -> None:
+    page = client.get("/search?q=printer&d=1&d=-1&lang=ja").text
+    assert 'href="?q=printer&amp;d=1&amp;d=-1&amp;lang=ko"' in page
+    assert '<html lang="ja">' in client.get("/search", headers={"Accept-Language": "ko"}).text
+
+
+def source_messages() -> set[str | tuple[str, ...]]:
+    method_map, options = [], {}
+    with (ROOT / "babel.cfg").open() as file:
+        method_map, options = parse_mapping_cfg(file)
+    keywords = {"_": None, "_l": None, "gettext": None, "ngettext": (1, 2)}
+    found = extract_from_dir(APP, method_map, options, keywords=keywords)
+    return {message for _, _, message, _, _ in found}
+
+
+def catalog_of(language: str) -> Catalog:
+    with (APP / "translations" / language / "LC_MESSAGES" / "messages.po").open("rb") as file:
+        return read_po(file, locale=language)
+
+
+@pytest.mark.parametrize("language", sorted(set(LANGUAGES) - {"en"}))
+def test_translation_is_complete_and_holds_nothing_else(language: str) -> None:
+    catalog = catalog_of(language)
+    translated = {message.id for message in catalog if message.id and all(_strings(message.string))}
+    assert translated == source_messages()
+    assert not [message.id for message in catalog if message.fuzzy and message.id]
+    assert [error for message in catalog if message.id for error in message.check(catalog)] == []
+
+
+@pytest.mark.parametrize("language", sorted(set(LANGUAGES) - {"en"}))
+def test_compiled_translation_is_up_to_date(language: str) -> None:
+    with (APP / "translations" / language / "LC_MESSAGES" / "messages.mo").open("rb") as file:
+        compiled = {_strings(message.id): _strings(message.string) for message in read_mo(file) if message.id}
+    catalog = [message for message in catalog_of(language) if message.id]
+    assert compiled == {_strings(message.id): _strings(message.string) for message in catalog}
+
+
+def _strings(string: str | tuple[str, ...] | list[str]) -> tuple[str, ...]:
+    return (string,) if isinstance(string, str) else tuple(string)
+
+
+# ---------------------------------------------------------------- the first start
+
+
+def test_first_start_makes_the_user_a_dataset_and_the_sample_once(braid: Braid) -> None:
+    first_start.prepare(braid)
+    user = braid.ledger.user_named("local")
+    assert user is not None
+    assert user.id == 1
+    assert [dataset.name for dataset in braid.ledger.datasets(1)] == ["My documents"]
+    sample = braid.dataset(-1)
+    assert sample.documents == len(list(first_start.SAMPLE_FOLDER.glob("*.md"))) == 18
+    braid.ledger.remove_document(-1, "what-is-braid.en.md")
+    first_start.prepare(braid)
+    assert braid.dataset(-1).documents == 17
+
+
+@pytest.mark.parametrize(
+    ("query", "source"),
+    [
+        ("reciprocal rank fusion", "search-modes.en.md"),
+        ("共有データセット グループ", "datasets-and-privacy.ja.md"),
+        ("암호가 걸린 PDF", "adding-files.ko.md"),
+    ],
+)
+def test_sample_answers_in_three_languages(braid: Braid, query: str, source: str) -> None:
+    first_start.prepare(braid)
+    assert braid.indexer.wait(20, legs=("bm25",))
+    client = sign_in(make_app(braid))
+    page = client.get("/search", query_string={"q": query, "d": "-1", "mode": "keyword"}).text
+    assert source in page.partition("</article>")[0]
+
+
+def test_first_page_of_a_new_directory_offers_examples(braid: Braid) -> None:
+    first_start.prepare(braid)
+    page = sign_in(make_app(braid)).get("/search").text
+    assert re.findall(r'<a href="/search\?q=[^"]+" lang="(..)"', page) == ["en", "ja", "ko"]
+    assert '<a href="/datasets">Add files</a>' in page
+
+
+def test_sample_goes_into_the_dataset_that_is_listed_for_it(braid: Braid) -> None:
+    listed = (ROOT / "shared_dbs.json").read_text(encoding="utf-8")
+    braid.registry.replace_text(listed)
+    first_start.prepare(braid)
+    assert braid.dataset(-1).documents == 18
+    assert (braid.data_dir / "shared_dbs.json").read_text(encoding="utf-8") == listed
+
+
+def test_somebody_elses_list_of_shared_datasets_is_left_alone(braid: Braid) -> None:
+    braid.registry.add("Handbook", "shared_handbook")
+    first_start.prepare(braid)
+    assert [entry.name for entry in braid.registry.entries()] == ["Handbook"]
+    assert braid.dataset(-1).documents == 0
+
+
+# ---------------------------------------------------------------- the server
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.0.7", "example.org"])
+def test_another_host_needs_the_names_that_it_is_known_by(host: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match=f"host is '{host}'.*BRAID_ALLOWED_HOSTS="):
+        server.serve(Settings(host=host, data_dir=tmp_path / "data"))
+    assert not (tmp_path / "data").exists()
+
+
+@pytest.fixture
+def port() -> int:
+    """A free port."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def start(data_dir: Path, port: int) -> subprocess.Popen[str]:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("BRAID_")}
+    environment |= {"BRAID_SHARED_DBS": str(data_dir / "shared_dbs.json"), "BRAID_PORT": str(port)}
+    command = [sys.executable, "-m", "app", "serve", "--data-dir", str(data_dir)]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=pipe, stderr=pipe, text=True)
+
+
+class Visitor:
+    """A browser that keeps cookies and follows redirects."""
+
+    def __init__(self) -> None:
+        self._opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+
+    def send(self, url: str, **form: str) -> tuple[int, str]:
+        """GET, or POST with a form."""
+        data = urllib.parse.urlencode(form).encode() if form else None
+        try:
+            with self._opener.open(url, data, timeout=20) as response:
+                return response.status, response.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+
+    def set_up(self, url: str) -> None:
+        """Make the administrator, as at the first visit, to which every page leads."""
+        _, page = self.send(url)
+        token = re.search(r'name="csrf_token" value="([^"]+)"', page)
+        assert token is not None
+        assert self.send(url + "setup", csrf_token=token[1], name="admin", password="correct horse")[0] == 200
+
+
+def test_port_in_use_is_said(tmp_path: Path, port: int) -> None:
+    settings = Settings(data_dir=tmp_path / "data", shared_dbs=tmp_path / "shared_dbs.json", port=port)
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", port))
+        other.listen()
+        with pytest.raises(InvalidInputError, match=f"port {port} .* another program uses it; choose another"):
+            server.serve(settings)
+    assert not (tmp_path / "data" / "owner.json").exists()
+
+
+def test_serve_answers_refuses_a_second_owner_and_stops_in_order(tmp_path: Path, port: int) -> None:
+    url = f"http://127.0.0.1:{port}/"
+    with start(tmp_path / "data", port) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline() == f"Braid is ready: {url}\n"
+        visitor = Visitor()
+        assert json.loads(visitor.send(url + "healthz")[1]) == {"status": "ok"}
+        visitor.set_up(url)
+        assert visitor.send(url + "search?mode=keyword&q=" + "%E3%81%82" * 10_000)[0] == 200
+        assert visitor.send(url + "search?q=" + "%E3%81%82" * 11_000)[0] == 400
+        with pytest.raises(NotOwnerError, match=f"process {running.pid} at {url}"):
+            server.serve(Settings(data_dir=tmp_path / "data", port=port))
+        running.send_signal(signal.SIGTERM)
+        _, log = running.communicate(timeout=30)
+    assert running.returncode == 0
+    assert "%E3" not in log
+    assert "ああ" not in log
+    assert not (tmp_path / "data" / "owner.json").exists()

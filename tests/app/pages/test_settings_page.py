@@ -1,0 +1,168 @@
+"""The settings page: what is kept, what is refused, and that keys never come back."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from werkzeug.test import TestResponse
+
+from braid.app.user.models import models_for
+from braid.app.user.preferences import Preferences, preferences_of
+from braid.config.settings import Settings
+from braid.core.accounts.accounts import Account
+from braid.core.braid import Braid
+from tests.web import add_user, csrf_token, make_app, sign_in, site_of
+
+FORM = {
+    "mode": "keyword",
+    "fusion": "weighted",
+    "alpha": "0.25",
+    "k": "12",
+    "strategy": "hyde",
+    "search_model": "anthropic:claude",
+    "summary_model": "none",
+    "language": "ko",
+    "theme": "dark",
+    "datasets": "all",
+}
+
+
+@pytest.fixture
+def app(braid: Braid) -> Flask:
+    settings = Settings(summary_model="openai:large", summary_model_base_url="http://gateway.example/v1", k=7)
+    made = make_app(braid, settings)
+    site_of(made).app_settings.set("search_models", ["anthropic:claude"])
+    return made
+
+
+@pytest.fixture
+def ben(app: Flask) -> Account:
+    return add_user(app, "Ben")
+
+
+@pytest.fixture
+def client(app: Flask, ben: Account) -> FlaskClient:
+    return sign_in(app, "Ben")
+
+
+def test_what_is_saved_is_the_default_from_then_on(app: Flask, client: FlaskClient, ben: Account) -> None:
+    assert _post(client, "/settings", **FORM).status_code == 302
+    mine = _preferences(app, ben)
+    assert mine == Preferences("keyword", "weighted", 0.25, 12, "hyde", "anthropic:claude", "none", "ko", "dark", None)
+    with app.app_context():
+        assert models_for(site_of(app).accounts.get(ben.id)).summary is None
+    page = client.get("/settings").get_data(as_text=True)
+    assert '<html lang="ko" data-theme="dark">' in page
+    for checked in ('id="mode-keyword"', 'id="strategy-hyde"', 'id="fusion-weighted"'):
+        assert re.search(f"{checked}[^>]* checked", page), checked
+    assert 'value="0.25"' in page
+    assert '<option value="anthropic:claude" selected>' in page
+
+
+def test_what_equals_the_sites_default_follows_it(app: Flask, client: FlaskClient, ben: Account) -> None:
+    form = FORM | {"mode": "hybrid", "k": "7", "search_model": "", "theme": "auto", "language": ""}
+    assert _post(client, "/settings", **form).status_code == 302
+    assert dict(site_of(app).accounts.get(ben.id).preferences) == {
+        "fusion": "weighted",
+        "alpha": 0.25,
+        "strategy": "hyde",
+        "summary_model": "none",
+    }
+    assert _post(client, "/settings/reset").status_code == 302
+    assert dict(site_of(app).accounts.get(ben.id).preferences) == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("mode", "best"),
+        ("fusion", ""),
+        ("alpha", "1.5"),
+        ("alpha", "nan"),
+        ("alpha", "much"),
+        ("k", "0"),
+        ("k", "1001"),
+        ("k", "²"),
+        ("strategy", "no such"),
+        ("search_model", "openai:of-others"),
+        ("summary_model", "anthropic:claude"),
+        ("language", "xx"),
+        ("theme", "pink"),
+        ("datasets", "these"),
+    ],
+)
+def test_a_wrong_value_is_refused_and_nothing_is_kept(
+    app: Flask, client: FlaskClient, ben: Account, name: str, value: str
+) -> None:
+    answer = _post(client, "/settings", **FORM | {name: value})
+    assert answer.status_code == 400
+    assert 'role="alert"' in answer.text
+    assert not site_of(app).accounts.get(ben.id).preferences
+
+
+def test_what_was_typed_is_shown_again_beside_the_mistake(client: FlaskClient) -> None:
+    page = _post(client, "/settings", **FORM | {"k": "many"}).text
+    assert "a whole number from 1 to 1000" in page
+    assert 'value="many"' in page
+    assert re.search('id="mode-keyword"[^>]* checked', page)
+
+
+def test_only_datasets_that_one_may_read_can_be_ticked(app: Flask, client: FlaskClient, ben: Account) -> None:
+    ledger = site_of(app).braid.ledger
+    mine, hers = ledger.add_dataset(ben.id, "mine"), ledger.add_dataset(add_user(app, "Cleo").id, "hers")
+    for wrong in ("x", "--5", "9" * 5_000, "٣"):
+        assert _post(client, "/settings", **FORM | {"datasets": "these", "d": [str(hers.id), wrong]}).status_code == 400
+    assert (
+        _post(client, "/settings", **FORM | {"datasets": "these", "d": [str(mine.id), str(hers.id)]}).status_code == 302
+    )
+    assert _preferences(app, ben).dataset_ids == (mine.id,)
+
+
+def test_a_key_is_kept_and_never_sent_back(app: Flask, client: FlaskClient, ben: Account) -> None:
+    assert "sent to gateway.example" in client.get("/settings").text
+    assert _post(client, "/settings/keys/anthropic", key="sk-ant-1234").status_code == 302
+    assert dict(site_of(app).provider_keys.of_user(ben.id)) == {"anthropic": "sk-ant-1234"}
+    page = client.get("/settings").text
+    assert "sk-ant-1234" not in page
+    assert "Remove the key for anthropic" in page
+    assert _post(client, "/settings/keys/anthropic/remove").status_code == 302
+    assert not site_of(app).provider_keys.of_user(ben.id)
+    assert _post(client, "/settings/keys/anthropic/remove").status_code == 404
+
+
+@pytest.mark.parametrize(("provider", "key"), [("anthropic", "two words"), ("anthropic", ""), ("groq", "sk-1")])
+def test_a_wrong_key_is_not_kept(app: Flask, client: FlaskClient, ben: Account, provider: str, key: str) -> None:
+    answer = _post(client, f"/settings/keys/{provider}", key=key)
+    assert answer.status_code == 400
+    assert key == "" or key not in answer.text
+    assert not site_of(app).provider_keys.of_user(ben.id)
+
+
+def test_a_key_goes_with_its_user(app: Flask, client: FlaskClient, ben: Account) -> None:
+    _post(client, "/settings/keys/anthropic", key="sk-1")
+    site_of(app).accounts.remove(ben.id)
+    assert not site_of(app).provider_keys.of_user(ben.id)
+
+
+def test_a_link_to_another_language_changes_the_setting(app: Flask, client: FlaskClient, ben: Account) -> None:
+    _post(client, "/settings", **FORM)
+    client.get("/settings?lang=ja")
+    assert '<html lang="ja"' in client.get("/settings").text
+    assert _preferences(app, ben).language == "ja"
+
+
+def test_only_administrators_are_told_how_to_change_the_embedding_model(app: Flask, client: FlaskClient) -> None:
+    assert "Administrators can change it." in client.get("/settings").text
+    assert "BRAID_EMBEDDING_MODEL" in sign_in(app).get("/settings").text
+
+
+def _post(client: FlaskClient, path: str, **form: object) -> TestResponse:
+    return client.post(path, data={"csrf_token": csrf_token(client), **form})
+
+
+def _preferences(app: Flask, account: Account) -> Preferences:
+    with app.app_context():
+        return preferences_of(site_of(app).accounts.get(account.id))

@@ -1,0 +1,287 @@
+"""Uploads, pages, texts, exports and imports as background jobs: real files, processes, indexes and a web server."""
+
+from __future__ import annotations
+
+import io
+import threading
+import time
+import zipfile
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from braid.core.background.background import Background
+from braid.core.background.dataset_jobs import (
+    new_export,
+    new_import,
+    new_reembed,
+    new_text,
+    new_upload,
+    new_url,
+)
+from braid.core.braid import Braid
+from braid.core.errors import InvalidInputError, NotFoundError
+from braid.core.ingest.ingest import IngestOptions
+from braid.core.jobs.store import Job, NewJob
+from tests import samples
+from tests.fakes import HashEmbeddings
+
+LIMIT = 5_000_000
+
+
+@pytest.fixture(scope="module")
+def braid(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Braid]:
+    with Braid(tmp_path_factory.mktemp("data"), embedding_model=HashEmbeddings()) as opened:
+        opened.ledger.add_user("ann")
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def background(braid: Braid) -> Iterator[Background]:
+    opened = Background(
+        braid, options=IngestOptions(max_file_bytes=LIMIT), max_import_bytes=LIMIT, allow_private_urls=True
+    )
+    opened.start()
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def dataset_id(braid: Braid) -> int:
+    return braid.ledger.add_dataset(1, "notes").id
+
+
+@pytest.fixture
+def do(background: Background) -> Callable[..., list[Job]]:
+    """Queue jobs, and wait until they have ended."""
+
+    def run(*jobs: NewJob) -> list[Job]:
+        ids = [job.id for job in background.add(1, jobs)]
+        deadline = time.monotonic() + 60
+        while not all(background.store.get(1, job_id).ended for job_id in ids):
+            assert time.monotonic() < deadline, "the jobs have not ended"
+            time.sleep(0.05)
+        return [background.store.get(1, job_id) for job_id in ids]
+
+    return run
+
+
+def upload(background: Background, dataset_id: int, name: str, content: bytes) -> NewJob:
+    return new_upload(background.spool, dataset_id, name, io.BytesIO(content), max_bytes=LIMIT)
+
+
+def spooled(background: Background) -> list[Path]:
+    return list(background.spool._folder.iterdir())
+
+
+# ---------------------------------------------------------------- files
+
+
+def test_uploads_become_documents_and_leave_nothing_behind(
+    braid: Braid, background: Background, dataset_id: int, do: Callable[..., list[Job]]
+) -> None:
+    jobs = do(
+        upload(background, dataset_id, "資料/図書館.pdf", samples.pdf([["Fees"], [samples.JAPANESE[:40]]])),
+        upload(background, dataset_id, "../../manual.docx", samples.docx_manual()),
+    )
+    assert [(job.state, job.error) for job in jobs] == [("done", "")] * 2
+    assert [job.title for job in jobs] == ["資料/図書館.pdf", "manual.docx"]
+    documents = {document.id: document for document in braid.ledger.documents(dataset_id)}
+    for job in jobs:
+        stored = documents[job.result["document_id"]]
+        assert (stored.source, stored.chunks, job.result["state"]) == (job.title, job.result["chunks"], "put")
+    time.sleep(0.1)
+    assert spooled(background) == []
+    assert braid.indexer.wait(20)
+    found = braid.manager.search(samples.JAPANESE[:20], user_id=1, dataset_ids=[dataset_id], mode="keyword")
+    hit = found.hits[0]
+    assert (hit.passage.source, hit.passage.page) == ("資料/図書館.pdf", 2)
+
+
+def test_the_same_file_again_is_unchanged(
+    background: Background, dataset_id: int, do: Callable[..., list[Job]]
+) -> None:
+    [first] = do(upload(background, dataset_id, "a.md", b"# Fees\n\nTwo euros."))
+    [again] = do(upload(background, dataset_id, "a.md", b"# Fees\n\nTwo euros."))
+    assert (again.state, again.result) == ("done", {**first.result, "state": "unchanged"})
+
+
+def test_a_file_that_cannot_be_read_fails_with_the_reason_and_can_be_tried_again(
+    braid: Braid, background: Background, dataset_id: int, do: Callable[..., list[Job]]
+) -> None:
+    [job] = do(upload(background, dataset_id, "photo.pdf", samples.PNG))
+    assert job.state == "failed"
+    assert "photo.pdf is a PNG image" in job.error
+    [document] = braid.ledger.documents(dataset_id)
+    assert (document.state, document.error) == ("failed", job.error)
+    assert len(spooled(background)) >= 1
+    again = background.retry(1, job.id)
+    while not background.store.get(1, again.id).ended:
+        time.sleep(0.05)
+    assert background.store.get(1, again.id).error == job.error
+
+
+def test_too_large_a_file_is_never_queued(background: Background, dataset_id: int) -> None:
+    before = spooled(background)
+    with pytest.raises(InvalidInputError, match=r"big\.txt has more than 5,000,000 bytes"):
+        upload(background, dataset_id, "big.txt", b"x" * (LIMIT + 1))
+    assert spooled(background) == before
+
+
+def test_a_dataset_that_goes_meanwhile_is_named(
+    braid: Braid, background: Background, dataset_id: int, do: Callable[..., list[Job]]
+) -> None:
+    job = upload(background, dataset_id, "a.md", b"text")
+    braid.remove_dataset(dataset_id)
+    [ended] = do(job)
+    assert (ended.state, ended.error) == ("failed", f"there is no dataset {dataset_id}")
+
+
+def test_pasted_text_is_a_document(
+    braid: Braid, background: Background, dataset_id: int, do: Callable[..., list[Job]]
+) -> None:
+    [job] = do(new_text(background.spool, dataset_id, "도서관 안내", samples.KOREAN, max_bytes=LIMIT))
+    assert job.state == "done"
+    [document] = braid.ledger.documents(dataset_id)
+    assert (document.source, document.title) == ("도서관 안내.md", "도서관 안내")
+    for title, text, field in (("", "text", "title"), ("title", " \n", "text")):
+        with pytest.raises(InvalidInputError) as caught:
+            new_text(background.spool, dataset_id, title, text, max_bytes=LIMIT)
+        assert caught.value.field == field
+
+
+def test_many_files_at_once_are_all_done(
+    braid: Braid, background: Background, dataset_id: int, do: Callable[..., list[Job]]
+) -> None:
+    jobs = do(*(upload(background, dataset_id, f"folder/{n}.txt", f"text number {n}".encode()) for n in range(60)))
+    assert {job.state for job in jobs} == {"done"}
+    assert braid.ledger.dataset(dataset_id).documents == 60
+
+
+# ---------------------------------------------------------------- pages
+
+
+@pytest.fixture
+def site() -> Iterator[str]:
+    class Site(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(b"<title>Fees</title><script>steal()</script><h1>Fees</h1><p>Two euros a day.</p>")
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Site)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_a_page_becomes_a_document_under_its_address(
+    braid: Braid, dataset_id: int, do: Callable[..., list[Job]], site: str
+) -> None:
+    [job] = do(new_url(dataset_id, f"{site}/library/fees#top", allow_private=True))
+    assert (job.state, job.title) == ("done", f"{site}/library/fees")
+    [document] = braid.ledger.documents(dataset_id)
+    assert (document.source, document.title, document.file_type) == (f"{site}/library/fees", "Fees", "html")
+    [passage] = braid.ledger.document_passages(document.id, [dataset_id])
+    assert passage.text == "Two euros a day."
+
+
+def test_a_page_that_cannot_be_fetched_fails_and_leaves_no_document(
+    braid: Braid, dataset_id: int, do: Callable[..., list[Job]]
+) -> None:
+    [job] = do(new_url(dataset_id, "http://127.0.0.1:1/", allow_private=True))
+    assert (job.state, job.error.startswith("http://127.0.0.1:1/ cannot be reached")) == ("failed", True)
+    assert braid.ledger.documents(dataset_id) == []
+    with pytest.raises(InvalidInputError):
+        new_url(dataset_id, "file:///etc/passwd")
+
+
+# ---------------------------------------------------------------- whole datasets
+
+
+def test_a_dataset_goes_out_and_comes_in_again(
+    braid: Braid, background: Background, dataset_id: int, do: Callable[..., list[Job]]
+) -> None:
+    do(upload(background, dataset_id, "a.md", b"# Fees\n\nTwo euros a day."))
+    assert braid.indexer.wait(20)
+    [exported] = do(new_export(braid, dataset_id))
+    assert (exported.state, exported.result["filename"]) == ("done", "notes.zip")
+    path = background.spool.path(exported.result["file"])
+    assert path.stat().st_size == exported.result["size_bytes"]
+    with path.open("rb") as file:
+        job = new_import(braid, background.spool, 1, file, max_bytes=LIMIT, name="copy")
+    [imported] = do(job)
+    assert (imported.state, imported.result) == ("done", {"documents": 1, "chunks": 1, "embedded": 1})
+    copy = braid.ledger.dataset(imported.dataset_id or 0)
+    assert (copy.name, copy.documents) == ("copy", 1)
+    background._tidy(older_than_s=0.0)
+    assert path.exists()
+
+
+def test_what_is_no_export_is_refused_at_once_and_makes_no_dataset(braid: Braid, background: Background) -> None:
+    before = (braid.ledger.datasets(1), spooled(background))
+    with pytest.raises(InvalidInputError, match="no export of a dataset"):
+        new_import(braid, background.spool, 1, io.BytesIO(b"no zip"), max_bytes=LIMIT)
+    assert (braid.ledger.datasets(1), spooled(background)) == before
+
+
+def test_an_import_that_turns_out_wrong_leaves_nothing(
+    braid: Braid, background: Background, dataset_id: int, do: Callable[..., list[Job]]
+) -> None:
+    do(upload(background, dataset_id, "a.md", b"# Fees\n\nTwo euros a day."))
+    [exported] = do(new_export(braid, dataset_id))
+    broken = io.BytesIO()
+    with zipfile.ZipFile(background.spool.path(exported.result["file"])) as old, zipfile.ZipFile(broken, "w") as new:
+        for name in old.namelist():
+            new.writestr(name, old.read(name).replace(b'"documents": 1', b'"documents": 2'))
+    broken.seek(0)
+    job = new_import(braid, background.spool, 1, broken, max_bytes=LIMIT)
+    [ended] = do(job)
+    assert ended.state == "failed"
+    assert "no export of a dataset" in ended.error
+    with pytest.raises(NotFoundError):
+        braid.ledger.dataset(job.dataset_id or 0)
+
+
+def test_vectors_are_made_anew(
+    braid: Braid, background: Background, dataset_id: int, do: Callable[..., list[Job]]
+) -> None:
+    do(upload(background, dataset_id, "a.md", b"# Fees\n\nTwo euros a day."))
+    (again,) = do(new_reembed(braid, dataset_id))
+    assert (again.state, again.result) == ("done", {"chunks": 1})
+    assert braid.indexer.wait(20)
+    assert braid.manager.search("euros", user_id=1, dataset_ids=[dataset_id]).hits
+
+
+# ---------------------------------------------------------------- closing and starting
+
+
+def test_what_is_at_work_when_braid_is_closed_is_done_at_the_next_start(tmp_path: Path) -> None:
+    with Braid(tmp_path / "data", embedding_model=HashEmbeddings()) as braid:
+        dataset = braid.ledger.add_dataset(braid.ledger.add_user("ann").id, "notes")
+        first = Background(braid, workers=1)
+        first.start()
+        table = b"a,b\n" + b"".join(b"%d,two\n" % n for n in range(100_000))
+        jobs = [upload(first, dataset.id, "big.csv", table), upload(first, dataset.id, "small.md", b"text")]
+        big, small = first.add(1, jobs)
+        while first.store.get(1, big.id).state == "queued":
+            time.sleep(0.01)
+        first.close(0.0)
+        assert [first.store.get(1, job.id).state for job in (big, small)] == ["queued", "queued"]
+        assert braid.ledger.documents(dataset.id) == []
+        second = Background(braid, workers=1)
+        second.start()
+        while not second.store.get(1, small.id).ended:
+            time.sleep(0.05)
+        assert [second.store.get(1, job.id).state for job in (big, small)] == ["done", "done"]
+        assert {document.state for document in braid.ledger.documents(dataset.id)} == {"ready"}
+        second.close()

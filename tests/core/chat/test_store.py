@@ -1,0 +1,215 @@
+"""Conversations in the ledger, on SQLite and PostgreSQL."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from sqlalchemy import func, select
+
+from braid.core.chat.comparison import ThreeFields
+from braid.core.chat.export import as_json, as_markdown
+from braid.core.chat.store import ConversationStore
+from braid.core.chat.thumbs import AnswerThumbs, Thumb, ThumbCount
+from braid.core.chat.types import ChatRequest, ChatResult
+from braid.core.datasets.registry import Registry
+from braid.core.errors import InvalidInputError, NotFoundError
+from braid.core.ledger.ledger import Ledger
+from braid.core.ledger.tables import CitationRow, MessageRow
+from braid.core.models.citations import Citation
+from braid.core.types import ChunkInput, Degraded, DocumentInput, Filters, Passage, Query, SearchResult
+
+
+@pytest.fixture
+def registry(ledger: Ledger, tmp_path: Path) -> Registry:
+    return Registry(tmp_path / "shared_dbs.json", retired_ids=ledger.retired_shared_ids)
+
+
+@pytest.fixture
+def store(ledger: Ledger, registry: Registry) -> ConversationStore:
+    return ConversationStore(ledger, registry)
+
+
+def put(ledger: Ledger, dataset_id: int, *texts: str, source: str = "a.md") -> list[Passage]:
+    document = DocumentInput(source, "Title", "md", tuple(ChunkInput(text, "Head", page=3, line=7) for text in texts))
+    put_result = ledger.put_document(dataset_id, document)
+    return ledger.document_passages(put_result.document_id, [dataset_id])
+
+
+def result(text: str, *passages: Passage) -> ChatResult:
+    search = SearchResult(Query("q"), "basic", "none", ("q",), (), ("user_1",))
+    citations = tuple(Citation(number, passage, passage.text) for number, passage in enumerate(passages, start=1))
+    return ChatResult(
+        "question", "query", "feedback", search, text, "extractive", True, citations,
+        degraded=(Degraded("dense", "", "slow"),),
+    )  # fmt: skip
+
+
+def test_a_turn_is_stored_with_settings_and_citations(ledger: Ledger, store: ConversationStore) -> None:
+    ann = ledger.add_user("ann").id
+    dataset = ledger.add_dataset(ann, "notes").id
+    passages = put(ledger, dataset, "One.", "Two.")
+    conversation = store.create(ann)
+    options = {"k": 3, "filters": Filters(frozenset({"md"}), date_from=1.0)}
+    request = ChatRequest(ann, "What  is\none?", dataset_ids=[dataset], strategy="hyde", options=options)
+    store.add(conversation.id, request, result("One [1]. Two [2].", *passages))
+    question, answer = store.messages(ann, conversation.id)
+    assert (question.role, question.text, question.citations) == ("user", "What  is\none?", ())
+    assert question.settings == {
+        "dataset_ids": [dataset],
+        "strategy": "hyde",
+        "options": {
+            "k": 3,
+            "filters": {"file_types": ["md"], "source_prefix": "", "date_from": 1.0, "date_to": None},
+        },
+        "language": "en",
+    }
+    assert (answer.role, answer.text) == ("assistant", "One [1]. Two [2].")
+    assert answer.settings["degraded"] == [{"leg": "dense", "collection": "", "reason": "slow"}]
+    assert [(c.number, c.text, c.page, c.line, c.deleted) for c in answer.citations] == [
+        (1, "One.", 3, 7, False),
+        (2, "Two.", 3, 7, False),
+    ]
+    assert store.conversation(ann, conversation.id).title == "What is one?"
+    assert [turn.role for turn in store.history(ann, conversation.id)] == ["user", "assistant"]
+
+
+def test_thumbs_on_answers_are_each_users_own_and_counted_by_who_answered(
+    ledger: Ledger, store: ConversationStore
+) -> None:
+    ann, bob = ledger.add_user("ann").id, ledger.add_user("bob").id
+    thumbs = AnswerThumbs(ledger)
+    answers = []
+    for user, writer in ((ann, "extractive"), (bob, "extractive"), (bob, "writer")):
+        conversation = store.create(user).id
+        store.add(conversation, ChatRequest(user, "Why?"), replace(result("So."), generator=writer))
+        answers.append((user, conversation, store.messages(user, conversation)[1].id))
+    given: tuple[Thumb, ...] = ("up", "down", "up")
+    for (user, conversation, answer), kind in zip(answers, given, strict=True):
+        thumbs.put(user, conversation, answer, kind)
+    assert thumbs.counts() == [ThumbCount("extractive", 1, 1), ThumbCount("writer", 1, 0)]
+
+    _, conversation, answer = answers[0]
+    with pytest.raises(NotFoundError):
+        thumbs.put(bob, conversation, answer, "down")
+    with pytest.raises(NotFoundError):
+        thumbs.put(bob, answers[1][1], answer, "down")
+    assert store.messages(ann, conversation)[1].thumb == "up"
+    thumbs.put(ann, conversation, answer, "none")
+    assert thumbs.counts() == [ThumbCount("extractive", 0, 1), ThumbCount("writer", 1, 0)]
+
+
+def test_a_cited_passage_that_was_deleted_since_is_marked_and_kept_as_cited(
+    ledger: Ledger, store: ConversationStore
+) -> None:
+    ann = ledger.add_user("ann").id
+    dataset = ledger.add_dataset(ann, "notes").id
+    passages = put(ledger, dataset, "One.", "Two.")
+    conversation = store.create(ann)
+    store.add(conversation.id, ChatRequest(ann, "q"), result("[1][2]", *passages))
+    put(ledger, dataset, "One.", "Two, changed.")
+    assert [c.deleted for c in store.messages(ann, conversation.id)[1].citations] == [False, True]
+    ledger.remove_document(dataset, "a.md")
+    citations = store.messages(ann, conversation.id)[1].citations
+    assert [(c.text, c.deleted) for c in citations] == [("One.", True), ("Two.", True)]
+
+
+def test_a_shared_passage_that_may_no_longer_be_read_is_marked(
+    ledger: Ledger, store: ConversationStore, registry: Registry
+) -> None:
+    ann = ledger.add_user("ann", ["lab"]).id
+    entry = registry.add("manual", "shared_manual", allowed_groups=("lab",))
+    ledger.register_shared(entry.id, entry.name, entry.collection_name)
+    passages = put(ledger, entry.id, "One.")
+    conversation = store.create(ann)
+    store.add(conversation.id, ChatRequest(ann, "q"), result("[1]", *passages))
+    assert [c.deleted for c in store.messages(ann, conversation.id)[1].citations] == [False]
+    registry.update(entry.id, allowed_groups=("board",))
+    assert [c.deleted for c in store.messages(ann, conversation.id)[1].citations] == [True]
+
+
+def test_another_users_conversation_is_not_found(ledger: Ledger, store: ConversationStore) -> None:
+    ann, bob = ledger.add_user("ann").id, ledger.add_user("bob").id
+    conversation = store.create(ann, "mine")
+    for wrong in (conversation.id, 999, 0, -1, 2**40):
+        for call in (
+            lambda id_=wrong: store.conversation(bob, id_),
+            lambda id_=wrong: store.messages(bob, id_),
+            lambda id_=wrong: store.history(bob, id_),
+            lambda id_=wrong: store.rename(bob, id_, "stolen"),
+            lambda id_=wrong: store.delete(bob, id_),
+            lambda id_=wrong: store.add(id_, ChatRequest(bob, "q"), result("a")),
+        ):
+            with pytest.raises(NotFoundError, match="there is no conversation"):
+                call()
+    assert store.conversations(bob) == []
+    assert [c.title for c in store.conversations(ann)] == ["mine"]
+
+
+def test_the_conversation_used_last_comes_first(ledger: Ledger, store: ConversationStore) -> None:
+    ann = ledger.add_user("ann").id
+    ids = [store.create(ann, title).id for title in ("a", "b", "c")]
+    store.add(ids[0], ChatRequest(ann, "q"), result("a"))
+    assert [c.id for c in store.conversations(ann)] == [ids[0], ids[2], ids[1]]
+    assert [c.id for c in store.conversations(ann, limit=1, offset=1)] == [ids[2]]
+
+
+def test_renaming_and_deleting(ledger: Ledger, store: ConversationStore) -> None:
+    ann = ledger.add_user("ann").id
+    dataset = ledger.add_dataset(ann, "notes").id
+    conversation = store.create(ann)
+    store.add(conversation.id, ChatRequest(ann, "q"), result("[1]", *put(ledger, dataset, "One.")))
+    assert store.rename(ann, conversation.id, " 新しい\n題 ").title == "新しい 題"
+    for title in ("", " \x00 ", "x" * 201):
+        with pytest.raises(InvalidInputError):
+            store.rename(ann, conversation.id, title)
+    store.delete(ann, conversation.id)
+    assert store.conversations(ann) == []
+    with ledger.database.read() as connection:
+        for table in (MessageRow, CitationRow):
+            assert connection.execute(select(func.count()).select_from(table)).scalar_one() == 0
+
+
+def test_any_text_can_be_stored(ledger: Ledger, store: ConversationStore) -> None:
+    ann = ledger.add_user("ann").id
+    conversation = store.create(ann)
+    odd = "nul \x00 lone \ud800 emoji 🎉"
+    request = ChatRequest(ann, odd, options={"mode": odd})
+    store.add(conversation.id, request, result(odd))
+    assert store.messages(ann, conversation.id)[0].text == "nul  lone ? emoji 🎉"
+
+
+def test_a_three_field_search_is_stored_with_its_fields(ledger: Ledger, store: ConversationStore) -> None:
+    ann = ledger.add_user("ann").id
+    conversation = store.create(ann)
+    store.add(conversation.id, ChatRequest(ann, fields=ThreeFields("heat", "water", "", "be brief")), result("a"))
+    question = store.messages(ann, conversation.id)[0]
+    assert question.text == "Purpose: heat\nMaterials: water\nInstruction: be brief"
+    assert question.settings["fields"] == {"purpose": "heat", "materials": "water", "instruction": "be brief"}
+
+
+def test_export_as_markdown_and_json(ledger: Ledger, store: ConversationStore) -> None:
+    ann = ledger.add_user("ann").id
+    dataset = ledger.add_dataset(ann, "notes").id
+    conversation = store.create(ann, "Numbers")
+    passages = put(ledger, dataset, "One.\nStill one.", "Two.")
+    store.add(conversation.id, ChatRequest(ann, "q"), result("One [1]. Two [2].", *passages))
+    put(ledger, dataset, "One.\nStill one.")
+    stored, messages = store.conversation(ann, conversation.id), store.messages(ann, conversation.id)
+    markdown = as_markdown(stored, messages)
+    assert markdown.startswith("# Numbers\n\n## Question (")
+    assert "**[1]** Title · Head · a.md · page 3 · line 7\n\n> One.\n> Still one." in markdown
+    assert "**[2]** Title · Head · a.md · page 3 · line 7 (deleted since)\n\n> Two." in markdown
+    exported = json.loads(as_json(stored, messages))
+    assert exported["title"] == "Numbers"
+    assert [c["deleted"] for c in exported["messages"][1]["citations"]] == [False, True]
+
+
+def test_only_users_have_conversations(ledger: Ledger, store: ConversationStore) -> None:
+    with pytest.raises(NotFoundError, match="there is no user 5"):
+        store.create(5)
+    conversation = store.create(ledger.add_user("ann").id)
+    with pytest.raises(InvalidInputError, match="user_id"):
+        store.add(conversation.id, ChatRequest(None, "q"), result("a"))

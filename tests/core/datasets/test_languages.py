@@ -1,0 +1,86 @@
+"""In which languages datasets are: of a text, and of a dataset as it changes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from braid.core.datasets import languages as dataset_languages
+from braid.core.datasets.languages import DatasetLanguages
+from braid.core.ledger.ledger import Ledger
+from braid.core.text.scripts import text_language
+from braid.core.types import ChunkInput, DocumentInput
+
+TEXTS = {
+    "en": "We agreed to keep the search as it is.",
+    "ja": "検索はしばらくそのままにする。",
+    "ko": "검색은 당분간 그대로 두기로 했다.",
+    "": "0.5 0.7\n12 13",
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        *((text, code) for code, text in TEXTS.items()),
+        ("Wir haben beschlossen, dass die Suche so bleibt, wie sie ist.", "de"),
+        ("総務部 定例会 議事録", "ja"),
+        ("我们决定暂时保持混合搜索的排名融合方法不变，以后再讨论其他方案。", "zh"),
+        ("def fuse(rankings): return sorted(rankings, key=score)", ""),
+        ("Braid 검색 API: 하이브리드 검색을 호출합니다", "ko"),
+        ("", ""),
+    ],
+)
+def test_the_language_of_a_text(text: str, language: str) -> None:
+    assert text_language(text) == language
+
+
+def put(ledger: Ledger, dataset_id: int, languages: Sequence[str]) -> None:
+    for number, language in enumerate(languages):
+        document = DocumentInput(f"{number}{language}.md", "T", "md", (ChunkInput(TEXTS[language]),))
+        ledger.put_document(dataset_id, document)
+
+
+def languages_of(found: DatasetLanguages, ledger: Ledger, user_id: int) -> dict[str, tuple[str, ...]]:
+    datasets = ledger.datasets(user_id)
+    languages = found.of(datasets)
+    return {dataset.name: languages[dataset.id] for dataset in datasets if dataset.id in languages}
+
+
+def test_each_dataset_has_its_own_the_most_frequent_first(ledger: Ledger) -> None:
+    ann = ledger.add_user("ann").id
+    notes, tables = (ledger.add_dataset(ann, name).id for name in ("notes", "tables"))
+    ledger.add_dataset(ann, "empty")
+    put(ledger, notes, ["ko", "ja", "ja", "en", "en", "en"])
+    put(ledger, tables, ["", "", "en"])
+    assert languages_of(DatasetLanguages(ledger), ledger, ann) == {"notes": ("en", "ja", "ko"), "tables": ("", "en")}
+
+
+def test_what_is_rare_is_not_named(ledger: Ledger) -> None:
+    ann = ledger.add_user("ann").id
+    put(ledger, ledger.add_dataset(ann, "notes").id, ["en"] * 30 + ["ja"])
+    assert languages_of(DatasetLanguages(ledger), ledger, ann) == {"notes": ("en",)}
+
+
+def test_a_change_is_seen_and_nothing_is_read_without_one(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dataset_languages, "AGAIN_S", 0.0)
+    ann = ledger.add_user("ann").id
+    notes = ledger.add_dataset(ann, "notes").id
+    found = DatasetLanguages(ledger)
+    put(ledger, notes, ["en"])
+    assert languages_of(found, ledger, ann) == {"notes": ("en",)}
+    before = found._seen[notes].at
+    assert languages_of(found, ledger, ann) == {"notes": ("en",)}
+    assert found._seen[notes].at == before
+    put(ledger, notes, ["ja", "ja"])
+    assert languages_of(found, ledger, ann) == {"notes": ("ja", "en")}
+
+
+def test_of_many_documents_a_sample_is_read(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dataset_languages, "SAMPLE", 10)
+    ann = ledger.add_user("ann").id
+    dataset = ledger.add_dataset(ann, "notes")
+    put(ledger, dataset.id, ["en"] * 60)
+    [stored] = ledger.datasets(ann)
+    assert 4 <= len(DatasetLanguages(ledger)._sample(stored)) <= 20

@@ -1,0 +1,614 @@
+"""The indexes follow the ledger, and come back by themselves from whatever happens to them, without re-embedding."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+
+from braid.core import braid as braid_module
+from braid.core.braid import Braid
+from braid.core.ledger.change_log import ChangeLog, IndexState
+from braid.core.types import ChunkInput, DocumentInput, Leg, Mode, SearchResult
+from tests.fakes import HashEmbeddings
+
+WAIT_S = 30
+CAT = "The cat sat on the mat"
+TEXTS = (CAT, "Dogs bark at night", "吾輩は猫である。", "고양이가 매트 위에 앉았다")
+
+
+class Shifted(HashEmbeddings):
+    """Another model of the same dimension: its vectors mean nothing to the first."""
+
+    def _vector(self, text: str) -> list[float]:
+        vector = super()._vector(text)
+        return [*vector[17:], *vector[:17]]
+
+
+class Refusing(HashEmbeddings):
+    """Takes everything but texts with the word poison."""
+
+    def _vector(self, text: str) -> list[float]:
+        if "poison" in text:
+            raise ValueError("this text is not for me")
+        return super()._vector(text)
+
+
+@dataclass
+class Shelf:
+    """One personal and one shared dataset, in two collections."""
+
+    braid: Braid
+    embeddings: HashEmbeddings
+    ids: tuple[int, int]
+
+    def search(self, text: str, **options: Any) -> SearchResult:
+        return self.braid.manager.search(text, user_id=1, dataset_ids=self.ids, k=20, **options)
+
+    def texts(self, text: str, **options: Any) -> set[str]:
+        return {hit.passage.text for hit in self.search(text, **options).hits}
+
+    def put(self, source: str, *texts: str, dataset: int = 0) -> None:
+        chunks = tuple(ChunkInput(text) for text in texts)
+        self.braid.ledger.put_document(self.ids[dataset], DocumentInput(source, "", "txt", chunks))
+
+    @property
+    def log(self) -> ChangeLog:
+        return ChangeLog(self.braid.ledger.database)
+
+    def complete(self, **options: Any) -> bool:
+        """Whether everything is found, in every mode, with nothing missing."""
+        results = [self.search(" ".join(TEXTS), mode=mode, **options) for mode in get_args(Mode)]
+        return all({hit.passage.text for hit in r.hits} >= set(TEXTS) and not r.degraded for r in results)
+
+
+def open_shelf(folder: Path, embeddings: HashEmbeddings, **options: Any) -> Shelf:
+    braid = Braid(folder, embedding_model=embeddings, **options)
+    ledger = braid.ledger
+    if ledger.users():
+        return Shelf(braid, embeddings, (ledger.datasets(1)[0].id, braid.registry.entries()[0].id))
+    personal = ledger.add_dataset(ledger.add_user("ann").id, "notes").id
+    shared = braid.registry.add("Guide", "shared_main").id
+    braid.mirror_registry()
+    shelf = Shelf(braid, embeddings, (personal, shared))
+    shelf.put("a", *TEXTS[:2], dataset=0)
+    shelf.put("b", *TEXTS[2:], dataset=1)
+    return shelf
+
+
+@pytest.fixture
+def shelf(tmp_path: Path) -> Iterator[Shelf]:
+    opened = open_shelf(tmp_path, HashEmbeddings())
+    with opened.braid:
+        assert opened.braid.indexer.wait(WAIT_S)
+        assert opened.complete()
+        yield opened
+
+
+def eventually(condition: Callable[[], bool], timeout_s: float = WAIT_S) -> bool:
+    deadline = time.monotonic() + timeout_s
+    while time.monotonic() < deadline:
+        if condition():
+            return True
+        time.sleep(0.02)
+    return condition()
+
+
+# ---------------------------------------------------------------- damage while it is open
+
+
+def remove_dense(folder: Path) -> None:
+    shutil.rmtree(folder / "indexes" / "dense")
+
+
+def remove_keyword(folder: Path) -> None:
+    shutil.rmtree(folder / "indexes" / "bm25")
+
+
+def overwrite_keyword(folder: Path) -> None:
+    for contents in (folder / "indexes" / "bm25").glob("*/meta.json"):
+        contents.write_text("nonsense")
+
+
+def put_a_file_there(folder: Path) -> None:
+    remove_keyword(folder)
+    (folder / "indexes" / "bm25").mkdir()
+    for collection in ("user_1", "shared_main"):
+        (folder / "indexes" / "bm25" / collection).write_text("a file")
+
+
+def remove_both(folder: Path) -> None:
+    shutil.rmtree(folder / "indexes")
+
+
+DAMAGES: list[tuple[Callable[[Path], None], set[Leg]]] = [
+    (remove_dense, {"dense"}),
+    (remove_keyword, {"bm25"}),
+    (overwrite_keyword, {"bm25"}),
+    (put_a_file_there, {"bm25"}),
+    (remove_both, {"dense", "bm25"}),
+]
+each_damage = pytest.mark.parametrize(("damage", "legs"), DAMAGES, ids=[damage.__name__ for damage, _ in DAMAGES])
+LEGS_OF: dict[str, set[Leg]] = {"semantic": {"dense"}, "keyword": {"bm25"}, "hybrid": {"dense", "bm25"}}
+
+
+def test_an_index_that_goes_while_the_query_is_embedded_is_named(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    indexer, go_on, embed = shelf.braid.indexer, threading.Event(), shelf.embeddings.embed_query
+    apply = shelf.braid.dense.apply
+
+    def apply_later(*arguments: Any) -> None:
+        go_on.wait(WAIT_S)
+        apply(*arguments)
+
+    def embed_meanwhile(text: str) -> list[float]:
+        indexer.rebuild("dense", "user_1")
+        assert eventually(lambda: shelf.braid.dense.count("user_1") == 0)
+        return embed(text)
+
+    monkeypatch.setattr(shelf.braid.dense, "apply", apply_later)
+    monkeypatch.setattr(shelf.embeddings, "embed_query", embed_meanwhile)
+    try:
+        assert ("dense", "user_1") in {(d.leg, d.collection) for d in shelf.search(CAT, mode="semantic").degraded}
+    finally:
+        go_on.set()
+    assert indexer.wait(WAIT_S)
+
+
+def test_all_indexes_of_a_store_are_marked_before_it_is_emptied(
+    shelf: Shelf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reset, seen = shelf.braid.dense.reset, list[str]()
+
+    def noted_reset() -> bool:
+        seen.extend(part.state for part in shelf.braid.indexer.progress() if part.leg == "dense")
+        return reset()
+
+    monkeypatch.setattr(shelf.braid.dense, "reset", noted_reset)
+    remove_dense(tmp_path)
+    shelf.braid.indexer.suspect("dense", "user_1")
+    assert eventually(lambda: bool(seen) and shelf.complete())
+    assert seen == ["rebuilding", "rebuilding"]
+
+
+@each_damage
+def test_a_damaged_leg_is_named_and_comes_back(
+    shelf: Shelf, tmp_path: Path, damage: Callable[[Path], None], legs: set[Leg]
+) -> None:
+    embedded = shelf.embeddings.documents_embedded
+    damage(tmp_path)
+    first = shelf.search(CAT)
+    assert {d.leg for d in first.degraded} == legs
+    assert all(d.reason for d in first.degraded)
+    assert {score.leg for hit in first.hits for score in hit.legs} <= LEGS_OF["hybrid"] - legs
+    assert (CAT in {hit.passage.text for hit in first.hits}) == (legs != LEGS_OF["hybrid"])
+
+    def whole_or_named() -> bool:
+        for mode in get_args(Mode):
+            result = shelf.search(CAT, mode=mode)
+            found = CAT in {hit.passage.text for hit in result.hits}
+            assert found or {d.leg for d in result.degraded} & LEGS_OF[mode]
+        return shelf.complete()
+
+    assert eventually(whole_or_named)
+    assert shelf.embeddings.documents_embedded == embedded
+
+
+@each_damage
+def test_damage_nobody_noticed_before_the_next_document(
+    shelf: Shelf, tmp_path: Path, damage: Callable[[Path], None], legs: set[Leg]
+) -> None:
+    """The index must not be taken for a new one that only lacks this document."""
+    embedded = shelf.embeddings.documents_embedded
+    damage(tmp_path)
+    shelf.put("c", "A new passage", dataset=0)
+    shelf.braid.indexer.wait(1)
+    assert eventually(lambda: shelf.complete() and shelf.texts("new passage", mode="keyword") == {"A new passage"})
+    assert shelf.embeddings.documents_embedded == embedded + 1
+    assert shelf.braid.indexer.wait(WAIT_S)
+
+
+def test_a_keyword_index_removed_before_its_first_search(tmp_path: Path) -> None:
+    """Nothing of it was in memory that could tell."""
+    shelf = open_shelf(tmp_path, HashEmbeddings())
+    with shelf.braid:
+        assert shelf.braid.indexer.wait(WAIT_S)
+        remove_keyword(tmp_path)
+        result = shelf.search(CAT, mode="keyword")
+        assert result.hits or {d.leg for d in result.degraded} == {"bm25"}
+        assert eventually(shelf.complete)
+
+
+# ---------------------------------------------------------------- damage between two openings
+
+
+@each_damage
+def test_damage_while_it_was_closed(tmp_path: Path, damage: Callable[[Path], None], legs: set[Leg]) -> None:
+    embeddings = HashEmbeddings()
+    with open_shelf(tmp_path, embeddings).braid as braid:
+        assert braid.indexer.wait(WAIT_S)
+    damage(tmp_path)
+    embedded = embeddings.documents_embedded
+    shelf = open_shelf(tmp_path, embeddings)
+    with shelf.braid:
+        result = shelf.search(CAT)
+        assert result.hits or result.degraded
+        assert eventually(shelf.complete)
+    assert embeddings.documents_embedded == embedded
+
+
+def test_a_batch_that_was_cut_off_leaves_no_doubt(tmp_path: Path) -> None:
+    """A process that dies while it writes to Chroma leaves an index that cannot be trusted, whatever it says."""
+    embeddings = HashEmbeddings()
+    shelf = open_shelf(tmp_path, embeddings)
+    with shelf.braid as braid:
+        assert braid.indexer.wait(WAIT_S)
+        braid.indexer.stop()
+        vectors = list(braid.ledger.embeddings(embeddings.fingerprint, shelf.log.chunk_ids("user_1")).items())
+        (first, good), (_, other) = vectors
+        indexed = replace(shelf.log.chunks("user_1", [first])[0], vector=other)
+        braid.dense.apply("user_1", [indexed], [])  # a right count and a wrong vector
+        state = shelf.log.states("dense")["user_1"]
+        shelf.log.set_state("dense", "user_1", replace(state, state="writing"))
+        assert not np.array_equal(good, other)
+    embedded = embeddings.documents_embedded
+    shelf = open_shelf(tmp_path, embeddings)
+    with shelf.braid:
+        assert eventually(shelf.complete)
+        best = shelf.search(CAT, mode="semantic").hits[0]
+        assert (best.passage.text, round(best.score, 4)) == (CAT, 1.0)
+    assert embeddings.documents_embedded == embedded
+
+
+def test_a_forgotten_state_is_found_out_again(tmp_path: Path) -> None:
+    """Also when the log has been pruned meanwhile and tells only the last change."""
+    embeddings = HashEmbeddings()
+    shelf = open_shelf(tmp_path, embeddings)
+    with shelf.braid as braid:
+        assert braid.indexer.wait(WAIT_S)
+        assert eventually(lambda: shelf.log.pending("user_1", 0) == 1)
+        with braid.ledger.database.write() as connection:
+            connection.exec_driver_sql("DELETE FROM index_state")
+    shelf = open_shelf(tmp_path, embeddings)
+    with shelf.braid:
+        assert shelf.braid.indexer.wait(WAIT_S)
+        assert eventually(shelf.complete)
+    assert embeddings.documents_embedded == len(TEXTS)
+
+
+def test_what_was_left_undone_is_done_at_the_next_start(tmp_path: Path) -> None:
+    embeddings = HashEmbeddings()
+    shelf = open_shelf(tmp_path, embeddings)
+    with shelf.braid as braid:
+        embeddings.delay_s = 0.01
+        shelf.put("many", *(f"passage number {n}" for n in range(60)))
+        assert braid.indexer.wait(WAIT_S, legs=("bm25",))
+    embeddings.delay_s = 0.0
+    shelf = open_shelf(tmp_path, embeddings)
+    with shelf.braid as braid:
+        assert braid.indexer.wait(WAIT_S)
+        assert braid.dense.count("user_1") == braid.lexical.count("user_1") == 62
+        assert len(shelf.texts("passage number 7", mode="semantic", filters=_sources("many"))) == 20
+    assert embeddings.documents_embedded == 64
+
+
+def _sources(prefix: str) -> Any:
+    from braid.core.types import Filters
+
+    return Filters(source_prefix=prefix)
+
+
+# ---------------------------------------------------------------- a failing model
+
+
+def test_a_model_that_fails_at_queries_is_named_and_used_again_at_once(shelf: Shelf) -> None:
+    shelf.embeddings.failing = True
+    for mode, expected in (("hybrid", {CAT}), ("semantic", set())):
+        result = shelf.search("mat", mode=mode)
+        assert {hit.passage.text for hit in result.hits} == expected
+        ((leg, collection, reason),) = [(d.leg, d.collection, d.reason) for d in result.degraded]
+        assert (leg, collection) == ("dense", "")
+        assert "fake:hash-64 failed: ConnectionError: the model server is down" in reason
+    assert shelf.search("mat", mode="keyword").degraded == ()
+    shelf.embeddings.failing = False
+    assert shelf.complete()
+
+
+def test_a_model_that_fails_at_documents_leaves_them_to_the_keyword_leg(shelf: Shelf) -> None:
+    shelf.embeddings.failing = True
+    shelf.put("c", "A new passage", "Another new one")
+    assert shelf.braid.indexer.wait(WAIT_S, legs=("bm25",))
+    assert not shelf.braid.indexer.wait(0.2)
+    assert "A new passage" in shelf.texts("new passage", mode="keyword")
+    assert eventually(lambda: any("2 passages of user_1" in d.reason for d in shelf.search("new").degraded))
+    shelf.embeddings.failing = False
+    assert shelf.texts(CAT, mode="semantic") >= set(TEXTS)  # what is embedded already is found
+    assert shelf.braid.indexer.wait(WAIT_S)
+    assert shelf.texts("new passage", mode="semantic") == {*TEXTS, "A new passage", "Another new one"}
+    assert shelf.complete()
+
+
+def test_a_text_that_the_model_refuses_does_not_hold_up_the_others(tmp_path: Path) -> None:
+    shelf = open_shelf(tmp_path, Refusing())
+    with shelf.braid:
+        shelf.put("c", "harmless", "pure poison", "harmless too")
+        assert shelf.braid.indexer.wait(WAIT_S)
+        assert shelf.texts("harmless", mode="semantic") == {*TEXTS, "harmless", "harmless too"}
+        assert shelf.texts("poison", mode="keyword") == {"pure poison"}
+        reasons = [part.reason for part in shelf.search("harmless").degraded]
+        assert reasons == ["1 passages of user_1 were refused by the embedding model"]
+
+
+class Flaky(HashEmbeddings):
+    """Takes no batch, and each text only at the second time of asking, as a provider over its rate limit does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: set[str] = set()
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        late = [text for text in texts if "late" in text and text not in self.asked]
+        if late:
+            if len(texts) == 1:
+                self.asked.update(late)
+            raise ConnectionError("429 too many requests")
+        return super().embed_documents(texts)
+
+
+def test_texts_that_a_model_refuses_for_a_moment_are_not_left_out(tmp_path: Path) -> None:
+    shelf = open_shelf(tmp_path, Flaky())
+    with shelf.braid:
+        shelf.put("c", "in time", "late one", "late two", "late three")
+        assert shelf.braid.indexer.wait(WAIT_S)
+        found = shelf.texts("in time", mode="semantic")
+        assert found == {*TEXTS, "in time", "late one", "late two", "late three"}
+        assert shelf.search("in time").degraded == ()
+
+
+# ---------------------------------------------------------------- another analyzer, another model
+
+
+def test_another_analyzer_rebuilds_the_keyword_leg_alone(tmp_path: Path) -> None:
+    embeddings = HashEmbeddings()
+    shelf = open_shelf(tmp_path, embeddings)
+    with shelf.braid as braid:
+        shelf.put("de", "Die Häuser stehen leer")
+        assert braid.indexer.wait(WAIT_S)
+        versions = {leg: shelf.log.states(leg)["user_1"].version for leg in get_args(Leg)}
+        assert shelf.texts("Haus", mode="keyword") == set()
+    shelf = open_shelf(tmp_path, embeddings, languages=("en", "de"))
+    with shelf.braid as braid:
+        assert CAT in shelf.texts(CAT)
+        assert braid.indexer.wait(WAIT_S)
+        assert shelf.texts("Haus", mode="keyword") == {"Die Häuser stehen leer"}
+        assert shelf.log.states("bm25")["user_1"].version == braid.analyzer.version != versions["bm25"]
+        assert shelf.log.states("dense")["user_1"].version == versions["dense"]
+    assert embeddings.documents_embedded == len(TEXTS) + 1
+
+
+def cosine(model: HashEmbeddings, one: str, other: str) -> float:
+    a, b = np.array(model.embed_query(one)), np.array(model.embed_query(other))
+    return float(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
+
+
+def assert_all_dense_scores_are_of(model: HashEmbeddings, query: str, result: SearchResult) -> None:
+    for hit in result.hits:
+        for score in hit.legs:
+            if score.leg == "dense":
+                assert score.score == pytest.approx(cosine(model, query, hit.passage.text), abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    "new",
+    [Shifted(fingerprint="fake:shifted"), HashEmbeddings(96, fingerprint="fake:hash-96")],
+    ids=["same dimension", "another dimension"],
+)
+def test_another_model_takes_over(tmp_path: Path, new: HashEmbeddings) -> None:
+    old = HashEmbeddings()
+    with open_shelf(tmp_path, old).braid as braid:
+        assert braid.indexer.wait(WAIT_S)
+    new.delay_s = 0.1
+    shelf = open_shelf(tmp_path, new)
+    with shelf.braid as braid:
+        meanwhile = shelf.search("mat")
+        assert {hit.passage.text for hit in meanwhile.hits} == {CAT}
+        assert "dense" in {d.leg for d in meanwhile.degraded}
+
+        def changed_over() -> bool:
+            result = shelf.search(CAT)
+            assert CAT in {hit.passage.text for hit in result.hits}
+            assert_all_dense_scores_are_of(new, CAT, result)
+            return not result.degraded
+
+        assert eventually(changed_over)
+        assert braid.indexer.wait(WAIT_S)
+        new.delay_s = 0.0
+        assert shelf.complete()
+        for collection in ("user_1", "shared_main"):
+            assert shelf.log.embedded_count(collection, old.fingerprint) == 0
+            assert shelf.log.embedded_count(collection, new.fingerprint) == 2
+    assert old.documents_embedded == new.documents_embedded == len(TEXTS)
+
+
+# ---------------------------------------------------------------- two models at once
+
+
+@pytest.fixture
+def second(monkeypatch: pytest.MonkeyPatch) -> Shifted:
+    """The model that shared_dbs.json may name: fake:second."""
+    model = Shifted(fingerprint="fake:second")
+
+    def by_name(spec: str, *, threads: int = 0) -> HashEmbeddings:
+        assert spec == "fake:second"
+        return model
+
+    monkeypatch.setattr(braid_module, "embedding_model", by_name)
+    return model
+
+
+def test_a_collection_changes_its_model_while_it_is_searched(shelf: Shelf, second: Shifted) -> None:
+    second.delay_s = 0.05
+    shelf.braid.registry.update(shelf.ids[1], embedding_model="fake:second")
+
+    def changed_over() -> bool:
+        result = shelf.search("吾輩は猫である。")
+        for hit in result.hits:
+            model = second if hit.passage.collection == "shared_main" else shelf.embeddings
+            one = replace(result, hits=(hit,))
+            assert_all_dense_scores_are_of(model, "吾輩は猫である。", one)
+        dense = {h.passage.collection for h in result.hits for score in h.legs if score.leg == "dense"}
+        assert "shared_main" in dense or any(d.leg == "dense" for d in result.degraded)
+        return second.documents_embedded == 2 and not result.degraded
+
+    assert eventually(changed_over)
+    assert shelf.log.embedded_count("shared_main", shelf.embeddings.fingerprint) == 0
+    assert shelf.log.embedded_count("user_1", shelf.embeddings.fingerprint) == 2
+    second.delay_s = 0.0
+    assert shelf.complete()
+
+
+def test_a_model_is_changed_while_a_batch_is_embedded_with_the_old_one(shelf: Shelf, second: Shifted) -> None:
+    embedded = shelf.embeddings.documents_embedded
+    shelf.embeddings.delay_s = 0.05
+    shelf.put("c", *(f"猫 passage {n}" for n in range(12)), dataset=1)
+    shelf.braid.indexer.wake()
+    assert eventually(lambda: shelf.embeddings.documents_embedded > embedded)
+    shelf.braid.registry.update(shelf.ids[1], embedding_model="fake:second")
+    shelf.embeddings.delay_s = 0.0
+    assert eventually(lambda: shelf.log.embedded_count("shared_main", "fake:second") == 14)
+    assert shelf.braid.indexer.wait(WAIT_S)
+    assert shelf.complete()
+    assert shelf.log.embedded_count("shared_main", shelf.embeddings.fingerprint) == 0
+    result = shelf.braid.manager.search("猫 passage 3", user_id=1, dataset_ids=[shelf.ids[1]], mode="semantic")
+    assert result.hits[0].passage.text == "猫 passage 3"
+    assert_all_dense_scores_are_of(second, "猫 passage 3", result)
+
+
+def test_a_model_that_does_not_exist_costs_the_dense_leg_of_its_collection_alone(shelf: Shelf) -> None:
+    shelf.braid.registry.update(shelf.ids[1], embedding_model="nonsense")
+
+    def named() -> bool:
+        for engine in ("braid", "reference"):
+            result = shelf.search("mat 猫", engine=engine)
+            assert {CAT, "吾輩は猫である。"} <= {hit.passage.text for hit in result.hits}
+            assert {(d.leg, d.collection) for d in result.degraded} <= {("dense", "shared_main")}
+        return "embedding_model is 'nonsense'" in " ".join(d.reason for d in shelf.search("mat").degraded)
+
+    assert eventually(named)
+    shelf.braid.registry.update(shelf.ids[1], embedding_model="")
+    assert eventually(shelf.complete)
+    assert shelf.embeddings.documents_embedded == len(TEXTS)
+
+
+def test_each_model_has_a_dense_ranking_of_its_own(shelf: Shelf, second: Shifted) -> None:
+    shelf.braid.registry.update(shelf.ids[1], embedding_model="fake:second")
+    assert eventually(lambda: second.documents_embedded == 2 and shelf.complete())
+    before = (shelf.embeddings.queries_embedded, second.queries_embedded)
+    result = shelf.search("cat 猫", mode="semantic")
+    assert (shelf.embeddings.queries_embedded, second.queries_embedded) == (before[0] + 1, before[1] + 1)
+    by_collection: dict[str, list[float]] = {}
+    for hit in result.hits:
+        by_collection.setdefault(hit.passage.collection, []).append(hit.score)
+    expected = [pytest.approx(1 / (60 + 1)), pytest.approx(1 / (60 + 2))]
+    assert by_collection == {"user_1": expected, "shared_main": expected}
+
+
+# ---------------------------------------------------------------- following
+
+
+def test_the_keyword_leg_does_not_wait_for_the_embeddings(shelf: Shelf) -> None:
+    shelf.embeddings.delay_s = 0.2
+    shelf.put("c", *(f"slowly embedded passage {n}" for n in range(20)))
+    assert shelf.braid.indexer.wait(2, legs=("bm25",))
+    result = shelf.search("slowly embedded", mode="hybrid")
+    assert len({h.passage.text for h in result.hits if h.passage.text.startswith("slowly")}) >= 15
+    assert any("passages of user_1 are not in the dense index yet" in d.reason for d in result.degraded)
+    shelf.embeddings.delay_s = 0.0
+    assert shelf.braid.indexer.wait(WAIT_S)
+    assert shelf.complete()
+
+
+def test_progress_tells_how_far_each_leg_is(shelf: Shelf) -> None:
+    assert {(p.leg, p.collection, p.state, p.pending) for p in shelf.braid.indexer.progress()} == {
+        (leg, collection, "ready", 0) for leg in get_args(Leg) for collection in ("user_1", "shared_main")
+    }
+    shelf.embeddings.delay_s = 0.05
+    shelf.put("c", *(f"passage {n}" for n in range(40)))
+
+    def behind() -> bool:
+        progress = shelf.braid.indexer.leg_progress("dense", "user_1")
+        return 0 < progress.pending < 40 and (progress.seconds_left or 0) > 0
+
+    assert eventually(behind)
+    shelf.embeddings.delay_s = 0.0
+    assert shelf.braid.indexer.wait(WAIT_S)
+    assert shelf.braid.indexer.leg_progress("dense", "user_1").pending == 0
+
+
+def test_a_rebuild_on_request_embeds_nothing(shelf: Shelf) -> None:
+    for leg in get_args(Leg):
+        for collection in ("user_1", "shared_main"):
+            shelf.braid.indexer.rebuild(leg, collection)
+    assert shelf.braid.indexer.wait(WAIT_S)
+    assert shelf.complete()
+    assert shelf.embeddings.documents_embedded == len(TEXTS)
+
+
+def test_a_rebuild_asked_for_while_documents_arrive_is_done(shelf: Shelf) -> None:
+    """What the index holds is wrong in a way that its count does not show."""
+    chunk_id = next(p.chunk_id for p in shelf.braid.ledger.document_passages(1, [shelf.ids[0]]) if p.text == CAT)
+    wrong = replace(shelf.log.chunks("user_1", [chunk_id])[0], text="something else")
+    for turn in range(3):
+        shelf.braid.lexical.apply("user_1", [wrong], [])
+        assert CAT not in shelf.texts("mat", mode="keyword")
+        shelf.put("busy", *(f"turn {turn} passage {n}" for n in range(20)))
+        shelf.braid.indexer.wake()
+        time.sleep(0.005 * turn)
+        shelf.braid.indexer.rebuild("bm25", "user_1")
+        assert shelf.braid.indexer.wait(WAIT_S)
+        assert CAT in shelf.texts("mat", mode="keyword")
+
+
+def test_the_log_is_pruned_to_what_every_leg_has_applied(shelf: Shelf) -> None:
+    for turn in range(5):
+        shelf.put("c", f"turn {turn}")
+    assert shelf.braid.indexer.wait(WAIT_S)
+    assert eventually(lambda: shelf.log.pending("user_1", 0) == 1)
+    shelf.embeddings.failing = True
+    shelf.put("c", "one", "two", "three")
+    assert shelf.braid.indexer.wait(WAIT_S, legs=("bm25",))
+    head, dense = shelf.log.heads()["user_1"], shelf.log.states("dense")["user_1"].applied_seq
+    time.sleep(0.6)  # a poll of the leg that is done
+    assert shelf.log.pending("user_1", dense) == head - dense
+    shelf.embeddings.failing = False
+
+
+def test_a_leg_that_is_not_followed_stays_as_it_is(tmp_path: Path) -> None:
+    embeddings = HashEmbeddings()
+    shelf = open_shelf(tmp_path, embeddings, follow=("bm25",))
+    with shelf.braid:
+        assert shelf.braid.indexer.wait(WAIT_S, legs=("bm25",))
+        assert shelf.texts("mat", mode="keyword") == {CAT}
+    assert embeddings.documents_embedded == 0
+
+
+def test_a_state_of_the_future_is_not_trusted(tmp_path: Path) -> None:
+    """The ledger was restored from a backup that is older than the indexes."""
+    embeddings = HashEmbeddings()
+    shelf = open_shelf(tmp_path, embeddings)
+    with shelf.braid as braid:
+        assert braid.indexer.wait(WAIT_S)
+        for leg in get_args(Leg):
+            version = shelf.log.states(leg)["user_1"].version
+            shelf.log.set_state(leg, "user_1", IndexState(version, 10_000, "ready"))
+        shelf.put("c", "A new passage")
+    shelf = open_shelf(tmp_path, embeddings)
+    with shelf.braid:
+        assert eventually(lambda: "A new passage" in shelf.texts("new passage", mode="keyword"))
+        assert eventually(shelf.complete)

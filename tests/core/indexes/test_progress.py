@@ -1,0 +1,143 @@
+"""Progress of documents on their way into the indexes, embedding again, and figures of a dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from sqlalchemy import event
+
+from braid.core.braid import Braid
+from braid.core.datasets.statistics import FormatCount, statistics_of
+from braid.core.errors import NotFoundError
+from braid.core.indexes.progress import document_progress, reembed
+from braid.core.ledger.change_log import ChangeLog, IndexState
+from braid.core.ledger.ledger import Ledger
+from braid.core.types import ChunkInput, DocumentInput
+from tests.fakes import HashEmbeddings
+
+
+def document(source: str, *texts: str, **values: object) -> DocumentInput:
+    return DocumentInput(source, source, "txt", tuple(map(ChunkInput, texts)), **values)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def dataset_id(braid: Braid) -> int:
+    return braid.ledger.add_dataset(braid.ledger.add_user("ann").id, "notes").id
+
+
+@pytest.fixture
+def plain(ledger: Ledger) -> Ledger:
+    ledger.add_dataset(ledger.add_user("ann").id, "notes")
+    return ledger
+
+
+class Opened:
+    """As much of a Braid as the progress needs, over a ledger on SQLite or PostgreSQL."""
+
+    owns_indexes = False
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.ledger = ledger
+        self.dataset = ledger.dataset
+
+    def model_of(self, collection: str) -> HashEmbeddings:
+        return HashEmbeddings()
+
+
+def stage(braid: Braid, dataset_id: int, document_id: int) -> str:
+    return document_progress(braid, dataset_id, [document_id])[document_id].stage
+
+
+def test_a_document_goes_through_its_stages(plain: Ledger) -> None:
+    braid, log = Opened(plain), ChangeLog(plain.database)
+    model = HashEmbeddings().fingerprint
+    first = plain.put_document(1, document("a", "one", "two", "three")).document_id
+    assert stage(braid, 1, first) == "parsed"  # type: ignore[arg-type]
+    log.set_state("bm25", "user_1", IndexState("v", 3, "ready"))
+    assert stage(braid, 1, first) == "keyword_ready"  # type: ignore[arg-type]
+    chunk_ids = [passage.chunk_id for passage in plain.document_passages(first, [1])]
+    plain.store_embeddings(model, chunk_ids[:2], np.eye(2, 64, dtype=np.float32))
+    found = document_progress(braid, 1, [first])[first]  # type: ignore[arg-type]
+    assert (found.stage, found.embedded, found.chunks) == ("embedding", 2, 3)
+    plain.store_embeddings(model, chunk_ids[2:], np.eye(1, 64, dtype=np.float32))
+    log.set_state("dense", "user_1", IndexState(model, 3, "ready"))
+    second = plain.put_document(1, document("b", "four")).document_id
+    both = document_progress(braid, 1, [first, second, 99])  # type: ignore[arg-type]
+    assert {key: found.stage for key, found in both.items()} == {first: "done", second: "parsed"}
+    plain.put_document(1, document("a", "one", "two", "another"))
+    assert stage(braid, 1, first) == "embedding"  # type: ignore[arg-type]
+    log.set_state("bm25", "user_1", IndexState("v", 99, "rebuilding"))
+    assert not document_progress(braid, 1, [second])[second].keyword_ready  # type: ignore[arg-type]
+
+
+def test_a_document_that_did_not_change_stays_done(plain: Ledger) -> None:
+    braid, log = Opened(plain), ChangeLog(plain.database)
+    first = plain.put_document(1, document("a", "one")).document_id
+    for leg in ("bm25", "dense"):
+        log.set_state(leg, "user_1", IndexState("v", 1, "ready"))  # type: ignore[arg-type]
+    plain.put_document(1, document("b", "two"))
+    plain.put_document(1, document("a", "one"))
+    assert stage(braid, 1, first) == "done"  # type: ignore[arg-type]
+
+
+def test_failed_documents_say_why(plain: Ledger) -> None:
+    failed = plain.put_failed(1, "scan.pdf", title="scan", file_type="pdf", error="it has no text layer")
+    found = document_progress(Opened(plain), 1, [failed])[failed]  # type: ignore[arg-type]
+    assert (found.stage, found.error) == ("failed", "it has no text layer")
+    with pytest.raises(NotFoundError):
+        document_progress(Opened(plain), 2, [failed])  # type: ignore[arg-type]
+
+
+def test_the_real_indexer_brings_documents_to_done(braid: Braid, dataset_id: int) -> None:
+    ids = [braid.ledger.put_document(dataset_id, document(f"{n}", f"text {n}")).document_id for n in range(30)]
+    assert braid.indexer.wait(20)
+    assert {found.stage for found in document_progress(braid, dataset_id, ids).values()} == {"done"}
+
+
+def test_the_progress_of_a_page_takes_few_queries_however_many_documents(plain: Ledger) -> None:
+    ids = [plain.put_document(1, document(f"{n}", "x")).document_id for n in range(200)]
+    statements: list[str] = []
+    event.listen(plain.database.engine, "before_cursor_execute", lambda *given: statements.append(given[2]))
+    document_progress(Opened(plain), 1, ids[:100])  # type: ignore[arg-type]
+    few = len(statements)
+    document_progress(Opened(plain), 1, ids[:2])  # type: ignore[arg-type]
+    assert len(statements) == 2 * few < 20
+
+
+# ---------------------------------------------------------------- embedding again
+
+
+def test_embedding_again_makes_every_vector_of_the_dataset_anew(
+    braid: Braid, dataset_id: int, embeddings: HashEmbeddings, put: Callable[..., str]
+) -> None:
+    other = braid.ledger.add_dataset(1, "other")
+    for number in range(45):
+        braid.ledger.put_document(dataset_id, document(f"{number}", f"text {number}", "more"))
+    put(other.id, "kept", "not touched")
+    assert embeddings.documents_embedded == 91
+    before = braid.manager.search("text 7", user_id=1, dataset_ids=[dataset_id], mode="semantic")
+    assert reembed(braid, dataset_id) == 90
+    assert braid.indexer.wait(20)
+    assert embeddings.documents_embedded == 181
+    after = braid.manager.search("text 7", user_id=1, dataset_ids=[dataset_id], mode="semantic")
+    assert [hit.passage.chunk_id for hit in after.hits] == [hit.passage.chunk_id for hit in before.hits]
+    with pytest.raises(NotFoundError):
+        reembed(braid, 99)
+
+
+# ---------------------------------------------------------------- figures
+
+
+def test_a_dataset_in_figures(plain: Ledger) -> None:
+    for name in ("a", "b"):
+        plain.put_document(1, DocumentInput(name, name, "md", (ChunkInput(name), ChunkInput("...")), "", 100))
+    plain.put_failed(1, "scan", title="scan", file_type="pdf", error="?", size_bytes=7)
+    figures = statistics_of(plain, 1)
+    assert figures.formats == (FormatCount("md", 2, 0, 4, 200), FormatCount("pdf", 1, 1, 0, 7))
+    assert (figures.documents, figures.failed, figures.chunks, figures.size_bytes) == (3, 1, 4, 207)
+
+
+def test_an_empty_dataset_has_figures_too(plain: Ledger) -> None:
+    assert statistics_of(plain, 1).formats == ()

@@ -1,0 +1,479 @@
+"""Every format is read with its structure, and every wrong file is refused in words that help."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import openpyxl
+import pytest
+
+from braid.core.errors import UnreadableDocumentError
+from braid.core.ingest.readers import FORMATS, ParsedDocument, read_document
+from braid.core.ingest.readers.archive import MAX_ENTRIES
+from braid.core.ingest.readers.encoding import decode
+from tests import samples
+
+MAX_BYTES = 5_000_000
+
+
+def read(filename: str, content: bytes | str) -> ParsedDocument:
+    return read_document(filename, content.encode() if isinstance(content, str) else content, max_bytes=MAX_BYTES)
+
+
+def places(parsed: ParsedDocument) -> list[tuple[str, int | None, str]]:
+    """(heading path, page or line, text) of every section."""
+    return [(section.heading_path, section.page or section.line, section.text) for section in parsed.sections]
+
+
+# ---------------------------------------------------------------- structure
+
+
+def test_a_markdown_section_begins_at_each_heading_outside_code() -> None:
+    parsed = read(
+        "guide.md",
+        "---\ntitle: Guide\ntags: [search, 日本語]\nauthors:\n  - Sato\n  - Kim\n---\n"
+        "intro\n\n# A `b`\ntext\n\n## [C](http://c)\n```\n# no heading\n```\n\nD\n===\nlast\n\n## E\n",
+    )
+    assert parsed.title == "Guide"
+    assert parsed.metadata == {"tags": "search, 日本語", "authors": "Sato, Kim"}
+    assert [(path, line) for path, line, _ in places(parsed)] == [
+        ("", 8),
+        ("A b", 11),
+        ("A b > C", 14),
+        ("D", 20),
+        ("D > E", 22),
+    ]
+    assert "# no heading" in parsed.sections[2].text
+    assert parsed.sections[4].text.strip() == "## E"  # a heading with nothing under it can still be found
+
+
+def test_the_title_of_markdown_without_front_matter_is_its_first_heading() -> None:
+    assert read("a.md", "text\n\n# First\n").title == "First"
+
+
+def test_html_keeps_text_and_drops_what_is_not_shown() -> None:
+    parsed = read(
+        "page.html",
+        "<html lang=ja><head><title>題</title><style>p{}</style></head><body><nav>Menu</nav><h1>一</h1>"
+        "<p>日本語は\n  つながる。<br>次<p>one\n two<script>alert()</script><ul><li>x<li>y</ul><h2>B</h2><table>"
+        "<tr><th>k</th><th>v</th></tr><tr><td>1</td><td><p>2</p></td></tr></table><pre>def f():\n    pass</pre>"
+        "<p><ruby>猫<rt>ねこ</rt></ruby>とtail",
+    )
+    assert parsed.title == "題"
+    assert parsed.metadata["language"] == "ja"
+    assert places(parsed) == [
+        ("一", None, "日本語はつながる。\n次\n\none two\n- x\n- y"),
+        ("一 > B", None, "k | v\n1 | 2\n\ndef f():\n    pass\n\n猫とtail"),
+    ]
+
+
+@pytest.mark.parametrize("charset", ["shift_jis", "euc-jp"])
+def test_html_is_read_in_its_declared_encoding(charset: str) -> None:
+    parsed = read("page.htm", f"<meta charset='{charset}'><p>短い文".encode(charset))
+    assert parsed.sections[0].text == "短い文"
+    assert parsed.file_type == "html"
+
+
+def test_pdf_pages_are_sections() -> None:
+    parsed = read(
+        "book.pdf", samples.pdf([["English infor-", "mation."], [], ["図書館の利用", "案内です。"]], title="本")
+    )
+    assert parsed.title == "本"
+    assert places(parsed) == [("", 1, "English information."), ("", 3, "図書館の利用案内です。")]
+    assert parsed.metadata == {"pages": "3", "pages_without_text": "2"}
+
+
+@pytest.mark.parametrize("title", ["", "untitled", "Microsoft Word - draft.docx", "report.indd"])
+def test_a_pdf_without_a_real_title_is_called_like_its_file(title: str) -> None:
+    assert read("docs/Yearly report.pdf", samples.pdf([["text"]], title=title)).title == "Yearly report"
+
+
+def test_pdfs_can_be_read_by_several_threads_at_once() -> None:
+    content = samples.pdf([[f"page {number}", "図書館"] for number in range(20)])
+    with ThreadPoolExecutor(4) as pool:
+        results = list(pool.map(lambda _: read("a.pdf", content), range(12)))
+    assert all(result == results[0] for result in results)
+
+
+@pytest.mark.parametrize(("name", "content"), [("a.docx", samples.docx_manual()), ("a.docm", samples.docm_manual())])
+def test_word_headings_tables_and_boxes(name: str, content: bytes) -> None:
+    parsed = read(name, content)
+    assert (parsed.title, parsed.file_type) == ("Library manual", "docx")
+    assert parsed.metadata["author"] == "Hanako Sato"
+    texts = {section.heading_path: section.text for section in parsed.sections}
+    assert list(texts) == ["", "Lending", "Lending > Fees", "利用案内"]
+    assert "Ten books" in texts["Lending"]
+    assert texts["Lending > Fees"] == "Days late | Fee\n1 | 10 yen\n7 | 50 yen"
+    assert texts["利用案内"].endswith("\n\nControlled text.\n\nKept.\n\n東京都\n\nBoxed.")
+
+
+def test_slides_are_sections() -> None:
+    parsed = read("talk.pptx", samples.pptx_talk())
+    assert parsed.title == "Hybrid search"
+    assert places(parsed) == [
+        ("Hybrid search", 1, "Two legs\nOne ranking\n\nSay why keywords still matter."),
+        ("結果", 2, "leg | nDCG\nBM25 | 0.70\nGrouped text"),
+    ]
+
+
+def test_workbook_rows_know_their_sheet_and_header() -> None:
+    parsed = read("staff.xlsx", samples.xlsx_staff())
+    assert [(section.heading_path, section.header, section.text) for section in parsed.sections] == [
+        ("Staff", "", "Staff of the library"),
+        ("Staff", "name | started | loans | twice", "Person 0 | 2023-03-15 | 2.5 | 5"),
+        ("Staff", "name | started | loans | twice", "Person 1 | 2023-03-16 | 3.5 | 7"),
+        ("蔵書", "書名 | 棚", "検索の本 | B3"),
+    ]
+
+
+def test_formulas_that_were_never_calculated_are_counted() -> None:
+    stream = io.BytesIO()
+    workbook = openpyxl.Workbook()
+    workbook.active.append(["a", 1, "=B1*2"])
+    workbook.save(stream)
+    parsed = read("a.xlsx", stream.getvalue())
+    assert parsed.sections[0].text == "a | 1"
+    assert parsed.metadata["formulas_without_value"] == "1"
+    assert "formulas_without_value" not in read("staff.xlsx", samples.xlsx_staff()).metadata
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "header", "rows"),
+    [
+        ("a.csv", 'name,note\nA,"two\nlines"\n\nB,x\n', "name | note", [("A | two lines", 2, 3), ("B | x", 5, 5)]),
+        ("a.csv", "name;note\nA;1,5\n", "name | note", [("A | 1,5", 2, 2)]),
+        ("a.tsv", "name\tnote\nA\tx\n", "name | note", [("A | x", 2, 2)]),
+        ("a.csv", "1,2\n3,4\n", "", [("1 | 2", 1, 1), ("3 | 4", 2, 2)]),
+        ("a.csv", "only,header\n", "", [("only | header", 1, 1)]),
+    ],
+)
+def test_table_rows(name: str, content: str, header: str, rows: list[tuple[str, int, int]]) -> None:
+    sections = read(name, content).sections
+    assert [(section.text, section.line, section.line_end) for section in sections] == rows
+    assert {section.header for section in sections} == {header}
+
+
+def test_rows_of_a_wide_table_name_their_columns() -> None:
+    names = [f"a rather long column name {number}" for number in range(20)]
+    sections = read("wide.csv", ",".join(names) + "\n" + ",".join(["7"] + [""] * 18 + ["8"])).sections
+    assert [(section.text, section.header) for section in sections] == [
+        ("a rather long column name 0: 7\na rather long column name 19: 8", "")
+    ]
+
+
+def test_json_values_stand_under_the_path_of_their_keys() -> None:
+    records = [{"id": number, "tags": ["x", "y"], "place": {"city": "東京"}} for number in range(2)]
+    parsed = read("a.json", json.dumps({"title": "Report", "version": 1.10, "deep": {"users": records}}))
+    assert parsed.title == "Report"
+    assert [(section.heading_path, section.text) for section in parsed.sections] == [
+        ("", "title: Report"),
+        ("", "version: 1.1"),
+        (
+            "",
+            "deep.users.id: 0\ndeep.users.tags: x, y\ndeep.users.place.city: 東京\n"
+            "deep.users.id: 1\ndeep.users.tags: x, y\ndeep.users.place.city: 東京",
+        ),
+    ]
+    parsed = read("a.json", json.dumps({"users": records}))
+    assert [(section.heading_path, section.text) for section in parsed.sections] == [
+        ("users", f"id: {number}\ntags: x, y\nplace.city: 東京") for number in range(2)
+    ]
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json"])
+def test_json_lines_know_their_line(name: str) -> None:
+    parsed = read(name, '{"a": 12345678901234567890.50}\n\n{"b": true}\n')
+    assert places(parsed) == [("", 1, "a: 12345678901234567890.50"), ("", 3, "b: true")]
+
+
+def test_a_mail_is_read_with_its_attachments() -> None:
+    enclosed = samples.mail(html="<h1>Minutes</h1><p>We agreed.</p>")
+    parsed = read(
+        "m.eml",
+        samples.mail(("staff.xlsx", samples.xlsx_staff()), ("p.png", samples.PNG), ("a.txt", b"x"), enclosed=enclosed),
+    )
+    assert parsed.title == "会議の資料"
+    assert parsed.metadata["from"] == "Hanako Sato <hanako@example.org>"
+    assert parsed.metadata["attachments"] == "staff.xlsx, p.png, a.txt, 会議の資料"
+    assert "p.png is a PNG image" in parsed.metadata["attachments_unread"]
+    assert "添付の資料を確認してください。" in parsed.sections[0].text
+    paths = [section.heading_path for section in parsed.sections]
+    assert {"", "staff.xlsx > Staff", "staff.xlsx > 蔵書", "a.txt", "会議の資料", "会議の資料 > Minutes"} == set(paths)
+
+
+def test_a_mail_in_an_undeclared_encoding() -> None:
+    content = b"From: a@example.org\nSubject: x\n\n" + samples.JAPANESE.encode("cp932")
+    assert samples.JAPANESE in read("m.eml", content).sections[0].text
+
+
+def test_an_epub_is_read_in_reading_order() -> None:
+    parsed = read("neko.epub", samples.epub())
+    assert parsed.title == "吾輩は猫である"
+    assert parsed.metadata == {"author": "夏目漱石", "language": "ja"}
+    assert places(parsed) == [("第一章", None, "吾輩は猫である。"), ("後書き", None, "名前はまだ無い。")]
+
+
+CODE = [
+    ("a.py", """import os
+
+# why
+@cache
+class A:
+    x = 1
+
+    def m(self):
+        def inner(): ...
+
+async def f(): ...
+""", [("", 1), ("A", 3), ("A > m", 8), ("f", 11)]),
+    ("a.js", """import x from 'x';
+/** doc */
+export const f = async () => {
+};
+class A {
+  m() {
+  }
+}
+function g() {
+}
+""", [("", 1), ("f", 2), ("A", 5), ("A > m", 6), ("g", 9)]),
+    ("a.jsx", "function App() {\n  return <p>hi</p>;\n}\n", [("App", 1)]),
+    ("a.ts", """interface P { a: number }
+namespace N {
+  export function g(): void {}
+}
+abstract class Q<T> {
+  m(): T {}
+}
+""", [("P", 1), ("N", 2), ("N > g", 3), ("Q", 5), ("Q > m", 6)]),
+    ("a.tsx", "export default function App(): JSX.Element {\n  return <p>hi</p>;\n}\n", [("App", 1)]),
+    ("a.java", """package x;
+
+/** doc */
+public class A {
+  int n;
+  A() {}
+  @Override
+  public void m() {}
+}
+""", [("", 1), ("A", 3), ("A > A", 6), ("A > m", 7)]),
+    ("a.go", """package main
+
+// Run runs.
+func (s *Server[T]) Run() error {
+	return nil
+}
+
+type S struct{}
+""", [("", 1), ("Server > Run", 3), ("S", 8)]),
+    ("a.rs", """use std::fmt;
+
+#[derive(Debug)]
+struct S<T>(T);
+
+impl<T> fmt::Display for S<T> {
+    /// doc
+    fn fmt(&self) {}
+}
+""", [("", 1), ("S", 3), ("S", 6), ("S > fmt", 7)]),
+    ("a.c", """#include <x.h>
+struct s { int a; };
+static int *f(int a)
+{
+  return 0;
+}
+""", [("", 1), ("s", 2), ("f", 3)]),
+    ("a.hpp", """#ifndef A
+namespace a::b {
+class X {
+ public:
+  int m() { return 1; }
+};
+}
+template <class T>
+T X::get() { }
+#endif
+""", [("", 1), ("a > b", 2), ("a > b > X", 3), ("a > b > X > m", 5), ("X > get", 8), ("", 10)]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "code", "expected"), CODE, ids=[name for name, _, _ in CODE])
+def test_code_is_split_at_functions_and_classes(name: str, code: str, expected: list[tuple[str, int]]) -> None:
+    parsed = read(name, code)
+    assert [(section.heading_path, section.line) for section in parsed.sections] == expected
+    lines = code.split("\n")
+    for section in parsed.sections:
+        assert section.line is not None
+        count = section.text.count("\n") + 1
+        assert section.text == "\n".join(lines[section.line - 1 : section.line - 1 + count])
+
+
+def test_broken_code_loses_no_line() -> None:
+    code = "def f(:\n  )))\nclass {\n x ==== 3\ndef g():\n  return 1\n"
+    text = "\n".join(section.text for section in read("a.py", code).sections)
+    assert all(line in text for line in code.split("\n"))
+
+
+def test_every_format_has_a_reader_and_only_one_suffix_each() -> None:
+    suffixes = [suffix for form in FORMATS for suffix in form.suffixes]
+    assert len(suffixes) == len(set(suffixes))
+    folder = Path(__file__).parents[3] / "core" / "ingest" / "readers"
+    assert all((folder / f"{form.reader}.py").exists() for form in FORMATS)
+
+
+@pytest.mark.parametrize("name", ["README", "Makefile", "notes.LOG", "a.yaml", "b.sql", "C:\\docs\\notes.txt"])
+def test_other_text_is_read_as_lines(name: str) -> None:
+    assert places(read(name, "\n\nhello\r\nworld\r")) == [("", 1, "\n\nhello\nworld\n")]
+
+
+# ---------------------------------------------------------------- encodings
+
+LONG = {"ja": samples.JAPANESE, "ko": samples.KOREAN, "de": samples.GERMAN, "fr": samples.FRENCH.replace("’", "'")}
+
+
+@pytest.mark.parametrize(
+    ("language", "encoding"),
+    [
+        *((language, encoding) for language in LONG for encoding in ("utf-8", "utf-8-sig", "utf-16", "utf-32")),
+        *(("ja", encoding) for encoding in ("shift_jis", "cp932", "euc_jp", "iso2022_jp")),
+        *(("ko", encoding) for encoding in ("euc_kr", "cp949")),
+        *((language, encoding) for language in ("de", "fr") for encoding in ("latin_1", "cp1252")),
+        *((language, encoding) for language in ("ja", "de") for encoding in ("utf-16-le", "utf-16-be")),
+    ],
+)
+def test_encodings(language: str, encoding: str) -> None:
+    text = "\n".join([*["# plain ASCII first"] * 3, LONG[language], "and after"])
+    assert read("a.txt", text.encode(encoding)).sections[0].text == text
+
+
+def test_cyrillic_is_guessed() -> None:
+    text = "Библиотека выдаёт десять книг на две недели. Книги, которые никто не ждёт, можно продлить один раз."
+    assert decode(text.encode("cp1251")) == text
+
+
+def test_a_few_broken_bytes_do_not_change_the_encoding() -> None:
+    content = samples.JAPANESE.encode() * 3
+    assert decode(content[:-1]).startswith(samples.JAPANESE)
+    assert decode(content[:50] + b"\xff" + content[50:]).endswith(samples.JAPANESE)
+
+
+def test_nul_characters_and_half_surrogates_are_taken_out() -> None:
+    assert read("a.txt", "some text with a\0 NUL in it").sections[0].text == "some text with a NUL in it"
+    assert read("a.json", '{"a": "x\\ud800\\u0000y"}').sections[0].text == "a: x\ufffdy"
+
+
+# ---------------------------------------------------------------- what cannot be read
+
+DOCX, XLSX, PPTX, PDF = samples.docx_manual(), samples.xlsx_staff(), samples.pptx_talk(), samples.pdf([["text"]] * 3)
+EPUB, MAIL = samples.epub(), samples.mail()
+ENTITIES = b'<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]>'
+PROTECTION = b'<encryption xmlns:x="enc"><x:CipherReference URI="OEBPS/text/two.xhtml"/></encryption>'
+DEEP = 200_000
+
+
+def with_part(content: bytes, name: str, part: bytes) -> bytes:
+    return samples.zipped(samples.unzipped(content) | {name: part})
+
+
+WRONG: list[tuple[str, bytes, str]] = [
+    # nothing in it
+    ("a.txt", b"", "is empty"),
+    ("a.pdf", b"", "is empty"),
+    ("a.txt", b" \n\t\n", "has no text"),
+    ("a.html", b"<script>only()</script>", "has no text"),
+    ("a.html", b"<!-- only -->", "has no text"),
+    ("a.json", b"{}", "has no text"),
+    ("a.csv", b",,\n,,\n", "has no text"),
+    ("a.pdf", samples.scanned_pdf(), "has no text layer (it holds scanned pages or images); run OCR"),
+    # locked
+    ("a.pdf", samples.pdf([["secret"]], password="secret"), "is encrypted with a password; save it without one"),
+    ("a.docx", samples.ole("EncryptedPackage"), "encrypted with a password; remove the password"),
+    ("a.xlsx", samples.ole("EncryptedPackage"), "encrypted with a password; remove the password"),
+    ("a.epub", samples.with_zip_password(EPUB), "is encrypted with a password; remove the password"),
+    ("a.epub", with_part(EPUB, "META-INF/encryption.xml", PROTECTION), "is encrypted (copy protection)"),
+    # another kind than its name says
+    ("a.txt", samples.PNG, "is a PNG image, not plain text"),
+    ("a.pdf", samples.PNG, "is a PNG image, not a PDF document"),
+    ("photo.png", samples.PNG, "is a PNG image, which cannot be read; save its text as one of txt, md"),
+    ("a.docx", PDF, "is a PDF document, not a Word document; rename it to a.pdf"),
+    ("a.txt", PDF, "is a PDF document, not plain text; rename it to a.pdf"),
+    ("a", PDF, "is a PDF document; rename it to a.pdf"),
+    ("a.xlsx", DOCX, "is a Word document, not an Excel workbook; rename it to a.docx"),
+    ("a.md", EPUB, "is an EPUB book, not a Markdown document; rename it to a.epub"),
+    ("a.docx", b"plain words", "is plain text, not a Word document"),
+    ("a.pdf", b"plain words", "is plain text, not a PDF document"),
+    ("a.doc", samples.ole("WordDocument"), "is a document of Word 97–2003; save it as .docx"),
+    ("a.xls", samples.ole("Workbook"), "is a workbook of Excel 97–2003; save it as .xlsx"),
+    ("a.docx", samples.zipped({"x.txt": b"x"}), "is a zip archive; unpack it"),
+    ("a.zip", samples.zipped({"x.txt": b"x"}), "is a zip archive; unpack it"),
+    ("a.txt", bytes(range(256)) * 20, "is binary data, not plain text"),
+    ("a.xyz", b"some text", "has the type .xyz that is not known"),
+    ("noname", b"some text", "has no file extension"),
+    ("a.eml", b"just some words\n", "is not a mail"),
+    # damaged or cut off
+    ("a.docx", DOCX[: len(DOCX) // 2], "is a zip archive that is damaged or cut off"),
+    ("a.xlsx", XLSX[: len(XLSX) // 2], "is a zip archive that is damaged or cut off"),
+    ("a.pptx", PPTX[: len(PPTX) // 2], "is a zip archive that is damaged or cut off"),
+    ("a.epub", EPUB[: len(EPUB) // 2], "is a zip archive that is damaged or cut off"),
+    ("a.pdf", PDF[: len(PDF) // 2], "was cut off"),
+    ("a.pdf", PDF[:20] + PDF[len(PDF) // 2 :], "is damaged, or is not a PDF document"),
+    ("a.docx", with_part(DOCX, "word/document.xml", b"<w:document"), "is damaged, or is not a Word document"),
+    ("a.xlsx", with_part(XLSX, "xl/workbook.xml", b"<workbook"), "is damaged, or is not an Excel workbook"),
+    ("a.xlsx", with_part(XLSX, "xl/worksheets/sheet1.xml", b"<worksheet><sheetData><row"), "is damaged"),
+    ("a.pptx", with_part(PPTX, "ppt/presentation.xml", b""), "is damaged, or is not a PowerPoint presentation"),
+    ("a.epub", with_part(EPUB, "META-INF/container.xml", b"<container/>"), "is damaged"),
+    ("a.epub", with_part(EPUB, "OEBPS/book.opf", b"<package"), "is damaged, or is not an EPUB book"),
+    ("a.json", b'{"a": [1, 2', "is not valid JSON: Expecting ',' delimiter at line 1, column 12"),
+    ("a.jsonl", b'{"a": 1}\n{"b"\n', "is not valid JSON: Expecting ':' delimiter at line 2"),
+    # bombs
+    ("a.json", b"[" * DEEP + b"]" * DEEP, "is nested too deeply"),
+    ("a.json", b'{"a":' * 5_000 + b"1" + b"}" * 5_000, "is nested too deeply"),
+    ("a.html", b"<div>" * DEEP + b"text", "is nested too deeply"),
+    ("a.cpp", b"namespace a {" * 2_000 + b"int x;" + b"}" * 2_000, "is nested too deeply"),
+    ("a.docx", with_part(DOCX, "word/document.xml", ENTITIES + b"<x>&b;</x>"), "defines XML entities"),
+    ("a.epub", with_part(EPUB, "OEBPS/book.opf", ENTITIES + b"<x>&b;</x>"), "defines XML entities"),
+    ("a.docx", with_part(DOCX, "word/zeros.bin", bytes(6_000_000)), "a part of it unpacks to more than 200 times"),
+    ("a.docx", with_part(DOCX, "word/zeros.bin", bytes(10 * MAX_BYTES)), "unpacks to more than 50,000,000 bytes"),
+    ("a.txt", bytes(b"x" * (MAX_BYTES + 1)), "has 5,000,001 bytes; at most 5,000,000 are read"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "content", "reason"), WRONG, ids=[f"{name}: {why[:40]}" for name, _, why in WRONG])
+def test_what_cannot_be_read_is_refused_with_the_reason(name: str, content: bytes, reason: str) -> None:
+    with pytest.raises(UnreadableDocumentError) as caught:
+        read(f"some/folder/{name}", content)
+    message = str(caught.value)
+    assert message.startswith(name + " ")
+    assert reason in message
+
+
+def test_an_archive_of_very_many_files_is_refused() -> None:
+    stream = io.BytesIO(DOCX)
+    with zipfile.ZipFile(stream, "a") as archive:
+        for number in range(MAX_ENTRIES):
+            archive.writestr(str(number), b"")
+    with pytest.raises(UnreadableDocumentError, match="it holds 20,"):
+        read("a.docx", stream.getvalue())
+
+
+def test_an_archive_that_lies_about_its_sizes_is_refused() -> None:
+    """The directory promises 100 bytes, the part unpacks to 4,000,000."""
+    size = 4_000_000
+    content = with_part(DOCX, "word/zeros.bin", bytes(size))
+    lying = content.replace(size.to_bytes(4, "little"), (100).to_bytes(4, "little"))
+    assert lying != content
+    with pytest.raises(UnreadableDocumentError, match="is damaged"):
+        read("a.docx", lying)
+
+
+def test_deep_html_that_a_browser_shows_is_read() -> None:
+    assert read("a.html", b"<div>" * 1000 + b"deep text").sections[0].text == "deep text"
+
+
+def test_text_that_begins_like_a_signature_is_text() -> None:
+    for text in ("BZh is how bzip2 files begin", "ID3 tags", "GIF89a explained", "%PDF is a marker", "PK is a name"):
+        assert read("a.txt", text).sections[0].text == text

@@ -1,0 +1,282 @@
+"""Background jobs: kept in the ledger, done in order and fairly, again after a crash."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy.exc import OperationalError
+
+from braid.core.errors import InvalidInputError, NotFoundError, UnreadableDocumentError
+from braid.core.jobs.runner import Handler, JobRunner, Progress
+from braid.core.jobs.store import MAX_ATTEMPTS, Job, JobState, JobStore, NewJob
+from braid.core.ledger.ledger import Ledger
+
+
+@pytest.fixture
+def store(ledger: Ledger) -> JobStore:
+    for name in ("ann", "bob"):
+        ledger.add_user(name)
+    return JobStore(ledger)
+
+
+ANN, BOB = 1, 2
+
+
+def upload(title: str, **payload: Any) -> NewJob:
+    return NewJob("upload", title, 7, payload)
+
+
+def wait_for(condition: Callable[[], bool], timeout_s: float = 10.0) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, "it never happened"
+        time.sleep(0.02)
+
+
+# ---------------------------------------------------------------- the store
+
+
+def test_jobs_are_queued_with_what_was_given(store: JobStore) -> None:
+    first, second = store.add(ANN, [upload("a.pdf", file="f1"), NewJob("url", "https://example.org/", 7)])
+    assert (first.kind, first.title, first.dataset_id, first.payload) == ("upload", "a.pdf", 7, {"file": "f1"})
+    assert (second.kind, second.dataset_id, second.state, second.done, second.total) == ("url", 7, "queued", 0, 0)
+    assert [job.id for job in store.of_user(ANN)] == [second.id, first.id]
+
+
+def test_unknown_kinds_and_users_are_named_and_nothing_is_queued(store: JobStore) -> None:
+    with pytest.raises(InvalidInputError, match="kind is 'dig'; choose one of upload, "):
+        store.add(ANN, [upload("a"), NewJob("dig", "b", 7)])  # type: ignore[arg-type]
+    with pytest.raises(NotFoundError, match="no user 99"):
+        store.add(99, [upload("a")])
+    assert store.all() == []
+    assert store.add(ANN, []) == []
+
+
+def test_somebody_elses_job_is_not_found(store: JobStore) -> None:
+    [job] = store.add(ANN, [upload("a")])
+    for touch in (store.get, store.cancel, store.retry):
+        with pytest.raises(NotFoundError, match=f"no job {job.id}"):
+            touch(BOB, job.id)
+    assert store.of_user(BOB) == []
+    assert store.get(ANN, job.id).state == "queued"
+
+
+def test_jobs_are_listed_by_dataset_and_state_in_pages(store: JobStore) -> None:
+    jobs = store.add(ANN, [upload(f"{n}") for n in range(5)])
+    store.add(ANN, [NewJob("upload", "elsewhere", 8)])
+    store.cancel(ANN, jobs[0].id)
+    assert [job.title for job in store.of_user(ANN, dataset_id=7, state="queued", limit=2, offset=1)] == ["3", "2"]
+    assert store.counts(ANN)["queued"] == 5
+    assert store.counts(ANN, dataset_id=7) == {"queued": 4, "running": 0, "done": 0, "failed": 0, "cancelled": 1}
+    assert store.counts(BOB)["queued"] == 0
+
+
+def test_users_take_turns_and_each_ones_jobs_keep_their_order(store: JobStore) -> None:
+    store.add(ANN, [upload("a1"), upload("a2"), upload("a3")])
+    store.add(BOB, [upload("b1"), upload("b2")])
+    order, last = [], 0
+    while job := store.claim(last):
+        order.append(job.title)
+        last = job.user_id
+    assert order == ["a1", "b1", "a2", "b2", "a3"]
+
+
+def test_an_ended_job_can_be_tried_again(store: JobStore) -> None:
+    [job] = store.add(ANN, [upload("a")])
+    with pytest.raises(InvalidInputError, match=f"job {job.id} is queued; only a failed or cancelled one"):
+        store.retry(ANN, job.id)
+    run = store.claim(0)
+    assert run is not None
+    store.fail(run, "the disk is full")
+    assert (store.get(ANN, job.id).state, store.get(ANN, job.id).error) == ("failed", "the disk is full")
+    again = store.retry(ANN, job.id)
+    assert (again.state, again.error, again.finished_at) == ("queued", "", None)
+
+
+def test_a_cancelled_run_changes_nothing_any_more(store: JobStore) -> None:
+    store.add(ANN, [upload("a")])
+    run = store.claim(0)
+    assert run is not None
+    store.cancel(ANN, run.id)
+    assert not store.progress(run, 1, 2)
+    store.finish(run, {"chunks": 3})
+    assert (store.get(ANN, run.id).state, store.get(ANN, run.id).result) == ("cancelled", {})
+
+
+def test_old_ended_jobs_are_pruned(store: JobStore) -> None:
+    first, second = store.add(ANN, [upload("a", file="f1"), upload("b", file="f2")])
+    store.cancel(ANN, first.id)
+    assert store.kept_files() == {"f1", "f2"}
+    assert store.prune(days=1) == 0
+    assert store.prune(days=0) == 1
+    assert [job.id for job in store.all()] == [second.id]
+    assert store.kept_files() == {"f2"}
+
+
+def test_what_kills_the_process_again_and_again_is_given_up(store: JobStore) -> None:
+    store.add(ANN, [upload("bomb")])
+    for _ in range(MAX_ATTEMPTS):
+        assert store.claim(0) is not None
+        store.requeue()
+    assert store.claim(0) is None
+    [job] = store.all()
+    assert job.state == "failed"
+    assert f"stopped {MAX_ATTEMPTS} times" in job.error
+
+
+# ---------------------------------------------------------------- the runner
+
+
+@pytest.fixture
+def run(store: JobStore) -> Iterator[Callable[..., JobRunner]]:
+    runners: list[JobRunner] = []
+
+    def start(handler: Handler, workers: int = 1) -> JobRunner:
+        runners.append(JobRunner(store, {"upload": handler}, workers=workers))
+        runners[-1].start()
+        return runners[-1]
+
+    yield start
+    for runner in runners:
+        runner.close(5)
+
+
+def states(store: JobStore) -> dict[str, JobState]:
+    return {job.title: job.state for job in store.all()}
+
+
+def test_done_failed_and_faulty_jobs_are_told_apart(store: JobStore, run: Callable[..., JobRunner]) -> None:
+    def handle(job: Job, progress: Progress) -> Mapping[str, Any]:
+        if job.title == "good":
+            time.sleep(0.6)
+            progress(3, 4)
+        if job.title == "bad":
+            raise UnreadableDocumentError("bad.pdf is damaged; copy it again")
+        if job.title == "bug":
+            raise KeyError("secret")
+        return {"chunks": 3}
+
+    store.add(ANN, [upload("good"), upload("bad"), upload("bug"), upload("last")])
+    run(handle)
+    wait_for(lambda: not store.counts()["queued"] and not store.counts()["running"])
+    by_title = {job.title: job for job in store.all()}
+    assert states(store) == {"good": "done", "bad": "failed", "bug": "failed", "last": "done"}
+    assert (by_title["good"].result, by_title["good"].done, by_title["good"].total) == ({"chunks": 3}, 4, 4)
+    assert by_title["bad"].error == "bad.pdf is damaged; copy it again"
+    assert by_title["bug"].error == f"internal error; the log says more under job {by_title['bug'].id}"
+
+
+def test_the_log_of_a_fault_does_not_quote_the_document(
+    store: JobStore, run: Callable[..., JobRunner], caplog: pytest.LogCaptureFixture
+) -> None:
+    def faulty(job: Job, progress: Progress) -> Mapping[str, Any]:
+        raise ValueError("cannot read 'the secret text'")
+
+    store.add(ANN, [upload("a.txt")])
+    run(faulty)
+    wait_for(lambda: store.counts()["failed"] == 1)
+    assert "type=ValueError at=" in caplog.text
+    assert "secret" not in caplog.text
+
+
+def test_a_running_job_that_is_cancelled_ends_at_its_next_step(store: JobStore, run: Callable[..., JobRunner]) -> None:
+    ended = threading.Event()
+
+    def handle(job: Job, progress: Progress) -> Mapping[str, Any]:
+        try:
+            while True:
+                progress(1, 1)
+                time.sleep(0.01)
+        finally:
+            ended.set()
+
+    [job] = store.add(ANN, [upload("long")])
+    run(handle)
+    wait_for(lambda: store.get(ANN, job.id).state == "running")
+    store.cancel(ANN, job.id)
+    assert ended.wait(5)
+    assert store.get(ANN, job.id).state == "cancelled"
+
+
+def test_closing_finishes_what_is_at_work_and_begins_nothing_more(
+    store: JobStore, run: Callable[..., JobRunner]
+) -> None:
+    begun = threading.Event()
+
+    def handle(job: Job, progress: Progress) -> Mapping[str, Any]:
+        begun.set()
+        time.sleep(0.3)
+        return {}
+
+    store.add(ANN, [upload("first"), upload("second")])
+    runner = run(handle)
+    assert begun.wait(5)
+    runner.close(5)
+    assert states(store) == {"first": "done", "second": "queued"}
+
+
+def test_what_cannot_be_finished_in_time_is_left_to_the_next_start(
+    store: JobStore, run: Callable[..., JobRunner]
+) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slow(job: Job, progress: Progress) -> Mapping[str, Any]:
+        begun.set()
+        go_on.wait(10)
+        return {"by": "the first run"}
+
+    store.add(ANN, [upload("slow")])
+    runner = run(slow)
+    assert begun.wait(5)
+    runner.close(0.05)
+    [left] = store.all()
+    assert (left.state, left.attempts) == ("queued", 0)
+    go_on.set()
+    run(lambda job, progress: {"by": "the second run"})
+    wait_for(lambda: store.all()[0].state == "done")
+    assert store.all()[0].result == {"by": "the second run"}
+
+
+def test_what_a_killed_process_left_running_is_done_again(store: JobStore, run: Callable[..., JobRunner]) -> None:
+    store.add(ANN, [upload("a")])
+    assert store.claim(0) is not None  # and then the process is killed
+    run(lambda job, progress: {"attempt": job.attempts})
+    wait_for(lambda: store.all()[0].state == "done")
+    assert store.all()[0].result == {"attempt": 2}
+
+
+def test_two_workers_do_each_job_once(store: JobStore, run: Callable[..., JobRunner], tmp_path: Path) -> None:
+    seen: list[str] = []
+    store.add(ANN, [upload(f"{n}") for n in range(20)])
+    run(lambda job, progress: seen.append(job.title) or {}, workers=2)  # type: ignore[func-returns-value]
+    wait_for(lambda: store.counts()["done"] == 20)
+    assert sorted(seen, key=int) == [f"{n}" for n in range(20)]
+
+
+def test_an_end_that_cannot_be_written_is_written_a_moment_later(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user = ledger.add_user("ana")
+    store = JobStore(ledger)
+    (job,) = store.add(user.id, [NewJob("text", "a", 7)])
+    finish, refusals = store.finish, [OperationalError("locked", None, Exception())] * 20  # more than there are pauses
+
+    def busy(*args: object) -> object:
+        if refusals:
+            raise refusals.pop()
+        return finish(*args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(store, "finish", busy)
+    monkeypatch.setattr("braid.core.jobs.runner.RECORD_PAUSES_S", (0.01, 0.01, 0.01))
+    runner = JobRunner(store, {"text": lambda job, progress: {"ok": True}}, workers=1)
+    runner.start()
+    deadline = time.monotonic() + 10
+    while store.get(user.id, job.id).state != "done" and time.monotonic() < deadline:
+        time.sleep(0.02)
+    runner.close()
+    assert store.get(user.id, job.id).result == {"ok": True}

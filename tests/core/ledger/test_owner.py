@@ -1,0 +1,189 @@
+"""One process owns a data directory; others write beside it, and take over when it is gone."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from multiprocessing.queues import Queue
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from braid.core.braid import Braid
+from braid.core.engine import Engine
+from braid.core.errors import InvalidInputError, NotOwnerError
+from braid.core.ledger.owner import OwnerLock
+from braid.core.types import ChunkInput, DocumentInput, Mode
+from tests.fakes import HashEmbeddings
+
+spawn = multiprocessing.get_context("spawn")
+START_S = 60
+NOTICE_S = 5.0  # it is noticed within a second; the rest is for a busy machine
+
+
+def document(source: str, text: str) -> DocumentInput:
+    return DocumentInput(source, "", "txt", (ChunkInput(text),))
+
+
+def own(folder: Path, said: Queue[str]) -> None:
+    """Runs in a process of its own until it is killed."""
+    with Braid(folder, embedding_model=HashEmbeddings()) as braid:
+        dataset = braid.ledger.add_dataset(braid.ledger.add_user("ann").id, "notes").id
+        braid.ledger.put_document(dataset, document("a", "written by the owner"))
+        braid.indexer.wait(START_S)
+        braid.announce("http://127.0.0.1:8000")
+        said.put("ready")
+        time.sleep(600)
+
+
+def write(folder: Path, said: Queue[str]) -> None:
+    """Runs in a process of its own: writes beside the owner."""
+    with Braid(folder, embedding_model=HashEmbeddings(), indexes="none") as braid:
+        shared = braid.registry.add("Guide", "shared_main").id
+        braid.mirror_registry()
+        braid.ledger.put_document(1, document("b", "written by another"))
+        braid.ledger.put_document(shared, document("c", "shared by another"))
+        said.put("written")
+
+
+@contextmanager
+def process(target: object, folder: Path) -> Iterator[int]:
+    """The pid of a process that has said its word; it is killed in the end."""
+    assert callable(target)
+    said: Queue[str] = spawn.Queue()
+    started = spawn.Process(target=target, args=(folder, said))
+    started.start()
+    try:
+        said.get(timeout=START_S)
+        yield started.pid or 0
+    finally:
+        started.kill()
+        started.join(START_S)
+
+
+def found(braid: Braid, text: str, dataset: int) -> set[str]:
+    results = [braid.manager.search(text, user_id=1, dataset_ids=[dataset], mode=mode) for mode in get_args(Mode)]
+    return set.intersection(*({hit.passage.text for hit in result.hits} for result in results))
+
+
+def test_a_second_owner_is_told_who_the_first_is(tmp_path: Path) -> None:
+    with process(own, tmp_path) as pid:
+        with pytest.raises(
+            NotOwnerError, match=rf"process {pid} at http://127\.0\.0\.1:8000 has the data directory '{tmp_path}' open"
+        ):
+            Braid(tmp_path, embedding_model=HashEmbeddings())
+        with Braid(tmp_path, embedding_model=HashEmbeddings(), indexes="none") as beside:
+            beside.ledger.put_document(1, document("b", "written beside"))
+    with Braid(tmp_path, embedding_model=HashEmbeddings()) as next_owner:
+        assert next_owner.indexer.wait(START_S)
+        assert {"written by the owner", "written beside"} <= found(next_owner, "written", 1)
+
+
+def test_the_owner_finds_what_another_process_writes(tmp_path: Path) -> None:
+    with Braid(tmp_path, embedding_model=HashEmbeddings()) as braid:
+        braid.ledger.add_dataset(braid.ledger.add_user("ann").id, "notes")
+        with process(write, tmp_path):
+            deadline = time.monotonic() + NOTICE_S
+            shared = braid.registry.entries()[0].id
+            while not (
+                found(braid, "written by another", 1) == {"written by another"}
+                and found(braid, "shared by another", shared) == {"shared by another"}
+            ):
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+
+
+def hold(folder: Path, said: Queue[str]) -> None:
+    """Runs in a process of its own until it is killed."""
+    lock = OwnerLock(folder)
+    lock.acquire()
+    said.put("ready")
+    time.sleep(600)
+
+
+def test_a_killed_owner_is_known_to_have_crashed(tmp_path: Path) -> None:
+    lock = OwnerLock(tmp_path)
+    assert not lock.acquire()
+    lock.release()
+    with process(hold, tmp_path) as pid:
+        with pytest.raises(NotOwnerError, match=f"process {pid} has"):
+            lock.acquire()
+        os.kill(pid, signal.SIGKILL)
+    assert lock.acquire()
+    lock.release()
+    assert lock.acquire(), "what was left has not been checked"
+    lock.recovered()
+    lock.release()
+    assert not lock.acquire()
+    lock.release()
+
+
+@pytest.mark.parametrize("note", ["", "nonsense", "[]", '{"pid": "x"}', None])
+def test_an_unreadable_note_names_nobody(tmp_path: Path, note: str | None) -> None:
+    with Braid(tmp_path, embedding_model=HashEmbeddings()):
+        path = tmp_path / "owner.json"
+        path.unlink() if note is None else path.write_text(note)
+        with pytest.raises(NotOwnerError, match="another process has the data directory"):
+            Braid(tmp_path, embedding_model=HashEmbeddings())
+
+
+def test_in_the_same_process_there_is_one_owner_too(tmp_path: Path) -> None:
+    with (
+        Braid(tmp_path, embedding_model=HashEmbeddings()),
+        pytest.raises(NotOwnerError, match=f"process {os.getpid()} has the data directory"),
+    ):
+        Braid(tmp_path, embedding_model=HashEmbeddings())
+    Braid(tmp_path, embedding_model=HashEmbeddings()).close()
+
+
+def test_what_could_not_be_opened_is_left_free(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match="klingon"):
+        Braid(tmp_path, embedding_model=HashEmbeddings(), languages=("klingon",))
+    with Braid(tmp_path, embedding_model=HashEmbeddings()) as braid:
+        assert braid.owns_indexes
+
+
+def noticed_crashes(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Of every opening from now on, whether the indexes are checked as after a crash."""
+    crashes: list[bool] = []
+    engine = Engine.__init__
+
+    def noticing(self: Engine, *args: Any, crashed: bool, **options: Any) -> None:
+        crashes.append(crashed)
+        engine(self, *args, crashed=crashed, **options)
+
+    monkeypatch.setattr(Engine, "__init__", noticing)
+    return crashes
+
+
+def test_a_crash_is_noted_until_its_traces_were_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with process(own, tmp_path):
+        pass  # it is killed
+    crashes = noticed_crashes(monkeypatch)
+    with pytest.raises(InvalidInputError, match="klingon"):
+        Braid(tmp_path, embedding_model=HashEmbeddings(), languages=("klingon",))
+    with Braid(tmp_path, embedding_model=HashEmbeddings(), follow=("bm25",)) as braid:
+        assert braid.indexer.wait(START_S, legs=("bm25",))
+    with Braid(tmp_path, embedding_model=HashEmbeddings()) as braid:
+        assert braid.indexer.wait(START_S)
+    Braid(tmp_path, embedding_model=HashEmbeddings()).close()
+    assert crashes == [True, True, True, False]
+
+
+def test_without_the_indexes_everything_else_works(tmp_path: Path) -> None:
+    with Braid(tmp_path, embedding_model=HashEmbeddings(), indexes="none") as braid:
+        assert not braid.owns_indexes
+        dataset = braid.ledger.add_dataset(braid.ledger.add_user("ann").id, "notes").id
+        braid.ledger.put_document(dataset, document("a", "text"))
+        braid.remove_dataset(dataset)
+        braid.announce("http://nobody")
+        for part in ("manager", "indexer", "lexical", "dense", "analyzer"):
+            with pytest.raises(NotOwnerError, match="open Braid with indexes='own'"):
+                getattr(braid, part)
+    assert not (tmp_path / "indexes").exists()
+    assert not (tmp_path / "owner.json").exists()

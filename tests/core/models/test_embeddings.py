@@ -1,0 +1,54 @@
+"""Several queries at once, for models that take them together and for those that do not."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+from langchain_core.embeddings import Embeddings
+
+from braid.core.errors import EmbeddingError
+from braid.core.models.embeddings import ProviderModel, embed_queries, embed_query
+from tests.fakes import HashEmbeddings
+
+TEXTS = ("a cat", "two dogs", "three birds")
+
+
+class Meeting(HashEmbeddings):
+    """Answers a query only when all of `TEXTS` are being asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.barrier = threading.Barrier(len(TEXTS))
+
+    def embed_query(self, text: str) -> list[float]:
+        self.barrier.wait(10)
+        return super().embed_query(text)
+
+
+def provider(spec: str, model: Embeddings, monkeypatch: pytest.MonkeyPatch) -> ProviderModel:
+    monkeypatch.setattr("langchain.embeddings.init_embeddings", lambda _: model)
+    return ProviderModel(spec)
+
+
+def test_queries_go_side_by_side_to_a_model_that_takes_one_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = np.stack([embed_query(HashEmbeddings(), text) for text in TEXTS])
+    assert np.allclose(embed_queries(Meeting(), TEXTS), expected)
+    assert np.allclose(embed_queries(provider("cohere:m", Meeting(), monkeypatch), TEXTS), expected)
+
+
+@pytest.mark.parametrize("name", ["openai", "azure_openai", "mistralai", "ollama"])
+def test_queries_go_in_one_call_where_they_are_embedded_like_passages(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = HashEmbeddings()
+    assert embed_queries(provider(f"{name}:m", model, monkeypatch), TEXTS).shape == (3, 64)
+    assert (model.documents_embedded, model.queries_embedded) == (3, 0)
+
+
+def test_one_that_fails_fails_all() -> None:
+    model = HashEmbeddings()
+    model.failing = True
+    with pytest.raises(EmbeddingError, match="fake:hash-64 failed: ConnectionError"):
+        embed_queries(model, TEXTS)

@@ -1,0 +1,230 @@
+"""The reference engine is plain LangChain over the caller's scope: the stock classes are the oracle."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+from langchain_community.retrievers import BM25Retriever
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.vectorstores import InMemoryVectorStore
+
+from braid.core.braid import Braid
+from braid.core.ensemble import EnsembleRetriever
+from braid.core.ledger.change_log import ChangeLog
+from braid.core.types import ChunkInput, DocumentInput, Filters, Mode, Query, SearchResult
+from tests.fakes import HashEmbeddings
+
+WAIT_S = 30
+WORDS = ["cat", "dog", "bird", "fish", "tree", "rock", "sand", "lake", "moon", "star", "wind", "rain", "snow", "fire"]
+QUERIES = ("cat moon", "fire fire", "rain rain snow fire", "bird lake iron star wind", "猫 cat")
+
+
+class Scattered(HashEmbeddings):
+    """Every text somewhere else, so that no two are equally near."""
+
+    def _vector(self, text: str) -> list[float]:
+        seed = int(hashlib.md5(text.encode()).hexdigest(), 16)
+        return np.random.default_rng(seed).normal(size=self.size).tolist()  # type: ignore[no-any-return]
+
+
+@pytest.fixture(scope="module")
+def embeddings() -> HashEmbeddings:
+    return Scattered()
+
+
+@pytest.fixture(scope="module")
+def braid(tmp_path_factory: pytest.TempPathFactory, embeddings: HashEmbeddings) -> Iterator[Braid]:
+    """Datasets 1 and 2 in user_1, and -1 in shared_main; no two passages score alike."""
+    numbers = random.Random(3)
+    with Braid(tmp_path_factory.mktemp("reference"), embedding_model=embeddings) as opened:
+        user = opened.ledger.add_user("ann").id
+        ids = [opened.ledger.add_dataset(user, name).id for name in ("one", "two")]
+        ids.append(opened.registry.add("Guide", "shared_main").id)
+        opened.mirror_registry()
+        for dataset in ids:
+            for source in ("a.md", "b.txt"):
+                texts = [
+                    " ".join(numbers.choices(WORDS, k=numbers.randint(5, 25))) + f" unique{dataset}{source[0]}{n}"
+                    for n in range(9)
+                ]
+                chunks = tuple(ChunkInput(text, f"H{n % 3}") for n, text in enumerate(texts))
+                opened.ledger.put_document(dataset, DocumentInput(source, "Title", source[-2:], chunks))
+        assert opened.indexer.wait(WAIT_S)
+        yield opened
+
+
+def search(braid: Braid, text: str, *datasets: int, **options: Any) -> SearchResult:
+    return braid.manager.search(text, user_id=1, dataset_ids=datasets, engine="reference", **options)
+
+
+def ranking(result: SearchResult) -> list[str]:
+    return [hit.passage.chunk_id for hit in result.hits]
+
+
+# ---------------------------------------------------------------- the oracle
+
+
+def documents(braid: Braid, collection: str, datasets: Sequence[int]) -> list[Document]:
+    batches = ChangeLog(braid.ledger.database).all_chunks(collection, 1000)
+    return [
+        Document(id=chunk.id, page_content=chunk.text, metadata={"id": chunk.id})
+        for batch in batches
+        for chunk in batch
+        if chunk.dataset_id in datasets
+    ]
+
+
+def stock_bm25(braid: Braid, given: list[Document], k: int) -> BaseRetriever:
+    return BM25Retriever.from_documents(given, preprocess_func=braid.analyzer.tokens, k=k)
+
+
+def stock_dense(embeddings: Embeddings, given: list[Document], k: int) -> BaseRetriever:
+    store = InMemoryVectorStore(embeddings)
+    store.add_documents(given)
+    return store.as_retriever(search_kwargs={"k": k})
+
+
+def ids_of(found: Sequence[Document]) -> list[str]:
+    return [document.metadata["id"] for document in found]
+
+
+COLLECTIONS = {(1,): ["user_1"], (1, 2): ["user_1"], (2, -1): ["user_1", "shared_main"], (-1,): ["shared_main"]}
+each_scope = pytest.mark.parametrize("datasets", COLLECTIONS, ids=str)
+
+
+@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize("datasets", [(1,), (1, 2), (-1,)], ids=str)
+def test_keyword_is_langchains_bm25_retriever(braid: Braid, query: str, datasets: tuple[int, ...]) -> None:
+    (collection,) = COLLECTIONS[datasets]
+    fetched = Query(query, k=20).fetch_k
+    expected = ids_of(stock_bm25(braid, documents(braid, collection, datasets), fetched).invoke(query))
+    assert ranking(search(braid, query, *datasets, mode="keyword", k=20)) == expected[:20]
+
+
+@pytest.mark.parametrize("mode", get_args(Mode))
+@pytest.mark.parametrize("query", QUERIES)
+@each_scope
+def test_every_mode_is_the_stock_ensemble(
+    braid: Braid, embeddings: HashEmbeddings, query: str, datasets: tuple[int, ...], mode: Mode
+) -> None:
+    fetched = Query(query, k=30).fetch_k
+    retrievers: list[BaseRetriever] = []
+    for collection in COLLECTIONS[datasets]:
+        given = documents(braid, collection, datasets)
+        if mode != "keyword":
+            retrievers.append(stock_dense(embeddings, given, fetched))
+        if mode != "semantic":
+            retrievers.append(stock_bm25(braid, given, fetched))
+    ensemble = EnsembleRetriever(retrievers=list(retrievers), weights=[], id_key="id")
+    assert ranking(search(braid, query, *datasets, mode=mode, k=30)) == ids_of(ensemble.invoke(query))[:30]
+
+
+def test_filters_come_before_the_ranking(braid: Braid) -> None:
+    """So that what they select is found however deep it lies."""
+    filters = Filters(frozenset({"md"}), source_prefix="a")
+    for mode in get_args(Mode):
+        result = search(braid, "cat", 1, 2, mode=mode, k=5, filters=filters)
+        assert len(result.hits) == 5
+        assert {hit.passage.source for hit in result.hits} == {"a.md"}
+    only = {p.chunk_id for p in braid.ledger.document_passages(1, [1])}
+    given = [d for d in documents(braid, "user_1", [1]) if d.metadata["id"] in only]
+    expected = ids_of(stock_bm25(braid, given, 50).invoke("cat moon"))
+    found = search(braid, "cat moon", 1, mode="keyword", k=20, filters=filters)
+    assert ranking(found) == expected
+
+
+# ---------------------------------------------------------------- what is cached
+
+
+def put(braid: Braid, source: str, *texts: str, title: str = "T") -> None:
+    chunks = tuple(ChunkInput(text) for text in texts)
+    braid.ledger.put_document(1, DocumentInput(source, title, "txt", chunks))
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Iterator[tuple[Braid, HashEmbeddings]]:
+    model = HashEmbeddings()
+    with Braid(tmp_path, embedding_model=model) as opened:
+        opened.ledger.add_dataset(opened.ledger.add_user("ann").id, "notes")
+        yield opened, model
+
+
+@pytest.mark.parametrize("mode", get_args(Mode))
+def test_what_changes_is_found(fresh: tuple[Braid, HashEmbeddings], mode: Mode) -> None:
+    braid, _ = fresh
+
+    def texts() -> set[str]:
+        assert braid.indexer.wait(WAIT_S)
+        return {hit.passage.text for hit in search(braid, "cat dog", 1, mode=mode).hits}
+
+    put(braid, "a", "the cat", "the dog")
+    assert texts() == {"the cat", "the dog"}
+    put(braid, "b", "another cat")
+    assert texts() == {"the cat", "the dog", "another cat"}
+    put(braid, "a", "the dog alone")
+    assert texts() == {"the dog alone", "another cat"}
+    braid.ledger.remove_document(1, "b")
+    assert texts() == {"the dog alone"}
+    braid.remove_dataset(1)
+    assert texts() == set()
+
+
+def test_vectors_that_arrive_later_are_found_and_until_then_named(fresh: tuple[Braid, HashEmbeddings]) -> None:
+    braid, model = fresh
+    model.delay_s = 0.3
+    put(braid, "a", "the cat", "the dog")
+    early = search(braid, "cat", 1, mode="semantic")
+    assert early.hits == ()
+    ((leg, collection, reason),) = [(d.leg, d.collection, d.reason) for d in early.degraded]
+    assert (leg, collection) == ("dense", "user_1")
+    assert "2 passages of user_1 have no vector yet" in reason
+    assert braid.indexer.wait(WAIT_S)
+    late = search(braid, "cat", 1, mode="semantic")
+    assert ({hit.passage.text for hit in late.hits}, late.degraded) == ({"the cat", "the dog"}, ())
+
+
+def test_another_model_is_not_asked_for_the_vectors_of_the_first(tmp_path: Path) -> None:
+    for model in (HashEmbeddings(64, fingerprint="fake:64"), HashEmbeddings(32, fingerprint="fake:32")):
+        with Braid(tmp_path, embedding_model=model) as braid:
+            if not braid.ledger.users():
+                braid.ledger.add_dataset(braid.ledger.add_user("ann").id, "notes")
+                put(braid, "a", "the cat", "the dog")
+            model.delay_s = 0.2
+            meanwhile = search(braid, "cat", 1)
+            assert {hit.passage.text for hit in meanwhile.hits} >= {"the cat"}
+            assert {d.leg for d in meanwhile.degraded} == {"dense"}
+            assert braid.indexer.wait(WAIT_S)
+            assert search(braid, "the cat", 1, mode="semantic").hits[0].passage.text == "the cat"
+
+
+# ---------------------------------------------------------------- edges
+
+
+@pytest.mark.parametrize("mode", get_args(Mode))
+def test_passages_without_words(fresh: tuple[Braid, HashEmbeddings], mode: Mode) -> None:
+    """rank-bm25 divides by the number of words."""
+    braid, _ = fresh
+    put(braid, "a", "🎉🎉", "!?", title="")
+    assert braid.indexer.wait(WAIT_S)
+    result = search(braid, "cat", 1, mode=mode)
+    assert result.degraded == ()
+    assert {hit.passage.text for hit in result.hits} <= {"🎉🎉", "!?"}
+
+
+def test_a_failing_model_is_named(fresh: tuple[Braid, HashEmbeddings]) -> None:
+    braid, model = fresh
+    put(braid, "a", "the cat", "the dog", "a bird")
+    assert braid.indexer.wait(WAIT_S)
+    model.failing = True
+    result = search(braid, "cat", 1)
+    assert result.hits[0].passage.text == "the cat"
+    assert [(d.leg, d.collection) for d in result.degraded] == [("dense", "user_1")]
+    assert "the model server is down" in result.degraded[0].reason

@@ -1,0 +1,220 @@
+"""The doctor finds every kind of difference and mends it without embedding again."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+from sqlalchemy import delete, update
+
+from braid.core import doctor
+from braid.core.braid import Braid
+from braid.core.doctor import Finding, examine, repair
+from braid.core.errors import NotOwnerError
+from braid.core.indexes.base import IndexedChunk, LegIndex
+from braid.core.ledger.change_log import ChangeLog
+from braid.core.ledger.tables import DatasetRow, EmbeddingRow
+from braid.core.types import ChunkInput, DocumentInput, Leg, Mode
+from tests.fakes import HashEmbeddings
+
+WAIT_S = 30
+TEXTS = ("The cat sat on the mat", "Dogs bark at night", "Birds sing in the morning")
+LEGS: tuple[Leg, ...] = get_args(Leg)
+
+
+@pytest.fixture
+def braid(tmp_path: Path, embeddings: HashEmbeddings) -> Iterator[Braid]:
+    """Three passages in user_1 and three in shared_main."""
+    with Braid(tmp_path, embedding_model=embeddings) as opened:
+        personal = opened.ledger.add_dataset(opened.ledger.add_user("ann").id, "notes").id
+        shared = opened.registry.add("Guide", "shared_main").id
+        opened.mirror_registry()
+        for dataset in (personal, shared):
+            chunks = tuple(ChunkInput(text) for text in TEXTS)
+            opened.ledger.put_document(dataset, DocumentInput("a", "", "txt", chunks))
+        assert opened.indexer.wait(WAIT_S)
+        yield opened
+
+
+def index_of(braid: Braid, leg: Leg) -> LegIndex:
+    return braid.dense if leg == "dense" else braid.lexical
+
+
+def indexed(braid: Braid, collection: str = "user_1") -> list[IndexedChunk]:
+    log = ChangeLog(braid.ledger.database)
+    return log.chunks(collection, sorted(log.chunk_ids(collection)), "fake:hash-64")
+
+
+def kinds(findings: list[Finding]) -> set[tuple[str, str, Leg | None]]:
+    return {(finding.problem, finding.collection, finding.leg) for finding in findings}
+
+
+def assert_mended(braid: Braid, findings: list[Finding]) -> None:
+    """All is found again, in every mode, and the doctor has nothing more to say."""
+    assert repair(braid, findings, timeout_s=WAIT_S)
+    assert examine(braid) == []
+    for mode, dataset in ((mode, dataset) for mode in get_args(Mode) for dataset in (1, -1)):
+        options: dict[str, Any] = {"mode": mode, "dataset_ids": [dataset]}
+        result = braid.manager.search("cat dogs birds", user_id=1, **options)
+        assert {hit.passage.text for hit in result.hits} == set(TEXTS)
+        assert result.degraded == ()
+
+
+def test_nothing_to_find(braid: Braid) -> None:
+    assert examine(braid) == []
+    assert repair(braid, [])
+
+
+@pytest.mark.parametrize("leg", LEGS)
+def test_a_missing_passage(braid: Braid, embeddings: HashEmbeddings, leg: Leg) -> None:
+    gone = indexed(braid)[0].id
+    index_of(braid, leg).apply("user_1", [], [gone])
+    findings = examine(braid)
+    assert kinds(findings) == {("missing", "user_1", leg)}
+    assert findings[0].detail == f"1 passages are missing from the {leg} index of user_1, for example {gone}"
+    assert findings[0].repair == "rebuild the index"
+    assert_mended(braid, findings)
+    assert embeddings.documents_embedded == 6
+
+
+@pytest.mark.parametrize("leg", LEGS)
+def test_a_passage_that_is_too_many(braid: Braid, embeddings: HashEmbeddings, leg: Leg) -> None:
+    index_of(braid, leg).apply("user_1", [replace(indexed(braid)[0], id="ghost")], [])
+    findings = examine(braid)
+    assert kinds(findings) == {("extra", "user_1", leg)}
+    assert "for example ghost" in findings[0].detail
+    assert_mended(braid, findings)
+    assert embeddings.documents_embedded == 6
+
+
+@pytest.mark.parametrize("leg", LEGS)
+def test_one_missing_and_one_too_many_do_not_cancel_out(braid: Braid, leg: Leg) -> None:
+    first = indexed(braid)[0]
+    index_of(braid, leg).apply("user_1", [replace(first, id="ghost")], [first.id])
+    findings = examine(braid)
+    assert kinds(findings) == {("missing", "user_1", leg), ("extra", "user_1", leg)}
+    assert_mended(braid, findings)
+
+
+@pytest.mark.parametrize("leg", LEGS)
+def test_a_collection_that_nobody_has(braid: Braid, leg: Leg) -> None:
+    index_of(braid, leg).apply("user_99", [replace(indexed(braid)[0], id="ghost")], [])
+    findings = examine(braid)
+    assert kinds(findings) == {("orphan", "user_99", leg)}
+    assert findings[0].repair == "delete it"
+    assert_mended(braid, findings)
+    assert index_of(braid, leg).collections() == ["shared_main", "user_1"]
+
+
+def test_passages_without_a_vector(braid: Braid, embeddings: HashEmbeddings) -> None:
+    first = indexed(braid)[0].id
+    with braid.ledger.database.write() as connection:
+        connection.execute(delete(EmbeddingRow).where(EmbeddingRow.chunk_id == first))
+    braid.dense.apply("user_1", [], [first])
+    findings = examine(braid)
+    assert kinds(findings) == {("not_embedded", "user_1", "dense")}
+    assert findings[0].detail == "1 of 3 passages of user_1 have no vector"
+    assert_mended(braid, findings)
+    assert embeddings.documents_embedded == 6 + 1
+
+
+@pytest.mark.parametrize("wrong", [{"chunks": 99}, {"documents": 0}, {"chunks": 0}])
+def test_wrong_counters(braid: Braid, embeddings: HashEmbeddings, wrong: dict[str, int]) -> None:
+    with braid.ledger.database.write() as connection:
+        connection.execute(update(DatasetRow).where(DatasetRow.id == -1).values(**wrong))
+    findings = examine(braid)
+    assert ("counter", "shared_main", None) in kinds(findings)
+    assert "but has 1 documents and 3 passages" in findings[0].detail
+    assert_mended(braid, findings)
+    assert (braid.ledger.dataset(-1).documents, braid.ledger.dataset(-1).chunks) == (1, 3)
+    assert embeddings.documents_embedded == 6
+
+
+def test_a_shared_dataset_that_is_no_longer_listed(braid: Braid) -> None:
+    """Only a person can say whether its entry was lost or taken out."""
+    text = braid.registry.path.read_text(encoding="utf-8")
+    braid.registry.replace_text("[]")
+    findings = examine(braid)
+    assert kinds(findings) == {("unlisted", "shared_main", None)}
+    assert "shared dataset -1 (Guide) with 1 documents is not in shared_dbs.json" in findings[0].detail
+    assert findings[0].repair == ""
+    assert repair(braid, findings, timeout_s=WAIT_S)
+    assert examine(braid) == findings
+    braid.registry.replace_text(text)
+    assert_mended(braid, [])
+
+
+def overwrite_keyword(folder: Path) -> None:
+    for path in (folder / "indexes" / "bm25" / "user_1").glob("*.store"):
+        path.unlink()
+    (folder / "indexes" / "bm25" / "user_1" / "meta.json").write_text("nonsense")
+
+
+def remove_keyword(folder: Path) -> None:
+    shutil.rmtree(folder / "indexes" / "bm25" / "user_1")
+
+
+def remove_dense(folder: Path) -> None:
+    shutil.rmtree(folder / "indexes" / "dense")
+
+
+@pytest.mark.parametrize(
+    ("damage", "leg"), [(overwrite_keyword, "bm25"), (remove_keyword, "bm25"), (remove_dense, "dense")]
+)
+@pytest.mark.parametrize("searched", [True, False])
+def test_a_broken_index(
+    braid: Braid,
+    tmp_path: Path,
+    embeddings: HashEmbeddings,
+    damage: Callable[[Path], None],
+    leg: Leg,
+    searched: bool,
+) -> None:
+    if searched:
+        braid.manager.search("cat", user_id=1, dataset_ids=[1, -1])
+    damage(tmp_path)
+    findings = examine(braid)
+    assert ("user_1", leg) in {(finding.collection, finding.leg) for finding in findings}
+    assert all(finding.repair for finding in findings if finding.collection)
+    assert_mended(braid, findings)
+    assert embeddings.documents_embedded == 6
+
+
+def test_an_index_that_cannot_follow(braid: Braid, embeddings: HashEmbeddings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "CATCH_UP_S", 0.3)
+    embeddings.failing = True
+    braid.ledger.put_document(1, DocumentInput("b", "", "txt", (ChunkInput("new one"),)))
+    findings = examine(braid)
+    assert kinds(findings) == {("behind", "user_1", "dense"), ("not_embedded", "user_1", "dense")}
+    assert "the model server is down" in next(f.detail for f in findings if f.problem == "behind")
+    embeddings.failing = False
+    monkeypatch.undo()
+    assert repair(braid, findings, timeout_s=WAIT_S)
+    assert examine(braid) == []
+    assert np.isclose(braid.manager.search("new one", user_id=1, mode="semantic").hits[0].score, 1.0, atol=1e-4)
+
+
+def test_everything_at_once(braid: Braid, tmp_path: Path, embeddings: HashEmbeddings) -> None:
+    chunks = indexed(braid)
+    braid.lexical.apply("user_1", [replace(chunks[0], id="ghost")], [chunks[1].id])
+    braid.dense.apply("user_99", [replace(chunks[0], id="ghost")], [])
+    with braid.ledger.database.write() as connection:
+        connection.execute(update(DatasetRow).values(chunks=7))
+    shutil.rmtree(tmp_path / "indexes" / "bm25" / "shared_main")
+    findings = examine(braid)
+    assert {"missing", "extra", "orphan", "counter"} <= {finding.problem for finding in findings}
+    assert_mended(braid, findings)
+    assert embeddings.documents_embedded == 6
+
+
+def test_who_does_not_own_the_indexes_is_told_so(tmp_path: Path, embeddings: HashEmbeddings) -> None:
+    with (
+        Braid(tmp_path, embedding_model=embeddings, indexes="none") as beside,
+        pytest.raises(NotOwnerError, match="indexes='own'"),
+    ):
+        examine(beside)

@@ -1,0 +1,246 @@
+"""Braid as LangChain retrievers: what `get_retriever` gives, and that it behaves like any other retriever."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, get_args
+from uuid import UUID
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.documents import Document
+from langchain_core.runnables import RunnableLambda
+
+from braid.core.braid import Braid
+from braid.core.ensemble import BraidEnsembleRetriever, EnsembleRetriever
+from braid.core.errors import InvalidInputError
+from braid.core.search.legs import Bm25Retriever, DenseRetriever, LegRetriever
+from braid.core.search_retriever import NothingRetriever
+from braid.core.types import ChunkInput, DocumentInput, Engine, Filters, Mode
+from tests.fakes import HashEmbeddings
+
+WAIT_S = 30
+WORDS = ["cat", "dog", "bird", "fish", "tree", "rock", "sand", "lake", "moon", "star", "wind", "rain", "snow", "fire"]
+NOTES, MORE, GUIDE, KITCHEN = 1, 2, -1, -2
+ALL = (NOTES, GUIDE, KITCHEN)
+SHARED = ("shared_guide", "shared_kitchen")
+LEGS_OF = {"semantic": {"dense"}, "keyword": {"bm25"}, "hybrid": {"dense", "bm25"}}
+
+
+@pytest.fixture(scope="module")
+def braid(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Braid]:
+    """Three collections: datasets 1 and 2 in user_1, -1 in shared_main, -2 in shared_kitchen."""
+    numbers = random.Random(5)
+    with Braid(tmp_path_factory.mktemp("ensemble"), embedding_model=HashEmbeddings()) as opened:
+        user = opened.ledger.add_user("ann").id
+        for name in ("notes", "more", "empty"):
+            opened.ledger.add_dataset(user, name)
+        for name in ("guide", "kitchen"):
+            opened.registry.add(name, f"shared_{name}")
+        opened.mirror_registry()
+        for dataset in (NOTES, MORE, GUIDE, KITCHEN):
+            texts = [" ".join(numbers.choices(WORDS, k=numbers.randint(3, 12))) + f" n{n} {dataset}" for n in range(20)]
+            chunks = tuple(ChunkInput(text, f"H{n}", page=n + 1) for n, text in enumerate(texts))
+            document = DocumentInput(f"{dataset}.md", f"T{dataset}", "md", chunks, metadata={"author": "Ann"})
+            opened.ledger.put_document(dataset, document)
+        assert opened.indexer.wait(WAIT_S)
+        yield opened
+
+
+def retriever(braid: Braid, *datasets: int, **options: Any) -> Any:
+    return braid.manager.get_retriever(user_id=1, dataset_ids=datasets, **options)
+
+
+def ids(documents: Sequence[Document]) -> list[str | None]:
+    return [document.id for document in documents]
+
+
+# ---------------------------------------------------------------- which one
+
+
+@pytest.mark.parametrize(
+    ("datasets", "mode", "legs"),
+    [
+        ((NOTES,), "hybrid", ["dense user_1", "bm25 user_1"]),
+        ((NOTES, MORE), "hybrid", ["dense user_1", "bm25 user_1"]),
+        ((NOTES, GUIDE), "keyword", ["bm25 user_1", "bm25 shared_guide"]),
+        ((GUIDE, NOTES), "semantic", ["dense shared_guide", "dense user_1"]),
+        (ALL, "hybrid", [f"{leg} {c}" for c in ("user_1", *SHARED) for leg in ("dense", "bm25")]),
+    ],
+)
+def test_several_are_held_by_an_ensemble(braid: Braid, datasets: tuple[int, ...], mode: str, legs: list[str]) -> None:
+    ensemble = retriever(braid, *datasets, mode=mode)
+    assert isinstance(ensemble, BraidEnsembleRetriever)
+    assert isinstance(ensemble, EnsembleRetriever)
+    held = [r for r in ensemble.retrievers if isinstance(r, LegRetriever)]
+    assert [f"{r.leg} {r.scope.collection}" for r in held] == legs
+    assert ensemble.weights == [1 / len(legs)] * len(legs)
+    assert (ensemble.c, ensemble.id_key) == (60, "id")
+
+
+@pytest.mark.parametrize(("mode", "kind"), [("semantic", DenseRetriever), ("keyword", Bm25Retriever)])
+def test_a_single_one_is_returned_as_it_is(braid: Braid, mode: str, kind: type) -> None:
+    assert type(retriever(braid, NOTES, MORE, mode=mode)) is kind
+
+
+@pytest.mark.parametrize("datasets", [(99,), (-99,)])
+def test_for_an_empty_scope_there_is_one_that_finds_nothing(braid: Braid, datasets: tuple[int, ...]) -> None:
+    nothing = retriever(braid, *datasets)
+    assert isinstance(nothing, NothingRetriever)
+    assert nothing.invoke("cat") == asyncio.run(nothing.ainvoke("cat")) == []
+
+
+def test_an_empty_dataset_is_searched_and_nothing_found(braid: Braid) -> None:
+    assert retriever(braid, 3).invoke("cat") == []
+
+
+# ---------------------------------------------------------------- like any other
+
+
+@pytest.mark.parametrize("datasets", [(NOTES,), ALL], ids=["one collection", "three"])
+@pytest.mark.parametrize("mode", get_args(Mode))
+@pytest.mark.parametrize("engine", get_args(Engine))
+def test_every_call_gives_what_search_gives(braid: Braid, datasets: tuple[int, ...], mode: str, engine: str) -> None:
+    options: dict[str, Any] = {"mode": mode, "engine": engine, "k": 7}
+    expected = {
+        query: [
+            hit.passage.chunk_id for hit in braid.manager.search(query, user_id=1, dataset_ids=datasets, **options).hits
+        ]
+        for query in ("cat moon", "fire rain")
+    }
+    asked = retriever(braid, *datasets, **options)
+    assert len(expected["cat moon"]) == 7
+    assert ids(asked.invoke("cat moon")) == expected["cat moon"]
+    assert ids(asyncio.run(asked.ainvoke("cat moon"))) == expected["cat moon"]
+    assert [ids(found) for found in asked.batch(list(expected))] == list(expected.values())
+    assert [ids(found) for found in asyncio.run(asked.abatch(list(expected)))] == list(expected.values())
+    chain = asked | RunnableLambda(ids)
+    assert chain.invoke("fire rain") == expected["fire rain"]
+
+
+def test_many_threads_share_a_retriever(braid: Braid) -> None:
+    asked = retriever(braid, *ALL)
+    expected = ids(asked.invoke("cat moon"))
+    with ThreadPoolExecutor(8) as pool:
+        assert all(ids(found) == expected for found in pool.map(asked.invoke, ["cat moon"] * 24))
+
+
+@pytest.mark.parametrize("datasets", [(NOTES,), (GUIDE,)])
+@pytest.mark.parametrize("mode", get_args(Mode))
+def test_a_document_says_what_it_is(braid: Braid, datasets: tuple[int, ...], mode: Mode) -> None:
+    (hit, *_) = braid.manager.search("cat moon", user_id=1, dataset_ids=datasets, mode=mode).hits
+    (found, *_) = retriever(braid, *datasets, mode=mode).invoke("cat moon")
+    assert found.page_content == hit.passage.text
+    assert found.id == found.metadata["id"] == hit.passage.chunk_id
+    assert found.metadata == {
+        "id": hit.passage.chunk_id,
+        "author": "Ann",
+        "source": f"{datasets[0]}.md",
+        "title": f"T{datasets[0]}",
+        "heading_path": hit.passage.heading_path,
+        "page": hit.passage.page,
+        "dataset_id": datasets[0],
+        "collection": hit.passage.collection,
+        "score": hit.score,
+        "legs": {leg.leg: {"rank": leg.rank, "score": leg.score, "share": leg.share} for leg in hit.legs},
+    }
+    assert set(found.metadata["legs"]) == LEGS_OF[mode]
+
+
+def test_a_documents_own_metadata_cannot_pass_for_ours(braid: Braid) -> None:
+    chunk = ChunkInput("forged platypus")
+    forged = {"id": "x", "dataset_id": "-1", "collection": "shared_guide", "score": "9", "source": "elsewhere"}
+    braid.ledger.put_document(3, DocumentInput("real.md", "Real", "md", (chunk,), metadata=forged))
+    assert braid.indexer.wait(WAIT_S)
+    (found,) = retriever(braid, 3).invoke("platypus")
+    assert (found.metadata["source"], found.metadata["dataset_id"]) == ("real.md", 3)
+    assert found.metadata["id"] == found.id
+    braid.ledger.remove_document(3, "real.md")
+    assert braid.indexer.wait(WAIT_S)
+
+
+def test_options_are_the_fields_of_a_query(braid: Braid) -> None:
+    assert len(retriever(braid, *ALL, k=3).invoke("cat")) == 3
+    only = retriever(braid, *ALL, k=50, filters=Filters(source_prefix="-1")).invoke("cat")
+    assert {document.metadata["source"] for document in only} == {"-1.md"}
+    assert retriever(braid, *ALL, min_score=9.9).invoke("cat") == []
+
+
+def test_an_empty_query_is_refused(braid: Braid) -> None:
+    for mode in get_args(Mode):
+        with pytest.raises(InvalidInputError, match="the query is empty"):
+            retriever(braid, NOTES, mode=mode).invoke(" ")
+
+
+# ---------------------------------------------------------------- callbacks
+
+
+class Counting(BaseCallbackHandler):
+    """Counts what a tracer would see."""
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+
+    def on_retriever_start(
+        self, serialized: dict[str, Any], query: str, *, run_id: UUID, parent_run_id: UUID | None = None, **_: Any
+    ) -> None:
+        self.seen.append(f"start {query}")
+
+    def on_retriever_end(
+        self, documents: Sequence[Document], *, run_id: UUID, parent_run_id: UUID | None = None, **_: Any
+    ) -> None:
+        self.seen.append(f"end {len(documents)}")
+
+    def on_retriever_error(
+        self, error: BaseException, *, run_id: UUID, parent_run_id: UUID | None = None, **_: Any
+    ) -> None:
+        self.seen.append(f"error {type(error).__name__}")
+
+
+@pytest.mark.parametrize(("datasets", "mode"), [(ALL, "hybrid"), ((NOTES,), "keyword"), ((99,), "hybrid")])
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_callbacks_are_called_once(braid: Braid, datasets: tuple[int, ...], mode: str, asynchronous: bool) -> None:
+    asked, counting = retriever(braid, *datasets, mode=mode, k=2), Counting()
+    if asynchronous:
+        found = asyncio.run(asked.ainvoke("cat", {"callbacks": [counting]}))
+    else:
+        found = asked.invoke("cat", {"callbacks": [counting]})
+    assert counting.seen == ["start cat", f"end {len(found)}"]
+
+
+@pytest.mark.parametrize("mode", ["keyword", "hybrid"])
+def test_an_error_is_called_back_once(braid: Braid, mode: str) -> None:
+    counting = Counting()
+    with pytest.raises(InvalidInputError, match="empty"):
+        retriever(braid, NOTES, mode=mode).invoke("", {"callbacks": [counting]})
+    assert counting.seen == ["start ", "error InvalidInputError"]
+
+
+# ---------------------------------------------------------------- the stock ensemble, over the same retrievers
+
+
+@given(
+    words=st.lists(st.sampled_from(WORDS), min_size=1, max_size=5),
+    datasets=st.lists(st.sampled_from([NOTES, MORE, GUIDE, KITCHEN]), min_size=1, unique=True),
+    mode=st.sampled_from(["hybrid", "semantic", "keyword"]),
+)
+@settings(max_examples=40, deadline=None)
+def test_without_pooling_the_list_is_that_of_the_stock_ensemble(
+    braid: Braid, words: list[str], datasets: list[int], mode: str
+) -> None:
+    ours = retriever(braid, *datasets, mode=mode, pooling="none", k=200)
+    single = ours.retrievers if isinstance(ours, EnsembleRetriever) else [ours]
+    stock = EnsembleRetriever(retrievers=list(single), weights=[], id_key="id")
+    query = " ".join(words)
+    assert ids(ours.invoke(query)) == ids(stock.invoke(query))
+
+
+def test_with_pooling_it_is_another_list(braid: Braid) -> None:
+    ours = retriever(braid, *ALL, k=200)
+    stock = EnsembleRetriever(retrievers=list(ours.retrievers), weights=[], id_key="id")
+    assert ids(ours.invoke("cat moon fire")) != ids(stock.invoke("cat moon fire"))

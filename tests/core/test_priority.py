@@ -1,0 +1,106 @@
+"""Work in the background lets searches pass."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+import braid.core.priority as module
+from braid.core.background.background import Background
+from braid.core.braid import Braid
+from braid.core.indexes.embedder import CHUNKS_BESIDE_SEARCHES, CHUNKS_PER_EMBEDDING
+from braid.core.priority import RightOfWay
+from braid.core.types import ChunkInput, DocumentInput
+from tests.fakes import HashEmbeddings
+
+
+def test_work_waits_for_the_search_and_not_for_ever() -> None:
+    way, begun, end = RightOfWay(), threading.Event(), threading.Event()
+
+    def search() -> None:
+        with way.search():
+            begun.set()
+            end.wait(5)
+
+    thread = threading.Thread(target=search)
+    thread.start()
+    begun.wait(5)
+    started = time.monotonic()
+    way.give_way(0.1)
+    assert 0.1 <= time.monotonic() - started < 2
+    threading.Timer(0.1, end.set).start()
+    started = time.monotonic()
+    way.give_way(5)
+    assert time.monotonic() - started < 3
+    thread.join()
+
+
+def test_it_is_busy_for_a_moment_after_a_search() -> None:
+    way = RightOfWay()
+    assert not way.busy
+    with way.search():
+        assert way.busy
+    assert way.busy
+    way._last -= module.RECENTLY_S
+    assert not way.busy
+
+
+def test_many_short_pieces_of_work_leave_time_between_them_beside_searches(monkeypatch: pytest.MonkeyPatch) -> None:
+    rests: list[float] = []
+    monkeypatch.setattr(module.time, "sleep", rests.append)
+    way = RightOfWay()
+    way.rest()
+    assert rests == []
+    with way.search():
+        pass
+    way.rest()
+    assert rests == [module.REST_S]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="threads have priorities of their own on Linux")
+def test_work_in_the_background_has_a_lower_priority_than_requests(tmp_path: Path) -> None:
+    mine = os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+    with Braid(tmp_path / "data", embedding_model=HashEmbeddings()) as braid:
+        background = Background(braid)
+        background.start()
+        braid.indexer.wait(5)
+        names = ("braid-bm25", "braid-dense", "braid-job-1")
+        found = {t.name: os.getpriority(os.PRIO_PROCESS, t.native_id or 0) for t in threading.enumerate()}
+        background.close()
+    assert [found[name] for name in names] == [max(mine, module.BACKGROUND_NICE)] * 3
+
+
+class Counting(HashEmbeddings):
+    """Remembers how many texts it was given at a time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sizes: list[int] = []
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        self.sizes.append(len(texts))
+        return super().embed_documents(texts)
+
+
+def test_beside_searches_passages_are_embedded_a_few_at_a_time(tmp_path: Path) -> None:
+    model = Counting()
+    with Braid(tmp_path / "data", embedding_model=model) as braid:
+        user = braid.ledger.add_user("ana")
+        dataset = braid.ledger.add_dataset(user.id, "notes")
+
+        def put(source: str) -> None:
+            chunks = tuple(ChunkInput(f"passage {n} of {source}") for n in range(40))
+            braid.ledger.put_document(dataset.id, DocumentInput(source, source, "txt", chunks))
+            assert braid.indexer.wait(20)
+
+        put("quiet.txt")
+        assert max(model.sizes) == CHUNKS_PER_EMBEDDING
+        model.sizes.clear()
+        braid.manager.search("passage", user_id=user.id)
+        put("busy.txt")
+        assert model.sizes[0] == CHUNKS_BESIDE_SEARCHES
