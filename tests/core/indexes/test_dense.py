@@ -268,7 +268,7 @@ def test_many_chunks_in_one_call(open_index: Callable[..., DenseIndex]) -> None:
 
 def test_every_vector_of_real_texts_finds_itself(tmp_path: Path) -> None:
     """In a sparser graph one vector in 600 of these is linked from no other."""
-    path = Path(__file__).resolve().parents[2] / "shared" / "eval" / "gimphelp-ja" / "vectors.npz"
+    path = Path(__file__).resolve().parents[4] / "shared" / "eval" / "gimphelp-ja" / "vectors.npz"
     if not path.exists():
         pytest.skip("there is no ../shared/eval/gimphelp-ja")
     vectors = np.load(path)["V"].astype(np.float32)

@@ -19,7 +19,7 @@ from braid.core.errors import InvalidInputError
 from braid.core.text.analyzer import ANALYZER_VERSION, MAX_TOKEN_CHARS, Analyzer
 from braid.core.text.normalization import align, normalize
 
-EVALUATION = Path(__file__).resolve().parents[2] / "shared" / "eval"
+EVALUATION = Path(__file__).resolve().parents[4] / "shared" / "eval"
 ENGLISH = Analyzer()
 
 any_text = st.text(st.characters(), max_size=60)  # surrogates included
