@@ -1,7 +1,8 @@
 """Strategies: how a query is expanded before the search and how its hits are refined after it.
 
-A strategy is one class and one entry here, or an entry point of another package in the group ``braid.strategies``;
-everything between expanding and refining is shared.
+May import: what `core.search` may.
+Way in: `strategies()`. A strategy is one class and one entry here, or an entry point of another package in the group
+``braid.strategies``; everything between expanding and refining is shared.
 """
 
 from __future__ import annotations
