@@ -27,11 +27,10 @@ from benchmarks.common import (
     show,
 )
 from braid.core.braid import Braid
-from braid.core.indexes.base import Scored
 from braid.core.ledger.change_log import ChangeLog
 from braid.core.models.embeddings import embed_passages, embed_query
 from braid.core.search.fusion import add_shares, by_score_then_id, rrf_shares
-from braid.core.types import ChunkInput, Dataset, DocumentInput
+from braid.core.types import ChunkInput, Dataset, DocumentInput, ScoredChunk
 
 COLLECTIONS = 4
 SHARES = (0.50, 0.39, 0.10, 0.01)
@@ -177,16 +176,16 @@ def _usual_way(braid: Braid, queries: Sequence[str], tokens: Callable[[str], lis
     return statistics.median(seconds)
 
 
-def _built_for_the_query(braid: Braid, query: str, tokens: Callable[[str], list[str]]) -> list[Scored]:
+def _built_for_the_query(braid: Braid, query: str, tokens: Callable[[str], list[str]]) -> list[ScoredChunk]:
     log, vector = ChangeLog(braid.ledger.database), embed_query(RandomVectors(), query)
-    rankings: list[list[Scored]] = []
+    rankings: list[list[ScoredChunk]] = []
     for number in range(COLLECTIONS):
         collection = f"shared_speed_{number}"
         chunks = [chunk for batch in log.all_chunks(collection, 2000) for chunk in batch]
         bm25 = BM25Okapi([tokens(chunk.text) for chunk in chunks])
         scores = bm25.get_scores(tokens(query))
         best = np.argsort(scores)[::-1][:DEPTH]
-        rankings.append([Scored(chunks[place].id, float(scores[place])) for place in best])
+        rankings.append([ScoredChunk(chunks[place].id, float(scores[place])) for place in best])
         rankings.append(braid.dense.search(collection, vector, DEPTH))
     shares = [rrf_shares(ranking, 1 / len(rankings)) for ranking in rankings]
     return by_score_then_id(add_shares(shares))[:K]

@@ -16,8 +16,8 @@ from braid.core import doctor
 from braid.core.braid import Braid
 from braid.core.doctor import Finding, examine, repair
 from braid.core.errors import NotOwnerError
-from braid.core.indexes.base import IndexedChunk, LegIndex
-from braid.core.ledger.change_log import ChangeLog
+from braid.core.indexes.base import LegIndex
+from braid.core.ledger.change_log import ChangeLog, IndexedChunk
 from braid.core.ledger.tables import DatasetRow, EmbeddingRow
 from braid.core.types import ChunkInput, DocumentInput, Leg, Mode
 from tests.fakes import HashEmbeddings

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
+from braid.core.engine import Engine
 
 from braid.core.braid import Braid
-from braid.core.engine import Engine
 from braid.core.errors import InvalidInputError, NotOwnerError
 from braid.core.ledger.owner import OwnerLock
 from braid.core.types import ChunkInput, DocumentInput, Mode
