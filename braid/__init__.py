@@ -10,21 +10,42 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from braid.core.braid import Braid
+    from braid.core.braid import Braid, IndexOptions
+    from braid.core.data_directory import DataDirectory
+    from braid.core.errors import BraidError, InvalidInputError, NotFoundError, NotOwnerError
     from braid.core.retriever_manager import RetrieverManager
-    from braid.core.types import Filters
+    from braid.core.types import ChunkInput, Dataset, DocumentInput, Filters, Hit, Passage, SearchResult
 
-__all__ = ["Braid", "Filters", "RetrieverManager"]
+__all__ = [
+    "Braid",
+    "BraidError",
+    "ChunkInput",
+    "DataDirectory",
+    "Dataset",
+    "DocumentInput",
+    "Filters",
+    "Hit",
+    "IndexOptions",
+    "InvalidInputError",
+    "NotFoundError",
+    "NotOwnerError",
+    "Passage",
+    "RetrieverManager",
+    "SearchResult",
+]
 
 _HOMES = {
-    "Braid": "braid.core.braid",
-    "Filters": "braid.core.types",
-    "RetrieverManager": "braid.core.retriever_manager",
+    "braid.core.braid": ("Braid", "IndexOptions"),
+    "braid.core.data_directory": ("DataDirectory",),
+    "braid.core.errors": ("BraidError", "InvalidInputError", "NotFoundError", "NotOwnerError"),
+    "braid.core.retriever_manager": ("RetrieverManager",),
+    "braid.core.types": ("ChunkInput", "Dataset", "DocumentInput", "Filters", "Hit", "Passage", "SearchResult"),
 }
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first asked for, so that ``import braid`` costs nothing."""
-    if name not in _HOMES:
-        raise AttributeError(f"module 'braid' has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOMES[name]), name)
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(importlib.import_module(home), name)
+    raise AttributeError(f"module 'braid' has no attribute {name!r}")
