@@ -172,7 +172,7 @@ def _in_templates() -> dict[str, Any]:
 def _opened(settings: Settings) -> Braid:
     stack = ExitStack()
     atexit.register(stack.close)
-    return stack.enter_context(open_braid(settings, indexes="own"))
+    return stack.enter_context(open_braid(settings))
 
 
 class _SecureOverHttps(SecureCookieSessionInterface):

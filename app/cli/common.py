@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,6 +14,7 @@ from braid.core.errors import NotFoundError
 if TYPE_CHECKING:
     from braid.config.settings import Settings
     from braid.core.braid import Braid
+    from braid.core.data_directory import DataDirectory
     from braid.core.ledger.ledger import Ledger, User
     from braid.core.models.rerank import Rerankers
 
@@ -76,29 +76,42 @@ def current_settings(**overrides: Any) -> Settings:
     return load_settings(data_dir=click.get_current_context().meta.get(DATA_DIR), **overrides)
 
 
-@contextmanager
-def open_braid(settings: Settings, *, indexes: Literal["own", "none"]) -> Iterator[Braid]:
-    """The data directory, opened. ``own`` raises NotOwnerError when another process has the indexes."""
-    from braid.config.models import models_of, prompts_of
-    from braid.core.braid import Braid
+def open_data_directory(settings: Settings) -> DataDirectory:
+    """Open the ledger, the registry and the models, beside the process that owns the indexes or without one."""
+    from braid.core.data_directory import DataDirectory
 
     log_briefly(debug=settings.log_level == "DEBUG")
-    with Braid(
+    return DataDirectory(settings.data_dir, **_directory_values(settings))
+
+
+def open_braid(settings: Settings) -> Braid:
+    """Open the data directory with its indexes. Raises NotOwnerError when another process owns them."""
+    from braid.config.models import models_of, prompts_of
+    from braid.core.braid import Braid, IndexOptions
+
+    log_briefly(debug=settings.log_level == "DEBUG")
+    return Braid(
         settings.data_dir,
-        database_url=settings.database_url,
-        shared_dbs=settings.shared_dbs,
-        embedding_model=settings.embedding_model,
-        embedding_threads=settings.embedding_threads,
-        languages=settings.languages,
-        leg_timeout_s=settings.leg_timeout_s,
-        max_open_collections=settings.max_open_collections,
-        chroma_url=settings.chroma_url,
-        indexes=indexes,
+        **_directory_values(settings),
+        index_options=IndexOptions(
+            languages=settings.languages,
+            leg_timeout_s=settings.leg_timeout_s,
+            max_open_collections=settings.max_open_collections,
+            chroma_url=settings.chroma_url,
+        ),
         rerankers=rerankers_of(settings),
         models=models_of(settings),
         prompts=prompts_of(settings),
-    ) as braid:
-        yield braid
+    )
+
+
+def _directory_values(settings: Settings) -> dict[str, Any]:
+    return {
+        "database_url": settings.database_url,
+        "shared_dbs": settings.shared_dbs,
+        "embedding_model": settings.embedding_model,
+        "embedding_threads": settings.embedding_threads,
+    }
 
 
 def rerankers_of(settings: Settings) -> Rerankers:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from braid.app.cli.common import BraidCommand, choose_user, current_settings, open_braid
+from braid.app.cli.common import BraidCommand, choose_user, current_settings, open_braid, open_data_directory
 from braid.core.errors import NotOwnerError
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def _serve(settings: Settings, user_name: str | None, read_only: bool) -> None:
     from braid.core.accounts.accounts import Accounts
     from braid.core.accounts.audit import Usage
 
-    with open_braid(settings, indexes="own") as braid:
+    with open_braid(settings) as braid:
         account = Accounts(braid.ledger).get(choose_user(braid.ledger, user_name).id)
         usage = Usage(braid.ledger)
         tools = Tools(braid, account, settings, Meter(usage, account.id), is_admin=account.is_admin)
@@ -55,7 +55,7 @@ def _pass_on(settings: Settings, user_name: str | None, read_only: bool, error: 
     url = owner_url(settings.data_dir)
     if not url:
         raise error
-    with open_braid(settings, indexes="none") as braid:
+    with open_data_directory(settings) as braid:
         user_id = choose_user(braid.ledger, user_name).id
         scopes = ("read",) if read_only else ("read", "write", "admin")
         with short_lived_key(braid.ledger, user_id, *scopes) as key:

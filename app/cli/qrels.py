@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from braid.app.cli.common import BraidGroup, choose_user, current_settings, json_option, open_braid
+from braid.app.cli.common import BraidGroup, choose_user, current_settings, json_option, open_data_directory
 from braid.app.cli.output import complain, plural, print_json
 
 
@@ -27,7 +27,7 @@ def export(user: str | None, out: Path, as_json: bool) -> None:
     """
     from braid.core.evaluation.feedback_export import export_qrels
 
-    with open_braid(current_settings(), indexes="none") as braid:
+    with open_data_directory(current_settings()) as braid:
         report = export_qrels(braid, choose_user(braid.ledger, user).id, out)
     if as_json:
         print_json({**asdict(report), "folder": str(report.folder)})

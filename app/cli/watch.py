@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from braid.app.cli.common import BraidCommand, current_settings, json_option, open_braid
+from braid.app.cli.common import BraidCommand, current_settings, json_option, open_data_directory
 from braid.app.cli.ingest import open_to_store
 from braid.app.cli.output import complain, plural, print_json
 from braid.app.cli.progress import follow_indexing
@@ -44,6 +44,7 @@ def watch(
 
     New and changed files are stored, moved ones keep their passages, and documents whose file is gone are removed.
     """
+    from braid.core.braid import Braid
     from braid.core.folders.sync import FolderSync
     from braid.core.ingest.ingest import MEBIBYTE, IngestOptions
 
@@ -56,7 +57,7 @@ def watch(
         chunk_overlap_chars=settings.chunk_overlap_chars,
     )
     if dry_run:
-        with open_braid(settings, indexes="none") as braid:
+        with open_data_directory(settings) as braid:
             _print_plan(FolderSync(braid, dataset_id, folder, options, allow_empty).plan(), as_json)
         return
     with open_to_store(settings) as braid:
@@ -64,7 +65,7 @@ def watch(
         if once:
             report = sync.run()
             _print_report(report, as_json)
-            indexed = not braid.owns_indexes or follow_indexing(braid.indexer)
+            indexed = not isinstance(braid, Braid) or follow_indexing(braid.indexer)
             context.exit(0 if indexed and not report.failures else 1)
         _follow(sync, as_json)
 

@@ -49,7 +49,7 @@ class Background:
         self.store = JobStore(braid.ledger)
         self.spool = Spool(braid.data_dir / "uploads")
         self.folders = SyncedFolders(braid)
-        self._right_of_way = braid.engine.right_of_way
+        self._right_of_way = braid.right_of_way
         self._parser = Parser(memory_mb=parse_memory_mb, timeout_s=parse_timeout_s)
         reading = options or IngestOptions()
         self.passes = FolderPasses(

@@ -25,7 +25,7 @@ from braid.core.jobs.store import Job, JobKind, NewJob
 from braid.core.types import DocumentInput
 
 if TYPE_CHECKING:
-    from braid.core.braid import Braid
+    from braid.core.data_directory import DataDirectory
     from braid.core.ingest.parser import Parser
 
 UNPACKED_FACTOR = 5
@@ -63,7 +63,9 @@ def new_url(dataset_id: int, url: str, *, allow_private: bool = False) -> NewJob
     return NewJob("url", address, dataset_id, {"url": address})
 
 
-def new_import(braid: Braid, spool: Spool, user_id: int, stream: Readable, *, max_bytes: int, name: str = "") -> NewJob:
+def new_import(
+    braid: DataDirectory, spool: Spool, user_id: int, stream: Readable, *, max_bytes: int, name: str = ""
+) -> NewJob:
     """Keep an export and make the dataset that it goes to, called as it was unless a name is given.
 
     Raises InvalidInputError (``file``, ``name``).
@@ -78,12 +80,12 @@ def new_import(braid: Braid, spool: Spool, user_id: int, stream: Readable, *, ma
     return NewJob("import", dataset.name, dataset.id, {"file": kept.name, "size_bytes": kept.size_bytes})
 
 
-def new_export(braid: Braid, dataset_id: int) -> NewJob:
+def new_export(braid: DataDirectory, dataset_id: int) -> NewJob:
     """Write a dataset to a file; the job's result names it (``file`` in the spool, ``filename`` for the browser)."""
     return NewJob("export", braid.dataset(dataset_id).name, dataset_id)
 
 
-def new_reembed(braid: Braid, dataset_id: int) -> NewJob:
+def new_reembed(braid: DataDirectory, dataset_id: int) -> NewJob:
     """Make all vectors of a dataset anew."""
     return NewJob("reembed", braid.dataset(dataset_id).name, dataset_id)
 
@@ -92,7 +94,7 @@ def new_reembed(braid: Braid, dataset_id: int) -> NewJob:
 
 
 def handlers(
-    braid: Braid,
+    braid: DataDirectory,
     spool: Spool,
     parser: Parser,
     *,
@@ -131,7 +133,7 @@ def handlers(
 
 
 def _store_file(
-    braid: Braid,
+    braid: DataDirectory,
     parser: Parser,
     options: IngestOptions,
     job: Job,
@@ -162,11 +164,11 @@ def _store_file(
     }
 
 
-def _reembed(braid: Braid, job: Job, progress: Progress) -> dict[str, Any]:
+def _reembed(braid: DataDirectory, job: Job, progress: Progress) -> dict[str, Any]:
     return {"chunks": reembed(braid, job.dataset_id)}
 
 
-def _import(braid: Braid, spool: Spool, max_bytes: int, job: Job, progress: Progress) -> dict[str, Any]:
+def _import(braid: DataDirectory, spool: Spool, max_bytes: int, job: Job, progress: Progress) -> dict[str, Any]:
     """A file that is wrong leaves nothing: the dataset that was made for it goes."""
     dataset_id, path = job.dataset_id, spool.path(job.payload["file"])
     try:
@@ -177,7 +179,7 @@ def _import(braid: Braid, spool: Spool, max_bytes: int, job: Job, progress: Prog
     return {"documents": report.documents, "chunks": report.chunks, "embedded": report.embedded}
 
 
-def _export(braid: Braid, spool: Spool, job: Job, progress: Progress) -> dict[str, Any]:
+def _export(braid: DataDirectory, spool: Spool, job: Job, progress: Progress) -> dict[str, Any]:
     dataset = braid.dataset(job.dataset_id)
     file = spool.write(lambda file: export_dataset(braid, dataset.id, file, progress=progress))
     return {"file": file.name, "size_bytes": file.size_bytes, "filename": f"{dataset.name}.zip"}

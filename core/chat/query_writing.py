@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from braid.core.chat.comparison import ThreeFields
 from braid.core.chat.follow_up import complete
-from braid.core.chat.passage_block import as_data
 from braid.core.chat.types import ChatRequest, Turn
 from braid.core.errors import InvalidInputError, ModelError
 from braid.core.models.chat import ChatModel
+from braid.core.models.passage_block import as_data
 from braid.core.models.prompts import Prompt, Prompts
 from braid.core.models.replies import MAX_QUERY_LINE_CHARS, parse_queries, same_script
 from braid.core.search.term_weights import TermWeights

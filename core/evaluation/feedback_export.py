@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from braid.core.braid import Braid
 from braid.core.chat.feedback import FeedbackStore, judgements_of
+from braid.core.data_directory import DataDirectory
 from braid.core.datasets.scope import resolve_scope
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.evaluation.beir import CORPUS, QRELS, QUERIES
@@ -34,7 +34,7 @@ class ExportReport:
     """Questions for which nothing good is left."""
 
 
-def export_qrels(braid: Braid, user_id: int, folder: Path) -> ExportReport:
+def export_qrels(braid: DataDirectory, user_id: int, folder: Path) -> ExportReport:
     """Write ``corpus.jsonl``, ``queries.jsonl`` and ``qrels.tsv`` of this user's feedback alone into a new folder.
 
     The corpus is every passage of the datasets that the judged searches were in and that the user may read now.
@@ -71,7 +71,7 @@ def export_qrels(braid: Braid, user_id: int, folder: Path) -> ExportReport:
     )
 
 
-def _readable(braid: Braid, user_id: int, dataset_ids: Iterable[int]) -> frozenset[int]:
+def _readable(braid: DataDirectory, user_id: int, dataset_ids: Iterable[int]) -> frozenset[int]:
     """What is still open to the user of these datasets, asked in parts: a scope has a limit, their union has none."""
     braid.mirror_registry()
     wanted = sorted(dataset_ids)
@@ -82,7 +82,7 @@ def _readable(braid: Braid, user_id: int, dataset_ids: Iterable[int]) -> frozens
     return frozenset(readable)
 
 
-def _passages(braid: Braid, dataset_ids: Iterable[int]) -> Iterator[Passage]:
+def _passages(braid: DataDirectory, dataset_ids: Iterable[int]) -> Iterator[Passage]:
     for dataset_id in sorted(dataset_ids):
         for document in braid.ledger.documents(dataset_id):
             yield from braid.ledger.document_passages(document.id, [dataset_id])

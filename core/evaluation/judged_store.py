@@ -14,17 +14,17 @@ from typing import Literal
 
 import numpy as np
 
-from braid.core.braid import Braid
+from braid.core.braid import Braid, IndexOptions
+from braid.core.data_directory import DataDirectory
 from braid.core.datasets.entry import SharedDataset
 from braid.core.errors import EmbeddingError, IndexUnavailableError
 from braid.core.evaluation.beir import CorpusDocument, JudgedSet, StoredVectors, read_vectors
-from braid.core.indexes.base import Vector
 from braid.core.ledger.change_log import ChangeLog
 from braid.core.models.chat import ChatModels
 from braid.core.models.embeddings import EmbeddingModel, embedding_model
 from braid.core.models.prompts import Prompts
 from braid.core.models.rerank import Rerankers
-from braid.core.types import ChunkInput, Dataset, DocumentInput, Leg
+from braid.core.types import ChunkInput, Dataset, DocumentInput, Leg, Vector
 
 DOCUMENTS_PER_PUT = 500
 LEG_TIMEOUT_S = 60.0
@@ -112,19 +112,17 @@ def stored_sets(
     vectors = {judged.name: read_vectors(judged, model.fingerprint) for judged in sets}
     known = {text: vector for found in vectors.values() if found for text, vector in found.queries.items()}
     at_hand = KnownQueries(model, known)
-    with Braid(scratch_dir, embedding_model=at_hand, indexes="none") as ledger_only:
+    with DataDirectory(scratch_dir, embedding_model=at_hand) as directory:
         datasets: dict[str, tuple[Dataset, ...]] = {}
         for judged in sets:
-            datasets[judged.name] = _store_set(ledger_only, judged, collection_of or own_collection, on_progress)
+            datasets[judged.name] = _store_set(directory, judged, collection_of or own_collection, on_progress)
             found = vectors[judged.name]
             if found is not None:
-                _store_vectors(ledger_only, datasets[judged.name], found, model.fingerprint)
+                _store_vectors(directory, datasets[judged.name], found, model.fingerprint)
     with Braid(
         scratch_dir,
         embedding_model=at_hand,
-        languages=languages,
-        leg_timeout_s=LEG_TIMEOUT_S,
-        follow=legs,
+        index_options=IndexOptions(languages=languages, leg_timeout_s=LEG_TIMEOUT_S, follow=tuple(legs)),
         rerankers=rerankers,
         models=models,
         prompts=prompts,
@@ -149,7 +147,7 @@ def _model(model: str | EmbeddingModel) -> EmbeddingModel:
 
 
 def _store_set(
-    braid: Braid, judged: JudgedSet, collection_of: Callable[[str], str], on_progress: OnProgress
+    directory: DataDirectory, judged: JudgedSet, collection_of: Callable[[str], str], on_progress: OnProgress
 ) -> tuple[Dataset, ...]:
     """The set's datasets, with exactly the documents of its corpus. Nothing is written when they are there."""
     of_collection: dict[str, list[CorpusDocument]] = {}
@@ -158,24 +156,24 @@ def _store_set(
     datasets, done = [], 0
     for collection, documents in of_collection.items():
         name = f"{judged.name}/{collection}" if collection else judged.name
-        entry = _entry(braid, name, collection_of(name))
+        entry = _entry(directory, name, collection_of(name))
         mark = f"corpus {judged.corpus_hash}"
         if entry.description != mark:
             for start in range(0, len(documents), DOCUMENTS_PER_PUT):
                 batch = documents[start : start + DOCUMENTS_PER_PUT]
-                braid.ledger.put_documents(entry.id, map(_document, batch))
+                directory.ledger.put_documents(entry.id, map(_document, batch))
                 done += len(batch)
                 on_progress(EvaluationProgress("store", judged.name, done, len(judged.documents)))
-            _remove_others(braid, entry.id, documents)
-            braid.registry.update(entry.id, description=mark)
-        datasets.append(braid.ledger.dataset(entry.id))
+            _remove_others(directory, entry.id, documents)
+            directory.registry.update(entry.id, description=mark)
+        datasets.append(directory.ledger.dataset(entry.id))
     return tuple(datasets)
 
 
-def _entry(braid: Braid, name: str, collection: str) -> SharedDataset:
-    found = [e for e in braid.registry.entries() if (e.name, e.collection_name) == (name, collection)]
-    entry = found[0] if found else braid.registry.add(name, collection)
-    braid.mirror_registry()
+def _entry(directory: DataDirectory, name: str, collection: str) -> SharedDataset:
+    found = [e for e in directory.registry.entries() if (e.name, e.collection_name) == (name, collection)]
+    entry = found[0] if found else directory.registry.add(name, collection)
+    directory.mirror_registry()
     return entry
 
 
@@ -190,25 +188,27 @@ def _document(document: CorpusDocument) -> DocumentInput:
     )
 
 
-def _remove_others(braid: Braid, dataset_id: int, documents: Sequence[CorpusDocument]) -> None:
+def _remove_others(directory: DataDirectory, dataset_id: int, documents: Sequence[CorpusDocument]) -> None:
     wanted = {document.id for document in documents}
-    for stored in braid.ledger.documents(dataset_id):
+    for stored in directory.ledger.documents(dataset_id):
         if stored.source not in wanted:
-            braid.ledger.remove_document(dataset_id, stored.source)
+            directory.ledger.remove_document(dataset_id, stored.source)
 
 
-def _store_vectors(braid: Braid, datasets: Sequence[Dataset], vectors: StoredVectors, fingerprint: str) -> None:
+def _store_vectors(
+    directory: DataDirectory, datasets: Sequence[Dataset], vectors: StoredVectors, fingerprint: str
+) -> None:
     """Keep the vectors of the chunks that have none yet."""
-    log = ChangeLog(braid.ledger.database)
+    log = ChangeLog(directory.ledger.database)
     for dataset in datasets:
         if log.embedded_count(dataset.collection, fingerprint) >= log.chunk_count(dataset.collection):
             continue
-        sources = {document.id: document.source for document in braid.ledger.documents(dataset.id)}
+        sources = {document.id: document.source for document in directory.ledger.documents(dataset.id)}
         for chunks in log.all_chunks(dataset.collection, DOCUMENTS_PER_PUT, fingerprint):
             bare = {c.id: sources[c.document_id] for c in chunks if c.vector is None and c.document_id in sources}
             found = {key: vectors.documents[source] for key, source in bare.items() if source in vectors.documents}
             if found:
-                braid.ledger.store_embeddings(fingerprint, list(found), np.stack(list(found.values())))
+                directory.ledger.store_embeddings(fingerprint, list(found), np.stack(list(found.values())))
 
 
 # ---------------------------------------------------------------- indexes

@@ -6,18 +6,16 @@ import os
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import Row, Select, delete, insert, select
 from sqlalchemy.exc import IntegrityError
 
+from braid.core.data_directory import DataDirectory
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ingest.plan import IngestOptions, source_name
 from braid.core.ingest.walk import find_files
 from braid.core.ledger.tables import DatasetRow, SyncedFolderRow
-
-if TYPE_CHECKING:
-    from braid.core.braid import Braid
 
 MAX_FOLDER_CHARS = 1000
 MAX_PREFIX_CHARS = 200
@@ -57,7 +55,7 @@ class SyncedFolder(WantedFolder):
 class SyncedFolders:
     """The ledger's list of folders. It is for administrators: who may read files of the server is not asked here."""
 
-    def __init__(self, braid: Braid) -> None:
+    def __init__(self, braid: DataDirectory) -> None:
         self._braid = braid
         self._database = braid.ledger.database
 

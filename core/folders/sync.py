@@ -7,8 +7,8 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from braid.core.data_directory import DataDirectory
 from braid.core.errors import InvalidInputError, NotFoundError, UnreadableDocumentError
 from braid.core.ingest.ingest import (
     IngestedFile,
@@ -22,9 +22,6 @@ from braid.core.ingest.ingest import (
 from braid.core.ingest.plan import PlannedFile, file_type_of, plan_files
 from braid.core.ingest.walk import FoundFile, find_files
 from braid.core.types import Document
-
-if TYPE_CHECKING:
-    from braid.core.braid import Braid
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +86,7 @@ class FolderSync:
     InvalidInputError for such a folder and when there is none, and NotFoundError when there is no such dataset.
     """
 
-    braid: Braid
+    braid: DataDirectory
     dataset_id: int
     folder: str
     options: IngestOptions = field(default_factory=IngestOptions)
@@ -150,8 +147,8 @@ class FolderSync:
             step, source, reason = work()
             report = _counted(report, step, source, reason)
             on_step(step, source)
-        if report.changed and self.braid.owns_indexes:
-            self.braid.indexer.wake()
+        if report.changed:
+            self.braid.wake()
         return report
 
     def unreadable(self) -> list[tuple[str, str]]:

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from braid.core.accounts.accounts import Accounts
+from braid.core.data_directory import DataDirectory
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.folders.store import SyncedFolder, SyncedFolders, WantedFolder
 from braid.core.folders.sync import FolderSync, SyncPlan
 from braid.core.ingest.ingest import IngestOptions, Parse
 from braid.core.jobs.runner import Progress
 from braid.core.jobs.store import MAX_TITLE_CHARS, OPEN, Job, JobKind, JobState, JobStore, NewJob
-
-if TYPE_CHECKING:
-    from braid.core.braid import Braid
 
 SYNC: tuple[JobKind, ...] = ("sync",)
 ENDED: tuple[JobState, ...] = ("done", "failed", "cancelled")
@@ -33,7 +31,7 @@ class FolderPasses:
 
     def __init__(
         self,
-        braid: Braid,
+        braid: DataDirectory,
         folders: SyncedFolders,
         jobs: JobStore,
         add: Callable[[int, Sequence[NewJob]], list[Job]],

@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from braid.core.errors import EmbeddingError, IndexUnavailableError, InvalidInputError
-from braid.core.indexes.base import IndexedChunk, Scored, Vector
 from braid.core.indexes.chroma.collections import DIMENSION, Collections, subject
 from braid.core.indexes.chroma.errors import StoreUnreachableError, told
 from braid.core.indexes.chroma.filters import NOTHING, checked, simplified
 from braid.core.indexes.chroma.probe import IDS_PER_PAGE, fault_in_answers, id_page
 from braid.core.indexes.chroma.sessions import Sessions
 from braid.core.indexes.chroma.stores import EmbeddedStore, ServerStore, Session
-from braid.core.types import Leg
+from braid.core.ledger.change_log import IndexedChunk
+from braid.core.types import Leg, ScoredChunk, Vector
 
 # Searches of a collection wait while a batch is added to it: 0.2–0.5 s.
 _UPSERTS_PER_CALL = 250
@@ -50,7 +50,7 @@ class DenseIndex:
 
     def search(
         self, collection: str, vector: Vector, k: int, *, where: Mapping[str, object] | None = None
-    ) -> list[Scored]:
+    ) -> list[ScoredChunk]:
         """The ``k`` chunks nearest to ``vector`` (dim,) float32, by cosine similarity, ties by id.
 
         ``where`` is a Chroma filter, or None. Empty when the collection is, or does not exist. Raises
@@ -71,7 +71,7 @@ class DenseIndex:
             with told(subject(collection)):
                 found = handle.query(query_embeddings=matrix, n_results=k, where=chroma_where, include=["distances"])
         distances = found["distances"] or [[]]
-        hits = [Scored(*pair) for pair in zip(found["ids"][0], (1.0 - d for d in distances[0]), strict=True)]
+        hits = [ScoredChunk(*pair) for pair in zip(found["ids"][0], (1.0 - d for d in distances[0]), strict=True)]
         return sorted(hits, key=lambda hit: (-hit.score, hit.chunk_id))
 
     # ------------------------------------------------------------ following the ledger

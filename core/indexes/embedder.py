@@ -10,11 +10,11 @@ from dataclasses import replace
 import numpy as np
 
 from braid.core.errors import EmbeddingError
-from braid.core.indexes.base import IndexedChunk, Vector
-from braid.core.ledger.change_log import ChangeLog
+from braid.core.ledger.change_log import ChangeLog, IndexedChunk
 from braid.core.ledger.ledger import Ledger
 from braid.core.models.embeddings import EmbeddingModel, embed_passages
 from braid.core.priority import RightOfWay
+from braid.core.types import Vector
 
 CHUNKS_PER_EMBEDDING = 8
 """Stopping waits for one batch."""

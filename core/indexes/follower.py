@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from braid.core.errors import BraidError, EmbeddingError, IndexUnavailableError
-from braid.core.indexes.base import IndexedChunk, LegIndex
-from braid.core.ledger.change_log import Change, ChangeLog, IndexState
+from braid.core.indexes.base import LegIndex
+from braid.core.ledger.change_log import Change, ChangeLog, IndexedChunk, IndexState
 from braid.core.types import Leg
 
 CHANGES_PER_READ = 512

@@ -7,12 +7,11 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 
-from braid.core.indexes.base import IndexedChunk
 from braid.core.indexes.bm25 import LexicalIndex
 from braid.core.indexes.dense import DenseIndex
 from braid.core.indexes.embedder import ChunkEmbedder
 from braid.core.indexes.follower import LegIndexer, LegProgress, Preparation
-from braid.core.ledger.change_log import ChangeLog
+from braid.core.ledger.change_log import ChangeLog, IndexedChunk
 from braid.core.ledger.ledger import Ledger
 from braid.core.models.embeddings import EmbeddingModel
 from braid.core.priority import RightOfWay, give_way_to_requests

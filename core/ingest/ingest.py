@@ -18,7 +18,7 @@ from braid.core.ingest.walk import find_files
 from braid.core.types import DocumentInput
 
 if TYPE_CHECKING:
-    from braid.core.braid import Braid
+    from braid.core.data_directory import DataDirectory
 
 __all__ = [
     "MEBIBYTE",
@@ -75,7 +75,7 @@ class IngestReport:
 
 
 def ingest_paths(
-    braid: Braid,
+    braid: DataDirectory,
     dataset_id: int,
     paths: Sequence[str],
     *,
@@ -117,7 +117,7 @@ def ingest_paths(
 
 
 def ingest_bytes(
-    braid: Braid,
+    braid: DataDirectory,
     dataset_id: int,
     source: str,
     content: bytes,
@@ -139,7 +139,7 @@ def ingest_bytes(
 
 
 def ingest_file(
-    braid: Braid,
+    braid: DataDirectory,
     dataset_id: int,
     path: Path,
     parse: Parse,
@@ -181,7 +181,7 @@ Parse = Callable[[Path, Incoming, IngestOptions], DocumentInput]
 
 
 def ingest_planned(
-    braid: Braid, dataset_id: int, file: PlannedFile, options: IngestOptions, *, parse: Parse | None = None
+    braid: DataDirectory, dataset_id: int, file: PlannedFile, options: IngestOptions, *, parse: Parse | None = None
 ) -> IngestedFile:
     """Store one file of `braid.core.ingest.plan.plan_files`, in one transaction; one that cannot be read is recorded
     so.
@@ -228,7 +228,9 @@ def incoming_file(path: Path, source: str) -> Incoming:
     return Incoming(source, path.name, stat.st_mtime, digest, stat.st_size)
 
 
-def _store_file(braid: Braid, dataset_id: int, file: PlannedFile, options: IngestOptions, parse: Parse) -> IngestedFile:
+def _store_file(
+    braid: DataDirectory, dataset_id: int, file: PlannedFile, options: IngestOptions, parse: Parse
+) -> IngestedFile:
     _require_size(file.path, os.stat(file.path).st_size, options.max_file_bytes)
     path = Path(file.path)
     incoming = incoming_file(path, file.source)
@@ -236,17 +238,19 @@ def _store_file(braid: Braid, dataset_id: int, file: PlannedFile, options: Inges
 
 
 def _store_content(
-    braid: Braid, dataset_id: int, incoming: Incoming, content: bytes, options: IngestOptions
+    braid: DataDirectory, dataset_id: int, incoming: Incoming, content: bytes, options: IngestOptions
 ) -> IngestedFile:
     digest = hashlib.sha256(content).hexdigest()
     incoming = replace(incoming, content_hash=digest, size_bytes=len(content))
     stored = _store(braid, dataset_id, incoming, lambda: parse_content(incoming, content, options))
-    if stored.state == "put" and braid.owns_indexes:
-        braid.indexer.wake()
+    if stored.state == "put":
+        braid.wake()
     return stored
 
 
-def _store(braid: Braid, dataset_id: int, incoming: Incoming, parse: Callable[[], DocumentInput]) -> IngestedFile:
+def _store(
+    braid: DataDirectory, dataset_id: int, incoming: Incoming, parse: Callable[[], DocumentInput]
+) -> IngestedFile:
     stored = braid.ledger.document(dataset_id, incoming.source)
     if stored is not None and stored.state == "ready" and stored.content_hash == incoming.content_hash:
         if incoming.date is not None and incoming.date != stored.date:
@@ -283,7 +287,7 @@ def parse_content(incoming: Incoming, content: bytes, options: IngestOptions) ->
     )
 
 
-def _fail(braid: Braid, dataset_id: int, incoming: Incoming, reason: str) -> IngestedFile:
+def _fail(braid: DataDirectory, dataset_id: int, incoming: Incoming, reason: str) -> IngestedFile:
     """Record the failure. The ledger keeps the passages of an earlier version, and the reason says so."""
     stored = braid.ledger.document(dataset_id, incoming.source)
     if stored is not None and stored.chunks:

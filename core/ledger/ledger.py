@@ -17,7 +17,6 @@ from sqlalchemy import ColumnElement, Row, Select, bindparam, delete, func, inse
 from sqlalchemy.exc import IntegrityError
 
 from braid.core.errors import InvalidInputError, NotFoundError
-from braid.core.indexes.base import Vector
 from braid.core.ledger.database import ROWS_PER_STATEMENT, Database, storable
 from braid.core.ledger.document_writes import (
     PutResult,
@@ -49,7 +48,7 @@ from braid.core.ledger.tables import (
     UserGroupRow,
     UserRow,
 )
-from braid.core.types import Dataset, Document, DocumentInput, Filters, Passage
+from braid.core.types import Dataset, Document, DocumentInput, Filters, Passage, Vector
 
 MAX_NAME_CHARS = 200
 Check = Callable[[Document | None], None]

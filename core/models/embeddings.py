@@ -11,7 +11,7 @@ import numpy as np
 from langchain_core.embeddings import Embeddings
 
 from braid.core.errors import EmbeddingError, InvalidInputError
-from braid.core.indexes.base import Vector
+from braid.core.types import Vector
 
 SYMMETRIC_PROVIDERS = frozenset({"openai", "azure_openai", "mistralai", "ollama"})
 """Those that embed a query as they embed a passage."""

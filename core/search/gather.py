@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from braid.core.errors import EmbeddingError, IndexUnavailableError
-from braid.core.indexes.base import Scored, Vector
 from braid.core.indexes.bm25 import Bm25Statistics, LexicalIndex
 from braid.core.indexes.dense import DenseIndex
 from braid.core.indexes.indexer import Indexer
@@ -33,6 +32,8 @@ from braid.core.types import (
     Leg,
     Part,
     Query,
+    ScoredChunk,
+    Vector,
 )
 
 MAX_QUERY_TERMS = 256
@@ -73,7 +74,7 @@ class Ranking:
     leg: Leg
     variant: Variant
     weight: float
-    hits: tuple[Scored, ...]
+    hits: tuple[ScoredChunk, ...]
 
 
 @dataclass(slots=True)
@@ -89,7 +90,7 @@ class Log:
     selections: Mapping[str, Selection] | None = None
     vectors: dict[VectorKey, Vector | None] = field(default_factory=dict)
     """What was embedded; None where that failed."""
-    found: dict[FoundKey, list[Scored] | None] = field(default_factory=dict)
+    found: dict[FoundKey, list[ScoredChunk] | None] = field(default_factory=dict)
     """What each retriever found; None where it failed."""
 
     @contextmanager
@@ -123,7 +124,7 @@ def gather(
     bm25 = [r for r in usable if isinstance(r, Bm25Retriever)]
     models = {r.scope.collection: context.model_of(r.scope.collection) for r in dense}
     embedding = embed(context, variants, models.values(), log)
-    asked: dict[FoundKey, tuple[LegRetriever, Future[list[Scored]]]] = {}
+    asked: dict[FoundKey, tuple[LegRetriever, Future[list[ScoredChunk]]]] = {}
     with log.stage("search"):
         for variant in variants:
             new = [r for r in bm25 if "bm25" in variant.legs and _found_key(query, r, variant) not in log.found]
@@ -258,7 +259,7 @@ def _heaviest(weights: Mapping[str, float]) -> Mapping[str, float]:
 
 
 def _collect(
-    context: SearchContext, asked: Mapping[FoundKey, tuple[LegRetriever, Future[list[Scored]]]], log: Log
+    context: SearchContext, asked: Mapping[FoundKey, tuple[LegRetriever, Future[list[ScoredChunk]]]], log: Log
 ) -> None:
     deadline = time.monotonic() + context.leg_timeout_s
     for key, (retriever, future) in asked.items():
@@ -281,7 +282,7 @@ def _rankings(
     variants: Sequence[Variant],
     retrievers: Sequence[LegRetriever],
     models: Mapping[str, EmbeddingModel],
-    found: Mapping[FoundKey, list[Scored] | None],
+    found: Mapping[FoundKey, list[ScoredChunk] | None],
 ) -> tuple[Ranking, ...]:
     if query.pooling == "none":
         collections = Counter(r.leg for r in retrievers)
@@ -298,7 +299,7 @@ def _rankings(
         )
     rankings = []
     for leg in LEGS_OF_MODE[query.mode]:
-        comparable: dict[tuple[Variant, str], list[list[Scored]]] = {}
+        comparable: dict[tuple[Variant, str], list[list[ScoredChunk]]] = {}
         for retriever in retrievers:
             for variant in variants:
                 hits = found.get(_found_key(query, retriever, variant))

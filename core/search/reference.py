@@ -18,15 +18,14 @@ from langchain_core.vectorstores import InMemoryVectorStore
 
 from braid.core.ensemble import EnsembleRetriever
 from braid.core.errors import EmbeddingError
-from braid.core.indexes.base import IndexedChunk, Scored
-from braid.core.ledger.change_log import ChangeLog
+from braid.core.ledger.change_log import ChangeLog, IndexedChunk
 from braid.core.models.embeddings import embed_query
 from braid.core.search.gather import Log, Ranking, SearchContext
 from braid.core.search.legs import LegRetriever
 from braid.core.search.pipeline import Fused, SearchRequest, fuse
 from braid.core.search.strategies.base import Variant
 from braid.core.search_retriever import NothingRetriever
-from braid.core.types import CollectionScope, Filters, Leg, Query, SearchResult
+from braid.core.types import CollectionScope, Filters, Leg, Query, ScoredChunk, SearchResult
 
 CACHED_RETRIEVERS = 16
 
@@ -170,7 +169,7 @@ def _stock_fusion(query: Query, lists: Sequence[tuple[Leg, list[Document]]]) -> 
             leg,
             variant,
             1 / len(lists),
-            tuple(Scored(d.metadata["id"], 1 / rank) for rank, d in enumerate(docs, 1)),
+            tuple(ScoredChunk(d.metadata["id"], 1 / rank) for rank, d in enumerate(docs, 1)),
         )
         for leg, docs in lists
     ]
@@ -180,4 +179,4 @@ def _stock_fusion(query: Query, lists: Sequence[tuple[Leg, list[Document]]]) -> 
     ensemble = EnsembleRetriever(retrievers=[NothingRetriever()] * len(lists), weights=[], id_key="id")
     scores = dict(fused.order)
     order = [d.metadata["id"] for d in ensemble.weighted_reciprocal_rank([docs for _, docs in lists])]
-    return replace(fused, order=tuple(Scored(chunk_id, scores[chunk_id]) for chunk_id in order))
+    return replace(fused, order=tuple(ScoredChunk(chunk_id, scores[chunk_id]) for chunk_id in order))

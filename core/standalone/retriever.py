@@ -16,14 +16,14 @@ from langchain_chroma import Chroma
 from langchain_core.embeddings import Embeddings
 
 from braid.core.errors import BraidError, HybridRetrieverError, IndexUnavailableError, ValidationError
-from braid.core.indexes.base import IndexedChunk, Scored
 from braid.core.indexes.bm25 import LexicalIndex
+from braid.core.ledger.change_log import IndexedChunk
 from braid.core.models.any_embeddings import named_model
 from braid.core.models.embeddings import EmbeddingModel, embed_query
 from braid.core.search import fusion
 from braid.core.standalone.chroma_reader import ChromaReader, Row, checked_filter
 from braid.core.text.analyzer import Analyzer
-from braid.core.types import MAX_K, MAX_QUERY_CHARS
+from braid.core.types import MAX_K, MAX_QUERY_CHARS, ScoredChunk
 
 MAX_QUERY_TERMS = 256
 LEAST_FETCHED = 50
@@ -93,7 +93,7 @@ class HybridRetriever:
         _require("top_k", top_k, isinstance(top_k, int) and 1 <= top_k <= MAX_K, f"from 1 to {MAX_K}")
         _require("rrf_constant", rrf_constant, rrf_constant > 0, "above 0")
         restriction = checked_filter(where)
-        legs: dict[str, Callable[..., list[Scored]]] = {"dense": self._dense, "bm25": self._sparse}
+        legs: dict[str, Callable[..., list[ScoredChunk]]] = {"dense": self._dense, "bm25": self._sparse}
         depth = max(2 * top_k, LEAST_FETCHED)
         try:
             rankings = [(legs[leg](query, depth, restriction), w) for leg, w in self._weights.items() if w]
@@ -122,11 +122,11 @@ class HybridRetriever:
     ) -> None:
         self.close()
 
-    def _dense(self, query: str, depth: int, where: Mapping[str, Any] | None) -> list[Scored]:
+    def _dense(self, query: str, depth: int, where: Mapping[str, Any] | None) -> list[ScoredChunk]:
         vector = None if self._model is None else embed_query(self._model, query)
         return self._reader.nearest(query, vector, depth, where)
 
-    def _sparse(self, query: str, depth: int, where: Mapping[str, Any] | None) -> list[Scored]:
+    def _sparse(self, query: str, depth: int, where: Mapping[str, Any] | None) -> list[ScoredChunk]:
         with self._lock:
             signature = self._reader.signature()
             if signature != self._signature:
@@ -140,7 +140,7 @@ class HybridRetriever:
                 return allowed[:depth]
             wanted *= 8  # a filter that lets few through: look deeper
 
-    def _allowed(self, hits: Sequence[Scored], where: Mapping[str, Any]) -> list[Scored]:
+    def _allowed(self, hits: Sequence[ScoredChunk], where: Mapping[str, Any]) -> list[ScoredChunk]:
         rows = self._reader.rows([hit.chunk_id for hit in hits], where)
         return [hit for hit in hits if hit.chunk_id in rows]
 
@@ -167,7 +167,7 @@ class HybridRetriever:
             raise HybridRetrieverError(str(error)) from error
         return len(chunks) + len(gone)
 
-    def _found(self, order: Sequence[Scored], top_k: int, where: Mapping[str, Any] | None) -> list[Found]:
+    def _found(self, order: Sequence[ScoredChunk], top_k: int, where: Mapping[str, Any] | None) -> list[Found]:
         rows = self._reader.rows([hit.chunk_id for hit in order], where) if order else {}
         return [_result(rows[hit.chunk_id], hit.score) for hit in order if hit.chunk_id in rows][:top_k]
 

@@ -12,12 +12,12 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 
 from braid.core.errors import BraidError, EmbeddingError, ValidationError
-from braid.core.indexes.base import Scored
 from braid.core.indexes.bm25 import K1, B
 from braid.core.models.any_embeddings import named_model
 from braid.core.models.embeddings import EmbeddingModel, embed_passages, embed_query
 from braid.core.search import fusion
 from braid.core.text.analyzer import Analyzer
+from braid.core.types import ScoredChunk
 
 log = logging.getLogger(__name__)
 
@@ -102,7 +102,7 @@ class HybridSearcher:
     ) -> list[SearcherHit]:
         """Two rankings as one. An index that no chunk has is skipped with a warning."""
         legs = [_within(bm25, len(chunks), "bm25"), _within(vector, len(chunks), "vector")]
-        rankings = [[Scored(f"{index:09}", score) for index, score in leg.items()] for leg in legs]
+        rankings = [[ScoredChunk(f"{index:09}", score) for index, score in leg.items()] for leg in legs]
         weights = self._weights if all(rankings) else tuple(float(bool(weight)) for weight in self._weights)
         fused = fusion.add_shares(
             fusion.min_max_shares(ranking, weight) for ranking, weight in zip(rankings, weights, strict=True) if weight

@@ -15,8 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from braid.core.braid import Braid
-from braid.core.indexes.base import IndexedChunk
-from braid.core.ledger.change_log import ChangeLog
+from braid.core.ledger.change_log import ChangeLog, IndexedChunk
 from braid.core.types import ChunkInput, DocumentInput, Engine, Filters, Fusion, Hit, Mode, Pooling, Query
 from tests.fakes import HashEmbeddings
 

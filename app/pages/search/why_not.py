@@ -21,10 +21,9 @@ from braid.app.user.datasets import readable_datasets
 from braid.app.user.models import manager_for
 from braid.core.datasets.document_names import documents_named
 from braid.core.errors import NotFoundError
-from braid.core.ledger.change_log import indexed_text
 from braid.core.ledger.database import Database
 from braid.core.search.explain import FORGOTTEN, best_passage
-from braid.core.types import LEGS_OF_MODE, MAX_K, Document, Explanation, Leg, Passage
+from braid.core.types import LEGS_OF_MODE, MAX_K, Document, Explanation, Leg, Passage, indexed_text
 
 OFFERED = 20
 FETCHED_AT_MOST = 2 * MAX_K

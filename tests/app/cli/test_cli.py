@@ -28,6 +28,7 @@ from braid.app.cli.output import one_line, print_table
 from braid.app.cli.root import cli
 from braid.core.accounts.accounts import Accounts
 from braid.core.braid import Braid
+from braid.core.data_directory import DataDirectory
 from braid.core.ledger.owner import OwnerLock
 from braid.core.text.token_budget import estimate_tokens
 from tests.model_server import model_server
@@ -240,14 +241,14 @@ def test_users(run: CommandLine) -> None:
 def test_users_who_sign_in_to_the_app(run: CommandLine) -> None:
     run("user", "add", "ann", "--admin", "--password-stdin", answer="correct horse\nsecond line\n")
     run("user", "add", "ben")
-    with Braid(run.data_dir, indexes="none") as braid:
+    with DataDirectory(run.data_dir) as braid:
         accounts = Accounts(braid.ledger)
         ann, ben = accounts.all()
         assert accounts.verify("ann", "correct horse") == ann
         assert (ann.is_admin, ben.is_admin, ben.has_password) == (True, False, False)
     run("user", "password", "ann", "--password-stdin", answer="battery staple\n")
     run("user", "password", ben.id, "--password-stdin", "--admin", answer="correct horse\n")
-    with Braid(run.data_dir, indexes="none") as braid:
+    with DataDirectory(run.data_dir) as braid:
         accounts = Accounts(braid.ledger)
         assert accounts.verify("ann", "correct horse") is None
         assert accounts.verify("ann", "battery staple")

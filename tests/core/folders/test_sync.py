@@ -19,6 +19,7 @@ from click.testing import CliRunner
 
 from braid.app.cli.root import cli
 from braid.core.braid import Braid
+from braid.core.data_directory import DataDirectory
 from braid.core.errors import InvalidInputError, NotFoundError, UnreadableDocumentError
 from braid.core.folders.sync import FolderSync, SyncReport
 from braid.core.folders.watch import FolderWatch
@@ -234,7 +235,7 @@ def test_a_folder_that_stands_empty_loses_nothing(braid: Braid, dataset: int, fo
 
 
 def test_the_command_empties_a_dataset_only_when_it_is_told_so(tmp_path: Path, folder: Path) -> None:
-    with Braid(tmp_path / "data", embedding_model=HashEmbeddings(), indexes="none") as braid:
+    with DataDirectory(tmp_path / "data", embedding_model=HashEmbeddings()) as braid:
         dataset = braid.ledger.add_dataset(braid.ledger.add_user("ann").id, "notes").id
         FolderSync(braid, dataset, str(folder)).run()
     write(folder / ".braidignore", "*")
@@ -386,7 +387,7 @@ def test_a_dry_run_prints_and_changes_nothing(tmp_path: Path, folder: Path) -> N
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 def test_the_command_may_be_stopped_and_goes_on(tmp_path: Path, folder: Path, end: signal.Signals) -> None:
     data = str(tmp_path / "data")
-    with Braid(Path(data), embedding_model=HashEmbeddings(), indexes="none") as braid:
+    with DataDirectory(Path(data), embedding_model=HashEmbeddings()) as braid:
         braid.ledger.add_dataset(braid.ledger.add_user("ann").id, "notes")
         line = [sys.executable, "-m", "app", "watch", str(folder), "--dataset", "1", "--data-dir", data]
         for expected in (4, 5):

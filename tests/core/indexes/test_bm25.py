@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from braid.core.errors import IndexUnavailableError
-from braid.core.indexes.base import IndexedChunk
 from braid.core.indexes.bm25 import LexicalIndex
+from braid.core.ledger.change_log import IndexedChunk
 from braid.core.search.fusion import bm25_idf, pooled_bm25_boosts
 from braid.core.text.analyzer import Analyzer
 

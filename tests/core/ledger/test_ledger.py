@@ -19,12 +19,11 @@ from sqlalchemy import insert
 from sqlalchemy.exc import IntegrityError
 
 from braid.core.errors import InvalidInputError, NotFoundError
-from braid.core.indexes.base import Vector
 from braid.core.ledger.change_log import ChangeLog
 from braid.core.ledger.database import Database
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.tables import Base, UserRow
-from braid.core.types import ChunkInput, DocumentInput, Filters, Passage
+from braid.core.types import ChunkInput, DocumentInput, Filters, Passage, Vector
 
 spawn = multiprocessing.get_context("spawn")
 PROCESS_TIMEOUT_S = 60

@@ -20,7 +20,6 @@ import pytest
 
 from braid.core.braid import Braid
 from braid.core.errors import InvalidInputError, ModelError
-from braid.core.indexes.base import Vector
 from braid.core.models.chat import ChatModels, chat_models
 from braid.core.models.prompts import Prompts, custom_prompts
 from braid.core.models.replies import cut_at_sentence, parse_passage, parse_queries, parse_sentence_numbers
@@ -29,7 +28,7 @@ from braid.core.search.strategies.parent_document import join_overlapping
 from braid.core.search.strategies.relevance import relevance_model, rm3, rocchio
 from braid.core.text.sentences import code_blocks, sentences
 from braid.core.text.token_budget import estimate_tokens
-from braid.core.types import ChunkInput, DocumentInput, Query, SearchResult
+from braid.core.types import ChunkInput, DocumentInput, Query, SearchResult, Vector
 from tests.fakes import HashEmbeddings
 from tests.model_server import ModelServer, model_server
 

@@ -16,8 +16,8 @@ from langchain_chroma import Chroma
 from langchain_core.documents import Document
 
 from braid.core.errors import ChromaDBError, HybridRetrieverError, InvalidInputError, ValidationError
-from braid.core.indexes.base import IndexedChunk
 from braid.core.indexes.bm25 import LexicalIndex
+from braid.core.ledger.change_log import IndexedChunk
 from braid.core.standalone.chroma_reader import ROWS_PER_PAGE, ChromaReader
 from braid.core.standalone.retriever import HybridRetriever
 from braid.core.standalone.searcher import HybridSearcher
