@@ -27,7 +27,7 @@ from braid.core.chat.feedback import FeedbackStore
 from braid.core.chat.store import ConversationStore
 from braid.core.chat.thumbs import AnswerThumbs
 from braid.core.datasets.languages import DatasetLanguages
-from braid.core.ingest.ingest import MEBIBYTE, IngestOptions
+from braid.core.ingest.plan import MEBIBYTE, IngestOptions
 
 EXTENSION = "braid"
 CLOSING_S = 5.0

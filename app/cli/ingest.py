@@ -25,7 +25,8 @@ from braid.core.errors import NotOwnerError
 if TYPE_CHECKING:
     from braid.config.settings import Settings
     from braid.core.data_directory import DataDirectory
-    from braid.core.ingest.ingest import IngestOptions, IngestReport
+    from braid.core.ingest.ingest import IngestReport
+    from braid.core.ingest.plan import IngestOptions
     from braid.core.types import Document
 
 GIVEN_FOLDER = ""  # what --relative means without a BASE
@@ -64,7 +65,7 @@ def ingest(
     Unchanged files are skipped. Beside a running app the files are stored and the app indexes them.
     """
     from braid.core.braid import Braid
-    from braid.core.ingest.ingest import MEBIBYTE, IngestOptions
+    from braid.core.ingest.plan import MEBIBYTE, IngestOptions
 
     if not paths:
         hint = " (write --relative=BASE, or put --relative last)" if relative else ""
@@ -189,7 +190,7 @@ def remove_documents(
     context: click.Context, sources: tuple[str, ...], dataset_id: int, prefix: bool, as_json: bool
 ) -> None:
     """Remove the documents with these sources; they are gone from every search at once."""
-    from braid.core.ingest.ingest import source_name
+    from braid.core.ingest.plan import source_name
 
     removed: list[str] = []
     missing: list[str] = []

@@ -15,7 +15,8 @@ from braid.app.cli.output import complain, plural, print_json
 from braid.app.cli.progress import follow_indexing
 
 if TYPE_CHECKING:
-    from braid.core.folders.sync import FolderSync, SyncPlan, SyncReport
+    from braid.core.folders.plan import SyncPlan
+    from braid.core.folders.sync import FolderSync, SyncReport
     from braid.core.folders.watch import FolderWatch
 
 
@@ -46,7 +47,7 @@ def watch(
     """
     from braid.core.braid import Braid
     from braid.core.folders.sync import FolderSync
-    from braid.core.ingest.ingest import MEBIBYTE, IngestOptions
+    from braid.core.ingest.plan import MEBIBYTE, IngestOptions
 
     settings = current_settings()
     options = IngestOptions(
@@ -78,19 +79,19 @@ def _follow(sync: FolderSync, as_json: bool) -> None:
         complain(f"watching {sync.folder}; Ctrl-C ends it")
         first = True
 
-        def run_pass() -> None:
+        def sync_once() -> None:
             nonlocal first
             report = sync.run(should_stop=lambda: folder.stopping)
             if first or report.changed:
                 _print_report(report, as_json)
             first = False
 
-        folder.follow(run_pass)
+        folder.follow(sync_once)
         complain("stopped; the same command goes on from here")
 
 
 def _stop_on_signals(folder: FolderWatch) -> None:
-    """The first Ctrl-C ends it after the document under way, the second at once."""
+    """End after the current document at the first Ctrl-C, at once at the second."""
 
     def stop(number: int, _: object) -> None:
         folder.stop()
@@ -117,7 +118,7 @@ def _print_plan(plan: SyncPlan, as_json: bool) -> None:
         click.echo(f"rename  {rename.source} -> {rename.file.source}")
     for source in plan.removals:
         click.echo(f"remove  {source}")
-    click.echo(f"{plural(plan.steps, 'change')}, {plan.unchanged:,} unchanged; nothing was done.")
+    click.echo(f"{plural(len(plan.steps), 'change')}, {plan.unchanged:,} unchanged; nothing was done.")
 
 
 def _print_report(report: SyncReport, as_json: bool) -> None:

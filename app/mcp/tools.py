@@ -19,7 +19,8 @@ from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account
 from braid.core.braid import Braid
 from braid.core.errors import BraidError, InvalidInputError, NotFoundError
-from braid.core.ingest.ingest import ingest_bytes, source_name
+from braid.core.ingest.ingest import ingest_bytes
+from braid.core.ingest.plan import source_name
 from braid.core.ingest.spool import MAX_SOURCE_CHARS
 from braid.core.search.explain import best_passage
 from braid.core.types import LEGS_OF_MODE, MAX_K, Dataset, Document, Filters, Hit, Passage, SearchResult
@@ -150,7 +151,7 @@ class Tools:
             return _error(stored.reason, "UnreadableDocumentError")
         return {
             "status": "success",
-            "message": "unchanged" if stored.state == "unchanged" else f"stored as {stored.chunks} new passages",
+            "message": "unchanged" if stored.state == "unchanged" else f"stored as {stored.added} new passages",
             "filepath": stored.source,
             "dataset_id": dataset.id,
         }

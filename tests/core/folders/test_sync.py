@@ -23,7 +23,9 @@ from braid.core.data_directory import DataDirectory
 from braid.core.errors import InvalidInputError, NotFoundError, UnreadableDocumentError
 from braid.core.folders.sync import FolderSync, SyncReport
 from braid.core.folders.watch import FolderWatch
-from braid.core.ingest.ingest import Incoming, IngestOptions, ingest_paths, parse_file
+from braid.core.ingest.ingest import ingest_paths
+from braid.core.ingest.parse import Incoming, parse_here
+from braid.core.ingest.plan import IngestOptions
 from braid.core.types import ChunkInput, DocumentInput
 from tests.fakes import HashEmbeddings
 
@@ -162,10 +164,10 @@ def test_an_unreadable_file_is_told_once_and_tried_again_when_it_changes(sync: F
 
 
 def test_a_file_that_may_be_read_from_now_on_is_read(braid: Braid, dataset: int, folder: Path) -> None:
-    def parse(path: Path, incoming: Incoming, options: IngestOptions) -> DocumentInput:
-        if path.stat().st_mode & 0o777 == 0:  # the system would let root read it
+    def parse(incoming: Incoming, options: IngestOptions) -> DocumentInput:
+        if incoming.path.stat().st_mode & 0o777 == 0:  # the system would let root read it
             raise UnreadableDocumentError("permission denied")
-        return parse_file(path, incoming, options)
+        return parse_here(incoming, options)
 
     sync = FolderSync(braid, dataset, str(folder), parse=parse)
     (folder / "a.md").chmod(0)

@@ -16,14 +16,9 @@ import pytest
 from braid.core.braid import Braid
 from braid.core.data_directory import DataDirectory
 from braid.core.errors import InvalidInputError, NotFoundError
-from braid.core.ingest.ingest import (
-    IngestedFile,
-    IngestOptions,
-    IngestProgress,
-    IngestReport,
-    ingest_bytes,
-    ingest_paths,
-)
+from braid.core.ingest.ingest import IngestProgress, IngestReport, ingest_bytes, ingest_paths
+from braid.core.ingest.plan import IngestOptions
+from braid.core.ingest.store import StoredDocument
 from braid.core.ingest.walk import find_files
 from braid.core.types import Document, Filters
 from tests.fakes import HashEmbeddings
@@ -520,7 +515,8 @@ def test_a_shared_dataset(braid: DataDirectory, folder: Path) -> None:
 
 def test_an_upload(braid: DataDirectory) -> None:
     first = ingest_bytes(braid, 1, "note.md", b"# Note\n\ntext", date=5.0)
-    assert first == IngestedFile("note.md", "put", chunks=document(braid, "note.md").chunks)
+    now = document(braid, "note.md")
+    assert first == StoredDocument("note.md", "put", document_id=now.id, chunks=now.chunks, added=now.chunks)
     assert document(braid, "note.md").date == 5.0
     assert ingest_bytes(braid, 1, "note.md", b"# Note\n\ntext").state == "unchanged"
     failed = ingest_bytes(braid, 1, "https://example.com/x", b"", filename="x.pdf")
