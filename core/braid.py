@@ -16,7 +16,7 @@ from braid.core.types import Dataset, Leg
 
 if TYPE_CHECKING:  # loading the engine takes seconds, and who only writes to the ledger does not need it
     from braid.core.engine import Engine
-    from braid.core.indexes.bm25 import LexicalIndex
+    from braid.core.indexes.bm25 import Bm25Index
     from braid.core.indexes.dense import DenseIndex
     from braid.core.indexes.indexer import Indexer
     from braid.core.models.chat import ChatModels
@@ -144,9 +144,9 @@ class Braid:
         return self.engine.analyzer
 
     @property
-    def lexical(self) -> LexicalIndex:
+    def bm25(self) -> Bm25Index:
         """The keyword indexes."""
-        return self.engine.lexical
+        return self.engine.bm25
 
     @property
     def dense(self) -> DenseIndex:

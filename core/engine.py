@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from braid.core.datasets.registry import Registry
-from braid.core.indexes.bm25 import LexicalIndex
+from braid.core.indexes.bm25 import Bm25Index
 from braid.core.indexes.dense import DenseIndex
 from braid.core.indexes.indexer import Indexer
 from braid.core.ledger.ledger import Ledger
@@ -15,7 +15,7 @@ from braid.core.models.chat import ChatModels
 from braid.core.models.embeddings import EmbeddingModel
 from braid.core.models.prompts import Prompts
 from braid.core.models.rerank import Rerankers
-from braid.core.priority import RightOfWay
+from braid.core.priority import SearchPriority
 from braid.core.retriever_manager import RetrieverManager
 from braid.core.search.gather import SearchContext
 from braid.core.text.analyzer import Analyzer
@@ -48,17 +48,17 @@ class Engine:
         prompts: Prompts | None,
     ) -> None:
         self.analyzer = Analyzer(languages)
-        self.lexical = LexicalIndex(folder / "bm25", self.analyzer, max_open_collections=max_open_collections)
+        self.bm25 = Bm25Index(folder / "bm25", self.analyzer, max_open_collections=max_open_collections)
         self.dense = DenseIndex(folder / "dense", max_open_collections=max_open_collections, url=chroma_url)
-        self.right_of_way = RightOfWay()
+        self.priority = SearchPriority()
         self.indexer = Indexer(
             ledger,
-            self.lexical,
+            self.bm25,
             self.dense,
             analyzer_version=self.analyzer.version,
             model_of=model_of,
             crashed=crashed,
-            right_of_way=self.right_of_way,
+            priority=self.priority,
             follow=follow,
             before_work=before_work,
         )
@@ -69,7 +69,7 @@ class Engine:
             ledger=ledger,
             indexer=self.indexer,
             dense=self.dense,
-            lexical=self.lexical,
+            bm25=self.bm25,
             analyzer=self.analyzer,
             model_of=model_of,
             executors=self._executors,
@@ -77,7 +77,7 @@ class Engine:
             rerankers=self._rerankers,
             models=models or ChatModels(),
             prompts=prompts or Prompts(),
-            right_of_way=self.right_of_way,
+            priority=self.priority,
         )
         self.manager = RetrieverManager(context, registry)
         self.indexer.start()
@@ -88,5 +88,5 @@ class Engine:
         for executor in self._executors.values():
             executor.shutdown(wait=True, cancel_futures=True)
         self._rerankers.close()
-        self.lexical.close()
+        self.bm25.close()
         self.dense.close()

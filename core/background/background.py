@@ -49,7 +49,7 @@ class Background:
         self.store = JobStore(braid.ledger)
         self.spool = Spool(braid.data_dir / "uploads")
         self.folders = SyncedFolders(braid)
-        self._right_of_way = braid.engine.right_of_way
+        self._priority = braid.engine.priority
         self._parser = Parser(memory_mb=parse_memory_mb, timeout_s=parse_timeout_s)
         reading = options or IngestOptions()
         self.passes = FolderPasses(
@@ -59,7 +59,7 @@ class Background:
             self.add,
             parse=self._parser.parse,
             reading=reading,
-            rest=self._right_of_way.rest,
+            rest=self._priority.rest,
         )
         self.keeper = FolderKeeper(self.folders, self.passes)
         does = handlers(
@@ -77,7 +77,7 @@ class Background:
             apart=SYNC,
             workers=workers or max(1, (os.cpu_count() or 1) // 2),
             on_done=self._forget_file,
-            right_of_way=self._right_of_way,
+            priority=self._priority,
         )
         self._days = days
         self._closing = threading.Event()
@@ -96,7 +96,7 @@ class Background:
         """
         added = self.store.add(user_id, jobs)
         self._runner.wake()
-        self._right_of_way.rest()
+        self._priority.rest()
         return added
 
     def retry(self, user_id: int, job_id: int) -> Job:

@@ -10,7 +10,7 @@ import time
 from braid.core.folders.store import SyncedFolder, SyncedFolders
 from braid.core.folders.sync_jobs import FolderPasses
 from braid.core.folders.watch import RESCAN_S, FolderWatch
-from braid.core.priority import give_way_to_requests
+from braid.core.priority import lower_thread_priority
 
 LOOK_S = 5.0
 """How long a folder that another process added waits."""
@@ -61,7 +61,7 @@ class FolderKeeper:
             each.join(max(0.0, deadline - time.monotonic()))
 
     def _run(self) -> None:
-        give_way_to_requests()
+        lower_thread_priority()
         while not self._closing.is_set():
             self._wake.clear()
             try:
@@ -99,7 +99,7 @@ class _Keeping(threading.Thread):
             self._watch.stop()
 
     def run(self) -> None:
-        give_way_to_requests()
+        lower_thread_priority()
         while not self._stopping.is_set():
             try:
                 self._follow()

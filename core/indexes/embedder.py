@@ -14,7 +14,7 @@ from braid.core.indexes.base import IndexedChunk, Vector
 from braid.core.ledger.change_log import ChangeLog
 from braid.core.ledger.ledger import Ledger
 from braid.core.models.embeddings import EmbeddingModel, embed_passages
-from braid.core.priority import RightOfWay
+from braid.core.priority import SearchPriority
 
 CHUNKS_PER_EMBEDDING = 8
 """Stopping waits for one batch."""
@@ -31,9 +31,9 @@ logger = logging.getLogger(__name__)
 class ChunkEmbedder:
     """Embeds for the dense leg. Used by its thread alone."""
 
-    def __init__(self, ledger: Ledger, log: ChangeLog, right_of_way: RightOfWay) -> None:
+    def __init__(self, ledger: Ledger, log: ChangeLog, priority: SearchPriority) -> None:
         self._ledger = ledger
-        self._right_of_way = right_of_way
+        self._priority = priority
         self._log = log
         self._refusals: Counter[str] = Counter()
         self._left_out: dict[str, int] = {}
@@ -48,8 +48,8 @@ class ChunkEmbedder:
         """
         bare = [position for position, chunk in enumerate(chunks) if chunk.vector is None]
         if bare:
-            self._right_of_way.give_way(LONGEST_WAIT_S)
-        size = CHUNKS_BESIDE_SEARCHES if self._right_of_way.busy else CHUNKS_PER_EMBEDDING
+            self._priority.wait_for_searches(LONGEST_WAIT_S)
+        size = CHUNKS_BESIDE_SEARCHES if self._priority.busy else CHUNKS_PER_EMBEDDING
         covered = bare[size] if len(bare) > size else len(chunks)
         vectors, refused = _embed({chunks[p].id: chunks[p].text for p in bare[:size]}, model)
         if vectors:

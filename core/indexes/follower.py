@@ -76,7 +76,7 @@ class Preparation:
     """Collection → chunks that were covered, but could not be indexed."""
 
 
-class LegIndexer:
+class IndexFollower:
     """Keeps one leg's index equal to the ledger. `work` runs in one thread; the rest may be asked from any."""
 
     def __init__(self, index: LegIndex, log: ChangeLog, preparation: Preparation, *, crashed: bool) -> None:

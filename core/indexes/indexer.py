@@ -8,14 +8,14 @@ import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 
 from braid.core.indexes.base import IndexedChunk
-from braid.core.indexes.bm25 import LexicalIndex
+from braid.core.indexes.bm25 import Bm25Index
 from braid.core.indexes.dense import DenseIndex
 from braid.core.indexes.embedder import ChunkEmbedder
-from braid.core.indexes.follower import LegIndexer, LegProgress, Preparation
+from braid.core.indexes.follower import IndexFollower, LegProgress, Preparation
 from braid.core.ledger.change_log import ChangeLog
 from braid.core.ledger.ledger import Ledger
 from braid.core.models.embeddings import EmbeddingModel
-from braid.core.priority import RightOfWay, give_way_to_requests
+from braid.core.priority import SearchPriority, lower_thread_priority
 from braid.core.types import Leg
 
 POLL_S = 0.5
@@ -33,22 +33,24 @@ class Indexer:
     def __init__(
         self,
         ledger: Ledger,
-        lexical: LexicalIndex,
+        bm25: Bm25Index,
         dense: DenseIndex,
         *,
         analyzer_version: str,
         model_of: Callable[[str], EmbeddingModel],
         crashed: bool,
-        right_of_way: RightOfWay | None = None,
+        priority: SearchPriority | None = None,
         follow: Sequence[Leg] = ("bm25", "dense"),
         before_work: Callable[[], None] = lambda: None,
     ) -> None:
         self._log = ChangeLog(ledger.database)
         self._before_work = before_work
-        embedder = ChunkEmbedder(ledger, self._log, right_of_way or RightOfWay())
-        self.legs: dict[Leg, LegIndexer] = {
-            "bm25": LegIndexer(lexical, self._log, _keyword_preparation(self._log, analyzer_version), crashed=crashed),
-            "dense": LegIndexer(dense, self._log, _dense_preparation(embedder, self._log, model_of), crashed=crashed),
+        embedder = ChunkEmbedder(ledger, self._log, priority or SearchPriority())
+        self.legs: dict[Leg, IndexFollower] = {
+            "bm25": IndexFollower(bm25, self._log, _keyword_preparation(self._log, analyzer_version), crashed=crashed),
+            "dense": IndexFollower(
+                dense, self._log, _dense_preparation(embedder, self._log, model_of), crashed=crashed
+            ),
         }
         self._wakes = {leg: threading.Event() for leg in self.legs}
         self._looked = {leg: threading.Event() for leg in follow}
@@ -128,7 +130,7 @@ class Indexer:
 
     def _run(self, leg: Leg) -> None:
         indexer, wake, retry_s = self.legs[leg], self._wakes[leg], POLL_S
-        give_way_to_requests()
+        lower_thread_priority()
         while not self._stopping.is_set():
             wake.clear()
             busy = False
@@ -145,7 +147,7 @@ class Indexer:
             if not busy:
                 wake.wait(retry_s)
 
-    def _prune(self, indexer: LegIndexer) -> None:
+    def _prune(self, indexer: IndexFollower) -> None:
         other = self.legs["dense" if indexer.leg == "bm25" else "bm25"]
         mine, theirs = self._log.states(indexer.leg), self._log.states(other.leg)
         for collection, seq in self._log.first_seqs().items():

@@ -69,7 +69,7 @@ def test_a_document_goes_through_its_stages(plain: Ledger) -> None:
     plain.put_document(1, document("a", "one", "two", "another"))
     assert stage(braid, 1, first) == "embedding"  # type: ignore[arg-type]
     log.set_state("bm25", "user_1", IndexState("v", 99, "rebuilding"))
-    assert not document_progress(braid, 1, [second])[second].keyword_ready  # type: ignore[arg-type]
+    assert not document_progress(braid, 1, [second])[second].bm25_ready  # type: ignore[arg-type]
 
 
 def test_a_document_that_did_not_change_stays_done(plain: Ledger) -> None:

@@ -182,7 +182,7 @@ def test_without_the_indexes_everything_else_works(tmp_path: Path) -> None:
         braid.ledger.put_document(dataset, document("a", "text"))
         braid.remove_dataset(dataset)
         braid.announce("http://nobody")
-        for part in ("manager", "indexer", "lexical", "dense", "analyzer"):
+        for part in ("manager", "indexer", "bm25", "dense", "analyzer"):
             with pytest.raises(NotOwnerError, match="open Braid with indexes='own'"):
                 getattr(braid, part)
     assert not (tmp_path / "indexes").exists()
