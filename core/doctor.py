@@ -37,12 +37,12 @@ def examine(braid: Braid) -> list[Finding]:
     """
     indexer = braid.indexer
     indexer.wait(CATCH_UP_S)
-    log = ChangeLog(braid.ledger.database)
-    collections = sorted(log.heads())
+    changes = ChangeLog(braid.ledger.database)
+    collections = sorted(changes.heads())
     findings = [*_counters(braid), *_unlisted(braid)]
     for collection in collections:
-        expected = log.chunk_ids(collection)
-        embedded = log.embedded_ids(collection, braid.model_of(collection).fingerprint)
+        expected = changes.chunk_ids(collection)
+        embedded = changes.embedded_ids(collection, braid.model_of(collection).fingerprint)
         findings += _compare("bm25", braid.bm25, braid, collection, expected)
         findings += _compare("dense", braid.dense, braid, collection, embedded)
         if expected - embedded:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from braid.core.batches import batches
 from braid.core.braid import Braid
 from braid.core.chat.feedback import FeedbackStore, judgements_of
 from braid.core.datasets.scope import resolve_scope
@@ -76,8 +77,7 @@ def _readable(braid: Braid, user_id: int, dataset_ids: Iterable[int]) -> frozens
     braid.mirror_registry()
     wanted = sorted(dataset_ids)
     readable: set[int] = set()
-    for start in range(0, len(wanted), IDS_PER_SCOPE):
-        part = wanted[start : start + IDS_PER_SCOPE]
+    for part in batches(wanted, IDS_PER_SCOPE):
         readable |= resolve_scope(braid.ledger, braid.registry, user_id=user_id, dataset_ids=part).dataset_ids
     return frozenset(readable)
 

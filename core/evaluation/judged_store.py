@@ -14,6 +14,7 @@ from typing import Literal
 
 import numpy as np
 
+from braid.core.batches import batches
 from braid.core.braid import Braid
 from braid.core.datasets.entry import SharedDataset
 from braid.core.errors import EmbeddingError, IndexUnavailableError
@@ -161,8 +162,7 @@ def _store_set(
         entry = _entry(braid, name, collection_of(name))
         mark = f"corpus {judged.corpus_hash}"
         if entry.description != mark:
-            for start in range(0, len(documents), DOCUMENTS_PER_PUT):
-                batch = documents[start : start + DOCUMENTS_PER_PUT]
+            for batch in batches(documents, DOCUMENTS_PER_PUT):
                 braid.ledger.put_documents(entry.id, map(_document, batch))
                 done += len(batch)
                 on_progress(EvaluationProgress("store", judged.name, done, len(judged.documents)))
@@ -199,12 +199,12 @@ def _remove_others(braid: Braid, dataset_id: int, documents: Sequence[CorpusDocu
 
 def _store_vectors(braid: Braid, datasets: Sequence[Dataset], vectors: StoredVectors, fingerprint: str) -> None:
     """Keep the vectors of the chunks that have none yet."""
-    log = ChangeLog(braid.ledger.database)
+    changes = ChangeLog(braid.ledger.database)
     for dataset in datasets:
-        if log.embedded_count(dataset.collection, fingerprint) >= log.chunk_count(dataset.collection):
+        if changes.embedded_count(dataset.collection, fingerprint) >= changes.chunk_count(dataset.collection):
             continue
         sources = {document.id: document.source for document in braid.ledger.documents(dataset.id)}
-        for chunks in log.all_chunks(dataset.collection, DOCUMENTS_PER_PUT, fingerprint):
+        for chunks in changes.all_chunks(dataset.collection, DOCUMENTS_PER_PUT, fingerprint):
             bare = {c.id: sources[c.document_id] for c in chunks if c.vector is None and c.document_id in sources}
             found = {key: vectors.documents[source] for key, source in bare.items() if source in vectors.documents}
             if found:
@@ -216,11 +216,11 @@ def _store_vectors(braid: Braid, datasets: Sequence[Dataset], vectors: StoredVec
 
 def _wait(braid: Braid, legs: Sequence[Leg], datasets: Sequence[Dataset], on_progress: OnProgress) -> None:
     """Until the legs have all chunks of these datasets, whatever else the directory holds."""
-    log = ChangeLog(braid.ledger.database)
+    changes = ChangeLog(braid.ledger.database)
     collections = sorted({dataset.collection for dataset in datasets})
     total = len(legs) * sum(dataset.chunks for dataset in datasets)
     failing_since: float | None = None
-    while not all(_is_complete(braid, log, leg, collections) for leg in legs):
+    while not all(_is_complete(braid, changes, leg, collections) for leg in legs):
         progress = [braid.indexer.leg_progress(leg, name) for leg in legs for name in collections]
         left = min(total, sum(p.pending for p in progress))
         on_progress(EvaluationProgress("index", "", total - left, total))
@@ -231,8 +231,8 @@ def _wait(braid: Braid, legs: Sequence[Leg], datasets: Sequence[Dataset], on_pro
         time.sleep(WAIT_STEP_S)
 
 
-def _is_complete(braid: Braid, log: ChangeLog, leg: Leg, collections: Sequence[str]) -> bool:
-    heads, states = log.heads(), log.states(leg)
+def _is_complete(braid: Braid, changes: ChangeLog, leg: Leg, collections: Sequence[str]) -> bool:
+    heads, states = changes.heads(), changes.states(leg)
     return all(
         name in states
         and states[name].state == "ready"

@@ -31,10 +31,10 @@ logger = logging.getLogger(__name__)
 class ChunkEmbedder:
     """Embeds for the dense leg. Used by its thread alone."""
 
-    def __init__(self, ledger: Ledger, log: ChangeLog, priority: SearchPriority) -> None:
+    def __init__(self, ledger: Ledger, changes: ChangeLog, priority: SearchPriority) -> None:
         self._ledger = ledger
         self._priority = priority
-        self._log = log
+        self._changes = changes
         self._refusals: Counter[str] = Counter()
         self._left_out: dict[str, int] = {}
 
@@ -62,8 +62,8 @@ class ChunkEmbedder:
     def left_out(self, collection: str, model: EmbeddingModel) -> int:
         """Chunks of a collection that were passed over and so have no vector. Counted once, and while there are any."""
         if self._left_out.get(collection, 1):
-            embedded = self._log.embedded_count(collection, model.fingerprint)
-            self._left_out[collection] = max(0, self._log.chunk_count(collection) - embedded)
+            embedded = self._changes.embedded_count(collection, model.fingerprint)
+            self._left_out[collection] = max(0, self._changes.chunk_count(collection) - embedded)
         return self._left_out[collection]
 
     def _note(self, collection: str, refused: Mapping[str, EmbeddingError]) -> None:

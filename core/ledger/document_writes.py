@@ -11,6 +11,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, bindparam, delete, func, insert, literal, select, update
 
+from braid.core.batches import batches
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ledger.database import ROWS_PER_STATEMENT, storable
 from braid.core.ledger.queries import select_documents
@@ -129,8 +130,8 @@ def replace_chunks(
     removed = sorted(before - rows.keys())
     added = [row for key, row in rows.items() if key not in before]
     kept = [row for key, row in rows.items() if key in before]
-    for start in range(0, len(removed), ROWS_PER_STATEMENT):
-        connection.execute(delete(ChunkRow).where(ChunkRow.id.in_(removed[start : start + ROWS_PER_STATEMENT])))
+    for ids in batches(removed, ROWS_PER_STATEMENT):
+        connection.execute(delete(ChunkRow).where(ChunkRow.id.in_(ids)))
     if added:
         connection.execute(insert(ChunkRow), added)
     if kept:

@@ -10,7 +10,7 @@ from flask import Response, render_template, request
 from flask_babel import format_decimal, ngettext
 from flask_babel import gettext as _
 
-from braid.app.auth.access import MAX_ID, rule
+from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.pages.search.answer import document_href
 from braid.app.pages.search.blueprint import address, back_address, form_of_request, offered, search
@@ -24,7 +24,7 @@ from braid.core.errors import NotFoundError
 from braid.core.ledger.change_log import indexed_text
 from braid.core.ledger.database import Database
 from braid.core.search.explain import FORGOTTEN, best_passage
-from braid.core.types import LEGS_OF_MODE, MAX_K, Document, Explanation, Leg, Passage
+from braid.core.types import LEGS_OF_MODE, MAX_ID, MAX_K, Document, Explanation, Leg, Passage
 
 OFFERED = 20
 FETCHED_AT_MOST = 2 * MAX_K
