@@ -18,8 +18,7 @@ from langchain_core.embeddings import Embeddings
 from braid.core.errors import BraidError, HybridRetrieverError, IndexUnavailableError, ValidationError
 from braid.core.indexes.base import IndexedChunk, Scored
 from braid.core.indexes.bm25 import Bm25Index
-from braid.core.models.any_embeddings import named_model
-from braid.core.models.embeddings import EmbeddingModel, embed_query
+from braid.core.models.embeddings import EmbeddingModel, embed_query, named_model
 from braid.core.search import fusion
 from braid.core.standalone.chroma_reader import ChromaReader, Row, checked_filter
 from braid.core.text.analyzer import Analyzer

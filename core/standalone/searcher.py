@@ -14,8 +14,7 @@ from langchain_core.embeddings import Embeddings
 from braid.core.errors import BraidError, EmbeddingError, ValidationError
 from braid.core.indexes.base import Scored
 from braid.core.indexes.bm25 import K1, B
-from braid.core.models.any_embeddings import named_model
-from braid.core.models.embeddings import EmbeddingModel, embed_passages, embed_query
+from braid.core.models.embeddings import EmbeddingModel, embed_passages, embed_query, named_model
 from braid.core.search import fusion
 from braid.core.text.analyzer import Analyzer
 

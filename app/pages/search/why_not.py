@@ -19,7 +19,7 @@ from braid.app.pages.search.marking import PROSE, Segment, flow, snippet, wanted
 from braid.app.site import site
 from braid.app.user.datasets import readable_datasets
 from braid.app.user.models import manager_for
-from braid.core.datasets.document_names import documents_named
+from braid.core.datasets.listing import documents_named
 from braid.core.errors import NotFoundError
 from braid.core.ledger.change_log import indexed_text
 from braid.core.ledger.database import Database

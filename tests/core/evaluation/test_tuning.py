@@ -20,7 +20,6 @@ from braid.core.errors import InvalidInputError
 from braid.core.evaluation.beir import read_sets
 from braid.core.evaluation.bootstrap import Bootstrap, Interval
 from braid.core.evaluation.judged_store import stored_sets
-from braid.core.evaluation.tune_plot import plot
 from braid.core.evaluation.tuning import (
     FOLDS,
     Config,
@@ -32,6 +31,7 @@ from braid.core.evaluation.tuning import (
     folds_of,
     fused_documents,
     ndcg_scores,
+    plot,
     tune,
 )
 from braid.core.evaluation.tuning_rankings import Judged, collect
