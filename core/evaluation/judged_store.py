@@ -20,6 +20,7 @@ from braid.core.datasets.entry import SharedDataset
 from braid.core.errors import EmbeddingError, IndexUnavailableError
 from braid.core.evaluation.beir import CorpusDocument, JudgedSet, StoredVectors, read_vectors
 from braid.core.indexes.base import Vector
+from braid.core.indexes.leg_progress import LegProgress
 from braid.core.ledger.change_log import ChangeLog
 from braid.core.models.chat import ChatModels
 from braid.core.models.embeddings import EmbeddingModel, embedding_model
@@ -215,23 +216,38 @@ def _store_vectors(braid: Braid, datasets: Sequence[Dataset], vectors: StoredVec
 
 
 def _wait(braid: Braid, legs: Sequence[Leg], datasets: Sequence[Dataset], on_progress: OnProgress) -> None:
-    """Until the legs have all chunks of these datasets, whatever else the directory holds."""
-    changes = ChangeLog(braid.ledger.database)
+    """Wait until the legs have all chunks of these datasets, whatever else the directory holds."""
     collections = sorted({dataset.collection for dataset in datasets})
     total = len(legs) * sum(dataset.chunks for dataset in datasets)
-    failing_since: float | None = None
-    while not all(_is_complete(braid, changes, leg, collections) for leg in legs):
+    patience = _Patience()
+    while not all(_is_complete(braid, leg, collections) for leg in legs):
         progress = [braid.indexer.leg_progress(leg, name) for leg in legs for name in collections]
-        left = min(total, sum(p.pending for p in progress))
+        left = min(total, sum(part.pending for part in progress))
         on_progress(EvaluationProgress("index", "", total - left, total))
-        failed = next((p for p in progress if p.error), None)
-        failing_since = None if failed is None else failing_since or time.monotonic()
-        if failed is not None and failing_since is not None and time.monotonic() - failing_since > PATIENCE_S:
-            raise (EmbeddingError if failed.state == "ready" else IndexUnavailableError)(failed.error)
+        patience.require(progress)
         time.sleep(WAIT_STEP_S)
 
 
-def _is_complete(braid: Braid, changes: ChangeLog, leg: Leg, collections: Sequence[str]) -> bool:
+class _Patience:
+    """Gives up on an index that has been failing for `PATIENCE_S`."""
+
+    def __init__(self) -> None:
+        self._failing_since: float | None = None
+
+    def require(self, progress: Sequence[LegProgress]) -> None:
+        """Raise EmbeddingError or IndexUnavailableError when some index has failed for too long."""
+        failed = next((part for part in progress if part.error), None)
+        if failed is None:
+            self._failing_since = None
+            return
+        self._failing_since = self._failing_since or time.monotonic()
+        if time.monotonic() - self._failing_since > PATIENCE_S:
+            # An index that stays searchable while it reports an error waits for its embedding model.
+            raise (EmbeddingError if failed.state == "ready" else IndexUnavailableError)(failed.error)
+
+
+def _is_complete(braid: Braid, leg: Leg, collections: Sequence[str]) -> bool:
+    changes = ChangeLog(braid.ledger.database)
     heads, states = changes.heads(), changes.states(leg)
     return all(
         name in states

@@ -123,8 +123,7 @@ class IndexFollower:
         pause = self._retries.postpone(collection)
         logger.warning("%s index of %s: %s; trying again in %.0f s", self.leg, collection, error, pause)
         before = self._board.get(collection) or LegProgress(self.leg, collection, "ready")
-        if isinstance(error, EmbeddingError) and before.state == "ready":
-            # What is indexed already can still be searched.
+        if isinstance(error, EmbeddingError) and before.state == "ready":  # what is indexed can still be searched
             self._board.report(collection, "ready", pending=max(before.pending, 1), error=str(error))
             return
         if isinstance(error, IndexUnavailableError):
@@ -181,14 +180,12 @@ class IndexFollower:
 
     def _apply(self, collection: str, state: IndexState, changes: Sequence[Change]) -> Sequence[Change]:
         """Apply the changes, or the first of them where the others need more work; return those."""
-        chunk_ids = list(dict.fromkeys(change.chunk_id for change in changes))
-        present = {chunk.id: chunk for chunk in self._source.read(collection, chunk_ids)}
-        wanted = [present[chunk_id] for chunk_id in chunk_ids if chunk_id in present]
+        present = {chunk.id: chunk for chunk in self._source.read(collection, _chunk_ids(changes))}
+        wanted = [present[chunk_id] for chunk_id in _chunk_ids(changes) if chunk_id in present]
         ready, covered = self._source.prepare(collection, wanted) if wanted else ([], 0)
         if covered < len(wanted):  # stop before the first chunk that is left for later
-            later = wanted[covered].id
-            changes = changes[: next(i for i, change in enumerate(changes) if change.chunk_id == later)]
-        deletes = [key for key in dict.fromkeys(change.chunk_id for change in changes) if key not in present]
+            changes = changes[: [change.chunk_id for change in changes].index(wanted[covered].id)]
+        deletes = [chunk_id for chunk_id in _chunk_ids(changes) if chunk_id not in present]
         # The recorded version is from before the chunks were embedded: a newer one calls for a rebuild.
         if not self.index.crash_safe:
             self._changes.set_state(self.leg, collection, replace(state, state="writing"))
@@ -197,8 +194,6 @@ class IndexFollower:
         self._changes.set_state(self.leg, collection, state)
         self._trusted[collection] = state
         return changes
-
-    # ------------------------------------------------------------ rebuild
 
     def _begin_rebuild(self, collection: str, head: int) -> None:
         """Announce a rebuild; it begins with the next batch, when no search takes the index for complete."""
@@ -247,3 +242,8 @@ class IndexFollower:
         for name, state in states.items():
             self._changes.set_state(self.leg, name, replace(state, state="rebuilding"))
             self._rebuilds.pop(name, None)
+
+
+def _chunk_ids(changes: Sequence[Change]) -> list[str]:
+    """List the ids of the changed chunks, each once, in order."""
+    return list(dict.fromkeys(change.chunk_id for change in changes))
