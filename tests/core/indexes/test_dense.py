@@ -30,7 +30,7 @@ from braid.core.indexes.dense import DenseIndex
 DIM = 8
 VECTORS = np.random.default_rng(0).standard_normal((4000, DIM)).astype(np.float32)
 VECTORS /= np.linalg.norm(VECTORS, axis=1, keepdims=True)
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[3]
 
 
 def chunk(
