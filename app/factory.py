@@ -52,7 +52,7 @@ SECURITY_HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 def create_app(settings: Settings | None = None, braid: Braid | None = None) -> Flask:
@@ -228,7 +228,7 @@ def _finish(response: Response) -> Response:
     metrics = site().metrics
     metrics.requests.labels(request.method if request.url_rule else "-", route, response.status_code).inc()
     metrics.request_seconds.labels(route).observe(took)
-    log.info(
+    logger.info(
         "event=request id=%s method=%s route=%s status=%d ms=%.1f",
         g.request_id,
         request.method,

@@ -17,10 +17,11 @@ from braid.app.web.metrics import Metrics
 from braid.config.settings import Settings
 from braid.core.accounts.accounts import Accounts
 from braid.core.accounts.app_settings import AppSettings
-from braid.core.accounts.audit import AuditLog, Usage
+from braid.core.accounts.audit import AuditLog
 from braid.core.accounts.credentials import ApiTokens, WebSessions
 from braid.core.accounts.provider_keys import ProviderKeys
 from braid.core.accounts.secret_key import secret_key
+from braid.core.accounts.usage import Usage
 from braid.core.background.background import Background
 from braid.core.braid import Braid
 from braid.core.chat.feedback import FeedbackStore

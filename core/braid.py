@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from braid.core.data_directory import DataDirectory
 from braid.core.ledger.owner import OwnerLock
 from braid.core.models.embeddings import EmbeddingModel
-from braid.core.priority import RightOfWay
+from braid.core.priority import SearchPriority
 from braid.core.types import Leg, SearchResult
 
 if TYPE_CHECKING:  # the engines take more than a second to load: they are imported by the owner alone, below
@@ -85,26 +85,26 @@ class Braid(DataDirectory):
             raise
 
     def _open_indexes(self, options: IndexOptions, *, crashed: bool) -> None:
-        from braid.core.indexes.bm25 import LexicalIndex
+        from braid.core.indexes.bm25 import Bm25Index
         from braid.core.indexes.dense import DenseIndex
         from braid.core.indexes.indexer import Indexer
         from braid.core.text.analyzer import Analyzer
 
         folder, at_most = self.data_dir / "indexes", options.max_open_collections
         self.analyzer = Analyzer(options.languages)
-        self.lexical = LexicalIndex(folder / "bm25", self.analyzer, max_open_collections=at_most)
-        self._closing.callback(self.lexical.close)
+        self.bm25 = Bm25Index(folder / "bm25", self.analyzer, max_open_collections=at_most)
+        self._closing.callback(self.bm25.close)
         self.dense = DenseIndex(folder / "dense", max_open_collections=at_most, url=options.chroma_url)
         self._closing.callback(self.dense.close)
-        self.right_of_way = RightOfWay()
+        self.priority = SearchPriority()
         self.indexer = Indexer(
             self.ledger,
-            self.lexical,
+            self.bm25,
             self.dense,
             analyzer_version=self.analyzer.version,
             model_of=self.model_of,
             crashed=crashed,
-            right_of_way=self.right_of_way,
+            priority=self.priority,
             follow=options.follow,
             before_work=self.mirror_registry,
         )
@@ -129,7 +129,7 @@ class Braid(DataDirectory):
             ledger=self.ledger,
             indexer=self.indexer,
             dense=self.dense,
-            lexical=self.lexical,
+            bm25=self.bm25,
             analyzer=self.analyzer,
             model_of=self.model_of,
             executors=executors,
@@ -137,7 +137,7 @@ class Braid(DataDirectory):
             rerankers=rerankers,
             models=models or ChatModels(),
             prompts=prompts or Prompts(),
-            right_of_way=self.right_of_way,
+            priority=self.priority,
         )
         return RetrieverManager(context, self.registry)
 

@@ -144,7 +144,7 @@ class RetrieverManager:
                 if leg == "dense":
                     retriever = DenseRetriever(scope=scope, ledger=context.ledger, index=context.dense)
                 else:
-                    retriever = Bm25Retriever(scope=scope, ledger=context.ledger, index=context.lexical)
+                    retriever = Bm25Retriever(scope=scope, ledger=context.ledger, index=context.bm25)
                 made.append(retriever)
         return tuple(made)
 
@@ -165,7 +165,7 @@ class RetrieverManager:
         return self._run(request, text, retrievers=retrievers)
 
     def _run(self, request: SearchRequest, text: str, *, retrievers: tuple[LegRetriever, ...]) -> SearchResult:
-        with self._context.right_of_way.search():
+        with self._context.priority.search():
             if request.query(text).engine == "reference":
                 return self._reference.run(request, text, retrievers)
             return request.run(text, retrievers)

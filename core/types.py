@@ -29,6 +29,10 @@ LEGS_OF_MODE: Mapping[Mode, tuple[Leg, ...]] = {
 }
 MAX_QUERY_CHARS = 10_000
 MAX_K = 1_000
+MAX_NAME_CHARS = 200
+"""Longest name of a user, group, dataset or model."""
+MIN_ID, MAX_ID = -(2**31), 2**31 - 1
+"""What an id's column holds, a 32-bit integer."""
 RERANKERS = ("cohere", "local")
 MIN_RERANKED, MAX_RERANKED = 20, 1_000
 

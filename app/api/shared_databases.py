@@ -14,10 +14,11 @@ from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.site import site
 from braid.app.user.datasets import readable_datasets
-from braid.core.datasets.entry import MAX_COLLECTION_CHARS, MAX_DESCRIPTION_CHARS, MAX_NAME_CHARS
+from braid.core.datasets.entry import MAX_COLLECTION_CHARS, MAX_DESCRIPTION_CHARS
 from braid.core.datasets.registry import SharedDataset
 from braid.core.errors import NotFoundError
 from braid.core.models.embeddings import embedding_model
+from braid.core.types import MAX_NAME_CHARS
 
 ONE_LINE = r"^[^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f][^\x00-\x1f\x7f]*$"
 TEXT = r"^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f]*$"

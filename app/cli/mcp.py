@@ -33,7 +33,7 @@ def _serve(settings: Settings, user_name: str | None, read_only: bool) -> None:
     from braid.app.mcp.server import make_server
     from braid.app.mcp.tools import Tools
     from braid.core.accounts.accounts import Accounts
-    from braid.core.accounts.audit import Usage
+    from braid.core.accounts.usage import Usage
 
     with open_braid(settings) as braid:
         account = Accounts(braid.ledger).get(choose_user(braid.ledger, user_name).id)

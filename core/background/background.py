@@ -49,7 +49,7 @@ class Background:
         self.store = JobStore(braid.ledger)
         self.spool = Spool(braid.data_dir / "uploads")
         self.folders = SyncedFolders(braid)
-        self._right_of_way = braid.right_of_way
+        self._priority = braid.priority
         self._pool = ParsePool(memory_mb=parse_memory_mb, timeout_s=parse_timeout_s)
         options = options or IngestOptions()
         self.sync_jobs = SyncJobs(
@@ -59,7 +59,7 @@ class Background:
             self.add,
             parse=self._pool.parse,
             options=options,
-            rest=self._right_of_way.rest,
+            rest=self._priority.rest,
         )
         self.supervisor = FolderSupervisor(self.folders, self.sync_jobs)
         dataset_jobs = DatasetJobs(
@@ -77,7 +77,7 @@ class Background:
             apart=SYNC,
             workers=workers or max(1, (os.cpu_count() or 1) // 2),
             on_done=self._remove_file,
-            right_of_way=self._right_of_way,
+            priority=self._priority,
         )
         self._days = days
         self._closing = threading.Event()
@@ -97,7 +97,7 @@ class Background:
         """
         added = self.store.add(user_id, jobs)
         self._runner.wake()
-        self._right_of_way.rest()
+        self._priority.rest()
         return added
 
     def retry(self, user_id: int, job_id: int) -> Job:

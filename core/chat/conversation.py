@@ -137,7 +137,7 @@ class Conversation:
         scope = resolve_scope(
             self._braid.ledger, self._braid.registry, user_id=request.user_id, dataset_ids=request.dataset_ids
         )
-        weights = TermWeights(self._braid.lexical, self._braid.analyzer, scope)
+        weights = TermWeights(self._braid.bm25, self._braid.analyzer, scope)
         question, missing = normalized(request, self._search_model(request), self._prompts, weights)
         return {"weights": weights, "question": question, "degraded": missing}
 

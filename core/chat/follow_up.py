@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from braid.core.text.analyzer import Analyzer
 from braid.core.text.normalization import normalize
+from braid.core.text.scripts import HAN, HANGUL, KANA
 
 Idf = Callable[[Collection[str]], Mapping[str, float]]
 """Terms → their idf in the collections of the request; those that no passage has are left out."""
@@ -19,8 +20,8 @@ DECAY = 0.5
 """What a turn's words count against those of the turn after it."""
 
 _WORD = re.compile(
-    r"[\u3400-\u9fff\u3005]+|[\u30a1-\u30fa\u30fc]+|[\uac00-\ud7a3]+"
-    r"|[^\W\u3005\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]+(?:[-'’.][^\W\u3005\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]+)*"
+    rf"[{HAN}\u3005]+|[\u30a1-\u30fa\u30fc]+|[{HANGUL}]+"
+    rf"|[^\W\u3005{KANA}{HAN}{HANGUL}]+(?:[-'’.][^\W\u3005{KANA}{HAN}{HANGUL}]+)*"
 )
 _REFERS_BACK = re.compile(
     r"\b(?:it|its|they|them|theirs?|this|that|these|those|he|him|his|she|hers?|there|ones?|same|such|former|latter"

@@ -17,11 +17,11 @@ from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ledger.database import storable
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.tables import CitationRow, ConversationRow, MessageRow
+from braid.core.types import MAX_ID
 
 MAX_TITLE_CHARS = 200
 TITLE_CHARS = 80
 """Of the title that a conversation gets from its first question."""
-SQL_INTEGER_MAX = 2**31 - 1
 MESSAGE = (
     MessageRow.id,
     MessageRow.role,
@@ -205,7 +205,7 @@ def _select_conversations() -> Select[Any]:
 
 def _require(connection: Connection, user_id: int, conversation_id: int, *, lock: bool = False) -> StoredConversation:
     row = None
-    if 0 < conversation_id <= SQL_INTEGER_MAX:
+    if 0 < conversation_id <= MAX_ID:
         statement = _select_conversations().where(
             ConversationRow.id == conversation_id, ConversationRow.user_id == user_id
         )

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
 from braid.core.chat.comparison import ThreeFields
-from braid.core.chat.texts import Language, language_of
+from braid.core.chat.texts import Language
 from braid.core.errors import InvalidInputError
 from braid.core.models.citations import Citation
+from braid.core.text.scripts import question_language
 from braid.core.types import MAX_QUERY_CHARS, Degraded, SearchResult
 
 Stage = Literal["normalize", "generate_query", "search", "answer", "compare"]
@@ -61,7 +62,7 @@ class ChatRequest:
     @property
     def spoken(self) -> Language:
         """The language with its default."""
-        return self.language or language_of(self.shown)
+        return self.language or question_language(self.shown)
 
     @property
     def shown(self) -> str:

@@ -10,13 +10,11 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from braid.core.errors import RegistryError
+from braid.core.types import MAX_NAME_CHARS, MIN_ID
 
 MAX_FILE_BYTES = 1_000_000
-MAX_NAME_CHARS = 200
 MAX_DESCRIPTION_CHARS = 2_000
 MAX_COLLECTION_CHARS = 128  # it names a folder
-LOWEST_ID = -(2**31)
-"""What a 32-bit integer column holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +159,7 @@ def _require_one_meaning_per_collection(entries: Sequence[SharedDataset]) -> Non
 
 
 def _is_id(value: object) -> bool:
-    return type(value) is int and LOWEST_ID <= value <= -1
+    return type(value) is int and MIN_ID <= value <= -1
 
 
 def _is_text(value: object, most: int = MAX_NAME_CHARS) -> bool:
@@ -182,7 +180,7 @@ _COLLECTION = re.compile(r"shared_[a-zA-Z0-9._-]*[a-zA-Z0-9]")
 _EXAMPLE = '{"id": -1, "name": "Handbook", "collection_name": "shared_main_db"}'
 
 _FIELDS: Mapping[str, tuple[Callable[[object], bool], str]] = {
-    "id": (_is_id, f"a whole number from {LOWEST_ID} to -1"),
+    "id": (_is_id, f"a whole number from {MIN_ID} to -1"),
     "name": (_is_line, f"one line of 1 to {MAX_NAME_CHARS} characters"),
     "collection_name": (
         _is_collection,

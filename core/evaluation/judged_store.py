@@ -14,11 +14,13 @@ from typing import Literal
 
 import numpy as np
 
+from braid.core.batches import batches
 from braid.core.braid import Braid, IndexOptions
 from braid.core.data_directory import DataDirectory
 from braid.core.datasets.entry import SharedDataset
 from braid.core.errors import EmbeddingError, IndexUnavailableError
 from braid.core.evaluation.beir import CorpusDocument, JudgedSet, StoredVectors, read_vectors
+from braid.core.indexes.leg_progress import LegProgress
 from braid.core.ledger.change_log import ChangeLog
 from braid.core.models.chat import ChatModels
 from braid.core.models.embeddings import EmbeddingModel, embedding_model
@@ -159,8 +161,7 @@ def _store_set(
         entry = _entry(directory, name, collection_of(name))
         mark = f"corpus {judged.corpus_hash}"
         if entry.description != mark:
-            for start in range(0, len(documents), DOCUMENTS_PER_PUT):
-                batch = documents[start : start + DOCUMENTS_PER_PUT]
+            for batch in batches(documents, DOCUMENTS_PER_PUT):
                 directory.ledger.put_documents(entry.id, map(_document, batch))
                 done += len(batch)
                 on_progress(EvaluationProgress("store", judged.name, done, len(judged.documents)))
@@ -199,12 +200,12 @@ def _store_vectors(
     directory: DataDirectory, datasets: Sequence[Dataset], vectors: StoredVectors, fingerprint: str
 ) -> None:
     """Keep the vectors of the chunks that have none yet."""
-    log = ChangeLog(directory.ledger.database)
+    changes = ChangeLog(directory.ledger.database)
     for dataset in datasets:
-        if log.embedded_count(dataset.collection, fingerprint) >= log.chunk_count(dataset.collection):
+        if changes.embedded_count(dataset.collection, fingerprint) >= changes.chunk_count(dataset.collection):
             continue
         sources = {document.id: document.source for document in directory.ledger.documents(dataset.id)}
-        for chunks in log.all_chunks(dataset.collection, DOCUMENTS_PER_PUT, fingerprint):
+        for chunks in changes.all_chunks(dataset.collection, DOCUMENTS_PER_PUT, fingerprint):
             bare = {c.id: sources[c.document_id] for c in chunks if c.vector is None and c.document_id in sources}
             found = {key: vectors.documents[source] for key, source in bare.items() if source in vectors.documents}
             if found:
@@ -215,24 +216,39 @@ def _store_vectors(
 
 
 def _wait(braid: Braid, legs: Sequence[Leg], datasets: Sequence[Dataset], on_progress: OnProgress) -> None:
-    """Until the legs have all chunks of these datasets, whatever else the directory holds."""
-    log = ChangeLog(braid.ledger.database)
+    """Wait until the legs have all chunks of these datasets, whatever else the directory holds."""
     collections = sorted({dataset.collection for dataset in datasets})
     total = len(legs) * sum(dataset.chunks for dataset in datasets)
-    failing_since: float | None = None
-    while not all(_is_complete(braid, log, leg, collections) for leg in legs):
+    patience = _Patience()
+    while not all(_is_complete(braid, leg, collections) for leg in legs):
         progress = [braid.indexer.leg_progress(leg, name) for leg in legs for name in collections]
-        left = min(total, sum(p.pending for p in progress))
+        left = min(total, sum(part.pending for part in progress))
         on_progress(EvaluationProgress("index", "", total - left, total))
-        failed = next((p for p in progress if p.error), None)
-        failing_since = None if failed is None else failing_since or time.monotonic()
-        if failed is not None and failing_since is not None and time.monotonic() - failing_since > PATIENCE_S:
-            raise (EmbeddingError if failed.state == "ready" else IndexUnavailableError)(failed.error)
+        patience.require(progress)
         time.sleep(WAIT_STEP_S)
 
 
-def _is_complete(braid: Braid, log: ChangeLog, leg: Leg, collections: Sequence[str]) -> bool:
-    heads, states = log.heads(), log.states(leg)
+class _Patience:
+    """Gives up on an index that has been failing for `PATIENCE_S`."""
+
+    def __init__(self) -> None:
+        self._failing_since: float | None = None
+
+    def require(self, progress: Sequence[LegProgress]) -> None:
+        """Raise EmbeddingError or IndexUnavailableError when some index has failed for too long."""
+        failed = next((part for part in progress if part.error), None)
+        if failed is None:
+            self._failing_since = None
+            return
+        self._failing_since = self._failing_since or time.monotonic()
+        if time.monotonic() - self._failing_since > PATIENCE_S:
+            # An index that stays searchable while it reports an error waits for its embedding model.
+            raise (EmbeddingError if failed.state == "ready" else IndexUnavailableError)(failed.error)
+
+
+def _is_complete(braid: Braid, leg: Leg, collections: Sequence[str]) -> bool:
+    changes = ChangeLog(braid.ledger.database)
+    heads, states = changes.heads(), changes.states(leg)
     return all(
         name in states
         and states[name].state == "ready"

@@ -10,7 +10,7 @@ import time
 from braid.core.folders.store import NewSyncedFolder, SyncedFolder, SyncedFolders
 from braid.core.folders.sync_jobs import SyncJobs
 from braid.core.folders.watch import RESCAN_S, FolderWatch
-from braid.core.priority import give_way_to_requests
+from braid.core.priority import lower_thread_priority
 
 LIST_POLL_S = 5.0
 """Seconds between two reads of the list, for folders that another process adds."""
@@ -70,7 +70,7 @@ class FolderSupervisor:
             watcher.join(max(0.0, deadline - time.monotonic()))
 
     def _run(self) -> None:
-        give_way_to_requests()
+        lower_thread_priority()
         while not self._closing.is_set():
             self._wake.clear()
             try:
@@ -109,7 +109,7 @@ class _Watcher(threading.Thread):
             self._watch.stop()
 
     def run(self) -> None:
-        give_way_to_requests()
+        lower_thread_priority()
         while not self._stopping.is_set():
             try:
                 self._follow()

@@ -43,7 +43,7 @@ class _Open:
     signature: tuple[int, int, int]
 
 
-class LexicalIndex:
+class Bm25Index:
     """Tantivy indexes under one folder. Searches come from any thread, `apply` and `drop` from one."""
 
     leg: Leg = "bm25"

@@ -9,6 +9,7 @@ import chromadb
 import numpy as np
 from numpy.typing import NDArray
 
+from braid.core.batches import batches
 from braid.core.errors import EmbeddingError, IndexUnavailableError, InvalidInputError
 from braid.core.indexes.chroma.collections import DIMENSION, Collections, subject
 from braid.core.indexes.chroma.errors import StoreUnreachableError, told
@@ -88,18 +89,17 @@ class DenseIndex:
                 _require_dimension(self._collections.get_or_create(session, collection, matrix.shape[1]), matrix)
         upserted = {chunk.id for chunk in chunks}
         gone = [chunk_id for chunk_id in dict.fromkeys(deletes) if chunk_id not in upserted]
-        for start in range(0, len(gone), _DELETES_PER_CALL):
-            self._delete(collection, gone[start : start + _DELETES_PER_CALL])
-        for start in range(0, len(chunks), _UPSERTS_PER_CALL):
-            end = start + _UPSERTS_PER_CALL
-            self._upsert(collection, chunks[start:end], matrix[start:end])
+        for ids in batches(gone, _DELETES_PER_CALL):
+            self._delete(collection, ids)
+        for batch in batches(list(zip(chunks, matrix, strict=True)), _UPSERTS_PER_CALL):
+            self._upsert(collection, [chunk for chunk, _ in batch], np.stack([row for _, row in batch]))
 
-    def _delete(self, collection: str, ids: list[str]) -> None:
+    def _delete(self, collection: str, ids: Sequence[str]) -> None:
         with self._sessions.lend(collection) as session:
             handle = self._collections.get(session, collection)
             if handle is not None:
                 with told(subject(collection)):
-                    handle.delete(ids=ids)
+                    handle.delete(ids=list(ids))
 
     def _upsert(self, collection: str, chunks: Sequence[IndexedChunk], matrix: NDArray[np.float32]) -> None:
         ids = [chunk.id for chunk in chunks]

@@ -25,7 +25,7 @@ class DocumentProgress:
     document_id: int
     chunks: int
     embedded: int
-    keyword_ready: bool
+    bm25_ready: bool
     """The keyword index has all of its passages."""
     dense_ready: bool
     """The dense index has followed all of its changes; passages that the model refused are not in it."""
@@ -38,10 +38,10 @@ class DocumentProgress:
         if self.failed:
             return "failed"
         if self.dense_ready:
-            return "done" if self.keyword_ready else "parsed"
+            return "done" if self.bm25_ready else "parsed"
         if self.embedded:
             return "embedding"
-        return "keyword_ready" if self.keyword_ready else "parsed"
+        return "keyword_ready" if self.bm25_ready else "parsed"
 
 
 def document_progress(
@@ -63,7 +63,7 @@ def document_progress(
             document_id=row.id,
             chunks=row.chunks,
             embedded=embedded.get(row.id, 0),
-            keyword_ready=row.changed_seq <= applied.get("bm25", -1),
+            bm25_ready=row.changed_seq <= applied.get("bm25", -1),
             dense_ready=row.changed_seq <= applied.get("dense", -1),
             failed=row.state == "failed",
             error=row.error,

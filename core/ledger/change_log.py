@@ -10,6 +10,7 @@ import numpy as np
 from sqlalchemy import ColumnElement, Connection, Row, Select, and_, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
+from braid.core.batches import batches
 from braid.core.ledger.database import Database
 from braid.core.ledger.document_writes import lock_datasets
 from braid.core.ledger.tables import ChangeRow, ChunkRow, DatasetRow, DocumentRow, EmbeddingRow, IndexStateRow
@@ -113,8 +114,8 @@ class ChangeLog:
     def all_chunks(self, collection: str, batch: int, model: str = "") -> Iterator[list[IndexedChunk]]:
         """Every chunk that the collection has now, in batches, by id; those that go meanwhile are left out."""
         ids = sorted(self.chunk_ids(collection))
-        for start in range(0, len(ids), batch):
-            chunks = self.chunks(collection, ids[start : start + batch], model)
+        for part in batches(ids, batch):
+            chunks = self.chunks(collection, part, model)
             if chunks:
                 yield sorted(chunks, key=lambda chunk: chunk.id)
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from braid.core.errors import EmbeddingError, IndexUnavailableError
-from braid.core.indexes.bm25 import Bm25Statistics, LexicalIndex
+from braid.core.indexes.bm25 import Bm25Index, Bm25Statistics
 from braid.core.indexes.dense import DenseIndex
 from braid.core.indexes.indexer import Indexer
 from braid.core.ledger.ledger import Ledger
@@ -20,7 +20,7 @@ from braid.core.models.chat import ChatModels
 from braid.core.models.embeddings import EmbeddingModel, embed_passages, embed_queries
 from braid.core.models.prompts import Prompts
 from braid.core.models.rerank import Rerankers
-from braid.core.priority import RightOfWay
+from braid.core.priority import SearchPriority
 from braid.core.search import fusion
 from braid.core.search.legs import Bm25Retriever, DenseRetriever, LegRetriever
 from braid.core.search.selection import Selection
@@ -53,7 +53,7 @@ class SearchContext:
     ledger: Ledger
     indexer: Indexer
     dense: DenseIndex
-    lexical: LexicalIndex
+    bm25: Bm25Index
     analyzer: Analyzer
     model_of: Callable[[str], EmbeddingModel]
     executors: Mapping[Leg, Executor]
@@ -64,7 +64,7 @@ class SearchContext:
     prompts: Prompts
     answers: RecentAnswers = field(default_factory=RecentAnswers)
     """Of the search model."""
-    right_of_way: RightOfWay = field(default_factory=RightOfWay)
+    priority: SearchPriority = field(default_factory=SearchPriority)
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +235,7 @@ def _statistics(
     """By collection, of those that answer within the deadline."""
     deadline = time.monotonic() + context.leg_timeout_s
     collections = [retriever.scope.collection for retriever in retrievers]
-    jobs = {name: context.executors["bm25"].submit(context.lexical.statistics, name, terms) for name in collections}
+    jobs = {name: context.executors["bm25"].submit(context.bm25.statistics, name, terms) for name in collections}
     found: dict[str, Bm25Statistics] = {}
     for name, job in jobs.items():
         try:

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from braid.core.indexes.bm25 import LexicalIndex
+from braid.core.indexes.bm25 import Bm25Index
 from braid.core.indexes.dense import DenseIndex
 from braid.core.ledger.ledger import Ledger
 from braid.core.search.selection import Selection, fetch_within
@@ -45,7 +45,7 @@ class Bm25Retriever(LegRetriever):
     """By keyword, in tantivy."""
 
     leg: ClassVar[Leg] = "bm25"
-    index: LexicalIndex = Field(exclude=True, repr=False)
+    index: Bm25Index = Field(exclude=True, repr=False)
 
     def rank(self, terms: Mapping[str, float], factor: float, k: int, selection: Selection) -> list[ScoredChunk]:
         """The ``k`` best selected chunks by factor · Σ weight · BM25."""

@@ -51,7 +51,7 @@ class ReferenceEngine:
 
     def __init__(self, context: SearchContext) -> None:
         self._context = context
-        self._log = ChangeLog(context.ledger.database)
+        self._changes = ChangeLog(context.ledger.database)
         self._cache: OrderedDict[tuple[Leg, CollectionScope, Selected], _Built] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -120,11 +120,11 @@ class ReferenceEngine:
         return frozenset(ids)
 
     def _stamp(self, leg: Leg, collection: str) -> tuple[object, ...]:
-        head = self._log.heads().get(collection, 0)
+        head = self._changes.heads().get(collection, 0)
         if leg == "bm25":
             return (head,)
         model = self._context.model_of(collection).fingerprint
-        return (head, model, self._log.embedded_count(collection, model))
+        return (head, model, self._changes.embedded_count(collection, model))
 
     def _bm25(self, scope: CollectionScope, selected: Selected, stamp: tuple[object, ...]) -> _Built:
         chunks, tokens = self._chunks(scope, selected, ""), self._context.analyzer.tokens
@@ -148,7 +148,7 @@ class ReferenceEngine:
         return _Built(stamp, store, len(chunks) - len(store.store))
 
     def _chunks(self, scope: CollectionScope, selected: Selected, model: str) -> list[IndexedChunk]:
-        batches = self._log.all_chunks(scope.collection, 2000, model)
+        batches = self._changes.all_chunks(scope.collection, 2000, model)
         return [
             chunk
             for batch in batches

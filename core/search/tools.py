@@ -120,7 +120,7 @@ class SearchTools:
         statistics = []
         for scope in self._request.scope.collections:
             try:
-                statistics.append(self._context.lexical.statistics(scope.collection, terms))
+                statistics.append(self._context.bm25.statistics(scope.collection, terms))
             except IndexUnavailableError:  # the search itself says so
                 continue
         documents = sum(s.documents for s in statistics)

@@ -12,6 +12,7 @@ from typing import Any
 import chromadb
 from chromadb.api.types import validate_where
 
+from braid.core.batches import batches
 from braid.core.errors import ChromaDBError, IndexUnavailableError, ValidationError
 from braid.core.indexes.chroma.errors import told
 from braid.core.types import ScoredChunk, Vector
@@ -66,10 +67,10 @@ class ChromaReader:
     def rows(self, ids: Sequence[str], where: Mapping[str, Any] | None = None) -> dict[str, Row]:
         """Those of the chunks that are there now and that the filter lets through."""
         found: dict[str, Row] = {}
-        for start in range(0, len(ids), ROWS_PER_PAGE):
+        for part in batches(ids, ROWS_PER_PAGE):
             with self._read():
                 page = self._collection.get(
-                    ids=list(ids[start : start + ROWS_PER_PAGE]),
+                    ids=list(part),
                     where=None if where is None else dict(where),
                     include=["documents", "metadatas"],
                 )

@@ -16,10 +16,9 @@ from langchain_chroma import Chroma
 from langchain_core.embeddings import Embeddings
 
 from braid.core.errors import BraidError, HybridRetrieverError, IndexUnavailableError, ValidationError
-from braid.core.indexes.bm25 import LexicalIndex
+from braid.core.indexes.bm25 import Bm25Index
 from braid.core.ledger.change_log import IndexedChunk
-from braid.core.models.any_embeddings import named_model
-from braid.core.models.embeddings import EmbeddingModel, embed_query
+from braid.core.models.embeddings import EmbeddingModel, embed_query, named_model
 from braid.core.search import fusion
 from braid.core.standalone.chroma_reader import ChromaReader, Row, checked_filter
 from braid.core.text.analyzer import Analyzer
@@ -71,7 +70,7 @@ class HybridRetriever:
         self._reader = ChromaReader(collection)
         self._analyzer = Analyzer(tuple(languages))
         self._folder = tempfile.TemporaryDirectory(prefix="braid-bm25-", ignore_cleanup_errors=True)
-        self._lexical = LexicalIndex(Path(self._folder.name), self._analyzer)
+        self._bm25 = Bm25Index(Path(self._folder.name), self._analyzer)
         self._signature: object = None
         self._hashes: dict[str, bytes] = {}
         self._lock = threading.Lock()
@@ -111,7 +110,7 @@ class HybridRetriever:
 
     def close(self) -> None:
         """Remove the keyword index."""
-        self._lexical.close()
+        self._bm25.close()
         self._folder.cleanup()
 
     def __enter__(self) -> Self:
@@ -134,7 +133,7 @@ class HybridRetriever:
         terms = {term: float(n) for term, n in Counter(self._analyzer.tokens(query)).most_common(MAX_QUERY_TERMS)}
         wanted = depth
         while True:
-            hits = self._lexical.search(_ONLY, terms, wanted)
+            hits = self._bm25.search(_ONLY, terms, wanted)
             allowed = hits if where is None else self._allowed(hits, where)
             if len(allowed) >= depth or len(hits) < wanted:
                 return allowed[:depth]
@@ -162,7 +161,7 @@ class HybridRetriever:
 
     def _apply(self, chunks: Sequence[IndexedChunk], gone: Sequence[str]) -> int:
         try:
-            self._lexical.apply(_ONLY, chunks, gone)
+            self._bm25.apply(_ONLY, chunks, gone)
         except IndexUnavailableError as error:
             raise HybridRetrieverError(str(error)) from error
         return len(chunks) + len(gone)

@@ -13,13 +13,12 @@ from langchain_core.embeddings import Embeddings
 
 from braid.core.errors import BraidError, EmbeddingError, ValidationError
 from braid.core.indexes.bm25 import K1, B
-from braid.core.models.any_embeddings import named_model
-from braid.core.models.embeddings import EmbeddingModel, embed_passages, embed_query
+from braid.core.models.embeddings import EmbeddingModel, embed_passages, embed_query, named_model
 from braid.core.search import fusion
 from braid.core.text.analyzer import Analyzer
 from braid.core.types import ScoredChunk
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 Chunk = str | Document | Mapping[str, object]
 """A text, a LangChain document, or a mapping with ``text``."""
@@ -112,12 +111,12 @@ class HybridSearcher:
 
     async def _vector_hits(self, query: str, texts: Sequence[str]) -> list[IndexedScore]:
         if self._model is None:
-            log.warning("there is no embedder: searching by keyword alone")
+            logger.warning("there is no embedder: searching by keyword alone")
             return []
         try:
             return await asyncio.to_thread(_nearest, self._model, query, texts)
         except BraidError as error:
-            log.warning("searching by keyword alone: %s", error)
+            logger.warning("searching by keyword alone: %s", error)
             return []
 
 
@@ -137,7 +136,7 @@ def _within(hits: Iterable[IndexedScore], chunks: int, leg: str) -> dict[int, fl
         if 0 <= index < chunks:
             kept[index] = max(score, kept.get(index, score))
         else:
-            log.warning("the %s ranking names chunk %d; there are %d: skipped", leg, index, chunks)
+            logger.warning("the %s ranking names chunk %d; there are %d: skipped", leg, index, chunks)
     return kept
 
 

@@ -44,7 +44,7 @@ def braid(tmp_path: Path, embeddings: HashEmbeddings) -> Iterator[Braid]:
 
 
 def index_of(braid: Braid, leg: Leg) -> LegIndex:
-    return braid.dense if leg == "dense" else braid.lexical
+    return braid.dense if leg == "dense" else braid.bm25
 
 
 def indexed(braid: Braid, collection: str = "user_1") -> list[IndexedChunk]:
@@ -203,7 +203,7 @@ def test_an_index_that_cannot_follow(braid: Braid, embeddings: HashEmbeddings, m
 
 def test_everything_at_once(braid: Braid, tmp_path: Path, embeddings: HashEmbeddings) -> None:
     chunks = indexed(braid)
-    braid.lexical.apply("user_1", [replace(chunks[0], id="ghost")], [chunks[1].id])
+    braid.bm25.apply("user_1", [replace(chunks[0], id="ghost")], [chunks[1].id])
     braid.dense.apply("user_99", [replace(chunks[0], id="ghost")], [])
     with braid.ledger.database.write() as connection:
         connection.execute(update(DatasetRow).values(chunks=7))

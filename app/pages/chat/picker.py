@@ -10,7 +10,7 @@ from flask_babel import format_decimal
 from flask_babel import gettext as _
 
 from braid.app.user.datasets import Readable
-from braid.core.indexes.follower import LegProgress
+from braid.core.indexes.leg_progress import LegProgress
 from braid.core.types import Dataset
 
 State = Literal["ready", "indexing", "failed", "empty"]

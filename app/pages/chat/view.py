@@ -12,12 +12,12 @@ from flask_babel import gettext as _
 from markupsafe import Markup
 
 from braid.app.pages.search.answer import Missing
-from braid.app.pages.search.marking import language_of
 from braid.app.pages.search.reasons import Reason, Reasoning
 from braid.app.user.strategy_menu import NAMES
 from braid.app.web.markdown import answer_html
 from braid.core.chat.feedback import Kind
 from braid.core.chat.store import StoredCitation, StoredMessage
+from braid.core.text.scripts import display_language
 from braid.core.types import Dataset, LegScore
 
 MAX_CARRIED_CHARS = 300
@@ -163,7 +163,7 @@ def _exchange(question: StoredMessage, answer: StoredMessage | None, shelf: Shel
         html=_html(answer.text, tuple(hrefs.items())),
         sources=sources,
         how=_how(question, answer, shelf) if _search_of(answer) else None,
-        language=language_of(answer.text),
+        language=display_language(answer.text),
     )
 
 
@@ -178,7 +178,7 @@ def _source(citation: StoredCitation, asked: str, query: str, shelf: Shelf) -> S
         citation=citation,
         dataset=shelf.dataset_name(citation.dataset_id),
         href="" if citation.deleted else shelf.href(citation.chunk_id, asked),
-        language=language_of(citation.text),
+        language=display_language(citation.text),
         thumb=shelf.thumbs.get((query, citation.chunk_id), ""),
     )
 

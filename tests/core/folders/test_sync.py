@@ -294,7 +294,7 @@ def test_a_week_of_edits_is_as_good_as_a_fresh_import(tmp_path: Path) -> None:
             assert stored(kept, dataset) == stored(fresh, other)
             chunks = sum(document.chunks for document in kept.ledger.documents(dataset))
             collection = kept.ledger.dataset(dataset).collection
-            assert kept.lexical.count(collection) == kept.dense.count(collection) == chunks
+            assert kept.bm25.count(collection) == kept.dense.count(collection) == chunks
             expected = one_day(numbers, folder, day)
 
 

@@ -61,7 +61,7 @@ def test_a_document_goes_through_its_stages(directory: DataDirectory) -> None:
     ledger.put_document(1, document("a", "one", "two", "another"))
     assert stage(directory, 1, first) == "embedding"
     log.set_state("bm25", "user_1", IndexState("v", 99, "rebuilding"))
-    assert not document_progress(directory, 1, [second])[second].keyword_ready
+    assert not document_progress(directory, 1, [second])[second].bm25_ready
 
 
 def test_a_document_that_did_not_change_stays_done(directory: DataDirectory) -> None:

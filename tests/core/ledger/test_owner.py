@@ -181,7 +181,7 @@ def test_without_the_indexes_everything_else_works(tmp_path: Path) -> None:
         braid.ledger.put_document(dataset, document("a", "text"))
         braid.wake()
         braid.remove_dataset(dataset)
-        for part in ("manager", "indexer", "lexical", "dense", "analyzer", "announce", "search"):
+        for part in ("manager", "indexer", "bm25", "dense", "analyzer", "announce", "search"):
             assert not hasattr(braid, part)
     assert not (tmp_path / "indexes").exists()
     assert not (tmp_path / "owner.json").exists()

@@ -301,13 +301,13 @@ def test_compression_embeds_all_sentences_in_one_batch(world: World) -> None:
 
 def test_the_first_pass_is_not_searched_twice(world: World) -> None:
     log: list[str] = []
-    lexical = world.braid.lexical
-    search = lexical.search
-    lexical.search = lambda *a, **k: log.append("bm25") or search(*a, **k)  # type: ignore[method-assign, func-returns-value]
+    bm25 = world.braid.bm25
+    search = bm25.search
+    bm25.search = lambda *a, **k: log.append("bm25") or search(*a, **k)  # type: ignore[method-assign, func-returns-value]
     try:
         world.search("a cat", "animals", strategy="hyde", generator="feedback")
     finally:
-        lexical.search = search  # type: ignore[method-assign]
+        bm25.search = search  # type: ignore[method-assign]
     assert log == ["bm25"]
 
 
