@@ -73,7 +73,7 @@ def opened(request: pytest.FixtureRequest, old_directory: Path) -> Iterator[tupl
     if request.param == "without indexes":
         shutil.rmtree(old_directory / "indexes")
     model = CountingE5()
-    with Braid(old_directory, embedding_model=model) as braid:
+    with Braid(old_directory, embedding_model=model, leg_timeout_s=60) as braid:
         assert braid.indexer.wait(60)
         yield braid, model
 
