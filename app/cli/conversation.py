@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -47,9 +46,11 @@ def list_conversations(user: str | None, as_json: bool) -> None:
 @json_option
 def show(conversation_id: int, user: str | None, as_json: bool) -> None:
     """Print the conversation ID with the passages as they were cited."""
+    from braid.core.chat.export import conversation_json
+
     found, messages = _read(conversation_id, user)
     if as_json:
-        print_json({**asdict(found), "messages": messages})
+        print_json(conversation_json(found, messages))
     else:
         click.echo(clean(_text(found, messages, "md")), nl=False)
 

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
-from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
 
 from braid.config.settings import Settings
 from braid.core.braid import Braid
 from braid.core.chat.conversation import Conversation
+from braid.core.lru import LeastRecentlyUsed
 from braid.core.models.chat import ChatModel, ChatModels, ModelSettings
 from braid.core.retriever_manager import RetrieverManager
 
 MAX_KEPT = 32
-"""Of each kind; the one that was used longest ago is then made anew when it is wanted."""
-
-Made = TypeVar("Made")
+"""Per kind. What was evicted is made again when it is needed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +44,9 @@ class ModelShelf:
     def __init__(self, settings: Settings, braid: Braid) -> None:
         self._braid = braid
         self._prompt_tokens = settings.answer_prompt_tokens
-        self._models: _Kept[ChatModel] = _Kept()
-        self._conversations: _Kept[Conversation] = _Kept()
-        self._managers: _Kept[RetrieverManager] = _Kept()
+        self._models: LeastRecentlyUsed[ModelSettings, ChatModel] = LeastRecentlyUsed(MAX_KEPT)
+        self._conversations: LeastRecentlyUsed[ChosenModels, Conversation] = LeastRecentlyUsed(MAX_KEPT)
+        self._managers: LeastRecentlyUsed[ChosenModels, RetrieverManager] = LeastRecentlyUsed(MAX_KEPT)
 
     def models(self, chosen: ChosenModels) -> ChatModels:
         """The models of this choice."""
@@ -63,7 +58,7 @@ class ModelShelf:
         def make() -> Conversation:
             return Conversation(self._braid, models=self.models(chosen), prompt_tokens=self._prompt_tokens)
 
-        return make() if chosen.own_key else self._conversations.get(chosen, make)
+        return make() if chosen.own_key else self._conversations.get_or_make(chosen, make)
 
     def manager(self, chosen: ChosenModels) -> RetrieverManager:
         """The way in to searches, whose strategies ask the search model of this choice."""
@@ -71,28 +66,11 @@ class ModelShelf:
         def make() -> RetrieverManager:
             return self._braid.manager.with_models(self.models(chosen))
 
-        return make() if chosen.own_key else self._managers.get(chosen, make)
+        return make() if chosen.own_key else self._managers.get_or_make(chosen, make)
 
     def _model(self, chosen: ChosenModel | None) -> ChatModel | None:
         if chosen is None:
             return None
         if chosen.own_key:
             return ChatModel(chosen.settings)
-        return self._models.get(chosen.settings, lambda: ChatModel(chosen.settings))
-
-
-class _Kept(Generic[Made]):
-    """The values that were used last. Safe to use from several threads."""
-
-    def __init__(self) -> None:
-        self._values: OrderedDict[Hashable, Made] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, key: Hashable, make: Callable[[], Made]) -> Made:
-        with self._lock:
-            if key not in self._values:
-                self._values[key] = make()
-            self._values.move_to_end(key)
-            while len(self._values) > MAX_KEPT:
-                self._values.popitem(last=False)
-            return self._values[key]
+        return self._models.get_or_make(chosen.settings, lambda: ChatModel(chosen.settings))

@@ -1,4 +1,4 @@
-"""A turn's progress as server-sent events: what is done now, the answer so far, and signs of life."""
+"""A turn's progress as server-sent events: the current stage, the answer so far, and heartbeats."""
 
 from __future__ import annotations
 
@@ -14,55 +14,56 @@ from braid.app.web.markdown import answer_html
 from braid.core.chat.types import AnswerText, AnswerWithdrawn, Event, Stage
 
 RENDER_EVERY_S = 0.2
-"""The answer so far is rendered anew at most this often."""
+"""Shortest time between two renderings of the answer so far."""
 
 
 @dataclass
 class _Draft:
-    """The answer so far, and whether all of it has been shown."""
+    """The answer so far, and whether it has been sent."""
 
     text: str = ""
-    shown_at: float = 0.0
-    unshown: bool = False
+    sent_at: float = 0.0
+    unsent: bool = False
 
     def take(self, happened: Event) -> None:
-        """Add what the event adds, or forget it all."""
+        """Add the event's text, or forget the text if it is withdrawn."""
         if isinstance(happened, AnswerText):
-            self.text, self.unshown = self.text + happened.text, True
+            self.text, self.unsent = self.text + happened.text, True
         elif isinstance(happened, AnswerWithdrawn):
-            self.text, self.unshown = "", True
+            self.text, self.unsent = "", True
 
     @property
     def due(self) -> bool:
-        """Whether it is time to show it."""
-        return self.unshown and time.monotonic() - self.shown_at >= RENDER_EVERY_S
+        """Whether it is time to send it."""
+        return self.unsent and time.monotonic() - self.sent_at >= RENDER_EVERY_S
 
-    def shown(self) -> str:
-        """The event that shows it."""
-        self.unshown, self.shown_at = False, time.monotonic()
+    def render(self) -> str:
+        """Return the event that shows the answer so far."""
+        self.unsent, self.sent_at = False, time.monotonic()
         return event("text", {"html": answer_html(self.text)})
 
 
-def progress(live: LiveTurn, told: Callable[[Event], Iterator[str]]) -> Iterator[str]:
-    """The turn's events as text: those that ``told`` makes of them, the answer so far (``text``), and a comment after
-    each 15 seconds of silence. Raises what the turn raises.
+def progress(live: LiveTurn, describe: Callable[[Event], Iterator[str]]) -> Iterator[str]:
+    """Yield the turn's events as text: what ``describe`` makes of each, and the answer so far (``text``).
+
+    A comment follows each 15 seconds of silence. Raises what the turn raises.
     """
-    draft, spoke_at = _Draft(), time.monotonic()
+    draft, last_sent_at = _Draft(), time.monotonic()
     for happened in live.events(RENDER_EVERY_S):
         if happened is not None:
             draft.take(happened)
-        said = [draft.shown()] if draft.due else []
+        parts = [draft.render()] if draft.due else []
         if happened is not None:
-            said += told(happened)
-        if not said and time.monotonic() - spoke_at >= HEARTBEAT_S:
-            said.append(HEARTBEAT)
-        if said:
-            spoke_at = time.monotonic()
-            yield "".join(said)
+            parts += describe(happened)
+        if not parts and time.monotonic() - last_sent_at >= HEARTBEAT_S:
+            parts.append(HEARTBEAT)
+        if parts:
+            last_sent_at = time.monotonic()
+            yield "".join(parts)
 
 
 def stage_text(stage: Stage, *, of_fields: bool = False) -> str:
-    """What is done in this stage, in the page's language."""
+    """Return what happens in this stage, in the page's language."""
     texts: dict[Stage, str] = {
         "normalize": _("Reading the fields …") if of_fields else _("Reading the question …"),
         "generate_query": _("Writing the query …"),

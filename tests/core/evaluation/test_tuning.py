@@ -35,8 +35,7 @@ from braid.core.evaluation.tuning import (
     tune,
 )
 from braid.core.evaluation.tuning_rankings import Judged, collect
-from braid.core.types import Query
-from braid.core.types import ScoredChunk
+from braid.core.types import Query, ScoredChunk
 from tests.core.evaluation.test_evaluation import write_set
 from tests.fakes import HashEmbeddings
 

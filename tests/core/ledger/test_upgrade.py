@@ -87,7 +87,7 @@ def test_every_passage_is_found_by_each_leg_and_none_is_embedded_again(opened: t
             assert found.degraded == ()
             assert found.hits[0].passage.source == source, (mode, question)
     for collection, count in {"user_1": 1, "user_2": 9, "shared_main_db": 4, "shared_staff": 1}.items():
-        assert braid.lexical.count(collection) == braid.dense.count(collection) == count
+        assert braid.bm25.count(collection) == braid.dense.count(collection) == count
     assert model.documents_embedded == 0
     with braid.ledger.database.read() as connection:
         assert connection.exec_driver_sql("SELECT count(*) FROM embeddings").scalar_one() == PASSAGES
