@@ -17,7 +17,7 @@ from braid.core.models.prompts import Prompts
 from braid.core.models.rerank import Rerankers
 from braid.core.priority import RightOfWay
 from braid.core.retriever_manager import RetrieverManager
-from braid.core.search.gather import SearchContext
+from braid.core.search.context import SearchContext, SearchModels
 from braid.core.text.analyzer import Analyzer
 from braid.core.types import Leg
 
@@ -74,9 +74,7 @@ class Engine:
             model_of=model_of,
             executors=self._executors,
             leg_timeout_s=leg_timeout_s,
-            rerankers=self._rerankers,
-            models=models or ChatModels(),
-            prompts=prompts or Prompts(),
+            models=SearchModels(models or ChatModels(), prompts or Prompts(), self._rerankers),
             right_of_way=self.right_of_way,
         )
         self.manager = RetrieverManager(context, registry)

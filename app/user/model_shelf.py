@@ -5,14 +5,14 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from braid.config.settings import Settings
 from braid.core.braid import Braid
 from braid.core.chat.conversation import Conversation
 from braid.core.models.chat import ChatModel, ChatModels, ModelSettings
-from braid.core.retriever_manager import RetrieverManager
+from braid.core.search.context import SearchModels
 
 MAX_KEPT = 32
 """Of each kind; the one that was used longest ago is then made anew when it is wanted."""
@@ -51,7 +51,6 @@ class ModelShelf:
         self._prompt_tokens = settings.answer_prompt_tokens
         self._models: _Kept[ChatModel] = _Kept()
         self._conversations: _Kept[Conversation] = _Kept()
-        self._managers: _Kept[RetrieverManager] = _Kept()
 
     def models(self, chosen: ChosenModels) -> ChatModels:
         """The models of this choice."""
@@ -65,13 +64,9 @@ class ModelShelf:
 
         return make() if chosen.own_key else self._conversations.get(chosen, make)
 
-    def manager(self, chosen: ChosenModels) -> RetrieverManager:
-        """The way in to searches, whose strategies ask the search model of this choice."""
-
-        def make() -> RetrieverManager:
-            return self._braid.manager.with_models(self.models(chosen))
-
-        return make() if chosen.own_key else self._managers.get(chosen, make)
+    def search_models(self, chosen: ChosenModels) -> SearchModels:
+        """The same for a search, with the site's prompts and rerankers."""
+        return replace(self._braid.manager.search_models, chat=self.models(chosen))
 
     def _model(self, chosen: ChosenModel | None) -> ChatModel | None:
         if chosen is None:

@@ -21,13 +21,14 @@ from braid.core.errors import InvalidInputError
 from braid.core.models.chat import ChatModel, ChatModels
 from braid.core.models.citations import Citation
 from braid.core.models.prompts import Prompts
+from braid.core.models.rerank import Rerankers
+from braid.core.search.context import SearchModels
 from braid.core.search.term_weights import TermWeights
 from braid.core.text.token_budget import MIN_PROMPT_TOKENS
 from braid.core.types import Degraded, SearchResult
 
 if TYPE_CHECKING:
     from braid.core.braid import Braid
-    from braid.core.retriever_manager import RetrieverManager
 
 
 class ChatState(TypedDict, total=False):
@@ -56,8 +57,8 @@ class Conversation:
 
     ``prompt_tokens`` is the most that the model of the answer is given, by `estimate_tokens`; the answer itself
     comes on top. ``models`` and ``prompts`` are those that the Braid was opened with unless others are given; with
-    `ChatModels()`, no models, the question is completed by feedback and the answer is extractive. ``manager`` searches
-    in the place of the Braid's own.
+    `ChatModels()`, no models, the question is completed by feedback and the answer is extractive. ``rerankers`` serve
+    the searches instead of the Braid's own.
     """
 
     def __init__(
@@ -67,16 +68,19 @@ class Conversation:
         models: ChatModels | None = None,
         prompts: Prompts | None = None,
         prompt_tokens: int = 6_000,
-        manager: RetrieverManager | None = None,
+        rerankers: Rerankers | None = None,
     ) -> None:
         if prompt_tokens < MIN_PROMPT_TOKENS:
             raise InvalidInputError(
                 f"prompt_tokens is {prompt_tokens}; at least {MIN_PROMPT_TOKENS} are needed", field="prompt_tokens"
             )
         self._braid = braid
-        self._manager = manager or braid.manager
+        self._manager = braid.manager
         self._models = self._manager.models if models is None else models
         self._prompts = self._manager.prompts if prompts is None else prompts
+        self._search_models = SearchModels(
+            self._models, self._prompts, rerankers or self._manager.search_models.rerankers
+        )
         self._answerer = Answerer(self._models.summary, prompt_tokens)
         self._graph = self._compiled()
 
@@ -158,6 +162,7 @@ class Conversation:
             user_id=request.user_id,
             dataset_ids=request.dataset_ids,
             strategy=request.strategy,
+            models=self._search_models,
             **options,
         )
         _emit(Searched(result))

@@ -20,14 +20,14 @@ def plot(report: TuningReport, path: Path) -> None:
     axes = figure.add_subplot()
     labels = {"rrf": "rrf, by dense_weight", "weighted": "weighted, by alpha"}
     for fusion in get_args(Fusion):
-        line = sorted((o for o in report.outcomes if o.config.fusion == fusion), key=lambda o: o.config.dense_share)
-        shares = [outcome.config.dense_share for outcome in line]
+        line = sorted((o for o in report.outcomes if o.config.fusion == fusion), key=lambda o: o.config.dense_weight)
+        shares = [outcome.config.dense_weight for outcome in line]
         axes.plot(shares, [outcome.ndcg.mean for outcome in line], marker="o", label=labels[fusion])
         axes.fill_between(
             shares, [outcome.ndcg.low for outcome in line], [outcome.ndcg.high for outcome in line], alpha=0.15
         )
     for name, outcome, marker in (("default", report.default, "s"), ("best", report.best, "*")):
-        axes.plot(outcome.config.dense_share, outcome.ndcg.mean, marker, markersize=12, color="black", label=name)
+        axes.plot(outcome.config.dense_weight, outcome.ndcg.mean, marker, markersize=12, color="black", label=name)
     axes.set_xlabel("share of the dense leg (0: keywords, 1: meaning)")
     axes.set_ylabel(f"nDCG@10, {report.queries} queries")
     axes.grid(alpha=0.3)

@@ -12,7 +12,7 @@ from braid.app.pages.search.form import Carried, SearchForm
 from braid.app.pages.search.marking import PROSE, Segment, flow, language_of, snippet, wanted_tokens
 from braid.app.pages.search.reasons import Reason, Reasoning
 from braid.core.text.analyzer import Analyzer
-from braid.core.types import Dataset, Degraded, Hit, Part, Passage, Place, SearchResult
+from braid.core.types import Dataset, Degraded, Hit, Occurrence, Part, Passage, SearchResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ def _shown_hit(
     )
 
 
-def _shown_place(place: Place, names: Mapping[int, str], carried: Carried) -> ShownPlace:
+def _shown_place(place: Occurrence, names: Mapping[int, str], carried: Carried) -> ShownPlace:
     return ShownPlace(
         place.title or place.source,
         _dataset_name(place.dataset_id, names),
