@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from braid.config.settings import Settings
 from braid.core.braid import Braid
 from braid.core.chat.conversation import Conversation
 from braid.core.lru import LeastRecentlyUsed
 from braid.core.models.chat import ChatModel, ChatModels, ModelSettings
-from braid.core.retriever_manager import RetrieverManager
+from braid.core.search.context import SearchModels
 
 MAX_KEPT = 32
 """Per kind. What was evicted is made again when it is needed."""
@@ -46,7 +46,6 @@ class ModelShelf:
         self._prompt_tokens = settings.answer_prompt_tokens
         self._models: LeastRecentlyUsed[ModelSettings, ChatModel] = LeastRecentlyUsed(MAX_KEPT)
         self._conversations: LeastRecentlyUsed[ChosenModels, Conversation] = LeastRecentlyUsed(MAX_KEPT)
-        self._managers: LeastRecentlyUsed[ChosenModels, RetrieverManager] = LeastRecentlyUsed(MAX_KEPT)
 
     def models(self, chosen: ChosenModels) -> ChatModels:
         """The models of this choice."""
@@ -60,13 +59,9 @@ class ModelShelf:
 
         return make() if chosen.own_key else self._conversations.get_or_make(chosen, make)
 
-    def manager(self, chosen: ChosenModels) -> RetrieverManager:
-        """The way in to searches, whose strategies ask the search model of this choice."""
-
-        def make() -> RetrieverManager:
-            return self._braid.manager.with_models(self.models(chosen))
-
-        return make() if chosen.own_key else self._managers.get_or_make(chosen, make)
+    def search_models(self, chosen: ChosenModels) -> SearchModels:
+        """The same for a search, with the site's prompts and rerankers."""
+        return replace(self._braid.manager.search_models, chat=self.models(chosen))
 
     def _model(self, chosen: ChosenModel | None) -> ChatModel | None:
         if chosen is None:

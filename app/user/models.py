@@ -13,7 +13,7 @@ from braid.core.accounts.accounts import Account
 from braid.core.chat.conversation import Conversation
 from braid.core.errors import InvalidInputError
 from braid.core.models.chat import ChatModels, Role
-from braid.core.retriever_manager import RetrieverManager
+from braid.core.search.context import SearchModels
 
 NO_MODEL = "none"
 """A choice that is always there: the query is completed by feedback, and answers are quoted."""
@@ -69,12 +69,11 @@ def conversation_for(
     return site().models.conversation(chosen_models(account, search_model, summary_model, api_keys))
 
 
-def manager_for(
+def search_models_for(
     account: Account, search_model: str | None = None, api_keys: Mapping[str, str] | None = None
-) -> RetrieverManager:
-    """The way in to searches with the search model of `models_for` the same."""
-    chosen = chosen_models(account, search_model, NO_MODEL, api_keys)
-    return site().models.manager(chosen)
+) -> SearchModels:
+    """The models of this user's searches: the search model of `models_for` the same, and the site's reranker."""
+    return site().models.search_models(chosen_models(account, search_model, NO_MODEL, api_keys))
 
 
 def chosen_models(

@@ -20,7 +20,7 @@ from braid.core.models.chat import ChatModels
 from braid.core.models.embeddings import EmbeddingModel, embed_query
 from braid.core.models.prompts import Prompts
 from braid.core.models.rerank import Rerankers
-from braid.core.types import LEGS_OF_MODE, Passage, Place, Query, SearchResult
+from braid.core.types import LEGS_OF_MODE, Occurrence, Passage, SearchOptions, SearchResult
 
 __all__ = ["EvaluationProgress", "EvaluationReport", "evaluate", "measure", "plot"]
 
@@ -81,17 +81,17 @@ def evaluate(
     """Search for every judged query of these folders in BEIR layout, in ``scratch_dir``, which is kept and re-used.
 
     With ``each`` a query searches the collections of its own folder, otherwise those of all folders at once.
-    ``options`` are the fields of `braid.core.types.Query` other than the text; each query asks for at least 100 hits.
+    ``options`` are the fields of `braid.core.types.SearchOptions`; each query asks for at least 100 hits.
     Raises InvalidInputError for what is wrong in a folder or an option.
     """
     options = dict(options or {})
-    query = _query(options)
+    mode = SearchOptions().changed(options).mode
     sets = read_sets([Path(folder) for folder in folders])
     with stored_sets(
         sets,
         scratch_dir=Path(scratch_dir),
         embedding_model=embedding_model,
-        legs=LEGS_OF_MODE[query.mode],
+        legs=LEGS_OF_MODE[mode],
         languages=languages,
         on_progress=on_progress,
         rerankers=rerankers,
@@ -114,9 +114,10 @@ def measure(
 
     Where vectors.npz spares the embedding, ``timed_embeddings`` queries a set (at least one) are embedded for the time.
     """
-    options = {**(options or {}), "k": max(DEPTH, _query(options or {}).k)}
+    checked = SearchOptions().changed(options or {})
+    options = {**(options or {}), "k": max(DEPTH, checked.k)}
     everywhere = stored.dataset_ids()
-    if "dense" in LEGS_OF_MODE[_query(options).mode]:
+    if "dense" in LEGS_OF_MODE[checked.mode]:
         embed_query(stored.model, "the first call loads the model")
     answers: dict[str, dict[str, _Answer]] = {}
     for judged in stored.sets:
@@ -124,14 +125,6 @@ def measure(
         arguments = {"user_id": None, "dataset_ids": dataset_ids, "strategy": strategy, **options}
         answers[judged.name] = _answer_set(stored, judged, arguments, timed_embeddings, on_progress)
     return _report(stored.sets, answers)
-
-
-def _query(options: Mapping[str, Any]) -> Query:
-    """The options as a query, checked."""
-    try:
-        return Query("options are checked before there is a text", **options)
-    except TypeError as error:
-        raise InvalidInputError(f"there is no such option: {error}") from error
 
 
 # ---------------------------------------------------------------- searching
@@ -160,7 +153,7 @@ def _answer_set(
 
 def _found(result: SearchResult, set_of: Mapping[int, str]) -> tuple[str, ...]:
     """``set/document`` in the order of the hits; other places of an equal text follow at once."""
-    places: list[Passage | Place] = []
+    places: list[Passage | Occurrence] = []
     for hit in result.hits:
         places += [hit.passage, *hit.also_in]
     return tuple(dict.fromkeys(f"{set_of[place.dataset_id]}/{place.source}" for place in places))

@@ -32,15 +32,15 @@ NDCG = nDCG @ 10
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """A way to fuse. ``dense_share`` is alpha in ``weighted`` fusion, and the dense leg's weight in ``rrf``."""
+    """A way to fuse. ``dense_weight`` is alpha in ``weighted`` fusion, and the dense leg's weight in ``rrf``."""
 
     fusion: Fusion
-    dense_share: float
+    dense_weight: float
 
     @property
     def settings(self) -> Mapping[str, str | float]:
         """As settings."""
-        return {"fusion": self.fusion, "alpha" if self.fusion == "weighted" else "dense_weight": self.dense_share}
+        return {"fusion": self.fusion, "alpha" if self.fusion == "weighted" else "dense_weight": self.dense_weight}
 
     def as_toml(self) -> str:
         """As lines of braid.toml."""
@@ -148,9 +148,9 @@ def configurations(default: Config) -> list[Config]:
 
 def fused_documents(judged: Judged, config: Config) -> list[str]:
     """The documents in the order of the fused list, as `braid.core.search.pipeline.fuse` makes it."""
-    weights: Mapping[Leg, float] = {"dense": config.dense_share, "bm25": 1.0 - config.dense_share}
-    shares = fusion.min_max_shares if config.fusion == "weighted" else fusion.rrf_shares
-    fused = fusion.add_shares(shares(judged.rankings[leg], weight) for leg, weight in weights.items())
+    weights: Mapping[Leg, float] = {"dense": config.dense_weight, "bm25": 1.0 - config.dense_weight}
+    shares = fusion.min_max_contributions if config.fusion == "weighted" else fusion.rrf_contributions
+    fused = fusion.add_contributions(shares(judged.rankings[leg], weight) for leg, weight in weights.items())
     of_text: dict[str, list[str]] = {}
     ties = fusion.rrf_ties([(judged.rankings[leg], weight) for leg, weight in weights.items()])
     for hit in fusion.by_score_then_id(fused, ties):
@@ -249,14 +249,14 @@ def plot(report: TuningReport, path: Path) -> None:
     axes = figure.add_subplot()
     labels = {"rrf": "rrf, by dense_weight", "weighted": "weighted, by alpha"}
     for name in get_args(Fusion):
-        line = sorted((o for o in report.outcomes if o.config.fusion == name), key=lambda o: o.config.dense_share)
-        shares = [outcome.config.dense_share for outcome in line]
+        line = sorted((o for o in report.outcomes if o.config.fusion == name), key=lambda o: o.config.dense_weight)
+        shares = [outcome.config.dense_weight for outcome in line]
         axes.plot(shares, [outcome.ndcg.mean for outcome in line], marker="o", label=labels[name])
         axes.fill_between(
             shares, [outcome.ndcg.low for outcome in line], [outcome.ndcg.high for outcome in line], alpha=0.15
         )
     for name, outcome, marker in (("default", report.default, "s"), ("best", report.best, "*")):
-        axes.plot(outcome.config.dense_share, outcome.ndcg.mean, marker, markersize=12, color="black", label=name)
+        axes.plot(outcome.config.dense_weight, outcome.ndcg.mean, marker, markersize=12, color="black", label=name)
     axes.set_xlabel("share of the dense leg (0: keywords, 1: meaning)")
     axes.set_ylabel(f"nDCG@10, {report.queries} queries")
     axes.grid(alpha=0.3)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from braid.core.evaluation.judged_store import EvaluationProgress, OnProgress, StoredSets
 from braid.core.search import fusion
-from braid.core.types import Hit, Leg, Passage, Place, Query, ScoredChunk
+from braid.core.types import Hit, Leg, Occurrence, Passage, ScoredChunk, SearchOptions
 
-DEPTH = Query("?", k=10).fetch_k
+DEPTH = SearchOptions(k=10).fetch_k
 """Hits of each leg, as many as a search for ten hits fetches."""
 
 
@@ -62,7 +62,7 @@ def _judged(
         scored = []
         for hit in hits:
             first = first_of_text.setdefault(" ".join(hit.passage.text.split()), hit.passage.chunk_id)
-            places: list[Passage | Place] = [hit.passage, *hit.also_in]
+            places: list[Passage | Occurrence] = [hit.passage, *hit.also_in]
             for place in places:
                 documents[place.chunk_id] = f"{set_of[place.dataset_id]}/{place.source}"
                 shown_as[place.chunk_id] = first

@@ -8,7 +8,7 @@ import pytest
 from flask import Flask
 from sqlalchemy import select
 
-from braid.app.user.models import chosen_models, conversation_for, manager_for, models_for, offered_models
+from braid.app.user.models import chosen_models, conversation_for, models_for, offered_models, search_models_for
 from braid.app.user.preferences import preferences_of
 from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account
@@ -102,15 +102,18 @@ def test_what_is_made_with_an_own_key_is_not_kept(app: Flask, ben: Account) -> N
     keys = {"openai": "of-the-request"}
     assert models_for(ben).search is models_for(ben).search
     assert conversation_for(ben) is conversation_for(ben)
-    assert manager_for(ben) is manager_for(ben)
+    assert search_models_for(ben).chat.search is search_models_for(ben).chat.search
     assert models_for(ben, api_keys=keys).search is not models_for(ben, api_keys=keys).search
     assert conversation_for(ben, api_keys=keys) is not conversation_for(ben, api_keys=keys)
-    assert manager_for(ben, api_keys=keys) is not manager_for(ben, api_keys=keys)
+    own = [search_models_for(ben, api_keys=keys).chat.search for _ in range(2)]
+    assert own[0] is not own[1]
 
 
 def test_searches_and_conversations_ask_the_chosen_model(app: Flask, ben: Account, server: ModelServer) -> None:
-    dataset = site_of(app).braid.ledger.add_dataset(ben.id, "notes")
-    manager_for(ben, "openai:other").search("what", user_id=ben.id, dataset_ids=[dataset.id], strategy="multi_query")
+    braid = site_of(app).braid
+    dataset = braid.ledger.add_dataset(ben.id, "notes")
+    models = search_models_for(ben, "openai:other")
+    braid.manager.search("what", user_id=ben.id, dataset_ids=[dataset.id], strategy="multi_query", models=models)
     conversation_for(ben, "openai:other").ask(ChatRequest(ben.id, "what is that?"))
     assert [call.model for call in server.calls] == ["other", "other"]
 

@@ -196,7 +196,7 @@ def test_a_proposal_is_a_settings_file(tmp_path: Path, config: Config) -> None:
     (tmp_path / "braid.toml").write_text(config.as_toml())
     settings = load_settings({}, tmp_path / "braid.toml")
     share = settings.alpha if config.fusion == "weighted" else settings.dense_weight
-    assert (settings.fusion, share) == (config.fusion, config.dense_share)
+    assert (settings.fusion, share) == (config.fusion, config.dense_weight)
 
 
 # ---------------------------------------------------------------- with the real search
