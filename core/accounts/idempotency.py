@@ -13,9 +13,9 @@ from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.tables import IdempotencyRow
 
 KEPT_S = 86_400
-"""How long an answer is kept."""
+"""Seconds for which an answer is kept."""
 WORK_S = 900
-"""How long a request may run; after that its process counts as dead and the key is free again."""
+"""Seconds that a request may run; after that its process counts as dead and the key is free again."""
 
 
 class KeyInUseError(BraidError):

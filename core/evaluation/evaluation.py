@@ -128,7 +128,7 @@ def measure(
 
 
 def _query(options: Mapping[str, Any]) -> Query:
-    """The options as a query, checked."""
+    """Return the options as a validated query."""
     try:
         return Query("options are checked before there is a text", **options)
     except TypeError as error:

@@ -33,7 +33,7 @@ LEG_TIMEOUT_S = 60.0
 """Long enough that figures depend on quality, not on a busy machine."""
 WAIT_STEP_S = 0.1
 PATIENCE_S = 20.0
-"""How long an index may fail before the evaluation gives up."""
+"""Seconds that an index may fail before the evaluation gives up."""
 
 
 @dataclass(frozen=True, slots=True)

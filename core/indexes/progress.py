@@ -22,7 +22,7 @@ DOCUMENTS_PER_BATCH = 20
 
 @dataclass(frozen=True, slots=True)
 class DocumentProgress:
-    """How far one document is. ``embedded`` of ``chunks`` passages have a vector of the collection's model."""
+    """Progress of one document. ``embedded`` of ``chunks`` passages have a vector of the collection's model."""
 
     document_id: int
     chunks: int
@@ -47,7 +47,7 @@ class DocumentProgress:
 
 
 def document_progress(braid: Braid, dataset_id: int, document_ids: Collection[int]) -> dict[int, DocumentProgress]:
-    """The progress of these documents of the dataset; those that are not in it are left out.
+    """Return the progress of these documents of the dataset; those that are not in it are left out.
 
     Raises NotFoundError when there is no such dataset.
     """

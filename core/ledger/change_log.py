@@ -22,7 +22,7 @@ State = Literal["ready", "writing", "rebuilding"]
 
 @dataclass(frozen=True, slots=True)
 class IndexState:
-    """How far one leg's index of one collection has followed the log, and with which version."""
+    """State of one leg's index of one collection: the last change applied, and the version it was built with."""
 
     version: str
     applied_seq: int

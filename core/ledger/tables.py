@@ -137,7 +137,7 @@ class ChangeRow(Base):
 
 
 class IndexStateRow(Base):
-    """How far one leg's index of one collection has followed the change log."""
+    """State of one leg's index of one collection: the last change of the log that it has applied."""
 
     __tablename__ = "index_state"
 
@@ -265,7 +265,7 @@ class AuditRow(Base):
 
 
 class UsageRow(Base):
-    """How often a user did something on a day (UTC, ``YYYY-MM-DD``)."""
+    """Count of one kind of act of a user on a day (UTC, ``YYYY-MM-DD``)."""
 
     __tablename__ = "usage_counts"
 
@@ -343,7 +343,7 @@ class JobRow(Base):
     done: Mapped[int]
     total: Mapped[int]
     attempts: Mapped[int]
-    """How often the job was started."""
+    """Number of times the job was started."""
     created_at: Mapped[float]
     started_at: Mapped[float | None]
     finished_at: Mapped[float | None]
