@@ -183,7 +183,7 @@ def compare(judged: Sequence[Judged], *, default: Config, degraded: tuple[str, .
     names = list(dict.fromkeys(query.set_name for query in judged))
     groups = np.array([names.index(query.set_name) for query in judged])
     bootstrap = Bootstrap(groups.tolist())
-    held_out = cross_validated(scores, folds_of(groups))
+    held_out = cross_validate(scores, folds_of(groups))
     outcomes = [
         Outcome(config, bootstrap.interval(row), bootstrap.interval(row - scores[0]))
         for config, row in zip(configs, scores, strict=True)
@@ -224,7 +224,7 @@ def folds_of(groups: NDArray[np.int64], seed: int = 0) -> NDArray[np.int64]:
     return folds
 
 
-def cross_validated(scores: Scores, folds: NDArray[np.int64]) -> Scores:
+def cross_validate(scores: Scores, folds: NDArray[np.int64]) -> Scores:
     """Return each query's score under the configuration that the other folds choose, (queries,)."""
     held_out = np.zeros(scores.shape[1])
     for fold in np.unique(folds):
