@@ -11,7 +11,7 @@ from braid.core.chat.texts import Language, say
 from braid.core.errors import InvalidInputError
 from braid.core.models.citations import Citation, without_marks
 from braid.core.text.analyzer import Analyzer
-from braid.core.text.units import quantities, unified
+from braid.core.text.units import quantities, unify_units
 from braid.core.types import MAX_QUERY_CHARS
 
 MAX_INSTRUCTION_CHARS = 2_000
@@ -59,7 +59,7 @@ class ThreeFields:
 
     def unified(self) -> ThreeFields:
         """Normalize units; return the fields unchanged if that would make them too long."""
-        texts = map(unified, (self.purpose, self.materials, self.methods, self.instruction))
+        texts = map(unify_units, (self.purpose, self.materials, self.methods, self.instruction))
         try:
             return ThreeFields(*texts)
         except InvalidInputError:
@@ -111,7 +111,7 @@ def _agreement(text: str, citation: Citation, analyzer: Analyzer) -> _Agreement:
         else:
             absent.append(quantity.text)
     terms = frozenset(analyzer.tokens(f"{citation.passage.title} {citation.passage.heading_path} {citation.text}"))
-    words = content_words(_without(unified(text), [quantity.text for quantity in asked]), analyzer)
+    words = content_words(_without(unify_units(text), [quantity.text for quantity in asked]), analyzer)
     same += [word for word, needed in words.items() if needed <= terms]
     absent += [word for word, needed in words.items() if not needed <= terms]
     return _Agreement(tuple(same), tuple(other), tuple(absent))

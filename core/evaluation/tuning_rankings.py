@@ -1,4 +1,4 @@
-"""What both legs find for judged queries, collected once, so that ways to fuse it can be tried in memory."""
+"""Rankings of both legs for judged queries, collected once so that fusions can be tried in memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DEPTH = SearchOptions(k=10).fetch_k
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A judged query with what the legs found for it."""
+    """A judged query with the legs' rankings."""
 
     set_name: str
     query_id: str
@@ -23,13 +23,13 @@ class Judged:
     documents: Mapping[str, str]
     """Chunk id → ``set/document``."""
     shown_as: Mapping[str, str]
-    """Chunk id → id that all chunks of the same text have; they are shown at the best place of them."""
+    """Chunk id → id shared by all chunks of the same text; they are shown together, at their best place."""
     grades: Mapping[str, int]
     """``set/document`` → grade."""
 
 
 def collect(stored: StoredSets, *, each: bool, on_progress: OnProgress) -> tuple[list[Judged], tuple[str, ...]]:
-    """Every judged query with both legs' rankings, and what was missing from the searches."""
+    """Return every judged query with both legs' rankings, and the reasons why searches were incomplete."""
     set_of = {dataset_id: name for name, ids in stored.datasets.items() for dataset_id in ids}
     collected, reasons = list[Judged](), dict[str, None]()
     for judged in stored.sets:
