@@ -21,7 +21,7 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 from braid.app.api import api
 from braid.app.auth.access import LOCAL_HOST, MAX_FORM_BYTES, STATIC, admit, csrf, rule_of
 from braid.app.auth.identity import HostUser, host_identity, identity, keep_logins, own_identity, signed_in
-from braid.app.cli.common import open_braid
+from braid.app.opening import open_braid
 from braid.app.owner.routes import owner
 from braid.app.pages import PAGES
 from braid.app.pages.account.sign_in import account

@@ -15,9 +15,9 @@ import uvicorn
 from a2wsgi import WSGIMiddleware
 
 from braid.app import first_start
-from braid.app.cli.common import open_braid
 from braid.app.factory import create_app
 from braid.app.mcp.http import ASGI, with_mcp
+from braid.app.opening import open_braid
 from braid.app.site import EXTENSION, Site
 from braid.app.web.request_bodies import streamed_bodies, whole_bodies
 from braid.config.settings import Settings

@@ -6,15 +6,9 @@ import sys
 
 import click
 
-from braid.app.cli.common import (
-    BraidGroup,
-    choose_user,
-    current_settings,
-    find_user,
-    json_option,
-    open_braid,
-)
+from braid.app.cli.common import BraidGroup, choose_user, current_settings, find_user, json_option
 from braid.app.cli.output import complain, plural, print_json, print_table
+from braid.app.opening import open_braid
 
 NEGATIVE_IDS = {"ignore_unknown_options": True}  # so that -1 is an id and not an option
 PASSWORD_OPTION = click.option("--password-stdin", is_flag=True, help="Read the password for the app from stdin.")

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from braid.app.cli.common import BraidCommand, choose_user, current_settings, open_braid
+from braid.app.cli.common import BraidCommand, choose_user, current_settings
+from braid.app.opening import open_braid
 from braid.core.errors import NotOwnerError
 
 if TYPE_CHECKING:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import click
 
-from braid.app.cli.common import BraidGroup, choose_user, current_settings, json_option, open_braid
+from braid.app.cli.common import BraidGroup, choose_user, current_settings, json_option
 from braid.app.cli.output import complain, plural, print_json
+from braid.app.opening import open_braid
 
 
 @click.group(cls=BraidGroup)

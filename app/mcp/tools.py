@@ -11,8 +11,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.exceptions import ServiceUnavailable, TooManyRequests
 
 from braid.app.auth.quotas import Quotas
-from braid.app.first_start import FIRST_DATASET
 from braid.app.mcp.meter import Meter
+from braid.app.opening import FIRST_DATASET
 from braid.app.site import ingest_options
 from braid.app.user.datasets import Readable, datasets_of
 from braid.config.settings import Settings

@@ -9,7 +9,7 @@ from flask_babel import gettext as _
 
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
-from braid.app.first_start import SAMPLE_NAME
+from braid.app.opening import SAMPLE_NAME
 from braid.app.pages.chat import ask as chat_ask
 from braid.app.pages.chat import manage as chat_manage
 from braid.app.pages.chat.choices import ChatChoices, choices_of_turn, first_choices
