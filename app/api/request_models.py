@@ -16,8 +16,14 @@ from braid.app.api.framework.requests import InvalidRequestError
 from braid.app.api.search_options import SearchOptions
 from braid.app.auth.identity import identity
 from braid.app.site import site
-from braid.app.user.model_shelf import ChosenModel, ChosenModels
-from braid.app.user.models import chosen_models, offered_models, site_default
+from braid.app.user.models import (
+    ChosenModel,
+    ChosenModels,
+    choose_models,
+    model_shelf,
+    offered_models,
+    site_default,
+)
 from braid.config.models import role_model
 from braid.core.chat.conversation import Conversation
 from braid.core.errors import InvalidInputError
@@ -39,18 +45,18 @@ of their own. Others find credentials or servers of the site's."""
 
 def search_manager(body: SearchOptions, options: dict[str, Any]) -> RetrieverManager:
     """The way in to searches as the request wants them. Raises InvalidInputError."""
-    return _manager(body, _chosen(body), options)
+    return _manager(body, _choose_models(body), options)
 
 
 def conversation(body: SearchOptions, options: dict[str, Any]) -> Conversation:
     """A conversation as the request wants it. Raises InvalidInputError."""
-    chosen, prompts = _chosen(body), _prompts(body)
+    chosen, prompts = _choose_models(body), _prompts(body)
     manager = _manager(body, chosen, options)
     if prompts is None and not _key("reranker"):
-        return site().models.conversation(chosen)
+        return model_shelf().conversation(chosen)
     return Conversation(
         site().braid,
-        models=site().models.models(chosen),
+        models=model_shelf().models(chosen),
         prompts=prompts,
         manager=manager,
         prompt_tokens=site().settings.answer_prompt_tokens,
@@ -60,22 +66,22 @@ def conversation(body: SearchOptions, options: dict[str, Any]) -> Conversation:
 def _manager(body: SearchOptions, chosen: ChosenModels, options: dict[str, Any]) -> RetrieverManager:
     rerankers, prompts = _rerankers(options["reranker"]), _prompts(body)
     if rerankers is None and prompts is None:
-        return site().models.manager(chosen)
-    models = site().models.models(chosen)
+        return model_shelf().manager(chosen)
+    models = model_shelf().models(chosen)
     return site().braid.manager.with_models(models, prompts=prompts, rerankers=rerankers)
 
 
-def _chosen(body: SearchOptions) -> ChosenModels:
+def _choose_models(body: SearchOptions) -> ChosenModels:
     return ChosenModels(
-        _role("search", body.search_llm_model or body.llm_model),
-        _role("summary", body.summary_llm_model or body.llm_model),
+        _choose_model("search", body.search_llm_model or body.llm_model),
+        _choose_model("summary", body.summary_llm_model or body.llm_model),
     )
 
 
-def _role(role: Role, name: str | None) -> ChosenModel | None:
+def _choose_model(role: Role, name: str | None) -> ChosenModel | None:
     key = _key(role)
     if not key:
-        return _offered(role, name)
+        return _choose_offered(role, name)
     name = name or site_default(role)
     if not name:
         field = f"{role}_llm_model"
@@ -84,22 +90,22 @@ def _role(role: Role, name: str | None) -> ChosenModel | None:
         offered = role_model(site().settings, role, name)
         if offered is not None:
             return ChosenModel(replace(offered, api_key=key), own_key=True)
-    return ChosenModel(_of_own_key(role, name, key), own_key=True)
+    return ChosenModel(_settings_of_own_key(role, name, key), own_key=True)
 
 
-def _offered(role: Role, name: str | None) -> ChosenModel | None:
+def _choose_offered(role: Role, name: str | None) -> ChosenModel | None:
     account = identity().account
     try:
         if role == "search":
-            return chosen_models(account, search_model=name).search
-        return chosen_models(account, summary_model=name).summary
+            return choose_models(account, search_model=name).search
+        return choose_models(account, summary_model=name).summary
     except InvalidInputError as error:
         raise InvalidInputError(
             f"{error}, or send a key of your own in {KEY_HEADERS[role]}", field=f"{role}_llm_model"
         ) from None
 
 
-def _of_own_key(role: Role, name: str, key: str) -> ModelSettings:
+def _settings_of_own_key(role: Role, name: str, key: str) -> ModelSettings:
     provider = name.partition(":")[0]
     if provider not in HOSTED:
         raise InvalidInputError(

@@ -58,6 +58,6 @@ def _pass_on(settings: Settings, user_name: str | None, read_only: bool, error: 
         raise error
     with open_braid(settings, indexes="none") as braid:
         user_id = choose_user(braid.ledger, user_name).id
-        scopes = ("read",) if read_only else ("read", "write", "admin")
-        with short_lived_key(braid.ledger, user_id, *scopes) as key:
+        permissions = ("read",) if read_only else ("read", "write", "admin")
+        with short_lived_key(braid.ledger, user_id, *permissions) as key:
             anyio.run(pass_on, f"{url}mcp", key)

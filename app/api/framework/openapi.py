@@ -112,7 +112,7 @@ def _operation(operation: Operation, schemas: dict[Any, Schema], definitions: di
 
 
 def _needs(operation: Operation) -> str:
-    scope = f"Needs the scope `{operation.rule.scope_for(operation.method)}`"
+    scope = f"Needs the scope `{operation.rule.permission_for(operation.method)}`"
     return f"{scope}, of an administrator." if operation.rule.who == "admin" else f"{scope}."
 
 
@@ -219,7 +219,7 @@ def _problem_response() -> Schema:
 
 def _security(operation: Operation) -> list[Schema]:
     session: Schema = {"session": []} if operation.method in SAFE else {"session": [], "csrf": []}
-    return [{"token": [operation.rule.scope_for(operation.method)]}, session]
+    return [{"token": [operation.rule.permission_for(operation.method)]}, session]
 
 
 def _security_schemes(cookie: str) -> Schema:

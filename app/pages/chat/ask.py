@@ -19,7 +19,7 @@ from braid.app.pages.chat.view import Exchange, exchanges
 from braid.app.pages.status import unread_files
 from braid.app.site import site
 from braid.app.user.datasets import readable_datasets
-from braid.app.user.models import conversation_for
+from braid.app.user.models import choose_models, model_shelf
 from braid.app.web.event_stream import event_stream
 from braid.core.chat.types import ChatRequest, ChatResult
 from braid.core.ledger.database import storable
@@ -51,7 +51,7 @@ def stop(name: str) -> Response:
 def _ask(conversation_id: int | None) -> Response | Redirect:
     user, here = identity().account, site()
     asked = _asked(conversation_id)
-    answerer = conversation_for(user)
+    answerer = model_shelf().conversation(choose_models(user))
     here.usage.count(user.id, "chat")
 
     def store(result: ChatResult) -> int:

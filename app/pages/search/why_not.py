@@ -18,7 +18,7 @@ from braid.app.pages.search.form import SearchForm
 from braid.app.pages.search.marking import PROSE, Segment, flow, language_of, snippet, wanted_tokens
 from braid.app.site import site
 from braid.app.user.datasets import readable_datasets
-from braid.app.user.models import manager_for
+from braid.app.user.models import choose_models, model_shelf
 from braid.core.datasets.document_names import documents_named
 from braid.core.errors import NotFoundError
 from braid.core.ledger.change_log import indexed_text
@@ -111,7 +111,7 @@ def _pairs(form: SearchForm) -> Iterator[tuple[str, str]]:
 def _why(form: SearchForm, document: Document) -> Why:
     account, here = identity().account, site()
     options = form.options(here.settings)
-    manager = manager_for(account)
+    manager = model_shelf().manager(choose_models(account))
     passage = best_passage(manager.search, here.braid.ledger, document, form.text, user_id=account.id, **options)
     explanation = manager.explain(
         form.text,
