@@ -26,6 +26,7 @@ from braid.core.chat.live_turn import LiveTurns
 from braid.core.chat.store import ConversationStore
 from braid.core.chat.thumbs import AnswerThumbs
 from braid.core.datasets.languages import DatasetLanguages
+from braid.core.datasets.shared import SharedDatasets
 from braid.core.ingest.ingest import MEBIBYTE, IngestOptions
 
 EXTENSION = "braid"
@@ -70,6 +71,7 @@ class Site:
         self.metrics = Metrics(braid)
         self.provider_keys = ProviderKeys(ledger, secret_key(braid.data_dir))
         self.checkup = Checkup(braid)
+        self.shared_datasets = SharedDatasets(braid, wake=lambda: braid.indexer.wake(), audit=self.audit.add)
         self.background = _background(settings, braid)
 
     def start_jobs(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,6 +11,12 @@ from braid.app.cli.common import BraidGroup, choose_user, current_settings, find
 from braid.app.cli.output import complain, plural, print_json, print_table
 from braid.app.opening import open_braid
 
+if TYPE_CHECKING:
+    from braid.core.braid import Braid
+    from braid.core.datasets.shared import SharedDatasets
+
+ACTOR = "command line"
+"""Who changes shared datasets, in the audit log."""
 NEGATIVE_IDS = {"ignore_unknown_options": True}  # so that -1 is an id and not an option
 PASSWORD_OPTION = click.option("--password-stdin", is_flag=True, help="Read the password for the app from stdin.")
 YES_OPTION = click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
@@ -171,6 +178,13 @@ def confirm(question: str, yes: bool) -> None:
 # ---------------------------------------------------------------- shared datasets
 
 
+def _shared_datasets(braid: Braid) -> SharedDatasets:
+    from braid.core.accounts.audit import AuditLog
+    from braid.core.datasets.shared import SharedDatasets
+
+    return SharedDatasets(braid, wake=lambda: None, audit=AuditLog(braid.ledger).add)  # an owner polls by itself
+
+
 @click.group("shared-db", cls=BraidGroup)
 def shared_db() -> None:
     """Add, list and remove shared datasets."""
@@ -185,7 +199,8 @@ def shared_db() -> None:
 def add_shared(name: str, collection: str, description: str, groups: tuple[str, ...], as_json: bool) -> None:
     """Add the shared dataset NAME."""
     with open_braid(current_settings(), indexes="none") as braid:
-        added = braid.registry.add(name, collection, description=description, allowed_groups=groups)
+        shared = _shared_datasets(braid)
+        added = shared.add(name, collection, description=description, allowed_groups=groups, by=ACTOR)
     if as_json:
         print_json(added)
     else:
@@ -233,7 +248,7 @@ def remove_shared(dataset_id: int, yes: bool, as_json: bool) -> None:
             f"Remove shared dataset {found.id}, {found.name}, with {plural(found.documents, 'document')}?",
             yes,
         )
-        braid.remove_dataset(dataset_id)
+        _shared_datasets(braid).remove(dataset_id, by=ACTOR)
     if as_json:
         print_json(found)
     else:

@@ -15,6 +15,10 @@ MAX_FILE_BYTES = 1_000_000
 MAX_NAME_CHARS = 200
 MAX_DESCRIPTION_CHARS = 2_000
 MAX_COLLECTION_CHARS = 128  # it names a folder
+LINE_PATTERN = r"^[^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f][^\x00-\x1f\x7f]*$"
+"""One line that is not blank; the patterns are in the API's schema, too."""
+TEXT_PATTERN = r"^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f]*$"
+COLLECTION_PATTERN = r"^shared_[a-zA-Z0-9._-]*[a-zA-Z0-9]$"
 LOWEST_ID = -(2**31)
 """What a 32-bit integer column holds."""
 
@@ -73,7 +77,7 @@ def validate(text: str, *, retired_ids: Collection[int] = ()) -> tuple[SharedDat
 def parse(plain: object, retired_ids: Collection[int] = ()) -> tuple[SharedDataset, ...]:
     """The entries of a list of objects; raises as `validate` does."""
     if not isinstance(plain, list):
-        raise RegistryError(f"the file holds {_shown(plain)}; write a list such as [{_EXAMPLE}]")
+        raise RegistryError(f"the file holds {_in_short(plain)}; write a list such as [{_EXAMPLE}]")
     entries = tuple(_entry(number, entry) for number, entry in enumerate(plain, start=1))
     _require_new_ids(entries, retired_ids)
     _require_one_meaning_per_collection(entries)
@@ -111,17 +115,17 @@ def _next_value(text: str, at: int) -> int:
 
 def _entry(number: int, plain: object) -> SharedDataset:
     if not isinstance(plain, dict):
-        raise RegistryError(f"entry {number} is {_shown(plain)}; write it as {_EXAMPLE}", entry=number)
-    where = f"entry {number} (id {_shown(plain['id'])})" if "id" in plain else f"entry {number}"
+        raise RegistryError(f"entry {number} is {_in_short(plain)}; write it as {_EXAMPLE}", entry=number)
+    where = f"entry {number} (id {_in_short(plain['id'])})" if "id" in plain else f"entry {number}"
     for key in ("id", "name", "collection_name"):
         if key not in plain:
             raise RegistryError(f"{where}: {key} is missing; write the entry as {_EXAMPLE}", entry=number)
     for key, value in plain.items():
         if key not in _FIELDS:
-            raise RegistryError(f"{where}: {_shown(key)} is not a field; use {', '.join(_FIELDS)}", entry=number)
+            raise RegistryError(f"{where}: {_in_short(key)} is not a field; use {', '.join(_FIELDS)}", entry=number)
         allowed, form = _FIELDS[key]
         if not allowed(value):
-            raise RegistryError(f"{where}: {key} is {_shown(value)}; it must be {form}", entry=number)
+            raise RegistryError(f"{where}: {key} is {_in_short(value)}; it must be {form}", entry=number)
     return SharedDataset(**{**plain, "allowed_groups": tuple(plain.get("allowed_groups", ()))})
 
 
@@ -164,33 +168,30 @@ def _is_id(value: object) -> bool:
     return type(value) is int and LOWEST_ID <= value <= -1
 
 
-def _is_text(value: object, most: int = MAX_NAME_CHARS) -> bool:
-    return isinstance(value, str) and len(value) <= most and not _UNSTORABLE.search(value)
+def _matches(value: object, pattern: str, most: int) -> bool:
+    if not isinstance(value, str) or len(value) > most or _SURROGATE.search(value):
+        return False
+    return re.fullmatch(pattern, value) is not None
 
 
 def _is_line(value: object) -> bool:
-    return isinstance(value, str) and _is_text(value) and bool(value.strip()) and not re.search(r"[\t\n\r]", value)
+    return _matches(value, LINE_PATTERN, MAX_NAME_CHARS)
 
 
-def _is_collection(value: object) -> bool:
-    return isinstance(value, str) and len(value) <= MAX_COLLECTION_CHARS and bool(_COLLECTION.fullmatch(value))
-
-
-_UNSTORABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
 _GAP = re.compile(r"[ \t\r\n,]*")
-_COLLECTION = re.compile(r"shared_[a-zA-Z0-9._-]*[a-zA-Z0-9]")
 _EXAMPLE = '{"id": -1, "name": "Handbook", "collection_name": "shared_main_db"}'
 
 _FIELDS: Mapping[str, tuple[Callable[[object], bool], str]] = {
     "id": (_is_id, f"a whole number from {LOWEST_ID} to -1"),
     "name": (_is_line, f"one line of 1 to {MAX_NAME_CHARS} characters"),
     "collection_name": (
-        _is_collection,
+        lambda value: _matches(value, COLLECTION_PATTERN, MAX_COLLECTION_CHARS),
         f"shared_ and then letters, digits, '.', '_' or '-' of ASCII, a letter or digit last, at most "
         f"{MAX_COLLECTION_CHARS} characters in all",
     ),
     "description": (
-        lambda value: _is_text(value, MAX_DESCRIPTION_CHARS),
+        lambda value: _matches(value, TEXT_PATTERN, MAX_DESCRIPTION_CHARS),
         f"text of at most {MAX_DESCRIPTION_CHARS} characters",
     ),
     "allowed_groups": (
@@ -198,7 +199,10 @@ _FIELDS: Mapping[str, tuple[Callable[[object], bool], str]] = {
         "a list of group names, or [] for everyone",
     ),
     "enabled": (lambda value: isinstance(value, bool), "true or false"),
-    "embedding_model": (_is_text, f"the name of a model, at most {MAX_NAME_CHARS} characters, or empty"),
+    "embedding_model": (
+        lambda value: _matches(value, TEXT_PATTERN, MAX_NAME_CHARS),
+        f"the name of a model, at most {MAX_NAME_CHARS} characters, or empty",
+    ),
 }
 """What each field may be: a check, and the same in words."""
 
@@ -207,12 +211,12 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     plain: dict[str, Any] = {}
     for key, value in pairs:
         if key in plain:
-            raise RegistryError(f"{_shown(key)} stands twice in one entry; keep one")
+            raise RegistryError(f"{_in_short(key)} stands twice in one entry; keep one")
         plain[key] = value
     return plain
 
 
-def _shown(value: object) -> str:
+def _in_short(value: object) -> str:
     short = reprlib.Repr()
     short.maxstring = short.maxother = 80
     return short.repr(value)
