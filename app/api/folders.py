@@ -12,10 +12,10 @@ from braid.app.api.framework.operations import Answered, Resource
 from braid.app.api.framework.requests import Given
 from braid.app.api.jobs import JobShown, shown_job
 from braid.app.api.schemas import DatasetId, Moment, Page, PageQuery, Shown, page_of, sliced
-from braid.app.api.scopes import writable
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.site import site
+from braid.app.user.datasets import caller_datasets
 from braid.core.folders.store import MAX_FOLDER_CHARS, MAX_PATTERNS, MAX_PREFIX_CHARS, SyncedFolder, WantedFolder
 
 ONE_LINE = r"^[^\x00-\x1f\x7f]*$"
@@ -139,7 +139,7 @@ def remove_folder(folder_id: int) -> None:
 
 def _wanted(body: FolderGiven) -> WantedFolder:
     """Raises NotFoundError for a dataset that is not the caller's to fill."""
-    return WantedFolder(writable(body.dataset_id).id, body.folder, tuple(body.ignore), body.id_prefix)
+    return WantedFolder(caller_datasets().writable(body.dataset_id).id, body.folder, tuple(body.ignore), body.id_prefix)
 
 
 def _shown(folder: SyncedFolder) -> FolderShown:

@@ -12,7 +12,7 @@ from typing import Any
 
 from flask import request
 
-from braid.app.api.framework.requests import InvalidRequestError
+from braid.app.api.framework.requests import KEY_HEADERS, KEY_PATTERN, InvalidRequestError
 from braid.app.api.search_options import SearchOptions
 from braid.app.auth.identity import identity
 from braid.app.site import site
@@ -32,12 +32,6 @@ from braid.core.models.prompts import Prompts, custom_prompts
 from braid.core.models.rerank import Rerankers
 from braid.core.retriever_manager import RetrieverManager
 
-KEY_HEADERS: dict[str, str] = {
-    "search": "X-Search-Model-Key",
-    "summary": "X-Summary-Model-Key",
-    "reranker": "X-Reranker-Key",
-}
-KEY_PATTERN = r"^[!-~]{0,500}$"
 HOSTED = ("anthropic", "google_genai", "mistralai", "openai")
 """Providers that a caller's own key may be used with: their packages take the key as it is given, and have an address
 of their own. Others find credentials or servers of the site's."""

@@ -122,18 +122,16 @@ def add_dataset(name: str, owner: str | None, as_json: bool) -> None:
 @json_option
 def list_datasets(owner: str | None, as_json: bool) -> None:
     """List personal and shared datasets with their sizes."""
-    from braid.core.datasets.scope import readable_shared
+    from braid.app.user.datasets import UserDatasets, stored_datasets
 
     with open_braid(current_settings(), indexes="none") as braid:
         names = {user.id: user.name for user in braid.ledger.users()}
         if owner is None:
             personal = [found for found in braid.ledger.all_datasets() if not found.shared]
-            shared = braid.registry.entries()
+            shared = stored_datasets(braid, braid.registry.entries())
         else:
-            owner_id = find_user(braid.ledger, owner).id
-            personal = braid.ledger.datasets(owner_id)
-            shared = tuple(readable_shared(braid.ledger, braid.registry, owner_id))
-        datasets = [*personal, *(braid.dataset(entry.id) for entry in shared)]
+            personal, shared = UserDatasets(braid, find_user(braid.ledger, owner).id).readable()
+        datasets = [*personal, *shared]
     if as_json:
         print_json(datasets)
         return

@@ -9,13 +9,12 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from braid.app.api.etags import IF_MATCH
+from braid.app.api.framework.etags import IF_MATCH
+from braid.app.api.framework.idempotency import HEADER
+from braid.app.api.framework.idempotency import KEY_PATTERN as IDEMPOTENCY_PATTERN
 from braid.app.api.framework.operations import Operation, Resource
 from braid.app.api.framework.problems import Problem
-from braid.app.api.framework.requests import MAX_ID
-from braid.app.api.request_models import KEY_HEADERS, KEY_PATTERN
-from braid.app.api.writes import HEADER
-from braid.app.api.writes import KEY_PATTERN as IDEMPOTENCY_PATTERN
+from braid.app.api.framework.requests import KEY_HEADERS, KEY_PATTERN, MAX_ID
 from braid.app.auth.access import SAFE
 
 REF = "#/components/schemas/{model}"
