@@ -8,8 +8,8 @@ RUN := .venv/.run
 DEV := .venv/.dev
 REFERENCE := .artifacts/reference
 # What a program imports.
-PUBLIC := braid braid.core.braid braid.core.ledger.ledger braid.core.ingest.ingest braid.core.folders.sync \
-	braid.core.types braid.core.errors braid.core.retriever_manager braid.core.search_retriever \
+PUBLIC := braid braid.core.braid braid.core.data_directory braid.core.ledger.ledger braid.core.ingest.ingest \
+	braid.core.folders.sync braid.core.types braid.core.errors braid.core.retriever_manager braid.core.search_retriever \
 	braid.core.standalone.retriever braid.core.standalone.searcher braid.core.search.strategies \
 	braid.core.models.embeddings braid.core.models.rerank braid.core.models.chat braid.core.chat.conversation \
 	braid.core.chat.store braid.core.chat.turn_recorder braid.core.chat.types \
@@ -28,10 +28,11 @@ run: $(RUN)  ## start Braid
 test: $(DEV)  ## run the tests, those with a browser left out
 	$(BIN)/python -m pytest -n 2 -m "not browser" $(ARGS)
 
-lint: $(DEV)  ## check style and types
+lint: $(DEV)  ## check style, types and which room imports which
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m mypy
+	$(BIN)/lint-imports
 
 fix: $(DEV)  ## mend what the style checker can mend
 	$(BIN)/python -m ruff check --fix .

@@ -53,7 +53,7 @@ SECURITY_HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 def create_app(settings: Settings | None = None, braid: Braid | None = None) -> Flask:
@@ -174,7 +174,7 @@ def _in_templates() -> dict[str, Any]:
 def _open_until_exit(settings: Settings) -> Braid:
     stack = ExitStack()
     atexit.register(stack.close)
-    return stack.enter_context(open_braid(settings, indexes="own"))
+    return stack.enter_context(open_braid(settings))
 
 
 class _SecureOverHttps(SecureCookieSessionInterface):
@@ -230,7 +230,7 @@ def _finish(response: Response) -> Response:
     metrics = site().metrics
     metrics.requests.labels(request.method if request.url_rule else "-", route, response.status_code).inc()
     metrics.request_seconds.labels(route).observe(took)
-    log.info(
+    logger.info(
         "event=request id=%s method=%s route=%s status=%d ms=%.1f",
         g.request_id,
         request.method,

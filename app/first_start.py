@@ -11,7 +11,7 @@ from braid.core.datasets.registry import SharedDataset
 from braid.core.ingest.ingest import ingest_bytes
 from braid.core.ledger.change_log import ChangeLog
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 SAMPLE_COLLECTION = "shared_main_db"
 SAMPLE_DESCRIPTION = "What Braid is and how to use it, in English, Japanese and Korean"
@@ -36,7 +36,7 @@ def load_sample(braid: Braid) -> None:
     """
     entry = _sample_entry(braid)
     if entry is None:
-        log.info("event=first_start sample=left_out")
+        logger.info("event=first_start sample=left_out")
         return
     if braid.dataset(entry.id).documents or ChangeLog(braid.ledger.database).heads().get(entry.collection_name, 0):
         return

@@ -5,15 +5,14 @@ Braid is imported in the functions: loading it takes a second, which ``braid --h
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any
 
 from braid.app.terminal import log_briefly
 
 if TYPE_CHECKING:
     from braid.config.settings import Settings
     from braid.core.braid import Braid
+    from braid.core.data_directory import DataDirectory
     from braid.core.models.rerank import Rerankers
 
 LOCAL_USER = "local"
@@ -24,29 +23,42 @@ SAMPLE_NAME = "Braid guide"
 """The shared dataset with the sample, see `braid.app.first_start`."""
 
 
-@contextmanager
-def open_braid(settings: Settings, *, indexes: Literal["own", "none"]) -> Iterator[Braid]:
-    """Open the data directory. ``own`` raises NotOwnerError when another process has the indexes."""
-    from braid.config.models import models_of, prompts_of
-    from braid.core.braid import Braid
+def open_data_directory(settings: Settings) -> DataDirectory:
+    """Open the ledger, the registry and the models, beside the process that owns the indexes or without one."""
+    from braid.core.data_directory import DataDirectory
 
     log_briefly(debug=settings.log_level == "DEBUG")
-    with Braid(
+    return DataDirectory(settings.data_dir, **_directory_values(settings))
+
+
+def open_braid(settings: Settings) -> Braid:
+    """Open the data directory with its indexes. Raises NotOwnerError when another process owns them."""
+    from braid.config.models import models_of, prompts_of
+    from braid.core.braid import Braid, IndexOptions
+
+    log_briefly(debug=settings.log_level == "DEBUG")
+    return Braid(
         settings.data_dir,
-        database_url=settings.database_url,
-        shared_dbs=settings.shared_dbs,
-        embedding_model=settings.embedding_model,
-        embedding_threads=settings.embedding_threads,
-        languages=settings.languages,
-        leg_timeout_s=settings.leg_timeout_s,
-        max_open_collections=settings.max_open_collections,
-        chroma_url=settings.chroma_url,
-        indexes=indexes,
+        **_directory_values(settings),
+        index_options=IndexOptions(
+            languages=settings.languages,
+            leg_timeout_s=settings.leg_timeout_s,
+            max_open_collections=settings.max_open_collections,
+            chroma_url=settings.chroma_url,
+        ),
         rerankers=rerankers_of(settings),
         models=models_of(settings),
         prompts=prompts_of(settings),
-    ) as braid:
-        yield braid
+    )
+
+
+def _directory_values(settings: Settings) -> dict[str, Any]:
+    return {
+        "database_url": settings.database_url,
+        "shared_dbs": settings.shared_dbs,
+        "embedding_model": settings.embedding_model,
+        "embedding_threads": settings.embedding_threads,
+    }
 
 
 def rerankers_of(settings: Settings) -> Rerankers:

@@ -46,7 +46,7 @@ def serve(settings: Settings) -> None:
     _log_in_lines(settings.log_level)
     _raise_open_files()
     sys.setswitchinterval(SWITCH_S)
-    with open_braid(settings, indexes="own") as braid, _listen(settings) as listener:
+    with open_braid(settings) as braid, _listen(settings) as listener:
         first_start.prepare(braid)
         _run(settings, braid, listener)
 

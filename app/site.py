@@ -14,10 +14,11 @@ from braid.app.metrics import Metrics
 from braid.config.settings import Settings
 from braid.core.accounts.accounts import Accounts
 from braid.core.accounts.app_settings import AppSettings
-from braid.core.accounts.audit import AuditLog, Usage
+from braid.core.accounts.audit import AuditLog
 from braid.core.accounts.credentials import ApiTokens, WebSessions
 from braid.core.accounts.provider_keys import ProviderKeys
 from braid.core.accounts.secret_key import secret_key
+from braid.core.accounts.usage import Usage
 from braid.core.background.background import Background
 from braid.core.background.checkup import Checkup
 from braid.core.braid import Braid
@@ -27,7 +28,7 @@ from braid.core.chat.store import ConversationStore
 from braid.core.chat.thumbs import AnswerThumbs
 from braid.core.datasets.languages import DatasetLanguages
 from braid.core.datasets.shared import SharedDatasets
-from braid.core.ingest.ingest import MEBIBYTE, IngestOptions
+from braid.core.ingest.plan import MEBIBYTE, IngestOptions
 
 EXTENSION = "braid"
 CLOSING_S = 5.0
@@ -71,7 +72,7 @@ class Site:
         self.metrics = Metrics(braid)
         self.provider_keys = ProviderKeys(ledger, secret_key(braid.data_dir))
         self.checkup = Checkup(braid)
-        self.shared_datasets = SharedDatasets(braid, wake=lambda: braid.indexer.wake(), audit=self.audit.add)
+        self.shared_datasets = SharedDatasets(braid, self.audit.add)
         self.background = _background(settings, braid)
 
     def start_jobs(self) -> None:

@@ -121,7 +121,7 @@ def _differing(braid: Braid) -> list[str]:
     return [
         f"{index.leg} {collection}"
         for collection in log.heads()
-        for index in (braid.lexical, braid.dense)
+        for index in (braid.bm25, braid.dense)
         if sorted(index.ids(collection)) != sorted(log.chunk_ids(collection))
     ]
 

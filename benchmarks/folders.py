@@ -191,7 +191,7 @@ class Opened:
     def indexed_ids(self, leg: Leg) -> set[str]:
         """What an index holds."""
         collection = self.braid.ledger.dataset(self.dataset_id).collection
-        index = self.braid.lexical if leg == "bm25" else self.braid.dense
+        index = self.braid.bm25 if leg == "bm25" else self.braid.dense
         return set(index.ids(collection))
 
     def nearest(self, query: str) -> list[tuple[float, str, str]]:

@@ -22,6 +22,7 @@ from benchmarks.common import arguments, judged_sets, note, percentiles, scratch
 from braid.core.accounts.accounts import Accounts
 from braid.core.accounts.credentials import ApiTokens
 from braid.core.braid import Braid
+from braid.core.data_directory import DataDirectory
 from braid.core.evaluation.beir import JudgedSet
 from braid.core.types import ChunkInput, DocumentInput
 from tests.served import ROOT, Served
@@ -80,7 +81,7 @@ def _filled(data_dir: Path, sets: list[JudgedSet], passages: int) -> tuple[Path,
     return data_dir, dataset.id
 
 
-def _admin(braid: Braid) -> int:
+def _admin(braid: DataDirectory) -> int:
     return next(account.id for account in Accounts(braid.ledger).all() if account.is_admin)
 
 
@@ -107,7 +108,7 @@ async def _measured(scratch: Path, dataset_id: int, queries: list[str]) -> dict[
         Braid(scratch / "process", embedding_threads=THREADS) as braid,
         Served(scratch / "app", EMBEDDING_THREADS=THREADS) as served,
     ):
-        with Braid(served.data_dir, indexes="none") as beside:
+        with DataDirectory(served.data_dir) as beside:
             _, token = ApiTokens(beside.ledger).add(_admin(beside), "benchmark", ["read"])
         async with (
             _over_http(f"http://127.0.0.1:{served.port}/mcp", token) as http,

@@ -26,12 +26,12 @@ from benchmarks.common import (
     scratch_folder,
     show,
 )
-from braid.core.braid import Braid
-from braid.core.indexes.base import Scored
+from braid.core.braid import Braid, IndexOptions
+from braid.core.data_directory import DataDirectory
 from braid.core.ledger.change_log import ChangeLog
 from braid.core.models.embeddings import embed_passages, embed_query
 from braid.core.search.fusion import add_shares, by_score_then_id, rrf_shares
-from braid.core.types import ChunkInput, Dataset, DocumentInput
+from braid.core.types import ChunkInput, Dataset, DocumentInput, ScoredChunk
 
 COLLECTIONS = 4
 SHARES = (0.50, 0.39, 0.10, 0.01)
@@ -53,9 +53,10 @@ def main() -> None:
     passages = scale_passages(args.passages)
     queries = _queries(passages)
     with scratch_folder(args.scratch) as scratch:
-        with Braid(scratch / "speed", embedding_model=RandomVectors(), indexes="none") as ledger_only:
-            datasets = _fill(ledger_only, passages)
-        with Braid(scratch / "speed", embedding_model=RandomVectors(), leg_timeout_s=60.0) as braid:
+        slow = IndexOptions(leg_timeout_s=60.0)
+        with DataDirectory(scratch / "speed", embedding_model=RandomVectors()) as directory:
+            datasets = _fill(directory, passages)
+        with Braid(scratch / "speed", embedding_model=RandomVectors(), index_options=slow) as braid:
             _wait(braid)
             everything = [dataset.id for dataset in datasets]
             ours = _search_times(braid, queries, everything)
@@ -91,7 +92,7 @@ def _queries(passages: Sequence[tuple[str, str]]) -> list[str]:
 # ---------------------------------------------------------------- storing
 
 
-def _fill(braid: Braid, passages: Sequence[tuple[str, str]]) -> list[Dataset]:
+def _fill(braid: DataDirectory, passages: Sequence[tuple[str, str]]) -> list[Dataset]:
     """The datasets; those of the first collection first."""
     size = len(passages) // COLLECTIONS
     datasets: list[Dataset] = []
@@ -103,7 +104,7 @@ def _fill(braid: Braid, passages: Sequence[tuple[str, str]]) -> list[Dataset]:
     return datasets
 
 
-def _dataset(braid: Braid, name: str, collection: str, passages: Sequence[tuple[str, str]]) -> Dataset:
+def _dataset(braid: DataDirectory, name: str, collection: str, passages: Sequence[tuple[str, str]]) -> Dataset:
     found = [entry for entry in braid.registry.entries() if entry.name == name]
     entry = found[0] if found else braid.registry.add(name, collection)
     braid.mirror_registry()
@@ -117,7 +118,7 @@ def _dataset(braid: Braid, name: str, collection: str, passages: Sequence[tuple[
     return braid.ledger.dataset(entry.id)
 
 
-def _store_vectors(braid: Braid, collection: str) -> None:
+def _store_vectors(braid: DataDirectory, collection: str) -> None:
     model = RandomVectors()
     for chunks in ChangeLog(braid.ledger.database).all_chunks(collection, 1000, model.fingerprint):
         bare = [chunk for chunk in chunks if chunk.vector is None]
@@ -177,16 +178,16 @@ def _usual_way(braid: Braid, queries: Sequence[str], tokens: Callable[[str], lis
     return statistics.median(seconds)
 
 
-def _built_for_the_query(braid: Braid, query: str, tokens: Callable[[str], list[str]]) -> list[Scored]:
+def _built_for_the_query(braid: Braid, query: str, tokens: Callable[[str], list[str]]) -> list[ScoredChunk]:
     log, vector = ChangeLog(braid.ledger.database), embed_query(RandomVectors(), query)
-    rankings: list[list[Scored]] = []
+    rankings: list[list[ScoredChunk]] = []
     for number in range(COLLECTIONS):
         collection = f"shared_speed_{number}"
         chunks = [chunk for batch in log.all_chunks(collection, 2000) for chunk in batch]
         bm25 = BM25Okapi([tokens(chunk.text) for chunk in chunks])
         scores = bm25.get_scores(tokens(query))
         best = np.argsort(scores)[::-1][:DEPTH]
-        rankings.append([Scored(chunks[place].id, float(scores[place])) for place in best])
+        rankings.append([ScoredChunk(chunks[place].id, float(scores[place])) for place in best])
         rankings.append(braid.dense.search(collection, vector, DEPTH))
     shares = [rrf_shares(ranking, 1 / len(rankings)) for ranking in rankings]
     return by_score_then_id(add_shares(shares))[:K]

@@ -10,7 +10,7 @@ from typing import TypeVar
 from langchain_chroma import Chroma
 
 from benchmarks.common import WordVectors, arguments, note, percentiles, scratch_folder, show
-from braid.core.models.any_embeddings import named_model
+from braid.core.models.embeddings import named_model
 from braid.core.standalone.retriever import HybridRetriever
 
 BATCH = 2_000

@@ -24,7 +24,7 @@ import httpx
 
 from benchmarks.common import arguments, note, percentiles, scratch_folder, show
 from braid.core.accounts.accounts import Accounts
-from braid.core.braid import Braid
+from braid.core.data_directory import DataDirectory
 from tests.model_server import model_server
 
 STREAMS, SEARCHES = 50, 16
@@ -171,7 +171,7 @@ def _print(figures: Figures, memory: int, args: argparse.Namespace) -> None:
 
 
 def _make_users(data_dir: Path) -> None:
-    with Braid(data_dir, indexes="none") as braid:
+    with DataDirectory(data_dir) as braid:
         accounts = Accounts(braid.ledger)
         if accounts.need_setup():
             accounts.create_first("admin", PASSWORD)

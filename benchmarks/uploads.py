@@ -17,7 +17,7 @@ import httpx
 from reportlab.pdfgen.canvas import Canvas  # type: ignore[import-untyped]
 
 from benchmarks.common import arguments, note, percentiles, scratch_folder, show
-from braid.core.priority import give_way_to_requests
+from braid.core.priority import lower_thread_priority
 from tests.served import Served
 
 FILES = 500
@@ -87,7 +87,7 @@ def _upload(served: Served, dataset_id: int, pdf: bytes, files: int) -> None:
         return served.upload(dataset_id, name, content, headers).status_code
 
     # Browsers elsewhere would send these: what sending costs is not the server's.
-    with ThreadPoolExecutor(3, initializer=give_way_to_requests) as threads:
+    with ThreadPoolExecutor(3, initializer=lower_thread_priority) as threads:
         refused = [status for status in threads.map(send, range(-1, files)) if status != 202]
     if refused:
         note(f"{len(refused)} uploads were refused")

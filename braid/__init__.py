@@ -10,21 +10,57 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from braid.core.braid import Braid
+    from braid.app.factory import create_app, register_braid
+    from braid.app.site import HostUser
+    from braid.core.braid import Braid, IndexOptions
+    from braid.core.data_directory import DataDirectory
+    from braid.core.errors import BraidError, InvalidInputError, NotFoundError, NotOwnerError
+    from braid.core.ingest.ingest import ingest_bytes, ingest_paths
     from braid.core.retriever_manager import RetrieverManager
-    from braid.core.types import Filters
+    from braid.core.types import ChunkInput, Dataset, DocumentInput, Filters, Hit, Passage, SearchResult
 
-__all__ = ["Braid", "Filters", "RetrieverManager"]
+__all__ = [
+    "Braid",
+    "BraidError",
+    "ChunkInput",
+    "DataDirectory",
+    "Dataset",
+    "DocumentInput",
+    "Filters",
+    "Hit",
+    "HostUser",
+    "IndexOptions",
+    "InvalidInputError",
+    "NotFoundError",
+    "NotOwnerError",
+    "Passage",
+    "RetrieverManager",
+    "SearchResult",
+    "create_app",
+    "ingest_bytes",
+    "ingest_paths",
+    "register_braid",
+]
 
 _HOMES = {
-    "Braid": "braid.core.braid",
-    "Filters": "braid.core.types",
-    "RetrieverManager": "braid.core.retriever_manager",
+    "braid.app.site": ("HostUser",),
+    "braid.app.factory": ("create_app", "register_braid"),
+    "braid.core.braid": ("Braid", "IndexOptions"),
+    "braid.core.data_directory": ("DataDirectory",),
+    "braid.core.errors": ("BraidError", "InvalidInputError", "NotFoundError", "NotOwnerError"),
+    "braid.core.ingest.ingest": ("ingest_bytes", "ingest_paths"),
+    "braid.core.retriever_manager": ("RetrieverManager",),
+    "braid.core.types": ("ChunkInput", "Dataset", "DocumentInput", "Filters", "Hit", "Passage", "SearchResult"),
 }
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first asked for, so that ``import braid`` costs nothing."""
-    if name not in _HOMES:
-        raise AttributeError(f"module 'braid' has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOMES[name]), name)
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(importlib.import_module(home), name)
+    raise AttributeError(f"module 'braid' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]

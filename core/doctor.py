@@ -37,13 +37,13 @@ def examine(braid: Braid) -> list[Finding]:
     """
     indexer = braid.indexer
     indexer.wait(CATCH_UP_S)
-    log = ChangeLog(braid.ledger.database)
-    collections = sorted(log.heads())
+    changes = ChangeLog(braid.ledger.database)
+    collections = sorted(changes.heads())
     findings = [*_counters(braid), *_unlisted(braid)]
     for collection in collections:
-        expected = log.chunk_ids(collection)
-        embedded = log.embedded_ids(collection, braid.model_of(collection).fingerprint)
-        findings += _compare("bm25", braid.lexical, braid, collection, expected)
+        expected = changes.chunk_ids(collection)
+        embedded = changes.embedded_ids(collection, braid.model_of(collection).fingerprint)
+        findings += _compare("bm25", braid.bm25, braid, collection, expected)
         findings += _compare("dense", braid.dense, braid, collection, embedded)
         if expected - embedded:
             detail = f"{len(expected - embedded)} of {len(expected)} passages of {collection} have no vector"
@@ -67,7 +67,7 @@ def repair(braid: Braid, findings: Iterable[Finding], *, timeout_s: float = 3600
 
 
 def _index(braid: Braid, leg: Leg) -> LegIndex:
-    return braid.lexical if leg == "bm25" else braid.dense
+    return braid.bm25 if leg == "bm25" else braid.dense
 
 
 def _compare(leg: Leg, index: LegIndex, braid: Braid, collection: str, expected: set[str]) -> Iterable[Finding]:

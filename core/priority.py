@@ -17,7 +17,7 @@ BACKGROUND_NICE = 10
 """Of 0 (as others) to 19 (last)."""
 
 
-class RightOfWay:
+class SearchPriority:
     """Knows of the searches under way. Safe to use from several threads."""
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class RightOfWay:
                 self._last = time.monotonic()
                 self._free.notify_all()
 
-    def give_way(self, longest_s: float) -> None:
+    def wait_for_searches(self, longest_s: float) -> None:
         """Wait until no search is under way, but at most so long: the work must come to an end, too."""
         with self._free:
             self._free.wait_for(lambda: not self._searches, longest_s)
@@ -47,7 +47,7 @@ class RightOfWay:
         """For who does many short pieces of work, after each: none while a search is under way, and beside searches
         fewer than the processor can do.
         """
-        self.give_way(LONGEST_REST_S)
+        self.wait_for_searches(LONGEST_REST_S)
         if self.busy:
             time.sleep(REST_S)
 
@@ -58,7 +58,7 @@ class RightOfWay:
             return bool(self._searches) or time.monotonic() - self._last < RECENTLY_S
 
 
-def give_way_to_requests() -> None:
+def lower_thread_priority() -> None:
     """Let this thread, which works in the background, have what processor time the others leave. On Linux a thread
     has a priority of its own; elsewhere this does nothing.
     """

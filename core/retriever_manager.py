@@ -22,7 +22,7 @@ from braid.core.search.pipeline import SearchRequest
 from braid.core.search.reference import ReferenceEngine
 from braid.core.search.strategies import StrategyInfo, strategies, strategy_named
 from braid.core.search_retriever import NothingRetriever, SearchRetriever
-from braid.core.types import LEGS_OF_MODE, Explanation, SearchResult
+from braid.core.types import LEGS_OF_MODE, Explanation, Scope, SearchResult
 
 
 class RetrieverManager:
@@ -99,9 +99,14 @@ class RetrieverManager:
         dataset_ids: Sequence[int] | None = None,
         strategy: str = "basic",
         options: Mapping[str, Any] | None = None,
-    ) -> None:
-        """Raise what a search would raise for these, without searching."""
-        self._request(strategy, user_id, dataset_ids, dict(options or {}))
+    ) -> Scope:
+        """Return what a search with these would read, and raise what it would raise. Nothing is searched."""
+        return self._request(strategy, user_id, dataset_ids, dict(options or {})).scope
+
+    def search_in(self, scope: Scope, text: str, *, strategy: str = "basic", **options: Any) -> SearchResult:
+        """Search in a scope that `check` has returned, without resolving it again."""
+        request = self._request_in(scope, strategy, options)
+        return self._run(request, text, retrievers=self._retrievers(request))
 
     async def asearch(self, text: str, **arguments: Any) -> SearchResult:
         """`search` in a thread."""
@@ -129,6 +134,9 @@ class RetrieverManager:
         self, strategy: str, user_id: int | None, dataset_ids: Sequence[int] | None, options: dict[str, Any]
     ) -> SearchRequest:
         scope = resolve_scope(self._context.ledger, self._registry, user_id=user_id, dataset_ids=dataset_ids)
+        return self._request_in(scope, strategy, options)
+
+    def _request_in(self, scope: Scope, strategy: str, options: dict[str, Any]) -> SearchRequest:
         request = SearchRequest(self._context, scope, strategy, strategy_named(strategy), options)
         checked = request.query("options are checked before there is a text")
         if checked.engine == "reference" and strategy != "basic":
@@ -144,7 +152,7 @@ class RetrieverManager:
                 if leg == "dense":
                     retriever = DenseRetriever(scope=scope, ledger=context.ledger, index=context.dense)
                 else:
-                    retriever = Bm25Retriever(scope=scope, ledger=context.ledger, index=context.lexical)
+                    retriever = Bm25Retriever(scope=scope, ledger=context.ledger, index=context.bm25)
                 made.append(retriever)
         return tuple(made)
 
@@ -165,7 +173,7 @@ class RetrieverManager:
         return self._run(request, text, retrievers=retrievers)
 
     def _run(self, request: SearchRequest, text: str, *, retrievers: tuple[LegRetriever, ...]) -> SearchResult:
-        with self._context.right_of_way.search():
+        with self._context.priority.search():
             if request.query(text).engine == "reference":
                 return self._reference.run(request, text, retrievers)
             return request.run(text, retrievers)

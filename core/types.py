@@ -5,10 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import NDArray
 
 from braid.core.errors import InvalidInputError
 
+Vector = NDArray[np.float32]
 Leg = Literal["dense", "bm25"]
 Mode = Literal["semantic", "keyword", "hybrid"]
 Fusion = Literal["rrf", "weighted"]
@@ -25,6 +29,10 @@ LEGS_OF_MODE: Mapping[Mode, tuple[Leg, ...]] = {
 }
 MAX_QUERY_CHARS = 10_000
 MAX_K = 1_000
+MAX_NAME_CHARS = 200
+"""Longest name of a user, group, dataset or model."""
+MIN_ID, MAX_ID = -(2**31), 2**31 - 1
+"""What an id's column holds, a 32-bit integer."""
 RERANKERS = ("cohere", "local")
 MIN_RERANKED, MAX_RERANKED = 20, 1_000
 
@@ -120,6 +128,11 @@ class Passage:
     metadata: Mapping[str, str]
 
 
+def indexed_text(title: str, heading_path: str, text: str) -> str:
+    """Return what both legs index of a chunk: title, heading path and passage, joined by spaces."""
+    return " ".join(part for part in (title, heading_path, text) if part)
+
+
 # ---------------------------------------------------------------- what is asked
 
 
@@ -152,13 +165,6 @@ class CollectionScope:
     dataset_ids: frozenset[int]
     user_id: int | None = None
     """The owner, for a personal collection; None for a shared one."""
-
-    def where(self) -> dict[str, object]:
-        """The scope as a Chroma filter."""
-        datasets: dict[str, object] = {"dataset_id": {"$in": sorted(self.dataset_ids)}}
-        if self.user_id is None:
-            return datasets
-        return {"$and": [{"user_id": self.user_id}, datasets]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +249,13 @@ class Query:
 
 
 # ---------------------------------------------------------------- what is answered
+
+
+class ScoredChunk(NamedTuple):
+    """One hit of a leg. Higher is better, never a distance."""
+
+    chunk_id: str
+    score: float
 
 
 @dataclass(frozen=True, slots=True)

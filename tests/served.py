@@ -14,7 +14,7 @@ from types import TracebackType
 
 import httpx
 
-from braid.core.braid import Braid
+from braid.core.data_directory import DataDirectory
 from tests.web import PASSWORD
 
 ROOT = Path(__file__).parent.parent
@@ -107,7 +107,7 @@ class Served:
         while (page := self.client.get(f"/datasets/{dataset_id}/live")).status_code != 200 or _waits(page.text):
             assert time.monotonic() < deadline, "the uploads are not read"
             time.sleep(0.3)
-        with Braid(self.data_dir, indexes="none") as braid:
+        with DataDirectory(self.data_dir) as braid:
             return {document.source: document.state for document in braid.ledger.documents(dataset_id)}
 
     def spooled(self) -> list[str]:

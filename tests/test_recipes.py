@@ -12,7 +12,7 @@ import pytest
 
 from braid.core.accounts.accounts import Accounts
 from braid.core.accounts.credentials import ApiTokens
-from braid.core.braid import Braid
+from braid.core.data_directory import DataDirectory
 from tests.served import Served
 
 ROOT = Path(__file__).parent.parent
@@ -66,7 +66,7 @@ def test_an_mcp_client(tmp_path: Path) -> None:
     installed.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m app "$@"\n')
     installed.chmod(0o755)
     path = f"{installed.parent}{os.pathsep}{os.environ['PATH']}"
-    with Braid(tmp_path / "data", indexes="none") as braid:
+    with DataDirectory(tmp_path / "data") as braid:
         braid.ledger.add_user("ann")
     printed = run([sys.executable, "-c", block("mcp-client", "python")], tmp_path, PATH=path)
     assert printed == block("mcp-client", "text")
@@ -74,7 +74,7 @@ def test_an_mcp_client(tmp_path: Path) -> None:
 
 def test_http_with_curl(tmp_path: Path) -> None:
     with Served(tmp_path / "data") as server:
-        with Braid(server.data_dir, indexes="none") as braid:
+        with DataDirectory(server.data_dir) as braid:
             admin = next(account for account in Accounts(braid.ledger).all() if account.is_admin)
             _, token = ApiTokens(braid.ledger).add(admin.id, "recipe", ["read", "write"])
         variables = {"BRAID": f"http://127.0.0.1:{server.port}/api/v1", "BRAID_TOKEN": token}

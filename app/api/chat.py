@@ -12,13 +12,13 @@ from braid.app.api.framework.operations import Answered, Resource
 from braid.app.api.framework.requests import KEY_HEADERS, SAYS_SOMETHING, Given
 from braid.app.api.request_models import conversation
 from braid.app.api.schemas import DegradedShown
-from braid.app.api.search import DEPRECATED_AT, CitationShown, SearchAnswer, shown_citations, shown_result
+from braid.app.api.search import DEPRECATED_AT, CitationShown, SearchAnswer, show_search
 from braid.app.api.search_options import SearchOptions
-from braid.app.api.streams import streamed, wants_stream
+from braid.app.api.streams import stream_response, wants_stream
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.site import site
-from braid.core.chat.types import ChatRequest, ChatResult, Turn
+from braid.core.chat.types import ChatRequest, ChatResult, Turn, result_json
 from braid.core.types import MAX_QUERY_CHARS
 
 MAX_TURNS = 200
@@ -26,8 +26,7 @@ MAX_TURN_CHARS = 100_000
 
 resource = Resource("chat", "Answers from the passages of your datasets, with citations.")
 
-
-Keep = Callable[[ChatRequest, ChatResult], None]
+Keep = Callable[[ChatRequest, ChatResult], object]
 
 
 class TurnGiven(Given):
@@ -49,7 +48,7 @@ class Question(SearchOptions):
     evaluation_mode: bool = Field(False, description="Stop after the search")
 
     def request(self, options: dict[str, Any], history: tuple[Turn, ...]) -> ChatRequest:
-        """As core has it."""
+        """Return the question as a ChatRequest."""
         return ChatRequest(
             user_id=identity().account.id,
             text=self.message,
@@ -101,11 +100,11 @@ def chat(body: ChatBody) -> Answered | Response:
     problem. Closing the connection stops the model.
     """
     history = tuple(Turn(turn.role, turn.text) for turn in body.history)
-    return answered(body, history, lambda asked, result: None)
+    return answer_question(body, history, lambda asked, result: None)
 
 
-def answered(body: Question, history: tuple[Turn, ...], keep: Keep) -> Answered | Response:
-    """The answer in the form that the caller wants; ``keep(request, result)`` is called with it first."""
+def answer_question(body: Question, history: tuple[Turn, ...], keep: Keep) -> Answered | Response:
+    """Answer in the form that the caller wants, after a call of ``keep(request, result)``."""
     body.require_embedding_model(identity().account.id)
     options = body.options("hybrid")
     asked = body.request(options, history)
@@ -119,22 +118,15 @@ def answered(body: Question, history: tuple[Turn, ...], keep: Keep) -> Answered 
 
     headers = {"Deprecation": DEPRECATED_AT} if body.llm_model is not None else {}
     if wants_stream():
-        response = streamed(asked, talk.stream(asked), done)
+        response = stream_response(asked, talk.stream(asked), done)
         response.headers.extend(headers)
         return response
     result = talk.ask(asked)
     done(result)
-    return Answered(shown_answer(result), headers)
+    return Answered(show_answer(result), headers)
 
 
-def shown_answer(result: ChatResult) -> ChatAnswer:
-    """The answer as callers see it."""
-    names = ("question", "query", "query_generator", "text", "generator", "found", "removed_citations")
-    return ChatAnswer(
-        **{name: getattr(result, name) for name in names},
-        prompt_tokens=result.prompt_tokens,
-        citations=shown_citations(result),
-        degraded=[DegradedShown.model_validate(part) for part in result.degraded],
-        notes=list(result.notes),
-        search=shown_result(result.search),
-    )
+def show_answer(result: ChatResult) -> ChatAnswer:
+    """Return the answer as callers see it."""
+    form = result_json(result)
+    return ChatAnswer.model_validate({**form, "search": show_search(form["search"])})

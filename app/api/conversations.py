@@ -8,7 +8,7 @@ from flask import Response, request, url_for
 from pydantic import Field
 from werkzeug.exceptions import BadRequest
 
-from braid.app.api.chat import ChatAnswer, Question, answered
+from braid.app.api.chat import ChatAnswer, Question, answer_question
 from braid.app.api.framework.idempotency import HEADER
 from braid.app.api.framework.operations import Answered, Resource
 from braid.app.api.framework.requests import KEY_HEADERS, SAYS_SOMETHING, Given
@@ -149,7 +149,7 @@ def add_message(conversation_id: int, body: Question) -> Answered | Response:
     if wants_stream() and HEADER in request.headers:
         raise BadRequest(f"{HEADER} and text/event-stream do not go together; leave one out")
     history = store.history(user_id, conversation_id)
-    return answered(body, history, lambda asked, result: store.add(conversation_id, asked, result))
+    return answer_question(body, history, lambda asked, result: store.add(conversation_id, asked, result))
 
 
 @resource.put("/conversations/<int:conversation_id>/messages/<int:message_id>/thumb", status=204)

@@ -16,8 +16,7 @@ from braid.app.auth.quotas import quotas
 from braid.app.site import site
 from braid.app.user.datasets import caller_datasets, readable_datasets
 from braid.core.datasets.statistics import statistics_of
-from braid.core.ledger.ledger import MAX_NAME_CHARS
-from braid.core.types import Dataset
+from braid.core.types import MAX_NAME_CHARS, Dataset
 
 resource = Resource("datasets", "Datasets that you may read: your own (ids above 0) and shared ones (below 0).")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import Literal
 
 from flask import Response, request, url_for
@@ -18,7 +17,7 @@ from braid.app.auth.quotas import quotas
 from braid.app.site import ingest_options, site
 from braid.app.user.datasets import caller_datasets
 from braid.core.errors import InvalidInputError, NotFoundError, UnreadableDocumentError
-from braid.core.ingest.ingest import Incoming, parse_content
+from braid.core.ingest.parse import Incoming, parse_here
 from braid.core.ingest.spool import MAX_SOURCE_CHARS, upload_source
 from braid.core.types import Document, Passage
 
@@ -99,14 +98,10 @@ def put_document(dataset_id: int, body: TextGiven) -> Answered:
     source, content = upload_source(body.source), body.text.encode("utf-8", "replace")
     before = braid.ledger.document(dataset.id, source)
     quotas().require_room(identity().account, dataset, source=source, more_bytes=len(content))
-    incoming = Incoming(
-        source,
-        source.rpartition("/")[2].removesuffix(SUFFIXES[body.format]) + SUFFIXES[body.format],
-        content_hash=hashlib.sha256(content).hexdigest(),
-        size_bytes=len(content),
-    )
+    filename = source.rpartition("/")[2].removesuffix(SUFFIXES[body.format]) + SUFFIXES[body.format]
+    incoming = Incoming.from_bytes(content, source, filename=filename)
     try:
-        parsed = parse_content(incoming, content, ingest_options(site().settings))
+        parsed = parse_here(incoming, ingest_options(site().settings))
     except UnreadableDocumentError as error:
         raise InvalidInputError(str(error), field="text") from error
     stored = braid.ledger.put_document(dataset.id, parsed, check=if_match())

@@ -16,7 +16,7 @@ from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.site import site
 from braid.app.user.datasets import caller_datasets
-from braid.core.folders.store import MAX_FOLDER_CHARS, MAX_PATTERNS, MAX_PREFIX_CHARS, SyncedFolder, WantedFolder
+from braid.core.folders.store import MAX_FOLDER_CHARS, MAX_PATTERNS, MAX_PREFIX_CHARS, NewSyncedFolder, SyncedFolder
 
 ONE_LINE = r"^[^\x00-\x1f\x7f]*$"
 
@@ -99,7 +99,7 @@ def add_folder(body: FolderGiven) -> Answered:
     Documents of the dataset whose source begins with the prefix, or with the folder, and whose file is not there are
     removed: see `/folders/plan` before.
     """
-    folder = site().background.keep_folder(identity().account.id, _wanted(body))
+    folder = site().background.supervisor.add(identity().account.id, _new_folder(body))
     _record("added", folder)
     return Answered(_shown(folder), {"Location": url_for("braid.api.get_folder", folder_id=folder.id)})
 
@@ -108,7 +108,7 @@ def add_folder(body: FolderGiven) -> Answered:
 @rule("admin")
 def plan_folder(body: FolderGiven) -> PlanShown:
     """Show what the first pass over a folder would do; nothing is changed."""
-    plan = site().background.passes.plan(identity().account.id, _wanted(body))
+    plan = site().background.sync_jobs.plan(identity().account.id, _new_folder(body))
     return PlanShown(
         put=[file.source for file in plan.puts],
         rename=[RenameShown(source=rename.source, becomes=rename.file.source) for rename in plan.renames],
@@ -123,10 +123,10 @@ def sync_folder(folder_id: int) -> SyncStarted:
     """Have a pass over a folder now. While one waits or is at work there is no second."""
     background = site().background
     folder = background.folders.get(folder_id)
-    job = background.passes.queue(folder)
+    job = background.sync_jobs.queue(folder)
     if job is not None:
         return SyncStarted(state="queued", job=shown_job(job))
-    found = background.passes.under_way(folder)
+    found = background.sync_jobs.find_active(folder)
     return SyncStarted(state="under way", job=shown_job(found) if found else None)
 
 
@@ -134,20 +134,22 @@ def sync_folder(folder_id: int) -> SyncStarted:
 @rule("admin")
 def remove_folder(folder_id: int) -> None:
     """Keep a folder in sync no longer. Its documents stay."""
-    _record("removed", site().background.drop_folder(folder_id))
+    _record("removed", site().background.supervisor.remove(folder_id))
 
 
-def _wanted(body: FolderGiven) -> WantedFolder:
+def _new_folder(body: FolderGiven) -> NewSyncedFolder:
     """Raises NotFoundError for a dataset that is not the caller's to fill."""
-    return WantedFolder(caller_datasets().writable(body.dataset_id).id, body.folder, tuple(body.ignore), body.id_prefix)
+    return NewSyncedFolder(
+        caller_datasets().writable(body.dataset_id).id, body.folder, tuple(body.ignore), body.id_prefix
+    )
 
 
 def _shown(folder: SyncedFolder) -> FolderShown:
     background = site().background
-    job = background.passes.under_way(folder) or background.passes.last(folder)
+    job = background.sync_jobs.find_active(folder) or background.sync_jobs.find_last(folder)
     values = {
         **asdict(folder),
-        "problem": background.passes.refusal(folder) or background.keeper.problem(folder.id),
+        "problem": background.sync_jobs.refusal(folder) or background.supervisor.problem(folder.id),
         "last_pass": shown_job(job) if job else None,
     }
     return FolderShown.model_validate(values)

@@ -7,13 +7,13 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 from braid.app.api.framework.operations import Answered, Resource
-from braid.app.api.framework.requests import MAX_ID
 from braid.app.api.schemas import Moment, Page, PageQuery, Shown, page_of
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.site import site
 from braid.app.user.datasets import caller_datasets
 from braid.core.jobs.store import Job, JobKind, JobState
+from braid.core.types import MAX_ID
 
 resource = Resource("jobs", "Work that is done in the background: uploads above all. Each user sees their own.")
 

@@ -10,7 +10,8 @@ from flask import request, url_for
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from braid.app.api.framework.operations import Answered
-from braid.app.api.framework.requests import MAX_ID, WHOLE, Given
+from braid.app.api.framework.requests import WHOLE, Given
+from braid.core.types import MAX_ID
 
 MAX_PAGE = 200
 MAX_OFFSET = 1_000_000_000

@@ -16,8 +16,9 @@ from braid.app.auth.identity import identity
 from braid.app.site import site
 from braid.app.user.datasets import readable_datasets
 from braid.core.chat.comparison import MAX_INSTRUCTION_CHARS, ThreeFields
-from braid.core.chat.types import ChatRequest, ChatResult
-from braid.core.types import MAX_QUERY_CHARS, Hit, Mode, SearchResult
+from braid.core.chat.types import ChatRequest, result_json
+from braid.core.json_form import pick, to_json
+from braid.core.types import MAX_QUERY_CHARS, Mode
 
 DEPRECATED_AT = "@1764547200"
 """When ``llm_model`` was deprecated, as the Deprecation header has it (RFC 9745)."""
@@ -159,13 +160,13 @@ def search(body: SearchBody) -> Answered:
             body.query, user_id=account.id, dataset_ids=body.dataset_ids or None, strategy=body.strategy, **options
         )
         here.metrics.searched(result)
-        answer = shown_result(result)
+        answer = show_search(to_json(result))
     else:
-        answer = _compared(body)
+        answer = _compare(body)
     return Answered(answer, {"Deprecation": DEPRECATED_AT} if body.llm_model is not None else {})
 
 
-def _compared(body: ThreeFieldSearch) -> SearchAnswer:
+def _compare(body: ThreeFieldSearch) -> SearchAnswer:
     options = body.options("semantic")
     asked = ChatRequest(
         user_id=identity().account.id,
@@ -177,66 +178,24 @@ def _compared(body: ThreeFieldSearch) -> SearchAnswer:
     )
     result = conversation(body, options).ask(asked)
     site().metrics.searched(result.search, result.degraded)
-    answer = None if body.evaluation_mode else Comparison(**_comparison(result))
-    return shown_result(result.search, degraded=result.degraded, notes=result.notes, answer=answer)
+    form = result_json(result)
+    return show_search({**form["search"], **pick(form, "degraded", "notes")}, None if body.evaluation_mode else form)
 
 
-def _comparison(result: ChatResult) -> dict[str, Any]:
-    return {
-        "text": result.text,
-        "generator": result.generator,
-        "found": result.found,
-        "citations": shown_citations(result),
-    }
-
-
-def shown_citations(result: ChatResult) -> list[CitationShown]:
-    """The citations of an answer."""
-    return [
-        CitationShown(
-            number=citation.number,
-            text=citation.text,
-            **{
-                name: getattr(citation.passage, name)
-                for name in CitationShown.model_fields
-                if name not in ("number", "text")
-            },
-        )
-        for citation in result.citations
-    ]
-
-
-def shown_result(result: SearchResult, **more: Any) -> SearchAnswer:
-    """A search's result; ``more`` replaces fields."""
-    query = result.query
+def show_search(form: dict[str, Any], comparison: dict[str, Any] | None = None) -> SearchAnswer:
+    """Return a search as callers see it; ``form`` is a SearchResult as JSON, ``comparison`` a ChatResult."""
     names = {dataset.id: dataset.name for dataset in readable_datasets(identity().account).all}
-    values: dict[str, Any] = {
-        "query": query.text,
-        "search_mode": query.mode,
-        "strategy": result.strategy,
-        "generator": result.generator,
-        "queries": list(result.queries),
-        "collections": list(result.collections),
-        "hits": [_hit(hit, names) for hit in result.hits],
-        "degraded": result.degraded,
-        "notes": result.notes,
-        "unresolved_dataset_ids": list(result.unresolved_dataset_ids),
-        "timings_ms": dict(result.timings_ms),
-        "answer": None,
-        **more,
-    }
-    values["degraded"] = [DegradedShown.model_validate(part) for part in values["degraded"]]
-    return SearchAnswer(**{**values, "notes": list(values["notes"])})
 
+    def name_dataset(hit: dict[str, Any]) -> dict[str, Any]:
+        dataset_id = hit["passage"]["dataset_id"]
+        return {**hit, "dataset": {"id": dataset_id, "name": names.get(dataset_id, "")}}
 
-def _hit(hit: Hit, names: dict[int, str]) -> HitShown:
-    dataset_id = hit.passage.dataset_id
-    return HitShown(
-        passage=PassageShown.model_validate(hit.passage),
-        dataset=DatasetNamed(id=dataset_id, name=names.get(dataset_id, "")),
-        score=hit.score,
-        legs=[LegShown.model_validate(leg) for leg in hit.legs],
-        also_in=[PlaceShown.model_validate(place) for place in hit.also_in],
-        rerank_score=hit.rerank_score,
-        covers=list(hit.covers),
+    return SearchAnswer.model_validate(
+        {
+            **form,
+            "query": form["query"]["text"],
+            "search_mode": form["query"]["mode"],
+            "hits": [name_dataset(hit) for hit in form["hits"]],
+            "answer": comparison,
+        }
     )

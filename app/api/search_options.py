@@ -13,14 +13,13 @@ from braid.app.site import site
 from braid.core.datasets.scope import MAX_DATASET_IDS, resolve_scope
 from braid.core.errors import InvalidInputError
 from braid.core.search.strategies import strategies
-from braid.core.types import MAX_K, Filters, Generator, Mode
+from braid.core.types import MAX_K, MAX_NAME_CHARS, Filters, Generator, Mode
 
 ISO_8601 = (
     r"^[0-9]{4}-[0-9]{2}-[0-9]{2}"
     r"(T[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?(Z|[+-][0-9]{2}:[0-9]{2})?)?$"
 )
 MAX_PROMPT_CHARS = 10_000
-MAX_NAME_CHARS = 200
 PROMPTS = Literal[
     "multi_query",
     "hyde",

@@ -19,11 +19,11 @@ from braid.core.datasets.entry import (
     LINE_PATTERN,
     MAX_COLLECTION_CHARS,
     MAX_DESCRIPTION_CHARS,
-    MAX_NAME_CHARS,
     TEXT_PATTERN,
 )
 from braid.core.datasets.registry import SharedDataset
 from braid.core.errors import NotFoundError
+from braid.core.types import MAX_NAME_CHARS
 
 resource = Resource("shared databases", "Datasets for everybody, or for groups; administrators manage them.")
 

@@ -24,35 +24,35 @@ def wants_stream() -> bool:
     return request.accept_mimetypes.best_match(("application/json", EVENT_STREAM)) == EVENT_STREAM
 
 
-def streamed(asked: ChatRequest, events: Iterator[Event], keep: Callable[[ChatResult], None]) -> Response:
-    """The events as they happen. What there is of the answer is kept, also when the caller goes away, which ends it."""
+def stream_response(asked: ChatRequest, events: Iterator[Event], keep: Callable[[ChatResult], object]) -> Response:
+    """Stream the events as they happen. A caller that goes away ends the turn; the answer so far is kept."""
     return event_stream(_lines(asked, events, keep))
 
 
-def _lines(asked: ChatRequest, events: Iterator[Event], keep: Callable[[ChatResult], None]) -> Iterator[str]:
+def _lines(asked: ChatRequest, events: Iterator[Event], keep: Callable[[ChatResult], object]) -> Iterator[str]:
     recorder, turn, name = TurnRecorder(asked), LiveTurn(events), uuid.uuid4().hex
     user_id, turns = asked.user_id or 0, site().turns
     turns.add(user_id, name, turn)
     when_gone(turn.stop)
-    unkept = True
+    not_kept = True
     try:
-        for found in turn.events(HEARTBEAT_S):
-            if found is not None:
-                recorder.feed(found)
-            if isinstance(found, ChatResult):
-                unkept = False
-                keep(found)
-            yield HEARTBEAT if found is None else event(found.type, event_json(found))
+        for happened in turn.events(HEARTBEAT_S):
+            if happened is not None:
+                recorder.feed(happened)
+            if isinstance(happened, ChatResult):
+                not_kept = False
+                keep(happened)
+            yield HEARTBEAT if happened is None else event(happened.type, event_json(happened))
     except BraidError as error:
-        unkept = False
+        not_kept = False
         yield _problem(on_braid_error(error)[0])
     except Exception as error:  # the edge: the status has been sent, so the stream says it
-        unkept = False
+        not_kept = False
         yield _problem(on_unexpected(error)[0])
     finally:
         turns.remove(user_id, name)
         turn.stop()
-        if unkept:
+        if not_kept:
             keep(recorder.result())
 
 

@@ -19,7 +19,7 @@ from braid.app.site import site
 from braid.app.user.datasets import caller_datasets
 from braid.app.web.transfers import export_file, import_bytes, queue_export, queue_import, require_import_room
 from braid.core.jobs.store import Job
-from braid.core.ledger.ledger import MAX_NAME_CHARS
+from braid.core.types import MAX_NAME_CHARS
 
 resource = Resource("transfers", "Datasets as files, with their vectors: for another Braid, or to be kept.")
 

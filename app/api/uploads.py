@@ -19,7 +19,7 @@ from braid.app.auth.quotas import quotas
 from braid.app.site import site
 from braid.app.user.datasets import caller_datasets
 from braid.core.background.dataset_jobs import new_reembed, new_upload, new_url
-from braid.core.ingest.ingest import MEBIBYTE
+from braid.core.ingest.plan import MEBIBYTE
 from braid.core.jobs.store import Job, NewJob
 
 MULTIPART = "multipart/form-data"

@@ -15,7 +15,7 @@ from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.site import site
 from braid.core.accounts.accounts import MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS, Account
-from braid.core.ledger.ledger import MAX_NAME_CHARS
+from braid.core.types import MAX_NAME_CHARS
 
 resource = Resource("users", "Accounts; administrators manage them.")
 

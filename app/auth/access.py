@@ -17,6 +17,7 @@ from braid.app.auth.sign_in import identify
 from braid.app.site import Site, site
 from braid.config.settings import Settings
 from braid.core.accounts.credentials import Permission
+from braid.core.types import MAX_ID
 
 Who = Literal["anyone", "user", "admin"]
 View = TypeVar("View", bound=Callable[..., object])
@@ -26,7 +27,6 @@ API = "/api/v1/"
 SAFE = ("GET", "HEAD", "OPTIONS")
 FOR_PROGRAMS = ("braid.api", "braid.health", "braid.owner")
 """Blueprints whose routes take API tokens. The others are for browsers: a token must not make another one there."""
-MAX_ID = 2**31 - 1
 """What an integer column holds; nothing has a higher id."""
 MAX_FORM_BYTES = 2 * 2**20
 """Of a request that is not an upload."""

@@ -11,7 +11,7 @@ from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account
 from braid.core.braid import Braid
 from braid.core.errors import InvalidInputError
-from braid.core.ingest.ingest import MEBIBYTE
+from braid.core.ingest.plan import MEBIBYTE
 from braid.core.jobs.store import JobStore
 from braid.core.types import Dataset
 

@@ -39,7 +39,7 @@ def chat(
 
     settings = current_settings()
     options = query_options(settings, asked)
-    with open_braid(settings, indexes="own") as braid:
+    with open_braid(settings) as braid:
         user_id = choose_user(braid.ledger, user).id
         store = ConversationStore(braid.ledger, braid.registry)
         history = () if conversation is None else store.history(user_id, conversation)

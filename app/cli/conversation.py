@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -11,12 +10,12 @@ import click
 from braid.app.cli.common import BraidGroup, choose_user, current_settings, json_option
 from braid.app.cli.manage import YES_OPTION, confirm
 from braid.app.cli.output import plural, print_json, print_table, shown_date
-from braid.app.opening import open_braid
+from braid.app.opening import open_data_directory
 from braid.app.terminal import clean
 
 if TYPE_CHECKING:
-    from braid.core.braid import Braid
     from braid.core.chat.store import ConversationStore, StoredConversation, StoredMessage
+    from braid.core.data_directory import DataDirectory
 
 USER_OPTION = click.option(
     "--user", metavar="NAME|ID", help="Whose conversations; may be left out when there is one user."
@@ -34,7 +33,7 @@ def conversation() -> None:
 @json_option
 def list_conversations(user: str | None, as_json: bool) -> None:
     """List the user's conversations, the one used last first."""
-    with open_braid(current_settings(), indexes="none") as braid:
+    with open_data_directory(current_settings()) as braid:
         found = _store(braid).conversations(choose_user(braid.ledger, user).id)
     if as_json:
         print_json(found)
@@ -49,9 +48,11 @@ def list_conversations(user: str | None, as_json: bool) -> None:
 @json_option
 def show(conversation_id: int, user: str | None, as_json: bool) -> None:
     """Print the conversation ID with the passages as they were cited."""
+    from braid.core.chat.export import conversation_json
+
     found, messages = _read(conversation_id, user)
     if as_json:
-        print_json({**asdict(found), "messages": messages})
+        print_json(conversation_json(found, messages))
     else:
         click.echo(clean(_text(found, messages, "md")), nl=False)
 
@@ -63,7 +64,7 @@ def show(conversation_id: int, user: str | None, as_json: bool) -> None:
 @json_option
 def rename(conversation_id: int, title: str, user: str | None, as_json: bool) -> None:
     """Give the conversation ID the title TITLE."""
-    with open_braid(current_settings(), indexes="none") as braid:
+    with open_data_directory(current_settings()) as braid:
         renamed = _store(braid).rename(choose_user(braid.ledger, user).id, conversation_id, title)
     if as_json:
         print_json(renamed)
@@ -78,7 +79,7 @@ def rename(conversation_id: int, title: str, user: str | None, as_json: bool) ->
 @json_option
 def delete(conversation_id: int, user: str | None, yes: bool, as_json: bool) -> None:
     """Delete the conversation ID with its messages and citations."""
-    with open_braid(current_settings(), indexes="none") as braid:
+    with open_data_directory(current_settings()) as braid:
         store, user_id = _store(braid), choose_user(braid.ledger, user).id
         found = store.conversation(user_id, conversation_id)
         messages = plural(len(store.messages(user_id, conversation_id)), "message")
@@ -118,14 +119,14 @@ def export(
         click.echo(f"Wrote {plural(len(messages), 'message')} to {out}.")
 
 
-def _store(braid: Braid) -> ConversationStore:
+def _store(braid: DataDirectory) -> ConversationStore:
     from braid.core.chat.store import ConversationStore
 
     return ConversationStore(braid.ledger, braid.registry)
 
 
 def _read(conversation_id: int, user: str | None) -> tuple[StoredConversation, list[StoredMessage]]:
-    with open_braid(current_settings(), indexes="none") as braid:
+    with open_data_directory(current_settings()) as braid:
         braid.mirror_registry()
         store, user_id = _store(braid), choose_user(braid.ledger, user).id
         return store.conversation(user_id, conversation_id), store.messages(user_id, conversation_id)

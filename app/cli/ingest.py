@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -13,13 +13,14 @@ from braid.app.cli.common import BraidCommand, BraidGroup, current_settings, jso
 from braid.app.cli.options import FileTypes, Moment
 from braid.app.cli.output import complain, plural, print_json, print_table, shown_date
 from braid.app.cli.progress import FileProgress, follow_indexing
-from braid.app.opening import open_braid
+from braid.app.opening import open_braid, open_data_directory
 from braid.core.errors import NotOwnerError
 
 if TYPE_CHECKING:
     from braid.config.settings import Settings
-    from braid.core.braid import Braid
-    from braid.core.ingest.ingest import IngestOptions, IngestReport
+    from braid.core.data_directory import DataDirectory
+    from braid.core.ingest.ingest import IngestReport
+    from braid.core.ingest.plan import IngestOptions
     from braid.core.types import Document
 
 GIVEN_FOLDER = ""  # what --relative means without a BASE
@@ -57,7 +58,8 @@ def ingest(
     What .gitignore and .braidignore leave out is left out, and so are hidden files, unless they are named.
     Unchanged files are skipped. Beside a running app the files are stored and the app indexes them.
     """
-    from braid.core.ingest.ingest import MEBIBYTE, IngestOptions
+    from braid.core.braid import Braid
+    from braid.core.ingest.plan import MEBIBYTE, IngestOptions
 
     if not paths:
         hint = " (write --relative=BASE, or put --relative last)" if relative else ""
@@ -79,11 +81,11 @@ def ingest(
         try:
             if not as_json:
                 click.echo(_summary(report))
-            indexed = braid.owns_indexes and follow_indexing(braid.indexer)
+            indexed = isinstance(braid, Braid) and follow_indexing(braid.indexer)
         except KeyboardInterrupt:
             complain("everything is stored; keyword index and embedding go on at the next start")
             raise
-        left_to_owner = not braid.owns_indexes
+        left_to_owner = not isinstance(braid, Braid)
     if as_json:
         print_json({**_plain_report(report), "indexed": indexed})
     elif left_to_owner and report.put:
@@ -92,18 +94,19 @@ def ingest(
 
 
 @contextmanager
-def open_to_store(settings: Settings) -> Iterator[Braid]:
-    """The data directory with its indexes, or without them when another process has them."""
-    with ExitStack() as stack:
-        try:
-            braid = stack.enter_context(open_braid(settings, indexes="own"))
-        except NotOwnerError as error:
-            complain(f"note: {error.owner} has the indexes of this data directory open")
-            braid = stack.enter_context(open_braid(settings, indexes="none"))
-        yield braid
+def open_to_store(settings: Settings) -> Iterator[DataDirectory]:
+    """Open the data directory with its indexes, or without them when another process has them."""
+    directory: DataDirectory
+    try:
+        directory = open_braid(settings)
+    except NotOwnerError as error:
+        complain(f"note: {error.owner} has the indexes of this data directory open")
+        directory = open_data_directory(settings)
+    with directory:
+        yield directory
 
 
-def _store(braid: Braid, dataset_id: int, paths: Sequence[str], options: IngestOptions) -> IngestReport:
+def _store(braid: DataDirectory, dataset_id: int, paths: Sequence[str], options: IngestOptions) -> IngestReport:
     from braid.core.ingest.ingest import ingest_paths
 
     stored = FileProgress()
@@ -146,7 +149,7 @@ def documents() -> None:
 @json_option
 def list_documents(dataset_id: int, as_json: bool) -> None:
     """List documents with their state; failed ones say why."""
-    with open_braid(current_settings(), indexes="none") as braid:
+    with open_data_directory(current_settings()) as braid:
         braid.dataset(dataset_id)
         found = braid.ledger.documents(dataset_id)
     if as_json:
@@ -181,11 +184,11 @@ def remove_documents(
     context: click.Context, sources: tuple[str, ...], dataset_id: int, prefix: bool, as_json: bool
 ) -> None:
     """Remove the documents with these sources; they are gone from every search at once."""
-    from braid.core.ingest.ingest import source_name
+    from braid.core.ingest.plan import source_name
 
     removed: list[str] = []
     missing: list[str] = []
-    with open_braid(current_settings(), indexes="none") as braid:
+    with open_data_directory(current_settings()) as braid:
         braid.dataset(dataset_id)
         for given in sources:
             source = source_name(given)

@@ -33,7 +33,7 @@ def doctor(context: click.Context, repair: bool, as_json: bool) -> None:
     """Compare the ledger with both indexes and say what differs."""
     from braid.core import doctor as check
 
-    with open_braid(current_settings(), indexes="own") as braid:
+    with open_braid(current_settings()) as braid:
         findings = check.examine(braid)
         if not as_json:
             _print_findings(findings)

@@ -9,10 +9,10 @@ import click
 
 from braid.app.cli.common import BraidGroup, choose_user, current_settings, find_user, json_option
 from braid.app.cli.output import complain, plural, print_json, print_table
-from braid.app.opening import open_braid
+from braid.app.opening import open_data_directory
 
 if TYPE_CHECKING:
-    from braid.core.braid import Braid
+    from braid.core.data_directory import DataDirectory
     from braid.core.datasets.shared import SharedDatasets
 
 ACTOR = "command line"
@@ -42,7 +42,7 @@ def add_user(name: str, groups: tuple[str, ...], admin: bool, password_stdin: bo
     from braid.core.ledger.ledger import User
 
     password = _password() if password_stdin else ""
-    with open_braid(current_settings(), indexes="none") as braid:
+    with open_data_directory(current_settings()) as braid:
         account = Accounts(braid.ledger).add(name, password, is_admin=admin, groups=groups)
         added = User(account.id, account.name, account.groups)
     if as_json:
@@ -62,7 +62,7 @@ def set_password(name: str, password_stdin: bool, admin: bool) -> None:
     if not password_stdin:
         raise click.UsageError("Say --password-stdin and give the password on stdin; it does not belong in a command.")
     password = _password()
-    with open_braid(current_settings(), indexes="none") as braid:
+    with open_data_directory(current_settings()) as braid:
         accounts, found = Accounts(braid.ledger), find_user(braid.ledger, name)
         accounts.set_password(found.id, password)
         if admin:
@@ -86,7 +86,7 @@ def _password() -> str:
 @json_option
 def list_users(as_json: bool) -> None:
     """List users with their groups."""
-    with open_braid(current_settings(), indexes="none") as braid:
+    with open_data_directory(current_settings()) as braid:
         users = braid.ledger.users()
     if as_json:
         print_json(users)
@@ -109,7 +109,7 @@ def dataset() -> None:
 @json_option
 def add_dataset(name: str, owner: str | None, as_json: bool) -> None:
     """Add the personal dataset NAME."""
-    with open_braid(current_settings(), indexes="none") as braid:
+    with open_data_directory(current_settings()) as braid:
         added = braid.ledger.add_dataset(choose_user(braid.ledger, owner).id, name)
     if as_json:
         print_json(added)
@@ -124,7 +124,7 @@ def list_datasets(owner: str | None, as_json: bool) -> None:
     """List personal and shared datasets with their sizes."""
     from braid.app.user.datasets import UserDatasets, stored_datasets
 
-    with open_braid(current_settings(), indexes="none") as braid:
+    with open_data_directory(current_settings()) as braid:
         names = {user.id: user.name for user in braid.ledger.users()}
         if owner is None:
             personal = [found for found in braid.ledger.all_datasets() if not found.shared]
@@ -148,7 +148,7 @@ def list_datasets(owner: str | None, as_json: bool) -> None:
 @json_option
 def remove_dataset(dataset_id: int, yes: bool, as_json: bool) -> None:
     """Remove a personal dataset with all its documents."""
-    with open_braid(current_settings(), indexes="none") as braid:
+    with open_data_directory(current_settings()) as braid:
         found = braid.dataset(dataset_id)
         if found.shared:
             raise click.UsageError(f"Dataset {dataset_id} is shared; remove it with: shared-db remove {dataset_id}")
@@ -176,11 +176,11 @@ def confirm(question: str, yes: bool) -> None:
 # ---------------------------------------------------------------- shared datasets
 
 
-def _shared_datasets(braid: Braid) -> SharedDatasets:
+def _shared_datasets(directory: DataDirectory) -> SharedDatasets:
     from braid.core.accounts.audit import AuditLog
     from braid.core.datasets.shared import SharedDatasets
 
-    return SharedDatasets(braid, wake=lambda: None, audit=AuditLog(braid.ledger).add)  # an owner polls by itself
+    return SharedDatasets(directory, AuditLog(directory.ledger).add)
 
 
 @click.group("shared-db", cls=BraidGroup)
@@ -196,7 +196,7 @@ def shared_db() -> None:
 @json_option
 def add_shared(name: str, collection: str, description: str, groups: tuple[str, ...], as_json: bool) -> None:
     """Add the shared dataset NAME."""
-    with open_braid(current_settings(), indexes="none") as braid:
+    with open_data_directory(current_settings()) as braid:
         shared = _shared_datasets(braid)
         added = shared.add(name, collection, description=description, allowed_groups=groups, by=ACTOR)
     if as_json:
@@ -209,7 +209,7 @@ def add_shared(name: str, collection: str, description: str, groups: tuple[str, 
 @json_option
 def list_shared(as_json: bool) -> None:
     """List the shared datasets; a problem of the file is said on stderr."""
-    with open_braid(current_settings(), indexes="none") as braid:
+    with open_data_directory(current_settings()) as braid:
         entries, problem = braid.registry.entries(), braid.registry.problem()
     if problem:
         complain(problem)
@@ -238,7 +238,7 @@ def list_shared(as_json: bool) -> None:
 @json_option
 def remove_shared(dataset_id: int, yes: bool, as_json: bool) -> None:
     """Remove a shared dataset with all its documents."""
-    with open_braid(current_settings(), indexes="none") as braid:
+    with open_data_directory(current_settings()) as braid:
         found = braid.ledger.dataset(dataset_id)  # also one whose entry is gone from the file
         if not found.shared:
             raise click.UsageError(f"Dataset {dataset_id} is personal; remove it with: dataset remove {dataset_id}")

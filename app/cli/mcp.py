@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from braid.app.cli.common import BraidCommand, choose_user, current_settings
-from braid.app.opening import open_braid
+from braid.app.opening import open_braid, open_data_directory
 from braid.core.errors import NotOwnerError
 
 if TYPE_CHECKING:
@@ -34,9 +34,9 @@ def _serve(settings: Settings, user_name: str | None, read_only: bool) -> None:
     from braid.app.mcp.server import make_server
     from braid.app.mcp.tools import Tools
     from braid.core.accounts.accounts import Accounts
-    from braid.core.accounts.audit import Usage
+    from braid.core.accounts.usage import Usage
 
-    with open_braid(settings, indexes="own") as braid:
+    with open_braid(settings) as braid:
         account = Accounts(braid.ledger).get(choose_user(braid.ledger, user_name).id)
         usage = Usage(braid.ledger)
         tools = Tools(braid, account, settings, Meter(usage, account.id), is_admin=account.is_admin)
@@ -56,7 +56,7 @@ def _pass_on(settings: Settings, user_name: str | None, read_only: bool, error: 
     url = owner_url(settings.data_dir)
     if not url:
         raise error
-    with open_braid(settings, indexes="none") as braid:
+    with open_data_directory(settings) as braid:
         user_id = choose_user(braid.ledger, user_name).id
         permissions = ("read",) if read_only else ("read", "write", "admin")
         with short_lived_key(braid.ledger, user_id, *permissions) as key:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import sys
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from braid.app.terminal import one_line
+from braid.core.json_form import to_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -28,7 +28,7 @@ def complain(message: str) -> None:
 def print_json(value: object) -> None:
     """A value, dataclasses included, as JSON on stdout."""
     utf8 = (sys.stdout.encoding or "utf-8").lower().replace("-", "") == "utf8"
-    click.echo(json.dumps(_plain(value), ensure_ascii=not utf8, indent=2))
+    click.echo(json.dumps(to_json(value), ensure_ascii=not utf8, indent=2))
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, right: Sequence[str] = ()) -> None:
@@ -85,16 +85,3 @@ def shown_date(seconds: float | None) -> str:
 def plural(count: int, thing: str) -> str:
     """``1 document``, ``2 documents``."""
     return f"{count:,} {thing}{'' if count == 1 else 's'}"
-
-
-def _plain(value: Any) -> Any:
-    """Dataclasses, mappings and collections → what JSON has; sets are sorted."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
-    if isinstance(value, dict):
-        return {str(key): _plain(inner) for key, inner in value.items()}
-    if isinstance(value, set | frozenset):
-        return sorted(_plain(inner) for inner in value)
-    if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
-    return value

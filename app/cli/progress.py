@@ -14,8 +14,8 @@ from braid.app.terminal import one_line
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from braid.core.indexes.follower import LegProgress
     from braid.core.indexes.indexer import Indexer
+    from braid.core.indexes.leg_progress import LegProgress
     from braid.core.ingest.ingest import IngestProgress
     from braid.core.types import Leg
 

@@ -9,7 +9,7 @@ import click
 
 from braid.app.cli.common import BraidGroup, choose_user, current_settings, json_option
 from braid.app.cli.output import complain, plural, print_json
-from braid.app.opening import open_braid
+from braid.app.opening import open_data_directory
 
 
 @click.group(cls=BraidGroup)
@@ -28,7 +28,7 @@ def export(user: str | None, out: Path, as_json: bool) -> None:
     """
     from braid.core.evaluation.feedback_export import export_qrels
 
-    with open_braid(current_settings(), indexes="none") as braid:
+    with open_data_directory(current_settings()) as braid:
         report = export_qrels(braid, choose_user(braid.ledger, user).id, out)
     if as_json:
         print_json({**asdict(report), "folder": str(report.folder)})

@@ -107,7 +107,7 @@ def _refuse_unknown(unresolved: tuple[int, ...], asked: tuple[int, ...]) -> None
 def _chunk_of_source(searcher: Searcher, text: str, source: str, arguments: Mapping[str, Any]) -> str:
     """A chunk id as it is; for a source its best passage."""
     from braid.core.datasets.scope import resolve_scope
-    from braid.core.ingest.ingest import source_name
+    from braid.core.ingest.plan import source_name
     from braid.core.search.explain import best_passage
 
     if CHUNK_ID.fullmatch(source):

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from braid.app.cli.common import choose_user
-from braid.app.opening import open_braid
+from braid.app.opening import open_braid, open_data_directory
 from braid.core.errors import NotOwnerError
 
 if TYPE_CHECKING:
     from braid.app.owner.client import OwnerClient
     from braid.config.settings import Settings
-    from braid.core.braid import Braid
+    from braid.core.data_directory import DataDirectory
     from braid.core.retriever_manager import RetrieverManager
 
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Searcher:
     """An open ledger, the user, and what searches for them."""
 
-    braid: Braid
+    braid: DataDirectory
     user_id: int
     manager: RetrieverManager | OwnerClient
 
@@ -35,7 +35,7 @@ def open_searcher(settings: Settings, user: str | None) -> Iterator[Searcher]:
     """
     with ExitStack() as stack:
         try:
-            braid = stack.enter_context(open_braid(settings, indexes="own"))
+            braid = stack.enter_context(open_braid(settings))
         except NotOwnerError as error:
             yield stack.enter_context(_beside_the_owner(settings, user, error))
         else:
@@ -50,7 +50,7 @@ def _beside_the_owner(settings: Settings, user: str | None, error: NotOwnerError
     url = owner_url(settings.data_dir)
     if not url:
         raise error
-    with open_braid(settings, indexes="none") as braid:
+    with open_data_directory(settings) as braid:
         user_id = choose_user(braid.ledger, user).id
         with short_lived_key(braid.ledger, user_id, "owner") as key, OwnerClient(url, key) as manager:
             yield Searcher(braid, user_id, manager)

@@ -34,7 +34,7 @@ def tune(
     default that the others are compared with. Nothing is changed.
     """
     from braid.core.evaluation import tuning
-    from braid.core.evaluation.tune_plot import plot
+    from braid.core.evaluation.tuning import plot
 
     settings = current_settings()
     log_briefly(debug=settings.log_level == "DEBUG")

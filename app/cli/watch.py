@@ -13,10 +13,11 @@ from braid.app.cli.common import BraidCommand, current_settings, json_option
 from braid.app.cli.ingest import open_to_store
 from braid.app.cli.output import complain, plural, print_json
 from braid.app.cli.progress import follow_indexing
-from braid.app.opening import open_braid
+from braid.app.opening import open_data_directory
 
 if TYPE_CHECKING:
-    from braid.core.folders.sync import FolderSync, SyncPlan, SyncReport
+    from braid.core.folders.plan import SyncPlan
+    from braid.core.folders.sync import FolderSync, SyncReport
     from braid.core.folders.watch import FolderWatch
 
 
@@ -45,8 +46,9 @@ def watch(
 
     New and changed files are stored, moved ones keep their passages, and documents whose file is gone are removed.
     """
+    from braid.core.braid import Braid
     from braid.core.folders.sync import FolderSync
-    from braid.core.ingest.ingest import MEBIBYTE, IngestOptions
+    from braid.core.ingest.plan import MEBIBYTE, IngestOptions
 
     settings = current_settings()
     options = IngestOptions(
@@ -57,7 +59,7 @@ def watch(
         chunk_overlap_chars=settings.chunk_overlap_chars,
     )
     if dry_run:
-        with open_braid(settings, indexes="none") as braid:
+        with open_data_directory(settings) as braid:
             _print_plan(FolderSync(braid, dataset_id, folder, options, allow_empty).plan(), as_json)
         return
     with open_to_store(settings) as braid:
@@ -65,7 +67,7 @@ def watch(
         if once:
             report = sync.run()
             _print_report(report, as_json)
-            indexed = not braid.owns_indexes or follow_indexing(braid.indexer)
+            indexed = not isinstance(braid, Braid) or follow_indexing(braid.indexer)
             context.exit(0 if indexed and not report.failures else 1)
         _follow(sync, as_json)
 
@@ -78,19 +80,19 @@ def _follow(sync: FolderSync, as_json: bool) -> None:
         complain(f"watching {sync.folder}; Ctrl-C ends it")
         first = True
 
-        def run_pass() -> None:
+        def sync_once() -> None:
             nonlocal first
             report = sync.run(should_stop=lambda: folder.stopping)
             if first or report.changed:
                 _print_report(report, as_json)
             first = False
 
-        folder.follow(run_pass)
+        folder.follow(sync_once)
         complain("stopped; the same command goes on from here")
 
 
 def _stop_on_signals(folder: FolderWatch) -> None:
-    """The first Ctrl-C ends it after the document under way, the second at once."""
+    """End after the current document at the first Ctrl-C, at once at the second."""
 
     def stop(number: int, _: object) -> None:
         folder.stop()
@@ -117,7 +119,7 @@ def _print_plan(plan: SyncPlan, as_json: bool) -> None:
         click.echo(f"rename  {rename.source} -> {rename.file.source}")
     for source in plan.removals:
         click.echo(f"remove  {source}")
-    click.echo(f"{plural(plan.steps, 'change')}, {plan.unchanged:,} unchanged; nothing was done.")
+    click.echo(f"{plural(len(plan.steps), 'change')}, {plan.unchanged:,} unchanged; nothing was done.")
 
 
 def _print_report(report: SyncReport, as_json: bool) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from braid.app.auth.rates import rate_of
 from braid.app.site import Site
-from braid.core.accounts.audit import Usage
+from braid.core.accounts.usage import Usage
 from braid.core.types import SearchResult
 
 

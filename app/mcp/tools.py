@@ -19,10 +19,12 @@ from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account
 from braid.core.braid import Braid
 from braid.core.errors import BraidError, InvalidInputError, NotFoundError
-from braid.core.ingest.ingest import ingest_bytes, source_name
+from braid.core.ingest.ingest import ingest_bytes
+from braid.core.ingest.plan import source_name
 from braid.core.ingest.spool import MAX_SOURCE_CHARS
+from braid.core.json_form import pick, to_json
 from braid.core.search.explain import best_passage
-from braid.core.types import LEGS_OF_MODE, MAX_K, Dataset, Document, Filters, Hit, Passage, SearchResult
+from braid.core.types import LEGS_OF_MODE, MAX_K, Dataset, Document, Filters, SearchResult
 
 Result = dict[str, Any]
 P = ParamSpec("P")
@@ -101,25 +103,28 @@ class Tools:
             filters=filters,
         )
         self.meter.searched(result)
-        return self._found(result, include_documents=include_documents, max_content_length=max_content_length)
+        return self._search_result(result, include_documents=include_documents, max_content_length=max_content_length)
 
-    def _found(self, result: SearchResult, *, include_documents: bool, max_content_length: int | None) -> Result:
+    def _search_result(
+        self, result: SearchResult, *, include_documents: bool, max_content_length: int | None
+    ) -> Result:
         missing = {part.leg: part.reason for part in result.degraded}
         if not result.hits and missing.keys() >= set(LEGS_OF_MODE[result.query.mode]):
             reasons = "; ".join(f"{part}: {reason}" for part, reason in missing.items())
             return _error(f"no part of the search could answer: {reasons}", "HybridRetrieverError")
+        form = to_json(result)
         found: Result = {
             "status": "success",
-            "message": _said(result),
-            "results": [_hit(hit, include_documents, max_content_length) for hit in result.hits],
+            "message": _describe(result),
+            "results": [_hit(hit, include_documents, max_content_length) for hit in form["hits"]],
             "count": len(result.hits),
             "query_vector_dimension": self._dimension(result),
             "persist_directory": str(self._braid.data_dir),
         }
         if result.degraded:
-            found["degraded"] = [{"part": part.leg, "reason": part.reason} for part in result.degraded]
+            found["degraded"] = [{"part": part["leg"], "reason": part["reason"]} for part in form["degraded"]]
         if result.unresolved_dataset_ids:
-            found["unresolved_dataset_ids"] = list(result.unresolved_dataset_ids)
+            found["unresolved_dataset_ids"] = form["unresolved_dataset_ids"]
         return found
 
     def _dimension(self, result: SearchResult) -> int | None:
@@ -150,7 +155,7 @@ class Tools:
             return _error(stored.reason, "UnreadableDocumentError")
         return {
             "status": "success",
-            "message": "unchanged" if stored.state == "unchanged" else f"stored as {stored.chunks} new passages",
+            "message": "unchanged" if stored.state == "unchanged" else f"stored as {stored.added} new passages",
             "filepath": stored.source,
             "dataset_id": dataset.id,
         }
@@ -179,7 +184,7 @@ class Tools:
                 continue
             left = limit - len(results)
             passages = self._braid.ledger.document_passages(document.id, [document.dataset_id], limit=left)
-            results += [_passage(passage, include_documents, None) for passage in passages]
+            results += [_passage(to_json(passage), include_documents, None) for passage in passages]
             if len(results) >= limit:
                 break
         message = f"{len(results)} passages of documents whose path begins with {prefix!r}"
@@ -272,32 +277,26 @@ def _error(message: str, error_type: str) -> Result:
     return {"status": "error", "message": message, "error_type": error_type}
 
 
-def _said(result: SearchResult) -> str:
+def _describe(result: SearchResult) -> str:
     count = len(result.hits)
     where = f"{len(result.collections)} collection{'' if len(result.collections) == 1 else 's'}"
     return f"{count} passage{'' if count == 1 else 's'} found in {where} ({result.query.mode})"
 
 
-def _hit(hit: Hit, include_documents: bool, max_content_length: int | None) -> Result:
-    legs = {part.leg: {"rank": part.rank, "score": part.score} for part in hit.legs}
-    found = _passage(hit.passage, include_documents, max_content_length)
-    return {**found, "score": hit.score, "metadata": {**found["metadata"], "legs": legs}}
+def _hit(hit: Result, include_documents: bool, max_content_length: int | None) -> Result:
+    """Pick what a tool returns of a hit; ``hit`` is a Hit as JSON."""
+    legs = {leg["leg"]: pick(leg, "rank", "score") for leg in hit["legs"]}
+    entry = _passage(hit["passage"], include_documents, max_content_length)
+    return {**entry, "score": hit["score"], "metadata": {**entry["metadata"], "legs": legs}}
 
 
-def _passage(passage: Passage, include_documents: bool, max_content_length: int | None) -> Result:
-    entry: Result = {"filepath": passage.source}
+def _passage(passage: Result, include_documents: bool, max_content_length: int | None) -> Result:
+    """Pick what a tool returns of a passage; ``passage`` is a Passage as JSON."""
+    entry: Result = {"filepath": passage["source"]}
     if include_documents:
-        entry["document"] = _cut(passage.text, max_content_length)
-    entry["metadata"] = {
-        "id": passage.chunk_id,
-        "document_id": passage.document_id,
-        "dataset_id": passage.dataset_id,
-        "title": passage.title,
-        "file_type": passage.file_type,
-        "heading_path": passage.heading_path,
-        "page": passage.page,
-        "line": passage.line,
-    }
+        entry["document"] = _cut(passage["text"], max_content_length)
+    shown = ("document_id", "dataset_id", "title", "file_type", "heading_path", "page", "line")
+    entry["metadata"] = {"id": passage["chunk_id"], **pick(passage, *shown)}
     return entry
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from werkzeug.exceptions import Forbidden
 
 from braid.core.accounts.accounts import Account
-from braid.core.braid import Braid
+from braid.core.data_directory import DataDirectory
 from braid.core.datasets.registry import SharedDataset
 from braid.core.datasets.scope import readable_shared
 from braid.core.errors import NotFoundError
@@ -44,18 +44,19 @@ class UserDatasets:
     them. A dataset that is not the user's to read does not exist for them: that is a NotFoundError, not a Forbidden.
     """
 
-    braid: Braid
+    directory: DataDirectory
     user_id: int
     is_admin: bool = False
     with_closed: bool = False
 
     def readable(self) -> Readable:
         """The datasets that the user may read, with their counts."""
-        self.braid.mirror_registry()
-        shared = stored_datasets(self.braid, readable_shared(self.braid.ledger, self.braid.registry, self.user_id))
+        directory = self.directory
+        directory.mirror_registry()
+        shared = stored_datasets(directory, readable_shared(directory.ledger, directory.registry, self.user_id))
         if self.with_closed and self.is_admin:
             shared = self._with_closed(shared)
-        return Readable(self.braid.ledger.datasets(self.user_id), shared)
+        return Readable(directory.ledger.datasets(self.user_id), shared)
 
     def get(self, dataset_id: int) -> Dataset:
         """Return a dataset that the user may read. Raises NotFoundError."""
@@ -87,15 +88,15 @@ class UserDatasets:
     def _with_closed(self, shared: list[Dataset]) -> list[Dataset]:
         """All shared datasets that are listed, the first one first."""
         readable = {dataset.id: dataset for dataset in shared}
-        listed = {entry.id for entry in self.braid.registry.entries()}
-        stored = [dataset for dataset in self.braid.ledger.all_datasets() if dataset.id in listed]
+        listed = {entry.id for entry in self.directory.registry.entries()}
+        stored = [dataset for dataset in self.directory.ledger.all_datasets() if dataset.id in listed]
         return [readable.get(dataset.id, dataset) for dataset in reversed(stored)]
 
 
-def stored_datasets(braid: Braid, entries: Iterable[SharedDataset]) -> list[Dataset]:
+def stored_datasets(directory: DataDirectory, entries: Iterable[SharedDataset]) -> list[Dataset]:
     """The entries' datasets with their counts and descriptions; one that is not mirrored yet is left out."""
     entries = list(entries)
-    stored = {d.id: d for d in braid.ledger.datasets_in({entry.collection_name for entry in entries})}
+    stored = {d.id: d for d in directory.ledger.datasets_in({entry.collection_name for entry in entries})}
     return [replace(stored[entry.id], description=entry.description) for entry in entries if entry.id in stored]
 
 

@@ -49,7 +49,7 @@ REMEDIES = {
     "dataset_ids": _l("Choose the datasets with the boxes on the search page."),
 }
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 def handle_errors(routes: Blueprint) -> None:
@@ -64,7 +64,7 @@ def on_braid_error(error: BraidError) -> tuple[Response | str, int]:
     status = status_of(error)
     field = error.field if isinstance(error, InvalidInputError) else ""
     if status >= 500:
-        log.warning("event=error id=%s type=%s status=%d", _request_id(), type(error).__name__, status)
+        logger.warning("event=error id=%s type=%s status=%d", _request_id(), type(error).__name__, status)
     return answer(status, detail=str(error), field=field)
 
 
@@ -90,7 +90,7 @@ def on_unexpected(error: Exception) -> tuple[Response | str, int]:
     """The edge: log the kind of error and where, but not its message, which may quote a document."""
     frames = traceback.extract_tb(error.__traceback__)
     at = " < ".join(f"{frame.filename}:{frame.lineno}" for frame in reversed(frames[-4:]))
-    log.error("event=unexpected id=%s type=%s at=%s", _request_id(), type(error).__name__, at)
+    logger.error("event=unexpected id=%s type=%s at=%s", _request_id(), type(error).__name__, at)
     return answer(500)
 
 

@@ -42,7 +42,7 @@ def metrics() -> Response:
 def health_parts() -> dict[str, bool]:
     """What a search needs, and whether it is there."""
     braid = site().braid
-    return {"ledger": _answers(braid.ledger.shared_ids), "indexes": braid.owns_indexes}
+    return {"ledger": _answers(braid.ledger.shared_ids), "indexes": not braid.closed}
 
 
 def _answers(ask: Callable[[], object]) -> bool:

@@ -12,7 +12,7 @@ from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account
 from braid.core.background.dataset_jobs import new_export, new_import
 from braid.core.errors import NotFoundError
-from braid.core.ingest.ingest import MEBIBYTE
+from braid.core.ingest.plan import MEBIBYTE
 from braid.core.jobs.store import Job, JobKind, JobState
 from braid.core.types import Dataset
 

@@ -15,8 +15,9 @@ from sqlalchemy.exc import IntegrityError
 
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ledger.database import storable
-from braid.core.ledger.ledger import MAX_NAME_CHARS, REMOVED_USER, Ledger
+from braid.core.ledger.ledger import REMOVED_USER, Ledger
 from braid.core.ledger.tables import DatasetRow, UserGroupRow, UserRow, WebSessionRow
+from braid.core.types import MAX_NAME_CHARS
 
 MIN_PASSWORD_CHARS = 8
 MAX_PASSWORD_CHARS = 200

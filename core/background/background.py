@@ -1,4 +1,4 @@
-"""The background work of one open data directory: its jobs, their files, and the processes that read them."""
+"""The background work of one open data directory: jobs, their files, synced folders, and processes that parse."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from braid.core.background.dataset_jobs import handlers
-from braid.core.folders.store import SyncedFolder, SyncedFolders, WantedFolder
-from braid.core.folders.supervisor import FolderKeeper
-from braid.core.folders.sync_jobs import SYNC, FolderPasses
-from braid.core.ingest.ingest import IngestOptions
-from braid.core.ingest.parser import Parser
+from braid.core.background.dataset_jobs import DatasetJobs
+from braid.core.folders.store import SyncedFolders
+from braid.core.folders.supervisor import FolderSupervisor
+from braid.core.folders.sync_jobs import SYNC, SyncJobs
+from braid.core.ingest.parse_pool import ParsePool
+from braid.core.ingest.plan import IngestOptions
 from braid.core.ingest.spool import Spool
 from braid.core.jobs.runner import JobRunner
 from braid.core.jobs.store import Job, JobStore, NewJob
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from braid.core.braid import Braid
 
 TIDY_EVERY_S = 3600.0
-"""A file in the spool that is younger may belong to an upload that is not a job yet."""
+"""Seconds. A younger file in the spool may belong to an upload that is not a job yet."""
 
 logger = logging.getLogger(__name__)
 
 
 class Background:
-    """Works from `start` to `close`. To be opened by the process that owns the indexes, and closed before Braid is.
+    """Runs from `start` to `close`, in the process that owns the indexes. Close it before Braid.
 
-    ``workers`` jobs are done at a time; 0 means one for two cores.
+    ``workers`` jobs run at a time; 0 means one per two cores.
     """
 
     def __init__(
@@ -49,83 +49,71 @@ class Background:
         self.store = JobStore(braid.ledger)
         self.spool = Spool(braid.data_dir / "uploads")
         self.folders = SyncedFolders(braid)
-        self._right_of_way = braid.engine.right_of_way
-        self._parser = Parser(memory_mb=parse_memory_mb, timeout_s=parse_timeout_s)
-        reading = options or IngestOptions()
-        self.passes = FolderPasses(
+        self._priority = braid.priority
+        self._pool = ParsePool(memory_mb=parse_memory_mb, timeout_s=parse_timeout_s)
+        options = options or IngestOptions()
+        self.sync_jobs = SyncJobs(
             braid,
             self.folders,
             self.store,
             self.add,
-            parse=self._parser.parse,
-            reading=reading,
-            rest=self._right_of_way.rest,
+            parse=self._pool.parse,
+            options=options,
+            rest=self._priority.rest,
         )
-        self.keeper = FolderKeeper(self.folders, self.passes)
-        does = handlers(
-            braid,
-            self.spool,
-            self._parser,
-            options=reading,
+        self.supervisor = FolderSupervisor(self.folders, self.sync_jobs)
+        dataset_jobs = DatasetJobs(
+            braid=braid,
+            spool=self.spool,
+            parse=self._pool.parse,
+            options=options,
             max_import_bytes=max_import_bytes,
             url_timeout_s=url_timeout_s,
             allow_private_urls=allow_private_urls,
         )
         self._runner = JobRunner(
             self.store,
-            {**does, "sync": self.passes.run},
+            {**dataset_jobs.handlers(), "sync": self.sync_jobs.run},
             apart=SYNC,
             workers=workers or max(1, (os.cpu_count() or 1) // 2),
-            on_done=self._forget_file,
-            right_of_way=self._right_of_way,
+            on_done=self._remove_file,
+            priority=self._priority,
         )
         self._days = days
         self._closing = threading.Event()
         self._tidying = threading.Thread(target=self._tidy_hourly, name="braid-tidy", daemon=True)
 
     def start(self) -> None:
-        """Delete what no job needs, and go on with the jobs that were left."""
+        """Delete files that no job needs, and continue with the jobs of the last run."""
         self._tidy(older_than_s=0.0)
         self._runner.start()
-        self.keeper.start()
+        self.supervisor.start()
         self._tidying.start()
 
     def add(self, user_id: int, jobs: Sequence[NewJob]) -> list[Job]:
-        """Queue jobs, all or none, and begin with them at once. Beside searches it takes a moment longer: who uploads
-        500 files comes again for each.
+        """Queue jobs, all or none, and wake the runner.
+
+        While searches run it returns a moment later: a browser that uploads 500 files calls it 500 times.
         """
         added = self.store.add(user_id, jobs)
         self._runner.wake()
-        self._right_of_way.rest()
+        self._priority.rest()
         return added
 
     def retry(self, user_id: int, job_id: int) -> Job:
-        """Try a failed or cancelled job again, at once."""
+        """Queue a failed or cancelled job again, and wake the runner."""
         job = self.store.retry(user_id, job_id)
         self._runner.wake()
         return job
 
-    def keep_folder(self, user_id: int, wanted: WantedFolder) -> SyncedFolder:
-        """Keep a dataset equal to a folder from now on. Raises as `SyncedFolders.checked` does."""
-        folder = self.folders.add(user_id, wanted)
-        self.keeper.wake()
-        return folder
-
-    def drop_folder(self, folder_id: int) -> SyncedFolder:
-        """Follow the folder no longer; the documents stay. Raises NotFoundError."""
-        folder = self.folders.remove(folder_id)
-        self.passes.give_up(folder)
-        self.keeper.wake()
-        return folder
-
     def close(self, timeout_s: float = 10.0) -> None:
-        """Finish what is at work within the time; the rest is done at the next start."""
+        """Wait up to ``timeout_s`` for running jobs; the next start runs the others."""
         self._closing.set()
-        self.keeper.close()
+        self.supervisor.close()
         self._runner.close(timeout_s)
-        self._parser.close()
+        self._pool.close()
 
-    def _forget_file(self, job: Job) -> None:
+    def _remove_file(self, job: Job) -> None:
         self.spool.remove(job.payload.get("file", ""))
 
     def _tidy(self, *, older_than_s: float) -> None:

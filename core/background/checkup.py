@@ -13,7 +13,7 @@ from braid.core.braid import Braid
 from braid.core.doctor import Finding, examine, repair
 from braid.core.errors import BraidError
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Checkup:
         except BraidError as error:
             state = replace(self.state, running="", error=str(error))
         except Exception as error:  # the edge of a thread: the page must not wait for ever
-            log.exception("event=checkup_failed")
+            logger.exception("event=checkup_failed")
             state = replace(self.state, running="", error=f"internal error ({type(error).__name__}); the log says more")
         with self._lock:
             self._state = state

@@ -1,44 +1,41 @@
-"""What the background jobs of datasets do, and how such a job is asked for.
+"""Background jobs of datasets: the functions that describe a new job, and `DatasetJobs`, which does them.
 
-A file stays in the spool while its job may still need it: until it is done, or no longer listed. So every job can be
-done twice, and tried again when it failed.
+A file stays in the spool until its job is done or no longer listed. So a job can run again after a crash or a failure.
 """
 
 from __future__ import annotations
 
 import io
 import time
-from collections.abc import Mapping
-from functools import partial
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from braid.core.errors import InvalidInputError, UnreadableDocumentError
 from braid.core.indexes.progress import reembed
 from braid.core.ingest.dataset_export import export_dataset
 from braid.core.ingest.dataset_import import import_dataset, read_manifest
-from braid.core.ingest.ingest import Incoming, IngestOptions, ingest_file
+from braid.core.ingest.parse import Incoming, Parse
+from braid.core.ingest.plan import IngestOptions, source_name
 from braid.core.ingest.spool import Readable, Spool, upload_source
+from braid.core.ingest.store import keep_unchanged, store, store_failure
 from braid.core.ingest.web_page import check_url, fetch_page
 from braid.core.jobs.runner import Handler, Progress
 from braid.core.jobs.store import Job, JobKind, NewJob
-from braid.core.types import DocumentInput
 
 if TYPE_CHECKING:
-    from braid.core.braid import Braid
-    from braid.core.ingest.parser import Parser
+    from braid.core.data_directory import DataDirectory
 
 UNPACKED_FACTOR = 5
-"""An export unpacks to so many times its size at most: vectors are not packed, passages 3 to 10 times."""
+"""Largest allowed ratio of unpacked to packed size of an export. Vectors hardly shrink, passages 3 to 10 times."""
 
 
-# ---------------------------------------------------------------- jobs to be asked for
+# ---------------------------------------------------------------- new jobs
 
 
 def new_upload(
     spool: Spool, dataset_id: int, name: str, stream: Readable, *, max_bytes: int, date: float | None = None
 ) -> NewJob:
-    """Keep an uploaded file, called by the path that the browser gives. Raises InvalidInputError (``file``)."""
+    """Spool an uploaded file; its source is the path that the browser gives. Raises InvalidInputError (``file``)."""
     source = upload_source(name)
     filename = source.rpartition("/")[2]
     kept = spool.save(stream, max_bytes=max_bytes, called=filename)
@@ -47,7 +44,7 @@ def new_upload(
 
 
 def new_text(spool: Spool, dataset_id: int, title: str, text: str, *, max_bytes: int) -> NewJob:
-    """Keep a text that was typed or pasted, as Markdown. Raises InvalidInputError (``title``, ``text``, ``file``)."""
+    """Spool a typed or pasted text as Markdown. Raises InvalidInputError (``title``, ``text``, ``file``)."""
     if not title.strip():
         raise InvalidInputError("the title is empty; say what the text is", field="title")
     if not text.strip():
@@ -58,13 +55,15 @@ def new_text(spool: Spool, dataset_id: int, title: str, text: str, *, max_bytes:
 
 
 def new_url(dataset_id: int, url: str, *, allow_private: bool = False) -> NewJob:
-    """Fetch a page. Raises InvalidInputError (``url``) for an address that is never fetched."""
+    """Describe a job that fetches a page. Raises InvalidInputError (``url``) for an address that is never fetched."""
     address = check_url(url, allow_private=allow_private)
     return NewJob("url", address, dataset_id, {"url": address})
 
 
-def new_import(braid: Braid, spool: Spool, user_id: int, stream: Readable, *, max_bytes: int, name: str = "") -> NewJob:
-    """Keep an export and make the dataset that it goes to, called as it was unless a name is given.
+def new_import(
+    braid: DataDirectory, spool: Spool, user_id: int, stream: Readable, *, max_bytes: int, name: str = ""
+) -> NewJob:
+    """Spool an export and add the dataset it goes to, under the exported name unless ``name`` is given.
 
     Raises InvalidInputError (``file``, ``name``).
     """
@@ -78,106 +77,102 @@ def new_import(braid: Braid, spool: Spool, user_id: int, stream: Readable, *, ma
     return NewJob("import", dataset.name, dataset.id, {"file": kept.name, "size_bytes": kept.size_bytes})
 
 
-def new_export(braid: Braid, dataset_id: int) -> NewJob:
-    """Write a dataset to a file; the job's result names it (``file`` in the spool, ``filename`` for the browser)."""
+def new_export(braid: DataDirectory, dataset_id: int) -> NewJob:
+    """Describe a job that exports a dataset. Its result has ``file`` in the spool and ``filename`` for the browser."""
     return NewJob("export", braid.dataset(dataset_id).name, dataset_id)
 
 
-def new_reembed(braid: Braid, dataset_id: int) -> NewJob:
-    """Make all vectors of a dataset anew."""
+def new_reembed(braid: DataDirectory, dataset_id: int) -> NewJob:
+    """Describe a job that embeds all passages of a dataset again."""
     return NewJob("reembed", braid.dataset(dataset_id).name, dataset_id)
 
 
-# ---------------------------------------------------------------- what they do
+# ---------------------------------------------------------------- doing them
 
 
-def handlers(
-    braid: Braid,
-    spool: Spool,
-    parser: Parser,
-    *,
-    options: IngestOptions,
-    max_import_bytes: int,
-    url_timeout_s: float = 30.0,
-    allow_private_urls: bool = False,
-) -> dict[JobKind, Handler]:
-    """Kind → what does it."""
-    store = partial(_store_file, braid, parser, options)
-    fetch = partial(
-        fetch_page, max_bytes=options.max_file_bytes, timeout_s=url_timeout_s, allow_private=allow_private_urls
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatasetJobs:
+    """Does the jobs of datasets. ``parse`` reads a file; ``options`` say how it is cut."""
 
-    def upload(job: Job, progress: Progress) -> Mapping[str, Any]:
-        path = spool.path(job.payload["file"])
-        return store(job, progress, path, job.payload["source"], date=job.payload["date"])
+    braid: DataDirectory
+    spool: Spool
+    parse: Parse
+    options: IngestOptions
+    max_import_bytes: int
+    url_timeout_s: float = 30.0
+    allow_private_urls: bool = False
 
-    def url(job: Job, progress: Progress) -> Mapping[str, Any]:
-        page = fetch(job.payload["url"])
-        file = spool.save(io.BytesIO(page.content), max_bytes=len(page.content))
+    def handlers(self) -> dict[JobKind, Handler]:
+        """The method for each kind of job."""
+        return {
+            "upload": self.store_upload,
+            "text": self.store_upload,
+            "url": self.store_page,
+            "reembed": self.reembed_dataset,
+            "import": self.import_spooled,
+            "export": self.export_to_spool,
+        }
+
+    def store_upload(self, job: Job, progress: Progress) -> dict[str, Any]:
+        """Parse and store a spooled file."""
+        path, source = self.spool.path(job.payload["file"]), job.payload["source"]
+        return self._ingest(job, progress, replace(Incoming.from_file(path, source), date=job.payload["date"]))
+
+    def store_page(self, job: Job, progress: Progress) -> dict[str, Any]:
+        """Fetch a page, then parse and store it under its address."""
+        page = fetch_page(
+            job.payload["url"],
+            max_bytes=self.options.max_file_bytes,
+            timeout_s=self.url_timeout_s,
+            allow_private=self.allow_private_urls,
+        )
+        file = self.spool.save(io.BytesIO(page.content), max_bytes=len(page.content))
         try:
-            path = spool.path(file.name)
-            return store(job, progress, path, page.url, filename=page.filename, date=page.date)
+            path, source = self.spool.path(file.name), source_name(page.url)
+            incoming = replace(Incoming.from_file(path, source, filename=page.filename), date=page.date)
+            return self._ingest(job, progress, incoming)
         finally:
-            spool.remove(file.name)
+            self.spool.remove(file.name)
 
-    return {
-        "upload": upload,
-        "text": upload,
-        "url": url,
-        "reembed": partial(_reembed, braid),
-        "import": partial(_import, braid, spool, UNPACKED_FACTOR * max_import_bytes),
-        "export": partial(_export, braid, spool),
-    }
+    def _ingest(self, job: Job, progress: Progress, incoming: Incoming) -> dict[str, Any]:
+        """Two steps: parse, store. A file that cannot be read is recorded as a failed document, and the job fails.
 
+        The indexer is not woken: it looks twice a second, and takes many small files better together than one by one.
+        """
+        ledger, dataset_id = self.braid.ledger, self.braid.dataset(job.dataset_id).id
+        stored = keep_unchanged(ledger, dataset_id, incoming)
+        if stored is None:
+            try:
+                document = self.parse(incoming, self.options)
+            except UnreadableDocumentError as error:
+                failed = store_failure(ledger, dataset_id, incoming, str(error))
+                raise UnreadableDocumentError(failed.reason) from error
+            progress(1, 2)  # raises if the job was cancelled while the file was parsed: nothing is stored
+            stored = store(ledger, dataset_id, document)
+        return {
+            "document_id": stored.document_id,
+            "source": stored.source,
+            "state": stored.state,
+            "chunks": stored.chunks,
+        }
 
-def _store_file(
-    braid: Braid,
-    parser: Parser,
-    options: IngestOptions,
-    job: Job,
-    progress: Progress,
-    path: Path,
-    source: str,
-    *,
-    filename: str = "",
-    date: float | None = None,
-) -> dict[str, Any]:
-    """Two steps: read, stored. A file that cannot be read is recorded as a failed document, and the job fails."""
-    dataset_id = job.dataset_id
+    def reembed_dataset(self, job: Job, progress: Progress) -> dict[str, Any]:
+        """Embed all passages of a dataset again."""
+        return {"chunks": reembed(self.braid, job.dataset_id)}
 
-    def parse(path: Path, incoming: Incoming, options: IngestOptions) -> DocumentInput:
-        document = parser.parse(path, incoming, options)
-        progress(1, 2)
-        return document
+    def import_spooled(self, job: Job, progress: Progress) -> dict[str, Any]:
+        """Store an export. If the file is wrong, the dataset that was added for it is removed."""
+        dataset_id, path = job.dataset_id, self.spool.path(job.payload["file"])
+        max_bytes = UNPACKED_FACTOR * self.max_import_bytes
+        try:
+            report = import_dataset(self.braid, dataset_id, path, max_bytes=max_bytes, progress=progress)
+        except InvalidInputError:
+            self.braid.remove_dataset(dataset_id)
+            raise
+        return {"documents": report.documents, "chunks": report.chunks, "embedded": report.embedded}
 
-    stored = ingest_file(braid, dataset_id, path, parse, source=source, filename=filename, date=date, options=options)
-    if stored.state == "failed":
-        raise UnreadableDocumentError(stored.reason)
-    document = braid.ledger.document(dataset_id, stored.source)
-    return {
-        "document_id": document.id if document else None,
-        "source": stored.source,
-        "state": stored.state,
-        "chunks": document.chunks if document else 0,
-    }
-
-
-def _reembed(braid: Braid, job: Job, progress: Progress) -> dict[str, Any]:
-    return {"chunks": reembed(braid, job.dataset_id)}
-
-
-def _import(braid: Braid, spool: Spool, max_bytes: int, job: Job, progress: Progress) -> dict[str, Any]:
-    """A file that is wrong leaves nothing: the dataset that was made for it goes."""
-    dataset_id, path = job.dataset_id, spool.path(job.payload["file"])
-    try:
-        report = import_dataset(braid, dataset_id, path, max_bytes=max_bytes, progress=progress)
-    except InvalidInputError:
-        braid.remove_dataset(dataset_id)
-        raise
-    return {"documents": report.documents, "chunks": report.chunks, "embedded": report.embedded}
-
-
-def _export(braid: Braid, spool: Spool, job: Job, progress: Progress) -> dict[str, Any]:
-    dataset = braid.dataset(job.dataset_id)
-    file = spool.write(lambda file: export_dataset(braid, dataset.id, file, progress=progress))
-    return {"file": file.name, "size_bytes": file.size_bytes, "filename": f"{dataset.name}.zip"}
+    def export_to_spool(self, job: Job, progress: Progress) -> dict[str, Any]:
+        """Write a dataset to a file in the spool."""
+        dataset = self.braid.dataset(job.dataset_id)
+        file = self.spool.write(lambda file: export_dataset(self.braid, dataset.id, file, progress=progress))
+        return {"file": file.name, "size_bytes": file.size_bytes, "filename": f"{dataset.name}.zip"}

@@ -1,69 +1,64 @@
-"""What is stored of a chat turn: its settings and citations as values of columns."""
+"""The columns of a stored chat turn: settings and citations as JSON values."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
-from braid.core.chat.search_record import search_record
-from braid.core.chat.types import ChatRequest, ChatResult
+from braid.core.chat.types import HIT_PLACE, ChatRequest, ChatResult, result_json
+from braid.core.json_form import pick, to_json
 from braid.core.ledger.database import storable
-from braid.core.models.citations import Citation
+from braid.core.models.citations import Citation, citation_json
+
+MAX_STORED_QUERY_CHARS = 300
+"""Of each query that was searched for; a hypothetical passage is long."""
+MAX_STORED_HITS = 100
 
 
 def request_settings(request: ChatRequest) -> dict[str, Any]:
-    """What the question was asked with."""
+    """Return what the question was asked with."""
     settings: dict[str, Any] = {
         "dataset_ids": None if request.dataset_ids is None else list(request.dataset_ids),
         "strategy": request.strategy,
-        "options": {name: _json_value(value) for name, value in request.options.items()},
-        "language": request.spoken,
+        "options": to_json(request.options),
+        "language": request.answer_language,
     }
     if request.fields is not None:
         settings["fields"] = {**request.fields.named, "instruction": request.fields.instruction}
     return settings
 
 
-def _json_value(value: object) -> object:
-    if value is None or isinstance(value, str | int | float | bool):
-        return value
-    fields: Iterable[str] = getattr(value, "__dataclass_fields__", ())
-    if fields:
-        return {name: _json_value(getattr(value, name)) for name in fields}
-    return sorted(map(str, value)) if isinstance(value, frozenset | set | list | tuple) else str(value)
-
-
 def result_settings(result: ChatResult) -> dict[str, Any]:
-    """How the answer came about."""
+    """Return how the answer was made."""
+    form = result_json(result)
+    search = form["search"]
+    stored = ("question", "query", "query_generator", "generator", "found", "removed_citations", "degraded", "notes")
     return {
-        "question": result.question,
-        "query": result.query,
-        "query_generator": result.query_generator,
-        "search_generator": result.search.generator,
-        "collections": list(result.search.collections),
-        "generator": result.generator,
-        "found": result.found,
-        "removed_citations": result.removed_citations,
-        "degraded": [{"leg": d.leg, "collection": d.collection, "reason": d.reason} for d in result.degraded],
-        "notes": list(result.notes),
-        "stopped": result.stopped,
-        "search": search_record(result.search),
+        **pick(form, *stored, "stopped"),
+        "search_generator": search["generator"],
+        "collections": search["collections"],
+        "search": _stored_search(search),
     }
 
 
-def citation_values(message_id: int, citation: Citation) -> dict[str, Any]:
-    """The columns of a citation."""
-    passage = citation.passage
+def citation_columns(message_id: int, citation: Citation) -> dict[str, Any]:
+    """Return the columns of a citation."""
+    return {"message_id": message_id, **citation_json(citation), "text": storable(citation.text)}
+
+
+def _stored_search(search: dict[str, Any]) -> dict[str, Any]:
+    """Pick enough of a search to say later how its passages were found, but not their text."""
     return {
-        "message_id": message_id,
-        "number": citation.number,
-        "chunk_id": passage.chunk_id,
-        "dataset_id": passage.dataset_id,
-        "document_id": passage.document_id,
-        "source": passage.source,
-        "title": passage.title,
-        "heading_path": passage.heading_path,
-        "page": passage.page,
-        "line": passage.line,
-        "text": storable(citation.text),
+        **pick(search, "strategy", "generator", "unresolved_dataset_ids"),
+        "mode": search["query"]["mode"],
+        "queries": [query[:MAX_STORED_QUERY_CHARS] for query in search["queries"]],
+        "timings_ms": {stage: round(ms, 1) for stage, ms in search["timings_ms"].items()},
+        "hits": [_stored_hit(hit) for hit in search["hits"][:MAX_STORED_HITS]],
+    }
+
+
+def _stored_hit(hit: dict[str, Any]) -> dict[str, Any]:
+    return {
+        **pick(hit["passage"], *HIT_PLACE),
+        **pick(hit, "score", "rerank_score"),
+        "legs": [{**leg, "query": leg["query"][:MAX_STORED_QUERY_CHARS]} for leg in hit["legs"]],
     }

@@ -4,60 +4,58 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypedDict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
-from langgraph.config import get_stream_writer
 from langgraph.graph import END, START, StateGraph
-from langgraph.runtime import Runtime
+from langgraph.types import StreamWriter
 
 from braid.core.chat.answering import Answerer, AnswerTask
 from braid.core.chat.comparison import compare
 from braid.core.chat.extractive import Extract, extract
-from braid.core.chat.query_writing import NormalizedQuestion, normalized, query_for
-from braid.core.chat.types import ChatRequest, ChatResult, Event, QueryWritten, Searched, Stage, StageStarted, answered
-from braid.core.datasets.scope import resolve_scope
+from braid.core.chat.query_writing import NormalizedQuestion, normalize_question, write_query
+from braid.core.chat.types import ChatRequest, ChatResult, Event, QueryWritten, Searched, StageStarted
 from braid.core.errors import InvalidInputError
 from braid.core.models.chat import ChatModel, ChatModels
 from braid.core.models.citations import Citation
 from braid.core.models.prompts import Prompts
 from braid.core.search.term_weights import TermWeights
 from braid.core.text.token_budget import MIN_PROMPT_TOKENS
-from braid.core.types import Degraded, SearchResult
+from braid.core.types import Degraded, Scope
 
 if TYPE_CHECKING:
     from braid.core.braid import Braid
     from braid.core.retriever_manager import RetrieverManager
 
 
-class ChatState(TypedDict, total=False):
-    """What the nodes hand on; each adds its part."""
+@dataclass(slots=True)
+class ChatTurn:
+    """A turn on its way through the graph. Each node sets the fields that the next ones need."""
 
     request: ChatRequest
-    weights: TermWeights
-    question: NormalizedQuestion
-    query: str
-    query_generator: str
-    search: SearchResult
-    degraded: tuple[Degraded, ...]
-    result: ChatResult
+    scope: Scope
+    """Resolved once, when the turn begins."""
+    stopped: threading.Event = field(default_factory=threading.Event)
+    """Set when nobody listens to the events any more."""
+    question: NormalizedQuestion = field(init=False)
+    query: QueryWritten = field(init=False)
+    degraded: tuple[Degraded, ...] = ()
+    result: ChatResult = field(init=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
-    """One run of the graph."""
+class GraphState:
+    """The state that LangGraph hands from node to node."""
 
-    stopped: threading.Event
-    """Set when nobody listens any more."""
+    turn: ChatTurn
 
 
 class Conversation:
     """Answers chat turns over an open data directory. Keeps no state between turns: the history is in the request.
 
-    ``prompt_tokens`` is the most that the model of the answer is given, by `estimate_tokens`; the answer itself
-    comes on top. ``models`` and ``prompts`` are those that the Braid was opened with unless others are given; with
-    `ChatModels()`, no models, the question is completed by feedback and the answer is extractive. ``manager`` searches
-    in the place of the Braid's own.
+    ``models``, ``prompts`` and ``manager``, which searches, are those of the Braid unless others are given. With
+    `ChatModels()`, no models, the question is completed by feedback and the answer is extractive. Prompts of the
+    summary model have at most ``prompt_tokens`` by `estimate_tokens`, without its answer.
     """
 
     def __init__(
@@ -78,44 +76,42 @@ class Conversation:
         self._models = self._manager.models if models is None else models
         self._prompts = self._manager.prompts if prompts is None else prompts
         self._answerer = Answerer(self._models.summary, prompt_tokens)
-        self._graph = self._compiled()
+        self._graph = self._build_graph()
 
     def stream(self, request: ChatRequest) -> Iterator[Event]:
-        """The turn's events as they happen; the last one is its ChatResult. Closing the iterator ends the turn.
+        """Return the turn's events as they happen; the last one is its ChatResult. Closing the iterator ends the turn.
 
         Raises InvalidInputError for wrong dataset ids, strategy or options at once, not at the first event.
         """
-        self._check(request)
-        return self._events(request)
-
-    def _events(self, request: ChatRequest) -> Iterator[Event]:
-        stopped = threading.Event()
-        events: Iterator[Event] = self._graph.stream({"request": request}, context=Run(stopped), stream_mode="custom")
-        try:
-            # Not `yield from`: closing would wait for the model before the model is told to stop.
-            for event in events:  # noqa: UP028
-                yield event
-        finally:
-            stopped.set()
+        return self._events(self._begin(request))
 
     def ask(self, request: ChatRequest) -> ChatResult:
-        """The turn's result. Raises InvalidInputError for wrong dataset ids, strategy or options."""
-        self._check(request)
-        state = self._graph.invoke({"request": request}, context=Run(threading.Event()))
-        result: ChatResult = state["result"]
-        return result
+        """Return the turn's result. Raises InvalidInputError for wrong dataset ids, strategy or options."""
+        turn = self._begin(request)
+        self._graph.invoke(GraphState(turn))
+        return turn.result
 
-    def _check(self, request: ChatRequest) -> None:
-        """Before a model is asked or anything is shown."""
-        self._manager.check(
+    def _begin(self, request: ChatRequest) -> ChatTurn:
+        """Check the request before a model is asked or anything is shown."""
+        scope = self._manager.check(
             user_id=request.user_id,
             dataset_ids=request.dataset_ids,
             strategy=request.strategy,
             options=request.options,
         )
+        return ChatTurn(request, scope)
 
-    def _compiled(self) -> Any:  # LangGraph's own type has four parameters of no use here
-        graph = StateGraph(ChatState, context_schema=Run)
+    def _events(self, turn: ChatTurn) -> Iterator[Event]:
+        events: Iterator[Event] = self._graph.stream(GraphState(turn), stream_mode="custom")
+        try:
+            # Not `yield from`: closing would wait for the model before the model could see that it is to stop.
+            for event in events:  # noqa: UP028
+                yield event
+        finally:
+            turn.stopped.set()
+
+    def _build_graph(self) -> Any:  # LangGraph's own type has four parameters of no use here
+        graph = StateGraph(GraphState)
         graph.add_node("normalize", self._normalize)
         graph.add_node("generate_query", self._generate_query)
         graph.add_node("search", self._search)
@@ -131,92 +127,76 @@ class Conversation:
 
     # ------------------------------------------------------------ nodes
 
-    def _normalize(self, state: ChatState) -> ChatState:
-        _begin("normalize")
-        request = state["request"]
-        scope = resolve_scope(
-            self._braid.ledger, self._braid.registry, user_id=request.user_id, dataset_ids=request.dataset_ids
-        )
-        weights = TermWeights(self._braid.lexical, self._braid.analyzer, scope)
-        question, missing = normalized(request, self._search_model(request), self._prompts, weights)
-        return {"weights": weights, "question": question, "degraded": missing}
+    def _normalize(self, state: GraphState, writer: StreamWriter) -> None:
+        turn = state.turn
+        writer(StageStarted("normalize"))
+        model, weights = self._search_model(turn), self._term_weights(turn)
+        turn.question, turn.degraded = normalize_question(turn.request, model, self._prompts, weights)
 
-    def _generate_query(self, state: ChatState) -> ChatState:
-        _begin("generate_query")
-        request, question = state["request"], state["question"]
-        model = None if state["degraded"] else self._search_model(request)  # not to wait twice for one that failed
-        query, generator, missing = query_for(question, model, self._prompts)
-        _emit(QueryWritten(question.text, query, generator))
-        return {"query": query, "query_generator": generator, "degraded": state["degraded"] + missing}
+    def _generate_query(self, state: GraphState, writer: StreamWriter) -> None:
+        turn = state.turn
+        writer(StageStarted("generate_query"))
+        model = None if turn.degraded else self._search_model(turn)  # it has just failed; do not wait for it again
+        turn.query, missing = write_query(turn.question, model, self._prompts)
+        turn.degraded += missing
+        writer(turn.query)
 
-    def _search(self, state: ChatState) -> ChatState:
-        _begin("search")
-        request = state["request"]
-        options = {**request.options, "generator": "feedback"}  # the model has written the query already
-        result = self._manager.search(
-            state["query"],
-            user_id=request.user_id,
-            dataset_ids=request.dataset_ids,
-            strategy=request.strategy,
-            **options,
+    def _search(self, state: GraphState, writer: StreamWriter) -> None:
+        turn = state.turn
+        writer(StageStarted("search"))
+        options = {**turn.request.options, "generator": "feedback"}  # the model has written the query already
+        found = self._manager.search_in(turn.scope, turn.query.query, strategy=turn.request.strategy, **options)
+        writer(Searched(found))
+        turn.result = ChatResult(
+            question=turn.query.question,
+            query=turn.query.query,
+            query_generator=turn.query.generator,
+            search=found,
+            degraded=turn.degraded + found.degraded,
+            notes=found.notes,
         )
-        _emit(Searched(result))
-        done = ChatResult(
-            question=state["question"].text,
-            query=state["query"],
-            query_generator=state["query_generator"],
-            search=result,
-            degraded=state["degraded"] + result.degraded,
-            notes=result.notes,
-        )
-        if request.evaluation_mode:
-            _emit(done)
-        return {"search": result, "result": done}
+        if turn.request.evaluation_mode:
+            writer(turn.result)
 
-    def _answer(self, state: ChatState, runtime: Runtime[Run]) -> ChatState:
-        _begin("answer", self._answerer.generator)
-        request, question = state["request"], state["question"]
-        weights = state["weights"].of_text(question.query)
+    def _answer(self, state: GraphState, writer: StreamWriter) -> None:
+        turn, analyzer = state.turn, self._braid.analyzer
+        writer(StageStarted("answer", self._answerer.generator))
+        language = turn.request.answer_language
+        weights = self._term_weights(turn).of_text(turn.question.query)
 
         def without_model(citations: Sequence[Citation]) -> Extract:
-            return extract(weights, citations, self._braid.analyzer, request.spoken)
+            return extract(weights, citations, analyzer, language)
 
-        task = AnswerTask(self._prompts.answer, question.for_answer(request.history), request.spoken, without_model)
-        return {"result": self._answered(state, task, runtime)}
+        question = turn.question.for_answer(turn.request.history)
+        self._write(turn, AnswerTask(self._prompts.answer, question, language, without_model), writer)
 
-    def _compare(self, state: ChatState, runtime: Runtime[Run]) -> ChatState:
-        _begin("compare", self._answerer.generator)
-        request, fields = state["request"], state["question"].fields
-        assert fields is not None, "the edge to here is taken for three fields alone"
-        weigh = state["weights"].of_text
+    def _compare(self, state: GraphState, writer: StreamWriter) -> None:
+        turn, analyzer = state.turn, self._braid.analyzer
+        writer(StageStarted("compare", self._answerer.generator))
+        fields, language = turn.question.fields, turn.request.answer_language
+        assert fields is not None, "the graph comes here with three fields only"
+        weigh = self._term_weights(turn).of_text
 
         def without_model(citations: Sequence[Citation]) -> Extract:
-            return Extract(compare(fields, citations, weigh, self._braid.analyzer, request.spoken), True)
+            return Extract(compare(fields, citations, weigh, analyzer, language), True)
 
-        task = AnswerTask(self._prompts.compare, fields.described("en"), request.spoken, without_model)
-        return {"result": self._answered(state, task, runtime)}
+        self._write(turn, AnswerTask(self._prompts.compare, fields.described("en"), language, without_model), writer)
 
-    def _answered(self, state: ChatState, task: AnswerTask, runtime: Runtime[Run]) -> ChatResult:
-        stopped = runtime.context.stopped if runtime.context else threading.Event()
-        answer = self._answerer.answer(task, [hit.passage for hit in state["search"].hits], _emit, stopped)
-        result = answered(state["result"], answer)
-        _emit(result)
-        return result
+    # ------------------------------------------------------------ what nodes share
 
-    def _search_model(self, request: ChatRequest) -> ChatModel | None:
-        return None if request.options.get("generator") == "feedback" else self._models.search
+    def _write(self, turn: ChatTurn, task: AnswerTask, writer: StreamWriter) -> None:
+        turn.result = self._answerer.answer(task, turn.result, writer, turn.stopped)
+        writer(turn.result)
+
+    def _search_model(self, turn: ChatTurn) -> ChatModel | None:
+        return None if turn.request.options.get("generator") == "feedback" else self._models.search
+
+    def _term_weights(self, turn: ChatTurn) -> TermWeights:
+        return TermWeights(self._braid.bm25, self._braid.analyzer, turn.scope)
 
 
-def _after_search(state: ChatState) -> str:
-    request = state["request"]
+def _after_search(state: GraphState) -> str:
+    request = state.turn.request
     if request.evaluation_mode:
         return END
     return "answer" if request.fields is None else "compare"
-
-
-def _begin(stage: Stage, generator: str = "") -> None:
-    _emit(StageStarted(stage, generator))
-
-
-def _emit(event: Event) -> None:
-    get_stream_writer()(event)

@@ -1,26 +1,30 @@
-"""A stored conversation as Markdown, for people, and as JSON, for programs."""
+"""Writes a stored conversation as Markdown, for people, and as JSON, for programs."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
 from datetime import UTC, datetime
+from typing import Any
 
 from braid.core.chat.store import StoredCitation, StoredConversation, StoredMessage
+from braid.core.json_form import to_json
 
 DELETED = "deleted since"
 
 
+def conversation_json(conversation: StoredConversation, messages: Sequence[StoredMessage]) -> dict[str, Any]:
+    """Return one object: the conversation's fields, and ``messages`` with their settings and citations."""
+    return {**to_json(conversation), "messages": to_json(messages)}
+
+
 def as_json(conversation: StoredConversation, messages: Sequence[StoredMessage]) -> str:
-    """One object: the conversation's fields, and ``messages`` with their settings and citations."""
-    return json.dumps(
-        {**asdict(conversation), "messages": [asdict(message) for message in messages]}, ensure_ascii=False, indent=2
-    )
+    """Return `conversation_json` as text."""
+    return json.dumps(conversation_json(conversation, messages), ensure_ascii=False, indent=2)
 
 
 def as_markdown(conversation: StoredConversation, messages: Sequence[StoredMessage]) -> str:
-    """Each message under a heading with its time; an answer's passages follow it, quoted as they were cited."""
+    """Return each message under a heading with its time, and the passages of an answer, quoted as they were cited."""
     parts = [f"# {_line(conversation.title)}"]
     for message in messages:
         who = "Question" if message.role == "user" else "Answer"

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from braid.core.chat.texts import Language, say
 from braid.core.models.citations import Citation, without_marks
-from braid.core.models.replies import same_script
 from braid.core.text.analyzer import Analyzer
+from braid.core.text.scripts import same_script
 from braid.core.text.sentences import sentences
 from braid.core.text.token_budget import cut
 

@@ -1,4 +1,4 @@
-"""A follow-up as a question of its own, without a model: what it leaves out is taken from the turns before."""
+"""Completes a follow-up question without a model: adds the words that it leaves out, from earlier turns."""
 
 from __future__ import annotations
 
@@ -8,19 +8,20 @@ from dataclasses import dataclass
 
 from braid.core.text.analyzer import Analyzer
 from braid.core.text.normalization import normalize
+from braid.core.text.scripts import HAN, HANGUL, KANA
 
 Idf = Callable[[Collection[str]], Mapping[str, float]]
-"""Terms → their idf in the collections of the request; those that no passage has are left out."""
+"""Terms → their idf in the collections of the request, without terms that no passage has."""
 
 FEW_WORDS = 2
-"""A question with no more content words than this is taken for a follow-up."""
+"""A question with at most this many content words counts as a follow-up."""
 CONTEXT_WORDS = 3
 DECAY = 0.5
-"""What a turn's words count against those of the turn after it."""
+"""Weight of a turn's words, relative to those of the turn after it."""
 
 _WORD = re.compile(
-    r"[\u3400-\u9fff\u3005]+|[\u30a1-\u30fa\u30fc]+|[\uac00-\ud7a3]+"
-    r"|[^\W\u3005\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]+(?:[-'’.][^\W\u3005\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]+)*"
+    rf"[{HAN}\u3005]+|[\u30a1-\u30fa\u30fc]+|[{HANGUL}]+"
+    rf"|[^\W\u3005{KANA}{HAN}{HANGUL}]+(?:[-'’.][^\W\u3005{KANA}{HAN}{HANGUL}]+)*"
 )
 _REFERS_BACK = re.compile(
     r"\b(?:it|its|they|them|theirs?|this|that|these|those|he|him|his|she|hers?|there|ones?|same|such|former|latter"
@@ -38,40 +39,50 @@ class FollowUp:
 
     question: str
     context: tuple[str, ...] = ()
-    """Words of earlier turns, the weightiest first; empty when the question stands alone."""
+    """Words of earlier turns, the weightiest first; empty when the question is no follow-up."""
 
     @property
     def query(self) -> str:
-        """What to search for. The question stands in it twice, so that each word added counts half."""
+        """The text to search for. It has the question twice, so that each word added counts half."""
         return " ".join((self.question, self.question, *self.context)) if self.context else self.question
 
 
 def complete(question: str, earlier: Sequence[str], analyzer: Analyzer, idf: Idf) -> FollowUp:
-    """The question with up to three content words of the user's ``earlier`` turns (the oldest first), if it refers
-    back to them: by a pronoun, by how it begins, or because it has no more than two content words.
+    """Return the question with up to three content words of the user's ``earlier`` turns (the oldest first).
 
-    A word weighs its idf in each turn that has it, halved with each turn in between.
+    Only a question that refers back gets them: by a pronoun, by how it begins, or because it has no more than two
+    content words. A word's weight is its idf in each turn that has it, halved for each turn in between.
     """
     own = content_words(question, analyzer)
-    if not earlier or not (len(own) <= FEW_WORDS or _REFERS_BACK.search(normalize(question))):
+    if not earlier or not _refers_back(question, own):
         return FollowUp(question)
     own_terms = frozenset[str]().union(*own.values())
     turns = [content_words(turn, analyzer) for turn in reversed(earlier)]
+    weights = _weights(turns, idf)
+    # The newest turn's spelling of a word comes last, and so is the one that is kept.
+    spelling = {terms: word for turn in reversed(turns) for word, terms in turn.items()}
+    new = [terms for terms in weights if not terms & own_terms]
+    best = sorted(new, key=lambda terms: (-weights[terms], spelling[terms]))[:CONTEXT_WORDS]
+    return FollowUp(question, tuple(spelling[terms] for terms in best))
+
+
+def _refers_back(question: str, words: Collection[str]) -> bool:
+    return len(words) <= FEW_WORDS or _REFERS_BACK.search(normalize(question)) is not None
+
+
+def _weights(turns: Sequence[Mapping[str, frozenset[str]]], idf: Idf) -> dict[frozenset[str], float]:
+    """Weigh the words of the turns, the newest first: the terms of each word → its weight."""
     known = idf({term for turn in turns for terms in turn.values() for term in terms})
     weights: dict[frozenset[str], float] = {}
-    written: dict[frozenset[str], str] = {}
     for age, turn in enumerate(turns):
-        for word, terms in turn.items():
-            found = [known[term] for term in terms if term in known]
-            if found and not terms & own_terms:
+        for terms in turn.values():
+            if found := [known[term] for term in terms if term in known]:
                 weights[terms] = weights.get(terms, 0.0) + DECAY**age * sum(found) / len(found)
-                written.setdefault(terms, word)
-    best = sorted(weights, key=lambda terms: (-weights[terms], written[terms]))[:CONTEXT_WORDS]
-    return FollowUp(question, tuple(written[terms] for terms in best))
+    return weights
 
 
 def content_words(text: str, analyzer: Analyzer) -> dict[str, frozenset[str]]:
-    """Word → its terms, each set of terms once; words without one are stop words."""
+    """Return the words of a text with their terms, each set of terms once. Stop words have none and are left out."""
     pieces = analyzer.spans(text)
     words: dict[frozenset[str], str] = {}
     for match in _WORD.finditer(text):

@@ -1,4 +1,4 @@
-"""A chat turn that runs beside the request that waits for it, so that it can be stopped at any time."""
+"""Runs a chat turn in a thread beside the request that waits for it, so that it can be stopped at any time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Ended:
-    """Nothing follows: the turn is over, or was stopped, or failed."""
+    """The last item of the queue: the turn has ended, was stopped, or failed."""
 
     error: Exception | None = None
 
@@ -33,27 +33,30 @@ class LiveTurn:
 
     @property
     def stopped(self) -> bool:
-        """Whether somebody stopped it before its end."""
+        """Whether the turn was stopped before its end."""
         return self._stopped.is_set()
 
     def stop(self) -> None:
-        """End it: who waits is told at once, and the model as soon as it says something."""
+        """End the turn: at once for the request that waits, and for the model as soon as its next piece comes."""
         self._stopped.set()
         self._queue.put(_Ended())
 
     def events(self, patience_s: float) -> Iterator[Event | None]:
-        """The events as they happen, and None after each ``patience_s`` seconds of silence. Raises what they raise."""
+        """Yield the events as they happen, and None after each ``patience_s`` seconds of silence.
+
+        Raises what the turn raises.
+        """
         while True:
             try:
-                found = self._queue.get(timeout=patience_s)
+                item = self._queue.get(timeout=patience_s)
             except queue.Empty:
                 yield None
                 continue
-            if isinstance(found, _Ended):
-                if found.error:
-                    raise found.error
+            if isinstance(item, _Ended):
+                if item.error:
+                    raise item.error
                 return
-            yield found
+            yield item
 
     def _run(self) -> None:
         ended = _Ended()
@@ -69,7 +72,7 @@ class LiveTurn:
 
 
 class LiveTurns:
-    """The turns that run now, by user and a name that the browser gave. A turn of somebody else cannot be stopped."""
+    """The running turns, by user and name. Nobody can stop another user's turn."""
 
     def __init__(self) -> None:
         self._turns: dict[tuple[int, str], LiveTurn] = {}
@@ -86,7 +89,7 @@ class LiveTurns:
             self._turns.pop((user_id, name), None)
 
     def stop(self, user_id: int, name: str) -> bool:
-        """Stop a turn; False when there is none of this name, because it is over."""
+        """Stop a turn. Returns False if none has this name, because it has ended."""
         with self._lock:
             turn = self._turns.get((user_id, name))
         if turn is not None:

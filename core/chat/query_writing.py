@@ -1,4 +1,4 @@
-"""What a chat turn searches for: the question made to stand alone, and the query written for it."""
+"""Writes the query of a chat turn: completes the question, then asks the search model for a query."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from dataclasses import dataclass
 
 from braid.core.chat.comparison import ThreeFields
 from braid.core.chat.follow_up import complete
-from braid.core.chat.passage_block import as_data
-from braid.core.chat.types import ChatRequest, Turn
+from braid.core.chat.types import ChatRequest, QueryWritten, Turn
 from braid.core.errors import InvalidInputError, ModelError
 from braid.core.models.chat import ChatModel
+from braid.core.models.passage_block import as_data
 from braid.core.models.prompts import Prompt, Prompts
-from braid.core.models.replies import MAX_QUERY_LINE_CHARS, parse_queries, same_script
+from braid.core.models.replies import MAX_QUERY_LINE_CHARS, parse_queries
 from braid.core.search.term_weights import TermWeights
+from braid.core.text.scripts import same_script
 from braid.core.text.token_budget import fitting
 from braid.core.types import MAX_QUERY_CHARS, Degraded
 
@@ -28,16 +29,16 @@ Missing = tuple[Degraded, ...]
 
 @dataclass(frozen=True, slots=True)
 class NormalizedQuestion:
-    """A question that can be understood alone, and who made it so: ``none``, ``feedback`` or a model's name."""
+    """A question that can be understood alone. ``generator`` rewrote it: ``none``, ``feedback`` or a model's name."""
 
     text: str
     query: str
-    """As text to search for; the same, but for feedback."""
+    """The text to search for. Differs from ``text`` after feedback only."""
     generator: str = "none"
     fields: ThreeFields | None = None
 
     def for_answer(self, history: Sequence[Turn]) -> str:
-        """For the model that answers. Where no model has made the question stand alone the turns before go with it."""
+        """Return the question for the summary model, with the earlier turns if no model has rewritten it."""
         if self.generator != "feedback" or not history:
             return self.text
         return (
@@ -45,12 +46,15 @@ class NormalizedQuestion:
         )
 
 
-def normalized(
+def normalize_question(
     request: ChatRequest, model: ChatModel | None, prompts: Prompts, weights: TermWeights
 ) -> tuple[NormalizedQuestion, Missing]:
-    """The request's question, and what was missing when a model failed and feedback took its place."""
+    """Return the request's question so that it can be understood alone, and the model if it failed.
+
+    Without a model, or when it fails, feedback takes its place: words of the earlier turns are added.
+    """
     if request.fields is not None:
-        return _normalized_fields(request.fields, model, prompts)
+        return _normalize_fields(request.fields, model, prompts)
     if not request.history:
         return NormalizedQuestion(request.text, request.text), ()
     question, missing = _one_line(
@@ -64,45 +68,47 @@ def normalized(
     return NormalizedQuestion(request.text, query, "feedback"), missing
 
 
-def query_for(question: NormalizedQuestion, model: ChatModel | None, prompts: Prompts) -> tuple[str, str, Missing]:
-    """The query, who wrote it, and what was missing."""
+def write_query(
+    question: NormalizedQuestion, model: ChatModel | None, prompts: Prompts
+) -> tuple[QueryWritten, Missing]:
+    """Return the query for the question, and the model if it failed."""
     query, missing = _one_line(model, prompts.generate_query, question.text, question=question.text)
     if model is not None and query:
-        return query, model.name, ()
-    return question.query, question.generator, missing
+        return QueryWritten(question.text, query, model.name), ()
+    return QueryWritten(question.text, question.query, question.generator), missing
 
 
 def history_text(history: Sequence[Turn]) -> str:
-    """The last turns, one a line, the oldest first. They are data: an answer may quote a passage."""
+    """Return the last turns, one per line, the oldest first; escaped, since an answer may quote a passage."""
     lines: list[str] = []
     left = HISTORY_TOKENS
     for turn in reversed(history[-HISTORY_TURNS:]):
-        said = fitting(as_data(" ".join(turn.text.split())), min(left, TURN_TOKENS))
-        if not said:
+        line = fitting(as_data(" ".join(turn.text.split())), min(left, TURN_TOKENS))
+        if not line:
             break
-        lines.insert(0, f"{'User' if turn.role == 'user' else 'Assistant'}: {said}")
+        lines.insert(0, f"{'User' if turn.role == 'user' else 'Assistant'}: {line}")
         left -= TURN_TOKENS
         if left <= 0:
             break
     return "\n".join(lines)
 
 
-def _normalized_fields(
+def _normalize_fields(
     fields: ThreeFields, model: ChatModel | None, prompts: Prompts
 ) -> tuple[NormalizedQuestion, Missing]:
-    """Units in one way of writing, and by a model terms, too."""
+    """Normalize units; a model, if there is one, normalizes terms as well."""
     unified = fields.unified()
     written, missing = _ask(model, prompts.normalize_fields, fields=unified.described("en"))
     if model is not None and not missing:
-        merged = _merged(unified, _read_fields(written, unified))
+        merged = _merge(unified, _read_fields(written, unified))
         if merged is not None:
             return NormalizedQuestion(merged.query, merged.query, model.name, merged), ()
         missing = (_unusable(model, written),)
     return NormalizedQuestion(unified.query, unified.query, "feedback", unified), missing
 
 
-def _merged(asked: ThreeFields, rewritten: dict[str, str]) -> ThreeFields | None:
-    """The fields with those rewritten that are; None when there is none, or all together are too long."""
+def _merge(asked: ThreeFields, rewritten: dict[str, str]) -> ThreeFields | None:
+    """Return the fields with the rewritten ones in place; None if there is none, or together they are too long."""
     if not rewritten:
         return None
     try:
@@ -112,7 +118,7 @@ def _merged(asked: ThreeFields, rewritten: dict[str, str]) -> ThreeFields | None
 
 
 def _read_fields(written: str, asked: ThreeFields) -> dict[str, str]:
-    """Those of the asked fields that the model wrote, each on a line of its own, in the same script."""
+    """Return the asked fields that the model wrote, each on its own line and in the same script."""
     found: dict[str, str] = {}
     for line in written.splitlines():
         if match := _FIELD_LINE.match(line):
@@ -124,7 +130,7 @@ def _read_fields(written: str, asked: ThreeFields) -> dict[str, str]:
 
 
 def _one_line(model: ChatModel | None, prompt: Prompt, asked: str, **values: object) -> tuple[str, Missing]:
-    """One line in the script of what was asked; empty when there is no model, or nothing usable of it."""
+    """Ask for one line in the script of ``asked``; empty if there is no model, or its reply is unusable."""
     written, missing = _ask(model, prompt, **values)
     if model is None or missing:
         return "", missing
@@ -145,5 +151,5 @@ def _ask(model: ChatModel | None, prompt: Prompt, **values: object) -> tuple[str
 
 
 def _unusable(model: ChatModel, written: str) -> Degraded:
-    said = " ".join(written.split())[:80]
-    return Degraded("model", "", f"the model {model.name} gave nothing usable ({said!r}); feedback is used instead")
+    reply = " ".join(written.split())[:80]
+    return Degraded("model", "", f"the model {model.name} gave nothing usable ({reply!r}); feedback is used instead")

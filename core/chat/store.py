@@ -1,15 +1,15 @@
-"""Conversations in the ledger: each user's own, with the settings used and the passages as they were cited."""
+"""Stored conversations: each user's own, with the settings used and the passages as they were cited."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from sqlalchemy import Connection, Select, delete, func, insert, select, update
 
-from braid.core.chat.columns import citation_values, request_settings, result_settings
+from braid.core.chat.columns import citation_columns, request_settings, result_settings
 from braid.core.chat.types import ChatRequest, ChatResult, Turn
 from braid.core.datasets.registry import Registry
 from braid.core.datasets.scope import resolve_scope
@@ -17,11 +17,11 @@ from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ledger.database import storable
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.tables import CitationRow, ConversationRow, MessageRow
+from braid.core.types import MAX_ID
 
 MAX_TITLE_CHARS = 200
 TITLE_CHARS = 80
-"""Of the title that a conversation gets from its first question."""
-SQL_INTEGER_MAX = 2**31 - 1
+"""Longest title that a conversation gets from its first question."""
 MESSAGE = (
     MessageRow.id,
     MessageRow.role,
@@ -58,12 +58,12 @@ class StoredCitation:
     line: int | None
     text: str
     deleted: bool
-    """The passage is not there any more, was changed, or may no longer be read by the user."""
+    """The passage was deleted or changed, or the user may no longer read it."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredMessage:
-    """A question with the settings it was asked with, or an answer with how it came about."""
+    """A question with its settings, or an answer with how it was made."""
 
     id: int
     role: Literal["user", "assistant"]
@@ -71,19 +71,33 @@ class StoredMessage:
     settings: Mapping[str, Any]
     created_at: float
     thumb: str = ""
-    """On an answer as a whole: ``up``, ``down`` or empty."""
+    """For an answer as a whole: ``up``, ``down`` or empty."""
     citations: tuple[StoredCitation, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class StoredTurn:
+    """Where a turn is stored: its conversation, and the ids of its two messages."""
+
+    conversation_id: int
+    question_id: int
+    answer_id: int
+
+    @property
+    def message_ids(self) -> tuple[int, int]:
+        """Both ids, for `ConversationStore.messages`."""
+        return self.question_id, self.answer_id
+
+
 class ConversationStore:
-    """Every method is given the user, and raises NotFoundError for a conversation that is not theirs, or is none."""
+    """Each user's conversations. Raises NotFoundError for one that does not exist or is another user's."""
 
     def __init__(self, ledger: Ledger, registry: Registry) -> None:
         self._ledger = ledger
         self._registry = registry
 
     def create(self, user_id: int, title: str = "") -> StoredConversation:
-        """A new, empty conversation. Without a title it gets one from its first question."""
+        """Create an empty conversation. Without a title it gets one from its first question."""
         if self._ledger.user(user_id) is None:
             raise NotFoundError(f"there is no user {user_id}; add one first")
         now = time.time()
@@ -94,7 +108,7 @@ class ConversationStore:
         return StoredConversation(id=conversation_id, **values)
 
     def conversations(self, user_id: int, *, limit: int | None = None, offset: int = 0) -> list[StoredConversation]:
-        """The user's conversations, the one used last first."""
+        """Return the user's conversations, the one used last first."""
         statement = _select_conversations().where(ConversationRow.user_id == user_id)
         statement = statement.order_by(ConversationRow.updated_at.desc(), ConversationRow.id.desc())
         with self._ledger.database.read() as connection:
@@ -102,12 +116,12 @@ class ConversationStore:
             return [StoredConversation(**row._mapping) for row in rows]
 
     def conversation(self, user_id: int, conversation_id: int) -> StoredConversation:
-        """One of the user's conversations."""
+        """Return one of the user's conversations."""
         with self._ledger.database.read() as connection:
             return _require(connection, user_id, conversation_id)
 
     def rename(self, user_id: int, conversation_id: int, title: str) -> StoredConversation:
-        """Give it another title. Raises InvalidInputError for an empty one."""
+        """Change the title. Raises InvalidInputError for an empty one."""
         title = _title(title)
         if not title:
             raise InvalidInputError("the title is empty; type at least one character", field="title")
@@ -122,7 +136,7 @@ class ConversationStore:
             _require(connection, user_id, conversation_id)
             connection.execute(delete(ConversationRow).where(ConversationRow.id == conversation_id))
 
-    def add(self, conversation_id: int, request: ChatRequest, result: ChatResult) -> None:
+    def add(self, conversation_id: int, request: ChatRequest, result: ChatResult) -> StoredTurn:
         """Store a turn: the question with its settings, the answer with its citations, in one transaction.
 
         The result of a turn that was stopped comes from a `braid.core.chat.turn_recorder.TurnRecorder`.
@@ -132,36 +146,36 @@ class ConversationStore:
         now = time.time()
         with self._ledger.database.write() as connection:
             _require(connection, request.user_id, conversation_id, lock=True)
-            position = connection.execute(
-                select(func.coalesce(func.max(MessageRow.position), 0)).where(
-                    MessageRow.conversation_id == conversation_id
-                )
-            ).scalar_one()
-            values = {"conversation_id": conversation_id, "created_at": now}
-            asked: dict[str, Any] = {"position": position + 1, "role": "user", "text": storable(request.shown)}
-            answer: dict[str, Any] = {"position": position + 2, "role": "assistant", "text": storable(result.text)}
-            connection.execute(insert(MessageRow).values(**values, **asked, settings=request_settings(request)))
-            message_id = connection.execute(
-                insert(MessageRow).values(**values, **answer, settings=result_settings(result)).returning(MessageRow.id)
-            ).scalar_one()
+            last = select(func.coalesce(func.max(MessageRow.position), 0))
+            position = connection.execute(last.where(MessageRow.conversation_id == conversation_id)).scalar_one()
+            common = {"conversation_id": conversation_id, "created_at": now}
+            question = {"position": position + 1, "role": "user", "text": storable(request.typed_text)}
+            answer = {"position": position + 2, "role": "assistant", "text": storable(result.text)}
+            question_id = _insert(connection, **common, **question, settings=request_settings(request))
+            answer_id = _insert(connection, **common, **answer, settings=result_settings(result))
             if result.citations:
-                rows = [citation_values(message_id, citation) for citation in result.citations]
+                rows = [citation_columns(answer_id, citation) for citation in result.citations]
                 connection.execute(insert(CitationRow), rows)
-            changes: dict[str, Any] = {"updated_at": now}
             row = update(ConversationRow).where(ConversationRow.id == conversation_id)
-            connection.execute(row.values(**changes))
-            connection.execute(row.where(ConversationRow.title == "").values(title=_first_title(request.shown)))
+            connection.execute(row.values(updated_at=now))
+            title = _first_title(request.typed_text)
+            connection.execute(row.where(ConversationRow.title == "").values(title=title))
+        return StoredTurn(conversation_id, question_id, answer_id)
 
-    def messages(self, user_id: int, conversation_id: int) -> list[StoredMessage]:
-        """All messages in order."""
+    def messages(
+        self, user_id: int, conversation_id: int, *, ids: Collection[int] | None = None
+    ) -> list[StoredMessage]:
+        """Return the messages in order: all, or those with the given ids."""
+        wanted = MessageRow.conversation_id == conversation_id
+        if ids is not None:
+            wanted &= MessageRow.id.in_(ids)
         with self._ledger.database.read() as connection:
             _require(connection, user_id, conversation_id)
-            of_conversation = MessageRow.conversation_id == conversation_id
-            rows = connection.execute(select(*MESSAGE).where(of_conversation).order_by(MessageRow.position)).all()
+            rows = connection.execute(select(*MESSAGE).where(wanted).order_by(MessageRow.position)).all()
             cited = connection.execute(
                 select(*CitationRow.__table__.columns)
                 .join(MessageRow, MessageRow.id == CitationRow.message_id)
-                .where(of_conversation)
+                .where(wanted)
                 .order_by(CitationRow.message_id, CitationRow.number)
             ).all()
         there = self._still_there(user_id, cited)
@@ -173,11 +187,15 @@ class ConversationStore:
         return [StoredMessage(**row._mapping, citations=tuple(citations.get(row.id, ()))) for row in rows]
 
     def history(self, user_id: int, conversation_id: int) -> tuple[Turn, ...]:
-        """The turns so far, for the next ChatRequest."""
-        return tuple(Turn(m.role, m.text) for m in self.messages(user_id, conversation_id) if m.text)
+        """Return the turns so far, for the next ChatRequest."""
+        statement = select(MessageRow.role, MessageRow.text).order_by(MessageRow.position)
+        with self._ledger.database.read() as connection:
+            _require(connection, user_id, conversation_id)
+            rows = connection.execute(statement.where(MessageRow.conversation_id == conversation_id)).all()
+        return tuple(Turn(row.role, row.text) for row in rows if row.text)
 
     def last_settings(self, user_id: int, conversation_id: int) -> Mapping[str, Any]:
-        """What the last question was asked with, as `StoredMessage.settings` of it; empty before the first."""
+        """Return the settings of the last question, as in `StoredMessage.settings`; empty before the first."""
         with self._ledger.database.read() as connection:
             _require(connection, user_id, conversation_id)
             settings = connection.execute(
@@ -189,7 +207,7 @@ class ConversationStore:
         return settings or {}
 
     def _still_there(self, user_id: int, cited: Sequence[Any]) -> set[str]:
-        """Chunk ids that the user may read now."""
+        """Return the ids of the cited chunks that the user may read now."""
         readable: set[str] = set()
         dataset_ids = sorted({row.dataset_id for row in cited})
         for start in range(0, len(dataset_ids), 500):
@@ -205,7 +223,7 @@ def _select_conversations() -> Select[Any]:
 
 def _require(connection: Connection, user_id: int, conversation_id: int, *, lock: bool = False) -> StoredConversation:
     row = None
-    if 0 < conversation_id <= SQL_INTEGER_MAX:
+    if 0 < conversation_id <= MAX_ID:
         statement = _select_conversations().where(
             ConversationRow.id == conversation_id, ConversationRow.user_id == user_id
         )
@@ -213,6 +231,10 @@ def _require(connection: Connection, user_id: int, conversation_id: int, *, lock
     if row is None:
         raise NotFoundError(f"there is no conversation {conversation_id}")
     return StoredConversation(**row._mapping)
+
+
+def _insert(connection: Connection, **values: Any) -> int:
+    return connection.execute(insert(MessageRow).values(**values).returning(MessageRow.id)).scalar_one()
 
 
 def _title(title: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Literal
 
@@ -55,13 +54,6 @@ TEXTS: Mapping[str, Mapping[Language, str]] = {
     "methods": {"en": "Methods", "ja": "方法", "ko": "방법"},
     "instruction": {"en": "Instruction", "ja": "指示", "ko": "지시"},
 }
-
-
-def language_of(text: str) -> Language:
-    """By script: Hangul is Korean, kana and Han are Japanese, all else is answered in English."""
-    if re.search(r"[\uac00-\ud7a3]", text):
-        return "ko"
-    return "ja" if re.search(r"[\u3040-\u30ff\u3400-\u9fff]", text) else "en"
 
 
 def say(name: str, language: Language, **values: object) -> str:

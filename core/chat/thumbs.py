@@ -11,11 +11,11 @@ from sqlalchemy import select, update
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.tables import ConversationRow, MessageRow
+from braid.core.types import MAX_ID
 
 Thumb = Literal["up", "down", "none"]
 """``none`` takes a thumb back."""
 DAY_S = 86_400
-SQL_INTEGER_MAX = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class AnswerThumbs:
             MessageRow.conversation_id.in_(owned),
         )
         found = 0
-        if max(conversation_id, message_id) <= SQL_INTEGER_MAX:
+        if max(conversation_id, message_id) <= MAX_ID:
             with self._database.write() as connection:
                 statement = update(MessageRow).where(*answer).values(thumb="" if thumb == "none" else thumb)
                 found = connection.execute(statement).rowcount

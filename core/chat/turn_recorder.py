@@ -1,4 +1,4 @@
-"""A turn as far as it came: one whose stream is closed, or fails, can be stored like one that came to its end."""
+"""Records the events of a turn, so that a turn that was stopped, or failed, can be stored as far as it came."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from braid.core.types import MAX_QUERY_CHARS, Query, SearchResult
 
 
 class TurnRecorder:
-    """Is fed the events of one turn, in order. Its `result` is the turn's own when that has come."""
+    """Takes the events of one turn, in order, and gives its result at any time."""
 
     def __init__(self, request: ChatRequest) -> None:
         self._request = request
-        self._query = QueryWritten(request.shown, request.shown, "none")
+        self._query = QueryWritten(request.typed_text, request.typed_text, "none")
         self._search: SearchResult | None = None
         self._generator = "none"
         self._text: list[str] = []
         self._result: ChatResult | None = None
 
     def feed(self, event: Event) -> None:
-        """Take note of the event."""
+        """Record the next event."""
         match event:
             case StageStarted(generator=generator):
                 self._generator = generator or self._generator
@@ -45,8 +45,9 @@ class TurnRecorder:
                 self._result = event
 
     def result(self) -> ChatResult:
-        """The turn's result; without it ``stopped``, with the text so far and the citations in it, which have the whole
-        text of their passages.
+        """Return the turn's own result, or, before it has come, one that is ``stopped``.
+
+        A stopped result has the text so far with its citations, which have the whole text of their passages.
         """
         if self._result is not None:
             return self._result

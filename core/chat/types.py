@@ -1,19 +1,23 @@
-"""What travels through a chat: requests, progress events, answers. All are frozen."""
+"""The values of a chat: requests, progress events, results. All are frozen."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from braid.core.chat.comparison import ThreeFields
-from braid.core.chat.texts import Language, language_of
+from braid.core.chat.texts import Language
 from braid.core.errors import InvalidInputError
-from braid.core.models.citations import Citation
+from braid.core.json_form import pick, to_json
+from braid.core.models.citations import Citation, citation_json
+from braid.core.text.scripts import question_language
 from braid.core.types import MAX_QUERY_CHARS, Degraded, SearchResult
 
 Stage = Literal["normalize", "generate_query", "search", "answer", "compare"]
 LANGUAGES: tuple[Language, ...] = ("en", "ja", "ko")
+HIT_PLACE = ("chunk_id", "dataset_id", "source", "title")
+"""The fields of a passage that an event and a stored search have of each hit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +32,8 @@ class Turn:
 class ChatRequest:
     """A question with the turns before it (the oldest first), or a three-field search.
 
-    ``options`` are the fields of `braid.core.types.Query` other than the text. Raises InvalidInputError when there is
-    not
-    exactly one of ``text`` and ``fields``; `braid.core.chat.conversation.Conversation` checks the rest before it does
+    ``options`` are the fields of `braid.core.types.Query` other than the text. Raises InvalidInputError unless exactly
+    one of ``text`` and ``fields`` is given; `braid.core.chat.conversation.Conversation` checks the rest before it does
     anything.
     """
 
@@ -44,7 +47,7 @@ class ChatRequest:
     evaluation_mode: bool = False
     """Stop after the search."""
     language: Language | None = None
-    """Of what Braid itself says; None means that of the question."""
+    """The language of Braid's own sentences; None means that of the question."""
 
     def __post_init__(self) -> None:
         if bool(self.text.strip()) == (self.fields is not None):
@@ -59,13 +62,13 @@ class ChatRequest:
             )
 
     @property
-    def spoken(self) -> Language:
+    def answer_language(self) -> Language:
         """The language with its default."""
-        return self.language or language_of(self.shown)
+        return self.language or question_language(self.typed_text)
 
     @property
-    def shown(self) -> str:
-        """What the user typed, as one text."""
+    def typed_text(self) -> str:
+        """The text, or the fields, as one text."""
         return self.text if self.fields is None else self.fields.described(self.language or "en")
 
 
@@ -79,12 +82,12 @@ class StageStarted:
     type: ClassVar[str] = "stage"
     stage: Stage
     generator: str = ""
-    """Of ``answer`` and ``compare``, who is to write: the name of a model, or ``extractive``."""
+    """Who writes the answer or comparison: the name of a model, or ``extractive``. Empty in the other stages."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueryWritten:
-    """What will be searched for. ``generator`` is ``none``, ``feedback`` or the name of a model."""
+    """The query to search for. ``generator`` is ``none``, ``feedback`` or the name of a model."""
 
     type: ClassVar[str] = "query"
     question: str
@@ -95,7 +98,7 @@ class QueryWritten:
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """What the search found, before it is answered from."""
+    """The search's result, from which the answer is written next."""
 
     type: ClassVar[str] = "search"
     result: SearchResult
@@ -111,17 +114,17 @@ class AnswerText:
 
 @dataclass(frozen=True, slots=True)
 class AnswerWithdrawn:
-    """Forget the pieces so far: the model failed in their midst, or was thinking aloud. Another answer follows."""
+    """Forget the pieces so far: the model broke off, or they were its reasoning. Another answer follows."""
 
     type: ClassVar[str] = "withdrawn"
     reason: str
     generator: str = "extractive"
-    """Who writes the other one."""
+    """Who writes the other answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChatResult:
-    """The answer with everything needed to say how it came about. Also the last event."""
+    """The answer, and how it was made. Also the last event."""
 
     type: ClassVar[str] = "answer"
     question: str
@@ -135,105 +138,42 @@ class ChatResult:
     found: bool = False
     """Whether the passages held an answer."""
     citations: tuple[Citation, ...] = ()
-    """Those that the text cites, in its order."""
+    """The passages that the text cites, in its order."""
     removed_citations: int = 0
-    """Citations of passages that do not exist, taken out of the text."""
+    """How many citations of passages that do not exist were removed from the text."""
     prompt_tokens: int = 0
     """Estimated; 0 without a model."""
     degraded: tuple[Degraded, ...] = ()
-    """What was missing, the search's parts included."""
+    """The parts that failed, those of the search included."""
     notes: tuple[str, ...] = ()
-    """What a limit left out though nothing failed, those of the search included."""
+    """What a limit left out although nothing failed, notes of the search included."""
     stopped: bool = False
-    """The turn was ended before its answer was; see `braid.core.chat.turn_recorder`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """The part of a ChatResult that is written from the passages; the fields are those of the same name there."""
-
-    text: str
-    generator: str
-    found: bool = False
-    citations: tuple[Citation, ...] = ()
-    removed_citations: int = 0
-    prompt_tokens: int = 0
-    degraded: tuple[Degraded, ...] = ()
-    notes: tuple[str, ...] = ()
-
-
-def answered(result: ChatResult, answer: Answer) -> ChatResult:
-    """The result with its answer."""
-    added = ("degraded", "notes")
-    parts = {name: getattr(answer, name) for name in Answer.__dataclass_fields__ if name not in added}
-    return replace(result, **parts, degraded=result.degraded + answer.degraded, notes=result.notes + answer.notes)
+    """The turn ended before its answer was complete; see `braid.core.chat.turn_recorder`."""
 
 
 Event = StageStarted | QueryWritten | Searched | AnswerText | AnswerWithdrawn | ChatResult
 
 
+def result_json(result: ChatResult) -> dict[str, Any]:
+    """Return a result as JSON, its search included. What is streamed, stored and answered is picked from this."""
+    return {**to_json(result), "citations": [citation_json(citation) for citation in result.citations]}
+
+
 def event_json(event: Event) -> dict[str, Any]:
-    """An event as JSON values, with its ``type``: what a page or an API streams."""
-    if isinstance(event, Searched):
-        return {"type": event.type, **_search_json(event.result)}
-    if isinstance(event, ChatResult):
-        return {
-            "type": event.type,
-            "question": event.question,
-            "query": event.query,
-            "query_generator": event.query_generator,
-            "text": event.text,
-            "generator": event.generator,
-            "found": event.found,
-            "citations": [_citation_json(citation) for citation in event.citations],
-            "removed_citations": event.removed_citations,
-            "prompt_tokens": event.prompt_tokens,
-            "degraded": [_degraded_json(part) for part in event.degraded],
-            "notes": list(event.notes),
-            "stopped": event.stopped,
-        }
-    names = event.__dataclass_fields__
-    return {"type": event.type, **{name: getattr(event, name) for name in names if name != "type"}}
+    """Return an event as JSON, with its ``type``: what a page or an API streams."""
+    match event:
+        case Searched():
+            form = _search_json(event.result)
+        case ChatResult():
+            form = result_json(event)
+            del form["search"]  # it has had an event of its own
+        case _:
+            form = to_json(event)
+    return {"type": event.type, **form}
 
 
 def _search_json(result: SearchResult) -> dict[str, Any]:
-    return {
-        "strategy": result.strategy,
-        "generator": result.generator,
-        "queries": list(result.queries),
-        "collections": list(result.collections),
-        "unresolved_dataset_ids": list(result.unresolved_dataset_ids),
-        "passages": [
-            {
-                "chunk_id": hit.passage.chunk_id,
-                "dataset_id": hit.passage.dataset_id,
-                "source": hit.passage.source,
-                "title": hit.passage.title,
-                "score": hit.score,
-            }
-            for hit in result.hits
-        ],
-        "degraded": [_degraded_json(part) for part in result.degraded],
-        "notes": list(result.notes),
-        "timings_ms": dict(result.timings_ms),
-    }
-
-
-def _citation_json(citation: Citation) -> dict[str, Any]:
-    passage = citation.passage
-    return {
-        "number": citation.number,
-        "chunk_id": passage.chunk_id,
-        "document_id": passage.document_id,
-        "dataset_id": passage.dataset_id,
-        "source": passage.source,
-        "title": passage.title,
-        "heading_path": passage.heading_path,
-        "page": passage.page,
-        "line": passage.line,
-        "text": citation.text,
-    }
-
-
-def _degraded_json(part: Degraded) -> dict[str, str]:
-    return {"leg": part.leg, "collection": part.collection, "reason": part.reason}
+    form = to_json(result)
+    shown = ("strategy", "generator", "queries", "collections", "unresolved_dataset_ids", "degraded", "notes")
+    passages = [{**pick(hit["passage"], *HIT_PLACE), "score": hit["score"]} for hit in form["hits"]]
+    return {**pick(form, *shown, "timings_ms"), "passages": passages}

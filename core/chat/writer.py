@@ -1,4 +1,4 @@
-"""Answers written by a model, piece by piece: citations checked, thoughts left out, "not found" understood."""
+"""Reads a model's answer piece by piece: checks citations, leaves out reasoning, recognizes "not found"."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from braid.core.chat.passage_block import NOT_FOUND
 from braid.core.errors import ModelError
 from braid.core.models.citations import CitationFilter
-from braid.core.models.reasoning import spoken
+from braid.core.models.passage_block import NOT_FOUND
+from braid.core.models.reasoning import answer_pieces
 
 _SAYS_NOT_FOUND = re.compile(rf"{NOT_FOUND}\W")
 _WRAPPING = " \t\r\n\"'`*_.「」。"
@@ -17,31 +17,31 @@ _WRAPPING = " \t\r\n\"'`*_.「」。"
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A whole answer. ``found`` is False when the model said so; the text is empty then."""
+    """A whole answer. ``found`` is False, and the text empty, when the model reported that nothing was found."""
 
     text: str
     found: bool
     cited: tuple[int, ...] = ()
     removed: int = 0
     cut: bool = False
-    """The model stopped within a thought, so that the end of its answer may be missing."""
+    """The model stopped within its reasoning, so that the end of its answer may be missing."""
 
 
 def write(
     pieces: Iterable[str], given: frozenset[int], show: Callable[[str], None], withdraw: Callable[[str], None]
 ) -> Written:
-    """Hand on what can be shown as it comes, and withdraw it when it turns out to have been a thought.
+    """Show the answer as it comes, and withdraw it if it turns out to have been reasoning.
 
-    Raises ModelError when nothing comes, or in the middle.
+    ``given`` are the numbers of the passages in the prompt. Raises ModelError when the answer is empty, or breaks off.
     """
     draft, cut = _Draft(given, show), False
-    for said in spoken(pieces):
-        if said.anew:
+    for piece in answer_pieces(pieces):
+        if piece.restart:
             if draft.shown:
                 withdraw("the text so far was a thought of the model")
             draft = _Draft(given, show)
-        draft.feed(said.text)
-        cut = said.cut
+        draft.feed(piece.text)
+        cut = piece.cut
         if draft.says_not_found:
             return Written("", False)
     draft.finish()
@@ -54,7 +54,7 @@ def write(
 
 
 class _Draft:
-    """What is shown of an answer, and its beginning, which is held back while it may become "not found"."""
+    """An answer so far. Its beginning is held back while it may become "not found"."""
 
     def __init__(self, given: frozenset[int], show: Callable[[str], None]) -> None:
         self.citations = CitationFilter(given)
@@ -65,7 +65,7 @@ class _Draft:
 
     def feed(self, piece: str) -> None:
         if self._opening is None:
-            self._hand_on(self.citations.feed(piece))
+            self._show_more(self.citations.feed(piece))
             return
         self._opening += piece
         start = self._opening.lstrip(_WRAPPING)
@@ -79,14 +79,14 @@ class _Draft:
             if self.says_not_found:
                 return
             self._open()
-        self._hand_on(self.citations.flush().rstrip())
+        self._show_more(self.citations.flush().rstrip())
 
     def _open(self) -> None:
         if not self.says_not_found and self._opening is not None:
             opening, self._opening = self._opening.lstrip(), None
-            self._hand_on(self.citations.feed(opening))
+            self._show_more(self.citations.feed(opening))
 
-    def _hand_on(self, text: str) -> None:
+    def _show_more(self, text: str) -> None:
         if text:
             self.shown.append(text)
             self._show(text)

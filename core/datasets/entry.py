@@ -10,17 +10,15 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from braid.core.errors import RegistryError
+from braid.core.types import MAX_NAME_CHARS, MIN_ID
 
 MAX_FILE_BYTES = 1_000_000
-MAX_NAME_CHARS = 200
 MAX_DESCRIPTION_CHARS = 2_000
 MAX_COLLECTION_CHARS = 128  # it names a folder
 LINE_PATTERN = r"^[^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f][^\x00-\x1f\x7f]*$"
 """One line that is not blank; the patterns are in the API's schema, too."""
 TEXT_PATTERN = r"^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f]*$"
 COLLECTION_PATTERN = r"^shared_[a-zA-Z0-9._-]*[a-zA-Z0-9]$"
-LOWEST_ID = -(2**31)
-"""What a 32-bit integer column holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +163,7 @@ def _require_one_meaning_per_collection(entries: Sequence[SharedDataset]) -> Non
 
 
 def _is_id(value: object) -> bool:
-    return type(value) is int and LOWEST_ID <= value <= -1
+    return type(value) is int and MIN_ID <= value <= -1
 
 
 def _matches(value: object, pattern: str, most: int) -> bool:
@@ -183,7 +181,7 @@ _GAP = re.compile(r"[ \t\r\n,]*")
 _EXAMPLE = '{"id": -1, "name": "Handbook", "collection_name": "shared_main_db"}'
 
 _FIELDS: Mapping[str, tuple[Callable[[object], bool], str]] = {
-    "id": (_is_id, f"a whole number from {LOWEST_ID} to -1"),
+    "id": (_is_id, f"a whole number from {MIN_ID} to -1"),
     "name": (_is_line, f"one line of 1 to {MAX_NAME_CHARS} characters"),
     "collection_name": (
         lambda value: _matches(value, COLLECTION_PATTERN, MAX_COLLECTION_CHARS),

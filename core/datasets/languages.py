@@ -39,7 +39,7 @@ class DatasetLanguages:
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        self._log = ChangeLog(ledger.database)
+        self._changes = ChangeLog(ledger.database)
         self._seen: dict[int, _Seen] = {}
         self._lock = threading.Lock()
 
@@ -48,12 +48,12 @@ class DatasetLanguages:
         filled = [dataset for dataset in datasets if dataset.chunks]
         if not filled:
             return {}
-        heads = self._log.heads({dataset.collection for dataset in filled})
+        heads = self._changes.heads({dataset.collection for dataset in filled})
         return {dataset.id: _named(self._counts(dataset, heads.get(dataset.collection, 0))) for dataset in filled}
 
     def counts(self, dataset: Dataset) -> Counter[str]:
         """Documents of the sample by language, in codes as above."""
-        return self._counts(dataset, self._log.heads({dataset.collection}).get(dataset.collection, 0))
+        return self._counts(dataset, self._changes.heads({dataset.collection}).get(dataset.collection, 0))
 
     def _counts(self, dataset: Dataset, head: int) -> Counter[str]:
         now = time.monotonic()

@@ -39,7 +39,7 @@ SETTLED_NS = 2_000_000_000
 
 _GONE = "the file was deleted; put it back or save the list anew"
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 class Registry:
@@ -195,9 +195,9 @@ class Registry:
         stays = "the last good version stays in force" if self._loaded else "no shared dataset is offered"
         problem = f"{self.path.name}: {reason}; until then {stays}" if reason else None
         if problem and problem != self._problem:
-            log.error("%s", problem)
+            logger.error("%s", problem)
         elif self._problem and not problem:
-            log.info("%s is in force again", self.path.name)
+            logger.info("%s is in force again", self.path.name)
         self._problem = problem
 
     # ------------------------------------------------------------ writing, under the file lock

@@ -31,18 +31,19 @@ class Directory(Protocol):
     def remove_dataset(self, dataset_id: int) -> None:
         """Delete a dataset with its documents, and its entry."""
 
+    def wake(self) -> None:
+        """Index what was written now instead of at the next poll."""
+
 
 class SharedDatasets:
     """Adds, updates, switches and removes shared datasets for the person named by ``by``.
 
-    ``wake`` is called after a change that the indexer should see at once. All methods raise RegistryError when
-    shared_dbs.json cannot be changed so, and then change nothing.
+    All methods raise RegistryError when shared_dbs.json cannot be changed so, and then change nothing.
     """
 
-    def __init__(self, directory: Directory, *, wake: Callable[[], None], audit: Audit) -> None:
+    def __init__(self, directory: Directory, audit: Audit) -> None:
         self._directory = directory
         self._registry = directory.registry
-        self._wake = wake
         self._audit = audit
 
     def add(self, name: str, collection_name: str, *, by: str, **fields: Any) -> SharedDataset:
@@ -86,7 +87,7 @@ class SharedDatasets:
 
     def _publish(self, by: str, action: str, target: str, detail: str = "") -> None:
         self._directory.mirror_registry()
-        self._wake()
+        self._directory.wake()
         self._audit(by, action, target, detail)
 
 

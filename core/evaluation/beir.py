@@ -13,8 +13,7 @@ from zipfile import BadZipFile
 import numpy as np
 
 from braid.core.errors import InvalidInputError
-from braid.core.indexes.base import Vector
-from braid.core.types import MAX_QUERY_CHARS
+from braid.core.types import MAX_QUERY_CHARS, Vector
 
 CORPUS, QUERIES, QRELS, VECTORS = "corpus.jsonl", "queries.jsonl", "qrels.tsv", "vectors.npz"
 

@@ -1,5 +1,4 @@
-"""A user's feedback as a judged set in BEIR layout, which `braid.core.evaluation.evaluation` and
-`braid.core.evaluation.tuning` read."""
+"""Export of a user's feedback as a judged set in BEIR layout, for `evaluate` and `tune`."""
 
 from __future__ import annotations
 
@@ -9,8 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from braid.core.braid import Braid
+from braid.core.batches import batches
 from braid.core.chat.feedback import FeedbackStore, judgements_of
+from braid.core.data_directory import DataDirectory
 from braid.core.datasets.scope import resolve_scope
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.evaluation.beir import CORPUS, QRELS, QUERIES
@@ -22,80 +22,92 @@ Judgements = Mapping[str, Mapping[str, int]]
 
 @dataclass(frozen=True, slots=True)
 class ExportReport:
-    """What was written, and what was left out."""
+    """Counts of what was written, and of what was left out."""
 
     folder: Path
     queries: int
     judgements: int
     passages: int
     deleted: int
-    """Judgements of passages that are not there any more, or that the user may no longer read."""
+    """Judgements of passages that are gone, or that the user may no longer read."""
     left_out_queries: int
-    """Questions for which nothing good is left."""
+    """Questions without a good passage left."""
 
 
-def export_qrels(braid: Braid, user_id: int, folder: Path) -> ExportReport:
+def export_qrels(braid: DataDirectory, user_id: int, folder: Path) -> ExportReport:
     """Write ``corpus.jsonl``, ``queries.jsonl`` and ``qrels.tsv`` of this user's feedback alone into a new folder.
 
-    The corpus is every passage of the datasets that the judged searches were in and that the user may read now.
-    Raises InvalidInputError when the folder has files, or when there is nothing to write; NotFoundError when there is
-    no such user.
+    The corpus is every passage of the datasets that the judged searches were in, if the user may still read them.
+    Raises InvalidInputError when the folder has files or there is nothing to write, NotFoundError when there is no
+    such user.
     """
     if braid.ledger.user(user_id) is None:
         raise NotFoundError(f"there is no user {user_id}")
     folder = Path(folder)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InvalidInputError(f"{folder} is there already and not empty; name a new folder", field="out")
-    said = FeedbackStore(braid.ledger).of_user(user_id)
-    asked = judgements_of(said)
-    datasets = _readable(braid, user_id, {dataset_id for feedback in said for dataset_id in feedback.scope})
-    readable = braid.ledger.passages({c for grades in asked.values() for c in grades}, datasets)
-    alive = {query: {c: g for c, g in grades.items() if c in readable} for query, grades in asked.items()}
-    kept = {query: grades for query, grades in alive.items() if any(grade > 0 for grade in grades.values())}
+    feedback = FeedbackStore(braid.ledger).of_user(user_id)
+    judged = judgements_of(feedback)
+    datasets = _readable_datasets(braid, user_id, {dataset_id for one in feedback for dataset_id in one.scope})
+    readable = _readable_judgements(braid, judged, datasets)
+    kept = {query: grades for query, grades in readable.items() if max(grades.values(), default=0) > 0}
     if not kept:
         raise InvalidInputError(
-            f"there is nothing to export: of {len(asked)} judged questions none has a passage that is there and good; "
+            f"there is nothing to export: of {len(judged)} judged questions none has a passage that is there and good; "
             "give thumbs up to passages first"
         )
     folder.mkdir(parents=True, exist_ok=True)
-    passages = _write_lines(folder / CORPUS, map(_document, _passages(braid, datasets)))
-    _write_lines(folder / QUERIES, (json.dumps({"_id": _id(q), "text": q}, ensure_ascii=False) for q in kept))
-    judgements = _write_lines(folder / QRELS, _qrels(kept)) - 1
     return ExportReport(
         folder=folder,
-        queries=len(kept),
-        judgements=judgements,
-        passages=passages,
-        deleted=sum(map(len, asked.values())) - sum(map(len, alive.values())),
-        left_out_queries=len(asked) - len(kept),
+        queries=_write_lines(folder / QUERIES, map(_query_line, kept)),
+        judgements=_write_lines(folder / QRELS, _judgement_lines(kept)) - 1,
+        passages=_write_lines(folder / CORPUS, map(_document_line, _passages(braid, datasets))),
+        deleted=_count(judged) - _count(readable),
+        left_out_queries=len(judged) - len(kept),
     )
 
 
-def _readable(braid: Braid, user_id: int, dataset_ids: Iterable[int]) -> frozenset[int]:
-    """What is still open to the user of these datasets, asked in parts: a scope has a limit, their union has none."""
+def _readable_datasets(braid: DataDirectory, user_id: int, dataset_ids: Iterable[int]) -> frozenset[int]:
+    """Return those of the datasets that the user may read now, however many: a scope has a limit, their union none."""
     braid.mirror_registry()
-    wanted = sorted(dataset_ids)
     readable: set[int] = set()
-    for start in range(0, len(wanted), IDS_PER_SCOPE):
-        part = wanted[start : start + IDS_PER_SCOPE]
+    for part in batches(sorted(dataset_ids), IDS_PER_SCOPE):
         readable |= resolve_scope(braid.ledger, braid.registry, user_id=user_id, dataset_ids=part).dataset_ids
     return frozenset(readable)
 
 
-def _passages(braid: Braid, dataset_ids: Iterable[int]) -> Iterator[Passage]:
+def _readable_judgements(braid: DataDirectory, judged: Judgements, datasets: frozenset[int]) -> Judgements:
+    """Leave out judgements of passages that are gone or that the user may no longer read."""
+    chunk_ids = {chunk_id for grades in judged.values() for chunk_id in grades}
+    readable = braid.ledger.passages(chunk_ids, datasets)
+    return {
+        query: {chunk_id: grade for chunk_id, grade in grades.items() if chunk_id in readable}
+        for query, grades in judged.items()
+    }
+
+
+def _count(judgements: Judgements) -> int:
+    return sum(map(len, judgements.values()))
+
+
+def _passages(braid: DataDirectory, dataset_ids: Iterable[int]) -> Iterator[Passage]:
     for dataset_id in sorted(dataset_ids):
         for document in braid.ledger.documents(dataset_id):
             yield from braid.ledger.document_passages(document.id, [dataset_id])
 
 
-def _document(passage: Passage) -> str:
+def _document_line(passage: Passage) -> str:
     title = " > ".join(part for part in (passage.title, passage.heading_path) if part)
     metadata = {"collection": passage.collection, "dataset_id": passage.dataset_id, "source": passage.source}
     document = {"_id": passage.chunk_id, "title": title, "text": passage.text, "metadata": metadata}
     return json.dumps(document, ensure_ascii=False)
 
 
-def _qrels(judgements: Judgements) -> Iterator[str]:
+def _query_line(query: str) -> str:
+    return json.dumps({"_id": _id(query), "text": query}, ensure_ascii=False)
+
+
+def _judgement_lines(judgements: Judgements) -> Iterator[str]:
     yield "query-id\tcorpus-id\tscore"
     for query, grades in judgements.items():
         for chunk_id, grade in grades.items():
@@ -103,7 +115,7 @@ def _qrels(judgements: Judgements) -> Iterator[str]:
 
 
 def _id(query: str) -> str:
-    """The same for the same question in every export."""
+    """Return the same id for the same question in every export."""
     return hashlib.sha256(query.encode()).hexdigest()[:16]
 
 

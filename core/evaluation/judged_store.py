@@ -14,17 +14,19 @@ from typing import Literal
 
 import numpy as np
 
-from braid.core.braid import Braid
+from braid.core.batches import batches
+from braid.core.braid import Braid, IndexOptions
+from braid.core.data_directory import DataDirectory
 from braid.core.datasets.entry import SharedDataset
 from braid.core.errors import EmbeddingError, IndexUnavailableError
 from braid.core.evaluation.beir import CorpusDocument, JudgedSet, StoredVectors, read_vectors
-from braid.core.indexes.base import Vector
+from braid.core.indexes.leg_progress import LegProgress
 from braid.core.ledger.change_log import ChangeLog
 from braid.core.models.chat import ChatModels
 from braid.core.models.embeddings import EmbeddingModel, embedding_model
 from braid.core.models.prompts import Prompts
 from braid.core.models.rerank import Rerankers
-from braid.core.types import ChunkInput, Dataset, DocumentInput, Leg
+from braid.core.types import ChunkInput, Dataset, DocumentInput, Leg, Vector
 
 DOCUMENTS_PER_PUT = 500
 LEG_TIMEOUT_S = 60.0
@@ -112,19 +114,17 @@ def stored_sets(
     vectors = {judged.name: read_vectors(judged, model.fingerprint) for judged in sets}
     known = {text: vector for found in vectors.values() if found for text, vector in found.queries.items()}
     at_hand = KnownQueries(model, known)
-    with Braid(scratch_dir, embedding_model=at_hand, indexes="none") as ledger_only:
+    with DataDirectory(scratch_dir, embedding_model=at_hand) as directory:
         datasets: dict[str, tuple[Dataset, ...]] = {}
         for judged in sets:
-            datasets[judged.name] = _store_set(ledger_only, judged, collection_of or own_collection, on_progress)
+            datasets[judged.name] = _store_set(directory, judged, collection_of or own_collection, on_progress)
             found = vectors[judged.name]
             if found is not None:
-                _store_vectors(ledger_only, datasets[judged.name], found, model.fingerprint)
+                _store_vectors(directory, datasets[judged.name], found, model.fingerprint)
     with Braid(
         scratch_dir,
         embedding_model=at_hand,
-        languages=languages,
-        leg_timeout_s=LEG_TIMEOUT_S,
-        follow=legs,
+        index_options=IndexOptions(languages=languages, leg_timeout_s=LEG_TIMEOUT_S, follow=tuple(legs)),
         rerankers=rerankers,
         models=models,
         prompts=prompts,
@@ -149,7 +149,7 @@ def _model(model: str | EmbeddingModel) -> EmbeddingModel:
 
 
 def _store_set(
-    braid: Braid, judged: JudgedSet, collection_of: Callable[[str], str], on_progress: OnProgress
+    directory: DataDirectory, judged: JudgedSet, collection_of: Callable[[str], str], on_progress: OnProgress
 ) -> tuple[Dataset, ...]:
     """The set's datasets, with exactly the documents of its corpus. Nothing is written when they are there."""
     of_collection: dict[str, list[CorpusDocument]] = {}
@@ -158,24 +158,23 @@ def _store_set(
     datasets, done = [], 0
     for collection, documents in of_collection.items():
         name = f"{judged.name}/{collection}" if collection else judged.name
-        entry = _entry(braid, name, collection_of(name))
+        entry = _entry(directory, name, collection_of(name))
         mark = f"corpus {judged.corpus_hash}"
         if entry.description != mark:
-            for start in range(0, len(documents), DOCUMENTS_PER_PUT):
-                batch = documents[start : start + DOCUMENTS_PER_PUT]
-                braid.ledger.put_documents(entry.id, map(_document, batch))
+            for batch in batches(documents, DOCUMENTS_PER_PUT):
+                directory.ledger.put_documents(entry.id, map(_document, batch))
                 done += len(batch)
                 on_progress(EvaluationProgress("store", judged.name, done, len(judged.documents)))
-            _remove_others(braid, entry.id, documents)
-            braid.registry.update(entry.id, description=mark)
-        datasets.append(braid.ledger.dataset(entry.id))
+            _remove_others(directory, entry.id, documents)
+            directory.registry.update(entry.id, description=mark)
+        datasets.append(directory.ledger.dataset(entry.id))
     return tuple(datasets)
 
 
-def _entry(braid: Braid, name: str, collection: str) -> SharedDataset:
-    found = [e for e in braid.registry.entries() if (e.name, e.collection_name) == (name, collection)]
-    entry = found[0] if found else braid.registry.add(name, collection)
-    braid.mirror_registry()
+def _entry(directory: DataDirectory, name: str, collection: str) -> SharedDataset:
+    found = [e for e in directory.registry.entries() if (e.name, e.collection_name) == (name, collection)]
+    entry = found[0] if found else directory.registry.add(name, collection)
+    directory.mirror_registry()
     return entry
 
 
@@ -190,49 +189,66 @@ def _document(document: CorpusDocument) -> DocumentInput:
     )
 
 
-def _remove_others(braid: Braid, dataset_id: int, documents: Sequence[CorpusDocument]) -> None:
+def _remove_others(directory: DataDirectory, dataset_id: int, documents: Sequence[CorpusDocument]) -> None:
     wanted = {document.id for document in documents}
-    for stored in braid.ledger.documents(dataset_id):
+    for stored in directory.ledger.documents(dataset_id):
         if stored.source not in wanted:
-            braid.ledger.remove_document(dataset_id, stored.source)
+            directory.ledger.remove_document(dataset_id, stored.source)
 
 
-def _store_vectors(braid: Braid, datasets: Sequence[Dataset], vectors: StoredVectors, fingerprint: str) -> None:
+def _store_vectors(
+    directory: DataDirectory, datasets: Sequence[Dataset], vectors: StoredVectors, fingerprint: str
+) -> None:
     """Keep the vectors of the chunks that have none yet."""
-    log = ChangeLog(braid.ledger.database)
+    changes = ChangeLog(directory.ledger.database)
     for dataset in datasets:
-        if log.embedded_count(dataset.collection, fingerprint) >= log.chunk_count(dataset.collection):
+        if changes.embedded_count(dataset.collection, fingerprint) >= changes.chunk_count(dataset.collection):
             continue
-        sources = {document.id: document.source for document in braid.ledger.documents(dataset.id)}
-        for chunks in log.all_chunks(dataset.collection, DOCUMENTS_PER_PUT, fingerprint):
+        sources = {document.id: document.source for document in directory.ledger.documents(dataset.id)}
+        for chunks in changes.all_chunks(dataset.collection, DOCUMENTS_PER_PUT, fingerprint):
             bare = {c.id: sources[c.document_id] for c in chunks if c.vector is None and c.document_id in sources}
             found = {key: vectors.documents[source] for key, source in bare.items() if source in vectors.documents}
             if found:
-                braid.ledger.store_embeddings(fingerprint, list(found), np.stack(list(found.values())))
+                directory.ledger.store_embeddings(fingerprint, list(found), np.stack(list(found.values())))
 
 
 # ---------------------------------------------------------------- indexes
 
 
 def _wait(braid: Braid, legs: Sequence[Leg], datasets: Sequence[Dataset], on_progress: OnProgress) -> None:
-    """Until the legs have all chunks of these datasets, whatever else the directory holds."""
-    log = ChangeLog(braid.ledger.database)
+    """Wait until the legs have all chunks of these datasets, whatever else the directory holds."""
     collections = sorted({dataset.collection for dataset in datasets})
     total = len(legs) * sum(dataset.chunks for dataset in datasets)
-    failing_since: float | None = None
-    while not all(_is_complete(braid, log, leg, collections) for leg in legs):
+    patience = _Patience()
+    while not all(_is_complete(braid, leg, collections) for leg in legs):
         progress = [braid.indexer.leg_progress(leg, name) for leg in legs for name in collections]
-        left = min(total, sum(p.pending for p in progress))
+        left = min(total, sum(part.pending for part in progress))
         on_progress(EvaluationProgress("index", "", total - left, total))
-        failed = next((p for p in progress if p.error), None)
-        failing_since = None if failed is None else failing_since or time.monotonic()
-        if failed is not None and failing_since is not None and time.monotonic() - failing_since > PATIENCE_S:
-            raise (EmbeddingError if failed.state == "ready" else IndexUnavailableError)(failed.error)
+        patience.require(progress)
         time.sleep(WAIT_STEP_S)
 
 
-def _is_complete(braid: Braid, log: ChangeLog, leg: Leg, collections: Sequence[str]) -> bool:
-    heads, states = log.heads(), log.states(leg)
+class _Patience:
+    """Gives up on an index that has been failing for `PATIENCE_S`."""
+
+    def __init__(self) -> None:
+        self._failing_since: float | None = None
+
+    def require(self, progress: Sequence[LegProgress]) -> None:
+        """Raise EmbeddingError or IndexUnavailableError when some index has failed for too long."""
+        failed = next((part for part in progress if part.error), None)
+        if failed is None:
+            self._failing_since = None
+            return
+        self._failing_since = self._failing_since or time.monotonic()
+        if time.monotonic() - self._failing_since > PATIENCE_S:
+            # An index that stays searchable while it reports an error waits for its embedding model.
+            raise (EmbeddingError if failed.state == "ready" else IndexUnavailableError)(failed.error)
+
+
+def _is_complete(braid: Braid, leg: Leg, collections: Sequence[str]) -> bool:
+    changes = ChangeLog(braid.ledger.database)
+    heads, states = changes.heads(), changes.states(leg)
     return all(
         name in states
         and states[name].state == "ready"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import ir_measures
 import numpy as np
@@ -231,3 +231,39 @@ def cross_validated(scores: Scores, folds: NDArray[np.int64]) -> Scores:
         here = folds == fold
         held_out[here] = scores[choose(scores[:, ~here]), here]
     return held_out
+
+
+# ---------------------------------------------------------------- the figure
+
+
+def plot(report: TuningReport, path: Path) -> None:
+    """Draw nDCG@10 over the share of the dense leg, with confidence intervals, into a png, svg or pdf file.
+
+    Raises InvalidInputError when the file cannot be written.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7.0, 4.5), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    labels = {"rrf": "rrf, by dense_weight", "weighted": "weighted, by alpha"}
+    for name in get_args(Fusion):
+        line = sorted((o for o in report.outcomes if o.config.fusion == name), key=lambda o: o.config.dense_share)
+        shares = [outcome.config.dense_share for outcome in line]
+        axes.plot(shares, [outcome.ndcg.mean for outcome in line], marker="o", label=labels[name])
+        axes.fill_between(
+            shares, [outcome.ndcg.low for outcome in line], [outcome.ndcg.high for outcome in line], alpha=0.15
+        )
+    for name, outcome, marker in (("default", report.default, "s"), ("best", report.best, "*")):
+        axes.plot(outcome.config.dense_share, outcome.ndcg.mean, marker, markersize=12, color="black", label=name)
+    axes.set_xlabel("share of the dense leg (0: keywords, 1: meaning)")
+    axes.set_ylabel(f"nDCG@10, {report.queries} queries")
+    axes.grid(alpha=0.3)
+    axes.legend()
+    try:
+        figure.savefig(path)
+    except (ValueError, OSError) as error:
+        raise InvalidInputError(
+            f"the plot {path} cannot be written: {error}; name a .png, .svg or .pdf file"
+        ) from error

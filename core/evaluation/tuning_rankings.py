@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from braid.core.evaluation.judged_store import EvaluationProgress, OnProgress, StoredSets
-from braid.core.indexes.base import Scored
 from braid.core.search import fusion
-from braid.core.types import Hit, Leg, Passage, Place, Query
+from braid.core.types import Hit, Leg, Passage, Place, Query, ScoredChunk
 
 DEPTH = Query("?", k=10).fetch_k
 """Hits of each leg, as many as a search for ten hits fetches."""
@@ -20,7 +19,7 @@ class Judged:
 
     set_name: str
     query_id: str
-    rankings: Mapping[Leg, tuple[Scored, ...]]
+    rankings: Mapping[Leg, tuple[ScoredChunk, ...]]
     documents: Mapping[str, str]
     """Chunk id → ``set/document``."""
     shown_as: Mapping[str, str]
@@ -59,7 +58,7 @@ def _judged(
     shown_as: dict[str, str] = {}
     first_of_text: dict[str, str] = {}
 
-    def ranking(hits: Sequence[Hit]) -> tuple[Scored, ...]:
+    def ranking(hits: Sequence[Hit]) -> tuple[ScoredChunk, ...]:
         scored = []
         for hit in hits:
             first = first_of_text.setdefault(" ".join(hit.passage.text.split()), hit.passage.chunk_id)
@@ -67,8 +66,8 @@ def _judged(
             for place in places:
                 documents[place.chunk_id] = f"{set_of[place.dataset_id]}/{place.source}"
                 shown_as[place.chunk_id] = first
-                scored.append(Scored(place.chunk_id, hit.score))
+                scored.append(ScoredChunk(place.chunk_id, hit.score))
         return tuple(fusion.pool([scored], DEPTH))
 
-    rankings: dict[Leg, tuple[Scored, ...]] = {"dense": ranking(dense), "bm25": ranking(bm25)}
+    rankings: dict[Leg, tuple[ScoredChunk, ...]] = {"dense": ranking(dense), "bm25": ranking(bm25)}
     return Judged(set_name, query_id, rankings, documents, shown_as, grades)

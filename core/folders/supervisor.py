@@ -1,4 +1,4 @@
-"""Watches all folders that datasets are kept equal to, and has a pass queued after their changes."""
+"""Watches the synced folders and queues a sync job when one changes."""
 
 from __future__ import annotations
 
@@ -7,87 +7,97 @@ import os
 import threading
 import time
 
-from braid.core.folders.store import SyncedFolder, SyncedFolders
-from braid.core.folders.sync_jobs import FolderPasses
+from braid.core.folders.store import NewSyncedFolder, SyncedFolder, SyncedFolders
+from braid.core.folders.sync_jobs import SyncJobs
 from braid.core.folders.watch import RESCAN_S, FolderWatch
-from braid.core.priority import give_way_to_requests
+from braid.core.priority import lower_thread_priority
 
-LOOK_S = 5.0
-"""How long a folder that another process added waits."""
+LIST_POLL_S = 5.0
+"""Seconds between two reads of the list, for folders that another process adds."""
 RETRY_S = 30.0
-"""Between attempts to watch a folder."""
-END_OF_PASS_S = 0.5
+"""Seconds between two attempts to watch a folder."""
+JOB_POLL_S = 0.5
 CLOSING_S = 5.0
 
 logger = logging.getLogger(__name__)
 
 
-class FolderKeeper:
-    """Runs from `start` to `close`, with a thread for each folder. Only the process that does the jobs needs one."""
+class FolderSupervisor:
+    """Runs from `start` to `close`, with one watching thread per folder, in the process that runs the jobs."""
 
-    def __init__(self, folders: SyncedFolders, passes: FolderPasses, *, retry_s: float = RETRY_S) -> None:
+    def __init__(self, folders: SyncedFolders, jobs: SyncJobs, *, retry_s: float = RETRY_S) -> None:
         self._folders = folders
-        self._passes = passes
+        self._jobs = jobs
         self._retry_s = retry_s
         self._closing = threading.Event()
         self._wake = threading.Event()
-        self._kept: dict[int, _Keeping] = {}
+        self._watchers: dict[int, _Watcher] = {}
         self._thread = threading.Thread(target=self._run, name="braid-folders", daemon=True)
 
     def start(self) -> None:
-        """Watch the folders of the list. Each has a pass first, for what happened meanwhile."""
+        """Watch the folders of the list. Each is synced first, for changes since the last run."""
         self._thread.start()
 
-    def wake(self) -> None:
-        """The list has changed."""
+    def add(self, user_id: int, new: NewSyncedFolder) -> SyncedFolder:
+        """Add a folder and watch it from now on. Raises as `SyncedFolders.validate` does."""
+        folder = self._folders.add(user_id, new)
         self._wake.set()
+        return folder
+
+    def remove(self, folder_id: int) -> SyncedFolder:
+        """Remove a folder, cancel its job and stop watching it; the documents stay. Raises NotFoundError."""
+        folder = self._folders.remove(folder_id)
+        self._jobs.cancel(folder)
+        self._wake.set()
+        return folder
 
     def problem(self, folder_id: int) -> str:
-        """Why a folder is not followed now; empty when it is."""
-        kept = self._kept.get(folder_id)
-        return kept.problem if kept else ""
+        """The reason why a folder is not watched now; empty when it is."""
+        watcher = self._watchers.get(folder_id)
+        return watcher.problem if watcher else ""
 
     def close(self) -> None:
-        """Queue nothing more. A pass under way is the job runner's."""
+        """Stop watching. A running sync job is ended by the job runner."""
         self._closing.set()
         self._wake.set()
         if self._thread.ident is not None:
             self._thread.join(CLOSING_S)
-        kept = list(self._kept.values())
-        for each in kept:
-            each.stop()
+        watchers = list(self._watchers.values())
+        for watcher in watchers:
+            watcher.stop()
         deadline = time.monotonic() + CLOSING_S
-        for each in kept:
-            each.join(max(0.0, deadline - time.monotonic()))
+        for watcher in watchers:
+            watcher.join(max(0.0, deadline - time.monotonic()))
 
     def _run(self) -> None:
-        give_way_to_requests()
+        lower_thread_priority()
         while not self._closing.is_set():
             self._wake.clear()
             try:
-                self._take_up()
+                self._follow_list()
             except Exception:  # the edge of a thread: it must outlive an outage of the database
                 logger.exception("event=folders_not_read")
-            self._wake.wait(LOOK_S)
+            self._wake.wait(LIST_POLL_S)
 
-    def _take_up(self) -> None:
+    def _follow_list(self) -> None:
+        """Stop the watchers of removed folders, and start one for each new folder."""
         listed = {folder.id: folder for folder in self._folders.all()}
-        for folder_id in self._kept.keys() - listed.keys():
-            self._kept.pop(folder_id).stop()
-        for folder_id in listed.keys() - self._kept.keys():
-            keeping = _Keeping(listed[folder_id], self._passes, self._retry_s)
-            self._kept[folder_id] = keeping
-            keeping.start()
+        for folder_id in self._watchers.keys() - listed.keys():
+            self._watchers.pop(folder_id).stop()
+        for folder_id in listed.keys() - self._watchers.keys():
+            watcher = _Watcher(listed[folder_id], self._jobs, self._retry_s)
+            self._watchers[folder_id] = watcher
+            watcher.start()
 
 
-class _Keeping(threading.Thread):
-    """Follows one folder."""
+class _Watcher(threading.Thread):
+    """Watches one folder."""
 
-    def __init__(self, folder: SyncedFolder, passes: FolderPasses, retry_s: float) -> None:
+    def __init__(self, folder: SyncedFolder, jobs: SyncJobs, retry_s: float) -> None:
         super().__init__(name=f"braid-folder-{folder.id}", daemon=True)
         self.problem = ""
         self._folder = folder
-        self._passes = passes
+        self._jobs = jobs
         self._retry_s = retry_s
         self._stopping = threading.Event()
         self._watch: FolderWatch | None = None
@@ -99,7 +109,7 @@ class _Keeping(threading.Thread):
             self._watch.stop()
 
     def run(self) -> None:
-        give_way_to_requests()
+        lower_thread_priority()
         while not self._stopping.is_set():
             try:
                 self._follow()
@@ -109,40 +119,40 @@ class _Keeping(threading.Thread):
             self._stopping.wait(self._retry_s)
 
     def _follow(self) -> None:
-        if problem := self._missing():
+        if problem := self._find_missing():
             self.problem = problem
             return
         try:
             with FolderWatch(self._folder.folder) as watch:
                 self._watch = watch
-                if self._stopping.is_set():  # before it could be told
+                if self._stopping.is_set():  # `stop` ran before it could see the watch
                     watch.stop()
-                watch.follow(self._queue_pass)
+                watch.follow(self._queue_sync)
         except OSError as error:
-            self._look_through(error)
+            self._rescan(error)
 
-    def _look_through(self, error: OSError) -> None:
-        """Without being told of changes: every few minutes."""
-        self._queue_pass()
+    def _rescan(self, error: OSError) -> None:
+        """Queue a sync job every few minutes, for a folder that the system cannot watch."""
+        self._queue_sync()
         if not self.problem:
             seconds = f"{RESCAN_S:,.0f} seconds"
             self.problem = f"changes are found only every {seconds}: the folder cannot be watched: {error.strerror}"
             self._stopping.wait(RESCAN_S)
 
-    def _queue_pass(self) -> None:
-        """What changes while a pass is at work may be too late for it, so another one follows."""
-        self.problem = self._missing()
-        if self.problem or self._passes.refusal(self._folder):
+    def _queue_sync(self) -> None:
+        """Queue a sync job, after the running one if there is one: that may have missed the last change."""
+        self.problem = self._find_missing()
+        if self.problem or self._jobs.refusal(self._folder):
             return
         while not self._stopping.is_set():
-            job = self._passes.under_way(self._folder)
+            job = self._jobs.find_active(self._folder)
             if job is not None and job.state == "running":
-                self._stopping.wait(END_OF_PASS_S)
+                self._stopping.wait(JOB_POLL_S)
                 continue
             if job is None:
-                self._passes.queue(self._folder)
+                self._jobs.queue(self._folder)
             return
 
-    def _missing(self) -> str:
+    def _find_missing(self) -> str:
         folder = self._folder.folder
         return "" if os.path.isdir(folder) else f"there is no folder {folder!r}; its documents stay"

@@ -2,59 +2,25 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Literal
 
+from braid.core.data_directory import DataDirectory
 from braid.core.errors import InvalidInputError, NotFoundError, UnreadableDocumentError
-from braid.core.ingest.ingest import (
-    IngestedFile,
-    IngestOptions,
-    Parse,
-    incoming_file,
-    ingest_planned,
-    parse_file,
-    source_name,
-)
-from braid.core.ingest.plan import PlannedFile, file_type_of, plan_files
+from braid.core.folders.plan import Removal, Rename, Step, SyncPlan, file_signature, plan_sync
+from braid.core.ingest.ingest import ingest_planned
+from braid.core.ingest.parse import Incoming, Parse, parse_here
+from braid.core.ingest.plan import IngestOptions, PlannedFile, plan_files, source_name
 from braid.core.ingest.walk import FoundFile, find_files
 from braid.core.types import Document
-
-if TYPE_CHECKING:
-    from braid.core.braid import Braid
-
-
-@dataclass(frozen=True, slots=True)
-class Rename:
-    """The document ``source`` is now the file ``file``, with the same bytes."""
-
-    source: str
-    file: PlannedFile
-
-
-@dataclass(frozen=True, slots=True)
-class SyncPlan:
-    """What would make the dataset equal to the folder."""
-
-    puts: tuple[PlannedFile, ...] = ()
-    """New or changed files."""
-    renames: tuple[Rename, ...] = ()
-    removals: tuple[str, ...] = ()
-    """Sources whose file is gone, or is now left out."""
-    unchanged: int = 0
-
-    @property
-    def steps(self) -> int:
-        """How many documents it touches."""
-        return len(self.puts) + len(self.renames) + len(self.removals)
 
 
 @dataclass(frozen=True, slots=True)
 class SyncReport:
-    """What a pass did. ``stopped``: it was told to stop, and the next pass does the rest."""
+    """The outcome of one sync. ``stopped``: it ended early on request, and the next one does the rest."""
 
     put: int = 0
     unchanged: int = 0
@@ -66,13 +32,22 @@ class SyncReport:
 
     @property
     def changed(self) -> bool:
-        """Whether anything was to be done."""
+        """Whether there was anything to do."""
         return bool(self.put or self.renamed or self.removed or self.failures)
 
 
 @dataclass(frozen=True, slots=True)
+class _Outcome:
+    """What one step did to one document."""
+
+    step: Literal["put", "unchanged", "failed", "renamed", "removed"]
+    source: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class _Failure:
-    """A file that could not be read, and what tells that it has changed since, be it only in who may read it."""
+    """A file that could not be read. A different signature means that it may be readable now."""
 
     signature: tuple[int, float, float]
     reason: str
@@ -83,23 +58,22 @@ class FolderSync:
     """Keeps a dataset's documents below a folder equal to its files; other documents are never touched.
 
     Sources are absolute paths, or with ``options.id_prefix`` the prefix and the path within the folder. Each document
-    is one transaction and nothing is remembered but the ledger, so a pass may be stopped, or killed, at any moment.
-    A file of the size and modification time that are stored is not read. Where a disk is not mounted its folder stands
-    empty: of a folder without any file nothing is removed unless ``allow_empty`` says that this is meant. Raises
-    InvalidInputError for such a folder and when there is none, and NotFoundError when there is no such dataset.
+    is one transaction and the ledger is the only state, so a sync may be stopped or killed at any moment. A file with
+    the stored size and modification time is not read. A folder without any file may be a disk that is not mounted:
+    nothing is removed then, unless ``allow_empty`` is set. Raises InvalidInputError for such a folder and for a missing
+    one, and NotFoundError when there is no such dataset.
     """
 
-    braid: Braid
+    braid: DataDirectory
     dataset_id: int
     folder: str
     options: IngestOptions = field(default_factory=IngestOptions)
     allow_empty: bool = False
-    parse: Parse | None = None
-    """Reads files, in another process for instance; None reads them here."""
+    parse: Parse = parse_here
     within: bool = False
-    """Whether links that lead out of the folder are refused: who may write there need not be who may read them."""
+    """Whether links out of the folder are refused: someone who may write there could link to files of others."""
     _failed: dict[str, _Failure] = field(default_factory=dict, init=False, repr=False)
-    """Files that could not be read, by source: they are not tried again until they change."""
+    """By source. These files are not read again until they change."""
 
     def __post_init__(self) -> None:
         self.folder = os.path.abspath(self.folder)
@@ -108,27 +82,15 @@ class FolderSync:
         self._require_folder()
 
     def plan(self) -> SyncPlan:
-        """What a pass would do now; files are read where a rename is to be recognized."""
+        """Plan what `run` would do now; files are read where a rename has to be recognized."""
         self._require_folder()
-        walk = find_files([self.folder], ignore=self.options.ignore, leave_out=(self._data_dir(),))
-        found = [replace(file, problem=file.problem or self._leads_out(file.path)) for file in walk]
+        found = self._find_files()
         files, _ = plan_files(found, self.options)
         stored = {document.source: document for document in self._documents()}
-        wanted = {file.source for file in files}
-        self._failed = {source: failure for source, failure in self._failed.items() if source in wanted}
-        unseen = self._unlisted(found)
-        gone = [d for source, d in stored.items() if source not in wanted and not source.startswith(unseen)]
-        if gone and not self.allow_empty and all(file.problem for file in files):
-            raise self._is_empty(len(stored))
+        self._forget_failures(files)
+        gone = self._find_gone(found, files, stored)
         changed = [file for file in files if not self._is_as_stored(file, stored.get(file.source))]
-        renames = _renames([file for file in changed if file.source not in stored], gone)
-        moved_to, moved_from = {r.file.source for r in renames}, {r.source for r in renames}
-        return SyncPlan(
-            puts=tuple(file for file in changed if file.source not in moved_to),
-            renames=tuple(renames),
-            removals=tuple(document.source for document in gone if document.source not in moved_from),
-            unchanged=len(files) - len(changed),
-        )
+        return plan_sync(files, changed, stored, gone)
 
     def run(
         self,
@@ -137,87 +99,113 @@ class FolderSync:
         on_step: Callable[[str, str], None] = lambda step, source: None,
         on_progress: Callable[[int, int], None] = lambda done, total: None,
     ) -> SyncReport:
-        """One pass. ``on_step`` is told ``renamed``, ``put``, ``failed`` or ``removed``, and the source;
-        ``on_progress`` before each step how many of all are done, and what it raises ends the pass.
+        """Sync once. Each step calls ``on_step`` with ``renamed``, ``put``, ``failed`` or ``removed``, and the source.
+
+        ``on_progress`` is called before each step with the numbers of steps done and of all; an exception that it
+        raises ends the sync.
         """
         plan = self.plan()
         report = SyncReport(unchanged=plan.unchanged)
-        for done, work in enumerate(self._steps(plan)):
-            on_progress(done, plan.steps)
+        for done, step in enumerate(plan.steps):
+            on_progress(done, len(plan.steps))
             if should_stop():
                 report = replace(report, stopped=True)
                 break
-            step, source, reason = work()
-            report = _counted(report, step, source, reason)
-            on_step(step, source)
-        if report.changed and self.braid.owns_indexes:
-            self.braid.indexer.wake()
+            outcome = self._apply(step)
+            report = _add(report, outcome)
+            on_step(outcome.step, outcome.source)
+        if report.changed:
+            self.braid.wake()
         return report
 
     def unreadable(self) -> list[tuple[str, str]]:
-        """(source, reason) of every file that could not be read, in this pass or an earlier one."""
+        """(source, reason) of every file that could not be read, in this sync or an earlier one."""
         return sorted((source, failure.reason) for source, failure in self._failed.items())
 
-    def _steps(self, plan: SyncPlan) -> list[Callable[[], tuple[str, str, str]]]:
-        """Renames first, so that what moved is never removed, and removals last."""
-        return [
-            *(lambda rename=rename: self._rename(rename) for rename in plan.renames),
-            *(lambda file=file: self._put(file) for file in plan.puts),
-            *(lambda source=source: self._remove(source) for source in plan.removals),
-        ]
+    # ------------------------------------------------------------ steps
 
-    def _rename(self, rename: Rename) -> tuple[str, str, str]:
+    def _apply(self, step: Step) -> _Outcome:
+        match step:
+            case Rename():
+                return self._rename(step)
+            case Removal():
+                return self._remove(step)
+            case PlannedFile():
+                return self._put(step)
+
+    def _rename(self, rename: Rename) -> _Outcome:
         file = rename.file
         if self._leads_out(file.path):
             return self._put(file)
         try:
-            path = Path(file.path)
-            incoming = incoming_file(path, file.source)
-            document = (self.parse or parse_file)(path, incoming, self.options)
+            incoming = Incoming.from_file(Path(file.path), file.source, filename=os.path.basename(file.path))
+            document = self.parse(incoming, self.options)
             self.braid.ledger.rename_document(self.dataset_id, rename.source, document)
-        except (OSError, UnreadableDocumentError, NotFoundError, InvalidInputError):  # it changed meanwhile
+        except (OSError, UnreadableDocumentError, NotFoundError, InvalidInputError):  # it has changed since the plan
             return self._put(file)
-        return ("renamed", file.source, "")
+        return _Outcome("renamed", file.source)
 
-    def _put(self, file: PlannedFile) -> tuple[str, str, str]:
+    def _put(self, file: PlannedFile) -> _Outcome:
         signature = _failure_signature(file.path)
         file = replace(file, problem=file.problem or self._leads_out(file.path))  # it may have become a link
-        result: IngestedFile = ingest_planned(self.braid, self.dataset_id, file, self.options, parse=self.parse)
+        stored = ingest_planned(self.braid.ledger, self.dataset_id, file, self.options, parse=self.parse)
         self._failed.pop(file.source, None)
-        if result.state == "failed" and signature is not None:
-            self._failed[file.source] = _Failure(signature, result.reason)
-        return (result.state, result.source, result.reason)
+        if stored.state == "failed" and signature is not None:
+            self._failed[file.source] = _Failure(signature, stored.reason)
+        return _Outcome(stored.state, stored.source, stored.reason)
 
-    def _remove(self, source: str) -> tuple[str, str, str]:
-        self.braid.ledger.remove_document(self.dataset_id, source)
-        return ("removed", source, "")
+    def _remove(self, removal: Removal) -> _Outcome:
+        self.braid.ledger.remove_document(self.dataset_id, removal.source)
+        return _Outcome("removed", removal.source)
+
+    # ------------------------------------------------------------ folder and dataset
+
+    def _find_files(self) -> list[FoundFile]:
+        """All files of the folder; a link out of it has a problem."""
+        walk = find_files([self.folder], ignore=self.options.ignore, leave_out=(self._data_dir(),))
+        return [replace(file, problem=file.problem or self._leads_out(file.path)) for file in walk]
+
+    def _documents(self) -> Sequence[Document]:
+        return self.braid.ledger.documents(self.dataset_id, source_prefix=self._source_of(self.folder))
+
+    def _find_gone(
+        self, found: Iterable[FoundFile], files: Sequence[PlannedFile], stored: Mapping[str, Document]
+    ) -> list[Document]:
+        """The documents without a file. Raises InvalidInputError for a folder that looks unmounted.
+
+        Documents in folders that cannot be listed stay: their files may be there.
+        """
+        wanted = {file.source for file in files}
+        unlisted = tuple(self._source_of(file.path) for file in found if file.is_folder and file.problem)
+        gone = [d for source, d in stored.items() if source not in wanted and not source.startswith(unlisted)]
+        if gone and not self.allow_empty and all(file.problem for file in files):
+            raise self._empty_error(len(stored))
+        return gone
+
+    def _forget_failures(self, files: Iterable[PlannedFile]) -> None:
+        """Forget the failures of files that are not there any more."""
+        wanted = {file.source for file in files}
+        self._failed = {source: failure for source, failure in self._failed.items() if source in wanted}
 
     def _is_as_stored(self, file: PlannedFile, document: Document | None) -> bool:
         failure = self._failed.get(file.source)
         if failure is not None and failure.signature == _failure_signature(file.path):
             return True
-        signature = _signature(file.path)
+        signature = file_signature(file.path)
         if document is None or document.state != "ready" or signature is None or document.date is None:
             return False
         return (document.size_bytes, document.date) == signature
 
     def _leads_out(self, path: str) -> str:
-        """What is wrong with a link out of the folder; empty for everything else."""
+        """The problem with a link out of the folder; empty for everything else."""
         if not self.within or not os.path.islink(path):
             return ""
         if Path(os.path.realpath(path)).is_relative_to(os.path.realpath(self.folder)):
             return ""
         return "the link leads out of the folder; copy the file into it"
 
-    def _documents(self) -> Sequence[Document]:
-        return self.braid.ledger.documents(self.dataset_id, source_prefix=self._source_of(self.folder))
-
-    def _unlisted(self, found: Iterable[FoundFile]) -> tuple[str, ...]:
-        """What the sources in folders that cannot be listed start with: of these nobody knows what is gone."""
-        return tuple(self._source_of(file.path) for file in found if file.is_folder and file.problem)
-
     def _data_dir(self) -> str:
-        """Where the walk comes upon it, also when the folder is reached by a link."""
+        """The data directory's path as the walk sees it, also when the folder is reached by a link."""
         return os.path.join(self.folder, os.path.relpath(self.braid.data_dir, os.path.realpath(self.folder)))
 
     def _source_of(self, folder: str) -> str:
@@ -230,7 +218,7 @@ class FolderSync:
         if not os.path.isdir(self.folder):
             raise InvalidInputError(f"there is no folder {self.folder!r}; nothing is changed", field="folder")
 
-    def _is_empty(self, documents: int) -> InvalidInputError:
+    def _empty_error(self, documents: int) -> InvalidInputError:
         kept = f"{documents:,} documents of it stay" if documents != 1 else "one document of it stays"
         return InvalidInputError(
             f"the folder {self.folder!r} has no file to store, so the {kept} in dataset {self.dataset_id}: is its disk "
@@ -239,47 +227,8 @@ class FolderSync:
         )
 
 
-def _renames(new: Sequence[PlannedFile], gone: Sequence[Document]) -> list[Rename]:
-    """New files with the bytes and the format of a document that is gone; each document once, by source."""
-    by_size: dict[int, list[Document]] = {}
-    for document in gone:
-        if document.state == "ready" and document.content_hash:
-            by_size.setdefault(document.size_bytes, []).append(document)
-    found: list[Rename] = []
-    for file in new:
-        signature = _signature(file.path)
-        candidates = by_size.get(signature[0], []) if signature is not None and not file.problem else []
-        digest = _digest(file.path) if candidates else ""
-        same = [d for d in candidates if d.content_hash == digest and _same_format(d.source, file.path)]
-        if same:
-            candidates.remove(same[0])
-            found.append(Rename(same[0].source, file))
-    return found
-
-
-def _same_format(source: str, path: str) -> bool:
-    return file_type_of(source) == file_type_of(path)
-
-
-def _digest(path: str) -> str:
-    try:
-        with open(path, "rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError:  # reading it will say what is wrong
-        return ""
-
-
-def _signature(path: str) -> tuple[int, float] | None:
-    """Size in bytes and modification time, as the ledger has them; None for a file that is not there."""
-    try:
-        stat = os.stat(path)
-    except OSError:
-        return None
-    return (stat.st_size, stat.st_mtime)
-
-
 def _failure_signature(path: str) -> tuple[int, float, float] | None:
-    """With the time of the last change of any kind: a file that may be read from now on has the bytes it had."""
+    """Size, modification and change time; the last one changes also with the permissions. None without the file."""
     try:
         stat = os.stat(path)
     except OSError:
@@ -287,8 +236,8 @@ def _failure_signature(path: str) -> tuple[int, float, float] | None:
     return (stat.st_size, stat.st_mtime, stat.st_ctime)
 
 
-def _counted(report: SyncReport, step: str, source: str, reason: str) -> SyncReport:
-    match step:
+def _add(report: SyncReport, outcome: _Outcome) -> SyncReport:
+    match outcome.step:
         case "put":
             return replace(report, put=report.put + 1)
         case "renamed":
@@ -296,6 +245,6 @@ def _counted(report: SyncReport, step: str, source: str, reason: str) -> SyncRep
         case "removed":
             return replace(report, removed=report.removed + 1)
         case "failed":
-            return replace(report, failures=(*report.failures, (source, reason)))
-        case _:
+            return replace(report, failures=(*report.failures, (outcome.source, outcome.reason)))
+        case "unchanged":
             return replace(report, unchanged=report.unchanged + 1)

@@ -1,45 +1,44 @@
-"""Passes over the folders that datasets are kept equal to: each is a background job, one at a time for a folder."""
+"""Sync jobs: background jobs that make a dataset equal to its folder, one at a time per folder."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from braid.core.accounts.accounts import Accounts
+from braid.core.data_directory import DataDirectory
 from braid.core.errors import InvalidInputError, NotFoundError
-from braid.core.folders.store import SyncedFolder, SyncedFolders, WantedFolder
-from braid.core.folders.sync import FolderSync, SyncPlan
-from braid.core.ingest.ingest import IngestOptions, Parse
+from braid.core.folders.plan import SyncPlan
+from braid.core.folders.store import NewSyncedFolder, SyncedFolder, SyncedFolders
+from braid.core.folders.sync import FolderSync
+from braid.core.ingest.parse import Parse
+from braid.core.ingest.plan import IngestOptions
 from braid.core.jobs.runner import Progress
 from braid.core.jobs.store import MAX_TITLE_CHARS, OPEN, Job, JobKind, JobState, JobStore, NewJob
 
-if TYPE_CHECKING:
-    from braid.core.braid import Braid
-
 SYNC: tuple[JobKind, ...] = ("sync",)
 ENDED: tuple[JobState, ...] = ("done", "failed", "cancelled")
-KEPT_PASSES = 10
-"""Of a folder, which changed something or failed, and the last one in any case."""
+KEPT_JOBS = 10
+"""Per folder, of the jobs that changed something or failed. The last job is kept in any case."""
 SHOWN_FAILURES = 20
 
 
-class FolderPasses:
-    """Queues passes, does them, and tells how the last one ended.
+class SyncJobs:
+    """Queues sync jobs, runs them, and finds the last ones.
 
-    ``add`` queues jobs; ``parse`` reads a file, and ``reading`` says how; ``rest`` is called before each file, so that
-    searches come first.
+    ``add`` queues jobs and wakes the runner; ``rest`` is called before each file, so that searches come first.
     """
 
     def __init__(
         self,
-        braid: Braid,
+        braid: DataDirectory,
         folders: SyncedFolders,
         jobs: JobStore,
         add: Callable[[int, Sequence[NewJob]], list[Job]],
         *,
         parse: Parse,
-        reading: IngestOptions,
+        options: IngestOptions,
         rest: Callable[[], None] = lambda: None,
     ) -> None:
         self._braid = braid
@@ -47,15 +46,15 @@ class FolderPasses:
         self._jobs = jobs
         self._add = add
         self._parse = parse
-        self._reading = reading
+        self._options = options
         self._rest = rest
         self._accounts = Accounts(braid.ledger)
         self._queueing = threading.Lock()
-        self._working: dict[int, FolderSync] = {}
-        """Kept from pass to pass, all in one thread: a file that cannot be read is not tried again until it changes."""
+        self._syncs: dict[int, FolderSync] = {}
+        """By folder id; only the thread of sync jobs uses them. Kept, because each knows which files are unreadable."""
 
     def refusal(self, folder: SyncedFolder) -> str:
-        """Why the folder may not be followed now; empty when it may."""
+        """The reason why the folder may not be synced now; empty when it may."""
         try:
             account = self._accounts.get(folder.user_id)
             self._braid.dataset(folder.dataset_id)
@@ -66,41 +65,41 @@ class FolderPasses:
         state = "is locked out" if account.disabled else "is no longer an administrator"
         return f"{account.name}, who added the folder, {state}; remove the folder, and add it again as an administrator"
 
-    def plan(self, user_id: int, wanted: WantedFolder) -> SyncPlan:
-        """What the first pass would do. Raises as `SyncedFolders.checked` does."""
-        checked = self._folders.checked(user_id, wanted)
-        options = checked.options(self._reading)
-        return FolderSync(self._braid, checked.dataset_id, checked.folder, options, within=True).plan()
+    def plan(self, user_id: int, new: NewSyncedFolder) -> SyncPlan:
+        """Plan the first sync of a folder that is not added yet. Raises as `SyncedFolders.validate` does."""
+        new = self._folders.validate(user_id, new)
+        options = new.options(self._options)
+        return FolderSync(self._braid, new.dataset_id, new.folder, options, within=True).plan()
 
-    def under_way(self, folder: SyncedFolder) -> Job | None:
-        """The pass that waits or is at work."""
-        return self._latest(folder, OPEN)
+    def find_active(self, folder: SyncedFolder) -> Job | None:
+        """The job that is queued or running."""
+        return next(iter(self._find(folder, OPEN)), None)
 
-    def last(self, folder: SyncedFolder) -> Job | None:
-        """The last pass that has ended."""
-        return self._latest(folder, ENDED)
+    def find_last(self, folder: SyncedFolder) -> Job | None:
+        """The last job that has ended."""
+        return next(iter(self._find(folder, ENDED)), None)
 
-    def last_change(self, folder: SyncedFolder) -> Job | None:
-        """The last pass that changed documents."""
-        return next((job for job in self._ended(folder) if changed(job)), None)
+    def find_last_change(self, folder: SyncedFolder) -> Job | None:
+        """The last job that changed documents."""
+        return next((job for job in self._find(folder, ENDED) if has_changes(job)), None)
 
     def queue(self, folder: SyncedFolder) -> Job | None:
-        """Queue a pass; None when one waits or is at work."""
+        """Queue a job; None when one is queued or running."""
         with self._queueing:
-            if self.under_way(folder) is not None:
+            if self.find_active(folder) is not None:
                 return None
-            [job] = self._add(folder.user_id, [new_sync(folder)])
+            [job] = self._add(folder.user_id, [new_sync_job(folder)])
         self._forget_old(folder)
         return job
 
-    def give_up(self, folder: SyncedFolder) -> None:
-        """End the pass that waits or is at work, for good; what it has stored stays."""
-        if job := self.under_way(folder):
+    def cancel(self, folder: SyncedFolder) -> None:
+        """Cancel the job of a folder that was removed from the list; documents that it has stored stay."""
+        if job := self.find_active(folder):
             self._jobs.cancel(job.user_id, job.id)
-        self._working.pop(folder.id, None)
+        self._syncs.pop(folder.id, None)
 
     def run(self, job: Job, progress: Progress) -> Mapping[str, Any]:
-        """Do a pass: the handler of jobs of the kind ``sync``. A file that cannot be read does not fail it."""
+        """Sync a folder: the handler of jobs of the kind ``sync``. An unreadable file does not make the job fail."""
         folder = self._folders.get(job.payload["folder_id"])
         if reason := self.refusal(folder):
             raise InvalidInputError(reason, field="folder")
@@ -110,7 +109,7 @@ class FolderPasses:
             progress(done, total)
             self._rest()
 
-        sync = self._sync(folder)
+        sync = self._sync_of(folder)
         report, unreadable = sync.run(on_progress=on_progress), sync.unreadable()
         return {
             "put": report.put,
@@ -121,40 +120,34 @@ class FolderPasses:
             "failures": [{"source": source, "reason": reason} for source, reason in unreadable[:SHOWN_FAILURES]],
         }
 
-    def _sync(self, folder: SyncedFolder) -> FolderSync:
-        sync = self._working.get(folder.id)
+    def _sync_of(self, folder: SyncedFolder) -> FolderSync:
+        sync = self._syncs.get(folder.id)
         if sync is None:
-            options = folder.options(self._reading)
+            options = folder.options(self._options)
             sync = FolderSync(self._braid, folder.dataset_id, folder.folder, options, parse=self._parse, within=True)
-            self._working[folder.id] = sync
+            self._syncs[folder.id] = sync
         return sync
 
     def _forget_old(self, folder: SyncedFolder) -> None:
-        """A pass every few minutes that found nothing to do is not worth a line."""
-        older = self._ended(folder)[1:]
-        telling = [job for job in older if job.state != "done" or changed(job)][:KEPT_PASSES]
+        """Delete ended jobs but the last one and some that matter: most, every few minutes, found nothing to do."""
+        older = self._find(folder, ENDED)[1:]
+        kept = [job for job in older if job.state != "done" or has_changes(job)][:KEPT_JOBS]
         for job in older:
-            if job not in telling:
+            if job not in kept:
                 self._jobs.forget(job.user_id, job.id)
 
-    def _latest(self, folder: SyncedFolder, states: tuple[JobState, ...]) -> Job | None:
-        return next(iter(self._found(folder, states)), None)
-
-    def _ended(self, folder: SyncedFolder) -> list[Job]:
-        return self._found(folder, ENDED)
-
-    def _found(self, folder: SyncedFolder, states: tuple[JobState, ...]) -> list[Job]:
-        """The newest first. The same folder may have been kept before, by other rules: those passes are not its own."""
-        titles, limit = [new_sync(folder).title], 10 * KEPT_PASSES
-        found = self._jobs.of_dataset(folder.dataset_id, kinds=SYNC, states=states, titles=titles, limit=limit)
-        return [job for job in found if job.payload["folder_id"] == folder.id]
+    def _find(self, folder: SyncedFolder, states: tuple[JobState, ...]) -> list[Job]:
+        """The folder's jobs, newest first. Jobs of an earlier entry for the same path, now removed, are left out."""
+        titles, limit = [new_sync_job(folder).title], 10 * KEPT_JOBS
+        jobs = self._jobs.of_dataset(folder.dataset_id, kinds=SYNC, states=states, titles=titles, limit=limit)
+        return [job for job in jobs if job.payload["folder_id"] == folder.id]
 
 
-def changed(job: Job) -> bool:
-    """Whether a pass that is done stored, renamed or removed anything."""
+def has_changes(job: Job) -> bool:
+    """Whether a sync job is done and has stored, renamed or removed documents."""
     return job.state == "done" and any(job.result.get(count) for count in ("put", "renamed", "removed"))
 
 
-def new_sync(folder: SyncedFolder) -> NewJob:
-    """A pass over a folder."""
+def new_sync_job(folder: SyncedFolder) -> NewJob:
+    """Describe a job that syncs a folder."""
     return NewJob("sync", folder.folder[:MAX_TITLE_CHARS], folder.dataset_id, {"folder_id": folder.id})

@@ -1,4 +1,4 @@
-"""Watches a folder and runs a pass after its changes."""
+"""Watches one folder of the file system and calls back after its changes."""
 
 from __future__ import annotations
 
@@ -19,17 +19,18 @@ from watchdog.events import (
 from watchdog.observers import Observer
 
 QUIET_S = 0.5
-"""Changes come in bursts: a pass waits until nothing has changed for this long."""
+"""Changes come in bursts: the callback waits until nothing has changed for this long."""
 LONGEST_WAIT_S = 5.0
+"""The callback waits no longer than this for the end of a burst."""
 LOOK_S = 0.2
 RESCAN_S = 300.0
-"""Without any change a pass runs all the same: the system may lose events when there are too many."""
+"""Without changes the callback runs this often: the system loses events when there are too many."""
 
 
 class FolderWatch(FileSystemEventHandler):
-    """Tells when a folder has changed. Raises OSError when the system cannot watch it.
+    """Watches a folder within a ``with`` block. Raises OSError when the system cannot watch it.
 
-    What is mounted in its place, or made there anew, is watched from then on.
+    A folder that is mounted or made in its place later is watched from then on.
     """
 
     def __init__(self, folder: str) -> None:
@@ -42,23 +43,23 @@ class FolderWatch(FileSystemEventHandler):
         self._observer.schedule(self, folder, recursive=True)
 
     def on_any_event(self, event: FileSystemEvent) -> None:
-        """Reading a file is no change."""
+        """Note a change. Opening and reading a file is none."""
         if event.event_type not in (EVENT_TYPE_OPENED, EVENT_TYPE_CLOSED_NO_WRITE):
             self._last_change = time.monotonic()
             self._changed.set()
 
-    def follow(self, run_pass: Callable[[], object]) -> None:
-        """Run a pass now and after changes, until `stop`."""
+    def follow(self, on_change: Callable[[], object]) -> None:
+        """Call ``on_change`` now and after changes, until `stop`."""
         while not self.stopping:
             self._changed.clear()
-            run_pass()
+            on_change()
             self._wait_for_change()
             self._wait_for_quiet()
 
     def stop(self) -> None:
-        """End `follow` after the pass under way, within a second.
+        """End `follow` after the running callback, within a second.
 
-        Any thread and any signal handler may call it: it takes no lock, which the interrupted thread might hold.
+        Safe in any thread and any signal handler: it takes no lock that the interrupted thread might hold.
         """
         self.stopping = True
 
@@ -66,18 +67,18 @@ class FolderWatch(FileSystemEventHandler):
         end = time.monotonic() + RESCAN_S
         while not self.stopping and time.monotonic() < end and not self._changed.wait(LOOK_S):
             if _identity(self._folder) != self._watched:
-                self._watch_anew()
+                self._watch_again()
                 return
 
-    def _watch_anew(self) -> None:
-        """The folder is another one, or gone, of which the system tells nothing."""
+    def _watch_again(self) -> None:
+        """Watch the folder that is there now: the system reports no event when a folder is replaced or removed."""
         self._observer.unschedule_all()
         self._watched = _identity(self._folder)
         if self._watched is None:
             return
         try:
             self._observer.schedule(self, self._folder, recursive=True)
-        except FileNotFoundError:  # gone again: the next look finds what comes
+        except FileNotFoundError:  # gone again; `_wait_for_change` notices the next one
             self._watched = None
 
     def _wait_for_quiet(self) -> None:
@@ -86,7 +87,7 @@ class FolderWatch(FileSystemEventHandler):
             time.sleep(LOOK_S)
 
     def __enter__(self) -> Self:
-        # watchdog says so, at length, when folders come and go quickly; it means nothing
+        # watchdog warns at length when folders come and go quickly; nothing is wrong then
         warnings.filterwarnings("ignore", message="Callback with id", category=RuntimeWarning)
         self._observer.start()
         return self
@@ -100,7 +101,7 @@ class FolderWatch(FileSystemEventHandler):
 
 
 def _identity(folder: str) -> tuple[int, int] | None:
-    """Tells a folder from another of the same name; None when there is none."""
+    """Device and inode, which differ for another folder of the same name; None when there is none."""
     try:
         stat = os.stat(folder)
     except OSError:

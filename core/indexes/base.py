@@ -7,39 +7,10 @@ implementing `LegIndex` and the search method of its leg.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
+from braid.core.ledger.change_log import IndexedChunk
 from braid.core.types import Leg
-
-Vector = NDArray[np.float32]
-
-
-class Scored(NamedTuple):
-    """One hit of a leg. Higher is better, never a distance."""
-
-    chunk_id: str
-    score: float
-
-
-@dataclass(frozen=True, slots=True)
-class IndexedChunk:
-    """What an index is given of a chunk. ``text`` is title, heading path and passage, joined by spaces.
-
-    File type, source and date stay in the ledger: filters on them are resolved to document ids there, so that
-    an index never holds a stale copy.
-    """
-
-    id: str
-    document_id: int
-    dataset_id: int
-    user_id: int | None
-    text: str
-    vector: Vector | None = None
-    """(dim,) float32 of unit length; None for the BM25 leg."""
 
 
 class LegIndex(Protocol):

@@ -15,9 +15,9 @@ import tantivy
 from tantivy import Occur, Query
 
 from braid.core.errors import IndexUnavailableError
-from braid.core.indexes.base import IndexedChunk, Scored
+from braid.core.ledger.change_log import IndexedChunk
 from braid.core.text.analyzer import Analyzer
-from braid.core.types import Leg
+from braid.core.types import Leg, ScoredChunk
 
 K1 = 1.2  # tantivy's constants
 B = 0.75
@@ -43,7 +43,7 @@ class _Open:
     signature: tuple[int, int, int]
 
 
-class LexicalIndex:
+class Bm25Index:
     """Tantivy indexes under one folder. Searches come from any thread, `apply` and `drop` from one."""
 
     leg: Leg = "bm25"
@@ -67,7 +67,7 @@ class LexicalIndex:
         *,
         dataset_ids: Collection[int] | None = None,
         document_ids: Collection[int] | None = None,
-    ) -> list[Scored]:
+    ) -> list[ScoredChunk]:
         """The ``k`` best chunks with at least one of the terms, by Σ weight · BM25, within the given ids."""
         opened = self._open(collection)
         if opened is None or not terms or k < 1:
@@ -75,7 +75,7 @@ class LexicalIndex:
         query = self._query(terms, dataset_ids, document_ids)
         with _named_failure(collection):
             hits = opened.searcher.search(query, k, count=False).hits
-            scored = [Scored(str(opened.searcher.doc(address).get_first("id")), score) for score, address in hits]
+            scored = [ScoredChunk(str(opened.searcher.doc(address).get_first("id")), score) for score, address in hits]
         return sorted(scored, key=lambda hit: (-hit.score, hit.chunk_id))
 
     def statistics(self, collection: str, terms: Collection[str]) -> Bm25Statistics:

@@ -9,15 +9,16 @@ import chromadb
 import numpy as np
 from numpy.typing import NDArray
 
+from braid.core.batches import batches
 from braid.core.errors import EmbeddingError, IndexUnavailableError, InvalidInputError
-from braid.core.indexes.base import IndexedChunk, Scored, Vector
 from braid.core.indexes.chroma.collections import DIMENSION, Collections, subject
 from braid.core.indexes.chroma.errors import StoreUnreachableError, told
 from braid.core.indexes.chroma.filters import NOTHING, checked, simplified
 from braid.core.indexes.chroma.probe import IDS_PER_PAGE, fault_in_answers, id_page
 from braid.core.indexes.chroma.sessions import Sessions
 from braid.core.indexes.chroma.stores import EmbeddedStore, ServerStore, Session
-from braid.core.types import Leg
+from braid.core.ledger.change_log import IndexedChunk
+from braid.core.types import Leg, ScoredChunk, Vector
 
 # Searches of a collection wait while a batch is added to it: 0.2–0.5 s.
 _UPSERTS_PER_CALL = 250
@@ -50,7 +51,7 @@ class DenseIndex:
 
     def search(
         self, collection: str, vector: Vector, k: int, *, where: Mapping[str, object] | None = None
-    ) -> list[Scored]:
+    ) -> list[ScoredChunk]:
         """The ``k`` chunks nearest to ``vector`` (dim,) float32, by cosine similarity, ties by id.
 
         ``where`` is a Chroma filter, or None. Empty when the collection is, or does not exist. Raises
@@ -71,7 +72,7 @@ class DenseIndex:
             with told(subject(collection)):
                 found = handle.query(query_embeddings=matrix, n_results=k, where=chroma_where, include=["distances"])
         distances = found["distances"] or [[]]
-        hits = [Scored(*pair) for pair in zip(found["ids"][0], (1.0 - d for d in distances[0]), strict=True)]
+        hits = [ScoredChunk(*pair) for pair in zip(found["ids"][0], (1.0 - d for d in distances[0]), strict=True)]
         return sorted(hits, key=lambda hit: (-hit.score, hit.chunk_id))
 
     # ------------------------------------------------------------ following the ledger
@@ -88,18 +89,17 @@ class DenseIndex:
                 _require_dimension(self._collections.get_or_create(session, collection, matrix.shape[1]), matrix)
         upserted = {chunk.id for chunk in chunks}
         gone = [chunk_id for chunk_id in dict.fromkeys(deletes) if chunk_id not in upserted]
-        for start in range(0, len(gone), _DELETES_PER_CALL):
-            self._delete(collection, gone[start : start + _DELETES_PER_CALL])
-        for start in range(0, len(chunks), _UPSERTS_PER_CALL):
-            end = start + _UPSERTS_PER_CALL
-            self._upsert(collection, chunks[start:end], matrix[start:end])
+        for ids in batches(gone, _DELETES_PER_CALL):
+            self._delete(collection, ids)
+        for batch in batches(list(zip(chunks, matrix, strict=True)), _UPSERTS_PER_CALL):
+            self._upsert(collection, [chunk for chunk, _ in batch], np.stack([row for _, row in batch]))
 
-    def _delete(self, collection: str, ids: list[str]) -> None:
+    def _delete(self, collection: str, ids: Sequence[str]) -> None:
         with self._sessions.lend(collection) as session:
             handle = self._collections.get(session, collection)
             if handle is not None:
                 with told(subject(collection)):
-                    handle.delete(ids=ids)
+                    handle.delete(ids=list(ids))
 
     def _upsert(self, collection: str, chunks: Sequence[IndexedChunk], matrix: NDArray[np.float32]) -> None:
         ids = [chunk.id for chunk in chunks]

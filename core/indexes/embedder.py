@@ -10,11 +10,11 @@ from dataclasses import replace
 import numpy as np
 
 from braid.core.errors import EmbeddingError
-from braid.core.indexes.base import IndexedChunk, Vector
-from braid.core.ledger.change_log import ChangeLog
+from braid.core.ledger.change_log import ChangeLog, IndexedChunk
 from braid.core.ledger.ledger import Ledger
 from braid.core.models.embeddings import EmbeddingModel, embed_passages
-from braid.core.priority import RightOfWay
+from braid.core.priority import SearchPriority
+from braid.core.types import Vector
 
 CHUNKS_PER_EMBEDDING = 8
 """Stopping waits for one batch."""
@@ -31,10 +31,10 @@ logger = logging.getLogger(__name__)
 class ChunkEmbedder:
     """Embeds for the dense leg. Used by its thread alone."""
 
-    def __init__(self, ledger: Ledger, log: ChangeLog, right_of_way: RightOfWay) -> None:
+    def __init__(self, ledger: Ledger, changes: ChangeLog, priority: SearchPriority) -> None:
         self._ledger = ledger
-        self._right_of_way = right_of_way
-        self._log = log
+        self._priority = priority
+        self._changes = changes
         self._refusals: Counter[str] = Counter()
         self._left_out: dict[str, int] = {}
 
@@ -48,8 +48,8 @@ class ChunkEmbedder:
         """
         bare = [position for position, chunk in enumerate(chunks) if chunk.vector is None]
         if bare:
-            self._right_of_way.give_way(LONGEST_WAIT_S)
-        size = CHUNKS_BESIDE_SEARCHES if self._right_of_way.busy else CHUNKS_PER_EMBEDDING
+            self._priority.wait_for_searches(LONGEST_WAIT_S)
+        size = CHUNKS_BESIDE_SEARCHES if self._priority.busy else CHUNKS_PER_EMBEDDING
         covered = bare[size] if len(bare) > size else len(chunks)
         vectors, refused = _embed({chunks[p].id: chunks[p].text for p in bare[:size]}, model)
         if vectors:
@@ -62,8 +62,8 @@ class ChunkEmbedder:
     def left_out(self, collection: str, model: EmbeddingModel) -> int:
         """Chunks of a collection that were passed over and so have no vector. Counted once, and while there are any."""
         if self._left_out.get(collection, 1):
-            embedded = self._log.embedded_count(collection, model.fingerprint)
-            self._left_out[collection] = max(0, self._log.chunk_count(collection) - embedded)
+            embedded = self._changes.embedded_count(collection, model.fingerprint)
+            self._left_out[collection] = max(0, self._changes.chunk_count(collection) - embedded)
         return self._left_out[collection]
 
     def _note(self, collection: str, refused: Mapping[str, EmbeddingError]) -> None:

@@ -1,56 +1,61 @@
-"""The indexer: two legs that follow the ledger, each in a thread of its own, so that embedding never delays BM25."""
+"""The indexer: one follower per leg, each in a thread of its own, so that embedding never delays BM25."""
 
 from __future__ import annotations
 
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 
-from braid.core.indexes.base import IndexedChunk
-from braid.core.indexes.bm25 import LexicalIndex
+from braid.core.indexes.bm25 import Bm25Index
 from braid.core.indexes.dense import DenseIndex
 from braid.core.indexes.embedder import ChunkEmbedder
-from braid.core.indexes.follower import LegIndexer, LegProgress, Preparation
+from braid.core.indexes.follower import IndexFollower
+from braid.core.indexes.leg_progress import LegProgress
+from braid.core.indexes.sources import Bm25Source, DenseSource
 from braid.core.ledger.change_log import ChangeLog
 from braid.core.ledger.ledger import Ledger
 from braid.core.models.embeddings import EmbeddingModel
-from braid.core.priority import RightOfWay, give_way_to_requests
+from braid.core.priority import SearchPriority, lower_thread_priority
 from braid.core.types import Leg
 
 POLL_S = 0.5
 FIRST_LOOK_S = 2.0
-CHUNKS_PER_REBUILD_READ = 2000
 
 logger = logging.getLogger(__name__)
 
 
 class Indexer:
-    """Runs the legs named by ``follow``; the index of one that is left out stays as it is, and without ``dense``
-    nothing is embedded. `start` returns when each had a first look at every collection, or after 2 seconds.
+    """Runs the followers of the legs in ``follow``. The indexes of another leg stay as they are; without ``dense``
+    nothing is embedded. `start` returns when each follower has looked at every collection, or after 2 seconds.
+
+    ``crashed`` says that the last owner of the data directory was killed; ``before_work`` is called before each look
+    at the log.
     """
 
     def __init__(
         self,
         ledger: Ledger,
-        lexical: LexicalIndex,
+        bm25: Bm25Index,
         dense: DenseIndex,
         *,
         analyzer_version: str,
         model_of: Callable[[str], EmbeddingModel],
         crashed: bool,
-        right_of_way: RightOfWay | None = None,
+        priority: SearchPriority | None = None,
         follow: Sequence[Leg] = ("bm25", "dense"),
         before_work: Callable[[], None] = lambda: None,
     ) -> None:
-        self._log = ChangeLog(ledger.database)
+        self._changes = ChangeLog(ledger.database)
         self._before_work = before_work
-        embedder = ChunkEmbedder(ledger, self._log, right_of_way or RightOfWay())
-        self.legs: dict[Leg, LegIndexer] = {
-            "bm25": LegIndexer(lexical, self._log, _keyword_preparation(self._log, analyzer_version), crashed=crashed),
-            "dense": LegIndexer(dense, self._log, _dense_preparation(embedder, self._log, model_of), crashed=crashed),
+        embedder = ChunkEmbedder(ledger, self._changes, priority or SearchPriority())
+        bm25_source = Bm25Source(self._changes, analyzer_version)
+        dense_source = DenseSource(self._changes, embedder, model_of)
+        self.followers: dict[Leg, IndexFollower] = {
+            "bm25": IndexFollower(bm25, self._changes, bm25_source, crashed=crashed),
+            "dense": IndexFollower(dense, self._changes, dense_source, crashed=crashed),
         }
-        self._wakes = {leg: threading.Event() for leg in self.legs}
+        self._wakes = {leg: threading.Event() for leg in self.followers}
         self._looked = {leg: threading.Event() for leg in follow}
         self._stopping = threading.Event()
         self._threads = [
@@ -59,8 +64,8 @@ class Indexer:
 
     def start(self) -> None:
         """Begin to follow the ledger."""
-        for leg in self.legs.values():
-            leg.begin()
+        for follower in self.followers.values():
+            follower.begin()
         for thread in self._threads:
             thread.start()
         deadline = time.monotonic() + FIRST_LOOK_S
@@ -68,7 +73,7 @@ class Indexer:
             looked.wait(max(0.0, deadline - time.monotonic()))
 
     def stop(self) -> None:
-        """Finish the batches under way and stop; what is left is done at the next start."""
+        """Finish the running batches and stop; what is left is done at the next start."""
         self._stopping.set()
         self.wake()
         for thread in self._threads:
@@ -81,13 +86,13 @@ class Indexer:
             event.set()
 
     def suspect(self, leg: Leg, collection: str) -> None:
-        """A search failed: check the index and rebuild it if it is broken."""
-        self.legs[leg].suspect(collection)
+        """Have an index checked after a failed search, and rebuilt if it is broken."""
+        self.followers[leg].suspect(collection)
         self._wakes[leg].set()
 
     def rebuild(self, leg: Leg, collection: str) -> None:
-        """Build one index anew from the ledger, without embedding again."""
-        self.legs[leg].rebuild(collection)
+        """Have one index built again from the ledger, without embedding again."""
+        self.followers[leg].rebuild(collection)
         self._wakes[leg].set()
 
     @property
@@ -96,22 +101,22 @@ class Indexer:
         return all(progress.state != "checking" for progress in self.progress())
 
     def progress(self) -> tuple[LegProgress, ...]:
-        """How far every index is."""
-        return tuple(progress for leg in self.legs.values() for progress in leg.all_progress())
+        """Return how far every index is."""
+        return tuple(progress for follower in self.followers.values() for progress in follower.all_progress())
 
     def leg_progress(self, leg: Leg, collection: str, head: int | None = None) -> LegProgress:
-        """How far one index is; with the collection's ``head`` it counts what came since the last look, too."""
-        return self.legs[leg].progress(collection, head)
+        """Return how far one index is; with the collection's ``head``, changes since the last look count, too."""
+        return self.followers[leg].progress(collection, head)
 
     def heads(self, collections: Collection[str]) -> dict[str, int]:
-        """The last sequence number of each collection in the change log."""
-        return self._log.heads(collections)
+        """Return the last sequence number of each collection in the change log."""
+        return self._changes.heads(collections)
 
     def wait(self, timeout_s: float, legs: Sequence[Leg] = ("bm25", "dense")) -> bool:
-        """Wait until these legs have applied all that is in the log now. False when the time is over."""
+        """Wait until these legs have applied all that is in the log now. False after ``timeout_s``."""
         self.wake()
         deadline = time.monotonic() + timeout_s
-        heads = {name: head for name, head in self._log.heads().items() if head}
+        heads = {name: head for name, head in self._changes.heads().items() if head}
         while not all(self._is_complete(leg, heads) for leg in legs):
             if time.monotonic() >= deadline or self._stopping.is_set():
                 return False
@@ -119,7 +124,7 @@ class Indexer:
         return True
 
     def _is_complete(self, leg: Leg, heads: dict[str, int]) -> bool:
-        states = self._log.states(leg)
+        states = self._changes.states(leg)
         for collection, head in heads.items():
             state, progress = states.get(collection), self.leg_progress(leg, collection)
             if state is None or state.applied_seq < head or state.state != "ready" or progress.obstacle:
@@ -127,60 +132,30 @@ class Indexer:
         return True
 
     def _run(self, leg: Leg) -> None:
-        indexer, wake, retry_s = self.legs[leg], self._wakes[leg], POLL_S
-        give_way_to_requests()
+        follower, wake, retry_s = self.followers[leg], self._wakes[leg], POLL_S
+        lower_thread_priority()
         while not self._stopping.is_set():
             wake.clear()
             busy = False
             try:
                 self._before_work()
-                busy = indexer.work(self._stopping)
+                busy = follower.work(self._stopping)
                 if not busy:
-                    self._prune(indexer)
+                    self._prune(follower)
                 self._looked[leg].set()
                 retry_s = POLL_S
-            except Exception:  # the edge of a thread: it must outlive an outage of the database
-                logger.exception("the %s indexer stumbled; trying again in %.1f s", leg, retry_s)
+            except Exception:  # the edge of a thread, which must survive an outage of the database
+                logger.exception("indexing %s failed; trying again in %.1f s", leg, retry_s)
                 retry_s = min(2 * retry_s, 30.0)
             if not busy:
                 wake.wait(retry_s)
 
-    def _prune(self, indexer: LegIndexer) -> None:
-        other = self.legs["dense" if indexer.leg == "bm25" else "bm25"]
-        mine, theirs = self._log.states(indexer.leg), self._log.states(other.leg)
-        for collection, seq in self._log.first_seqs().items():
+    def _prune(self, follower: IndexFollower) -> None:
+        """Remove from the log what both legs have applied."""
+        other: Leg = "dense" if follower.leg == "bm25" else "bm25"
+        mine, theirs = self._changes.states(follower.leg), self._changes.states(other)
+        for collection, seq in self._changes.first_seqs().items():
             if collection in mine and collection in theirs:
                 applied = min(mine[collection].applied_seq, theirs[collection].applied_seq)
                 if 0 < seq < applied:
-                    self._log.prune(collection, applied)
-
-
-def _keyword_preparation(log: ChangeLog, version: str) -> Preparation:
-    return Preparation(
-        version=lambda _: version,
-        count=log.chunk_count,
-        read=lambda collection, ids: log.chunks(collection, ids),
-        read_all=lambda collection: log.all_chunks(collection, CHUNKS_PER_REBUILD_READ),
-        prepare=lambda _, chunks: (list(chunks), len(chunks)),
-        left_out=lambda _: 0,
-    )
-
-
-def _dense_preparation(
-    embedder: ChunkEmbedder, log: ChangeLog, model_of: Callable[[str], EmbeddingModel]
-) -> Preparation:
-    def fingerprint(collection: str) -> str:
-        return model_of(collection).fingerprint
-
-    def read_all(collection: str) -> Iterator[list[IndexedChunk]]:
-        yield from log.all_chunks(collection, CHUNKS_PER_REBUILD_READ, fingerprint(collection))
-        log.forget_other_models(collection, fingerprint(collection))
-
-    return Preparation(
-        version=fingerprint,
-        count=lambda collection: log.embedded_count(collection, fingerprint(collection)),
-        read=lambda collection, ids: log.chunks(collection, ids, fingerprint(collection)),
-        read_all=read_all,
-        prepare=lambda collection, chunks: embedder.leading(collection, model_of(collection), chunks),
-        left_out=lambda collection: embedder.left_out(collection, model_of(collection)),
-    )
+                    self._changes.prune(collection, applied)

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from sqlalchemy import Connection, delete, func, select
 
+from braid.core.data_directory import DataDirectory
 from braid.core.errors import EmbeddingError
 from braid.core.ledger.document_writes import log_chunks, mark_changed, require_dataset
 from braid.core.ledger.tables import ChunkRow, DocumentRow, EmbeddingRow, IndexStateRow
 from braid.core.types import Leg
-
-if TYPE_CHECKING:
-    from braid.core.braid import Braid
 
 Stage = Literal["failed", "parsed", "keyword_ready", "embedding", "done"]
 DOCUMENTS_PER_BATCH = 20
@@ -27,7 +25,7 @@ class DocumentProgress:
     document_id: int
     chunks: int
     embedded: int
-    keyword_ready: bool
+    bm25_ready: bool
     """The keyword index has all of its passages."""
     dense_ready: bool
     """The dense index has followed all of its changes; passages that the model refused are not in it."""
@@ -40,30 +38,32 @@ class DocumentProgress:
         if self.failed:
             return "failed"
         if self.dense_ready:
-            return "done" if self.keyword_ready else "parsed"
+            return "done" if self.bm25_ready else "parsed"
         if self.embedded:
             return "embedding"
-        return "keyword_ready" if self.keyword_ready else "parsed"
+        return "keyword_ready" if self.bm25_ready else "parsed"
 
 
-def document_progress(braid: Braid, dataset_id: int, document_ids: Collection[int]) -> dict[int, DocumentProgress]:
-    """The progress of these documents of the dataset; those that are not in it are left out.
+def document_progress(
+    directory: DataDirectory, dataset_id: int, document_ids: Collection[int]
+) -> dict[int, DocumentProgress]:
+    """Return the progress of these documents of the dataset; those that are not in it are left out.
 
     Raises NotFoundError when there is no such dataset.
     """
-    dataset = braid.ledger.dataset(dataset_id)
+    dataset = directory.ledger.dataset(dataset_id)
     columns = (DocumentRow.id, DocumentRow.state, DocumentRow.error, DocumentRow.chunks, DocumentRow.changed_seq)
     wanted = (DocumentRow.dataset_id == dataset_id, DocumentRow.id.in_(document_ids))
-    with braid.ledger.database.read() as connection:
+    with directory.ledger.database.read() as connection:
         documents = connection.execute(select(*columns).where(*wanted)).all()
         applied = _applied(connection, dataset.collection)
-        embedded = _embedded(connection, _model(braid, dataset.collection), [row.id for row in documents])
+        embedded = _embedded(connection, _model(directory, dataset.collection), [row.id for row in documents])
     return {
         row.id: DocumentProgress(
             document_id=row.id,
             chunks=row.chunks,
             embedded=embedded.get(row.id, 0),
-            keyword_ready=row.changed_seq <= applied.get("bm25", -1),
+            bm25_ready=row.changed_seq <= applied.get("bm25", -1),
             dense_ready=row.changed_seq <= applied.get("dense", -1),
             failed=row.state == "failed",
             error=row.error,
@@ -72,27 +72,26 @@ def document_progress(braid: Braid, dataset_id: int, document_ids: Collection[in
     }
 
 
-def reembed(braid: Braid, dataset_id: int) -> int:
-    """Forget the dataset's vectors, so that all are made again, in the background; returns how many passages.
+def reembed(directory: DataDirectory, dataset_id: int) -> int:
+    """Forget the dataset's vectors, so that all are made again in the background; return how many passages.
 
-    Until then the old ones answer. A few documents are one transaction; doing it again after a crash does no harm.
+    Until then the old ones answer. A few documents are one transaction; calling it again after a crash does no harm.
     Raises NotFoundError, and EmbeddingError when the model cannot be loaded.
     """
-    dataset = braid.dataset(dataset_id)
-    model = braid.model_of(dataset.collection).fingerprint
+    dataset = directory.dataset(dataset_id)
+    model = directory.model_of(dataset.collection).fingerprint
     page = select(DocumentRow.id).where(DocumentRow.dataset_id == dataset_id, DocumentRow.chunks > 0)
     page = page.order_by(DocumentRow.id).limit(DOCUMENTS_PER_BATCH)
     last, passages = 0, 0
     while True:
-        with braid.ledger.database.write() as connection:
+        with directory.ledger.database.write() as connection:
             collection = require_dataset(connection, dataset_id)
             ids = connection.execute(page.where(DocumentRow.id > last)).scalars().all()
             if not ids:
                 break
             passages += _forget_vectors(connection, collection, model, ids)
             last = ids[-1]
-    if braid.owns_indexes:
-        braid.indexer.wake()
+    directory.wake()
     return passages
 
 
@@ -102,9 +101,9 @@ def _applied(connection: Connection, collection: str) -> dict[Leg, int]:
     return {row.leg: row.applied_seq for row in states if row.state != "rebuilding"}
 
 
-def _model(braid: Braid, collection: str) -> str:
+def _model(directory: DataDirectory, collection: str) -> str:
     try:
-        return braid.model_of(collection).fingerprint
+        return directory.model_of(collection).fingerprint
     except EmbeddingError:
         return ""
 

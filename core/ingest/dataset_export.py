@@ -12,18 +12,16 @@ import tempfile
 import time
 import zipfile
 from collections.abc import Callable, Iterator
-from typing import IO, TYPE_CHECKING, Annotated, Any, BinaryIO, Literal
+from typing import IO, Annotated, Any, BinaryIO, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import Row, and_, select
 
+from braid.core.data_directory import DataDirectory
 from braid.core.errors import EmbeddingError
 from braid.core.ledger.tables import ChunkRow, DocumentRow, EmbeddingRow
 from braid.core.types import Dataset
-
-if TYPE_CHECKING:
-    from braid.core.braid import Braid
 
 VERSION = 1
 MANIFEST, DOCUMENTS, EMBEDDINGS = "manifest.json", "documents.jsonl", "embeddings/0.npy"
@@ -82,7 +80,7 @@ class ExportedDocument(_Strict):
 
 
 def export_dataset(
-    braid: Braid, dataset_id: int, file: IO[bytes], *, progress: Progress = lambda done, total: None
+    braid: DataDirectory, dataset_id: int, file: IO[bytes], *, progress: Progress = lambda done, total: None
 ) -> Manifest:
     """Write a dataset with its vectors under its collection's model; one document at a time is in memory.
 
@@ -118,7 +116,7 @@ class _Counts:
     chunks = 0
 
 
-def _model(braid: Braid, dataset: Dataset) -> ExportedModel | None:
+def _model(braid: DataDirectory, dataset: Dataset) -> ExportedModel | None:
     """The collection's model with the length of its vectors; None when there are none to export."""
     try:
         fingerprint = braid.model_of(dataset.collection).fingerprint
@@ -136,7 +134,7 @@ def _model(braid: Braid, dataset: Dataset) -> ExportedModel | None:
 
 
 def _documents(
-    braid: Braid, dataset: Dataset, model: ExportedModel | None
+    braid: DataDirectory, dataset: Dataset, model: ExportedModel | None
 ) -> Iterator[tuple[Row[Any], list[Row[Any]]]]:
     """Each document with its passages, as they stand together at one moment."""
     page = (

@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, TypeVar
+from typing import IO, TypeVar
 
 import numpy as np
 from pydantic import BaseModel, ValidationError
 from sqlalchemy import delete, insert, select
 
+from braid.core.data_directory import DataDirectory
 from braid.core.errors import InvalidInputError
-from braid.core.indexes.base import Vector
 from braid.core.ingest.dataset_export import (
     DOCUMENTS,
     EMBEDDINGS,
@@ -29,15 +29,11 @@ from braid.core.ingest.dataset_export import (
     Progress,
 )
 from braid.core.ingest.readers.zip_directory import TooManyEntriesError, require_few_entries
-from braid.core.ledger.change_log import indexed_text
 from braid.core.ledger.database import ROWS_PER_STATEMENT
 from braid.core.ledger.document_writes import put, require_dataset
 from braid.core.ledger.tables import ChunkRow, EmbeddingRow
 from braid.core.models.embeddings import embed_passages
-from braid.core.types import ChunkInput, DocumentInput
-
-if TYPE_CHECKING:
-    from braid.core.braid import Braid
+from braid.core.types import ChunkInput, DocumentInput, Vector, indexed_text
 
 MAX_ENTRIES = 100
 """That are looked at; there are to be two or three."""
@@ -74,7 +70,7 @@ def read_manifest(path: Path, *, max_bytes: int) -> Manifest:
 
 
 def import_dataset(
-    braid: Braid,
+    braid: DataDirectory,
     dataset_id: int,
     path: Path,
     *,
@@ -108,8 +104,7 @@ def import_dataset(
             progress(documents, manifest.documents)
         if (documents, chunks) != (manifest.documents, manifest.chunks):
             raise _wrong(f"{DOCUMENTS} has less in it than {MANIFEST} says")
-    if braid.owns_indexes:
-        braid.indexer.wake()
+    braid.wake()
     return ImportReport(documents, chunks, embedded)
 
 
@@ -225,7 +220,7 @@ def _wrong(why: str) -> InvalidInputError:
 # ---------------------------------------------------------------- the ledger
 
 
-def _is_of_model(braid: Braid, collection: str, document: ExportedDocument, rows: Vector) -> bool:
+def _is_of_model(braid: DataDirectory, collection: str, document: ExportedDocument, rows: Vector) -> bool:
     """Whether the model gives today what the file says it gave. Vectors of another length would break the index."""
     found = np.flatnonzero(np.any(rows != 0, axis=1))
     if not len(found):
@@ -236,7 +231,9 @@ def _is_of_model(braid: Braid, collection: str, document: ExportedDocument, rows
     return vector.shape == rows[found[0]].shape and float(vector @ rows[found[0]]) >= MIN_COSINE
 
 
-def _store(braid: Braid, dataset_id: int, document: ExportedDocument, rows: Vector | None, fingerprint: str) -> int:
+def _store(
+    braid: DataDirectory, dataset_id: int, document: ExportedDocument, rows: Vector | None, fingerprint: str
+) -> int:
     """Returns how many vectors were stored, with the passages, so that the indexer finds nothing to embed."""
     fields = document.model_dump(exclude={"chunks"})
     chunks = tuple(ChunkInput(**chunk.model_dump()) for chunk in document.chunks)

@@ -16,7 +16,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from braid.core.errors import BraidError
 from braid.core.jobs.store import Job, JobKind, JobStore
-from braid.core.priority import RightOfWay, give_way_to_requests
+from braid.core.priority import SearchPriority, lower_thread_priority
 
 POLL_S = 1.0
 PROGRESS_EVERY_S = 0.5
@@ -60,12 +60,12 @@ class JobRunner:
         workers: int = 2,
         apart: Collection[JobKind] = (),
         on_done: Callable[[Job], None] = lambda job: None,
-        right_of_way: RightOfWay | None = None,
+        priority: SearchPriority | None = None,
     ) -> None:
         self._store = store
         self._handlers = handlers
         self._on_done = on_done
-        self._right_of_way = right_of_way or RightOfWay()
+        self._priority = priority or SearchPriority()
         self._stopping = threading.Event()
         self._abandoned = threading.Event()
         self._wake = threading.Condition()
@@ -106,13 +106,13 @@ class JobRunner:
     # ------------------------------------------------------------ in the threads
 
     def _run(self, lane: _Lane) -> None:
-        give_way_to_requests()
+        lower_thread_priority()
         while not self._stopping.is_set():
             try:
                 job = self._claim(lane)
                 if job is not None:
                     self._do(job)
-                    self._right_of_way.rest()
+                    self._priority.rest()
                     continue
             except Exception:  # the edge of a thread: it must outlive an outage of the database
                 logger.exception("event=job_runner_stumbled")

@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 
 from sqlalchemy import ColumnElement, Row, Select, delete, func, insert, select, update
 
+from braid.core.batches import batches
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ledger.database import ROWS_PER_STATEMENT, storable
 from braid.core.ledger.ledger import Ledger
@@ -88,10 +89,8 @@ class JobStore:
             ids = [connection.execute(statement, _values(user_id, job, now)).scalar_one() for job in jobs]
             found = {
                 job.id: job
-                for start in range(0, len(ids), ROWS_PER_STATEMENT)
-                for job in map(
-                    _job, connection.execute(_select().where(JobRow.id.in_(ids[start : start + ROWS_PER_STATEMENT])))
-                )
+                for part in batches(ids, ROWS_PER_STATEMENT)
+                for job in map(_job, connection.execute(_select().where(JobRow.id.in_(part))))
             }
         return [found[job_id] for job_id in ids]
 

@@ -10,11 +10,11 @@ import numpy as np
 from sqlalchemy import ColumnElement, Connection, Row, Select, and_, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from braid.core.indexes.base import IndexedChunk
+from braid.core.batches import batches
 from braid.core.ledger.database import Database
 from braid.core.ledger.document_writes import lock_datasets
 from braid.core.ledger.tables import ChangeRow, ChunkRow, DatasetRow, DocumentRow, EmbeddingRow, IndexStateRow
-from braid.core.types import Leg
+from braid.core.types import Leg, Vector, indexed_text
 
 State = Literal["ready", "writing", "rebuilding"]
 
@@ -34,6 +34,23 @@ class Change:
 
     seq: int
     chunk_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedChunk:
+    """What an index is given of a chunk. ``text`` is title, heading path and passage, joined by spaces.
+
+    File type, source and date stay in the ledger: filters on them are resolved to document ids there, so that
+    an index never holds a stale copy.
+    """
+
+    id: str
+    document_id: int
+    dataset_id: int
+    user_id: int | None
+    text: str
+    vector: Vector | None = None
+    """(dim,) float32 of unit length; None for the BM25 leg."""
 
 
 class ChangeLog:
@@ -97,8 +114,8 @@ class ChangeLog:
     def all_chunks(self, collection: str, batch: int, model: str = "") -> Iterator[list[IndexedChunk]]:
         """Every chunk that the collection has now, in batches, by id; those that go meanwhile are left out."""
         ids = sorted(self.chunk_ids(collection))
-        for start in range(0, len(ids), batch):
-            chunks = self.chunks(collection, ids[start : start + batch], model)
+        for part in batches(ids, batch):
+            chunks = self.chunks(collection, part, model)
             if chunks:
                 yield sorted(chunks, key=lambda chunk: chunk.id)
 
@@ -206,8 +223,3 @@ def _indexed(row: Row[Any]) -> IndexedChunk:
         text=indexed_text(row.title, row.heading_path, row.text),
         vector=None if vector is None else np.frombuffer(vector, dtype="<f4"),
     )
-
-
-def indexed_text(title: str, heading_path: str, text: str) -> str:
-    """What both legs index of a chunk: title, heading path and passage, joined by spaces."""
-    return " ".join(part for part in (title, heading_path, text) if part)

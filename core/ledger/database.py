@@ -20,13 +20,15 @@ from braid.core.errors import InvalidInputError
 MIGRATIONS = Path(__file__).parent / "migrations"
 SQLITE_BUSY_TIMEOUT_S = 30
 ROWS_PER_STATEMENT = 1000  # far below SQLite's limit of 32,766 variables
+LAST_BEFORE_RELEASE = "24fc887"  # the last code with the migrations that came before the first one of today
 MIGRATION_LOCK = 0x42524149  # any constant that other users of the same PostgreSQL server do not take
 
 
 class Database:
     """A database at the newest schema, with short read and write transactions.
 
-    Raises InvalidInputError when the URL is not one, or nothing answers there.
+    Raises InvalidInputError when the URL is not one, nothing answers there, or the tables are of a version of Braid
+    that this one cannot upgrade.
     """
 
     def __init__(self, url: str) -> None:
@@ -88,15 +90,30 @@ def _begin_sqlite(connection: Connection) -> None:
 
 
 def _migrate(engine: Engine) -> None:
-    head = ScriptDirectory(str(MIGRATIONS)).get_current_head()
+    revisions = [script.revision for script in ScriptDirectory(str(MIGRATIONS)).walk_revisions()]
     with engine.connect() as connection:
         current = MigrationContext.configure(connection).get_current_revision()
-    if current == head:
+    if current == revisions[0]:
         return
+    if current is not None and current not in revisions:
+        engine.dispose()
+        raise _foreign_tables(engine.url.render_as_string(hide_password=True), current, oldest=revisions[-1])
     with engine.execution_options(braid_write=True).begin() as connection:
         if connection.dialect.name == "postgresql":
             connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})")
         command.upgrade(alembic_config(connection), "head")
+
+
+def _foreign_tables(url: str, current: str, *, oldest: str) -> InvalidInputError:
+    remedy = "which a later version of Braid made; install that version"
+    if current < oldest:
+        remedy = (
+            "which no release had; run `python -m app doctor` on it once with the code of commit "
+            f"{LAST_BEFORE_RELEASE}, which upgrades it, or begin with another data directory"
+        )
+    return InvalidInputError(
+        f"the database at {url} has the tables of revision {current}, {remedy}; nothing was changed"
+    )
 
 
 def alembic_config(connection: Connection | None = None) -> Config:

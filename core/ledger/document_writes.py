@@ -1,4 +1,4 @@
-"""Writing a document and its chunks: what happens inside one transaction of the ledger."""
+"""Writes of a document and its chunks, each inside a transaction of the ledger."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, bindparam, delete, func, insert, literal, select, update
 
+from braid.core.batches import batches
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ledger.database import ROWS_PER_STATEMENT, storable
 from braid.core.ledger.queries import select_documents
@@ -20,7 +21,7 @@ from braid.core.types import ChunkInput, DocumentInput
 
 @dataclass(frozen=True, slots=True)
 class PutResult:
-    """What a put did: chunks added, kept with their id and embedding, and removed."""
+    """Counts of a put: chunks added, kept with their id and embedding, and removed."""
 
     document_id: int
     added: int = 0
@@ -30,7 +31,7 @@ class PutResult:
 
 
 def chunk_id(document_id: int, title: str, chunk: ChunkInput, occurrence: int) -> str:
-    """Stable while what is indexed of the chunk is: 32 hexadecimal digits.
+    """Return 32 hexadecimal digits that stay the same as long as the chunk's indexed text does.
 
     ``occurrence`` counts equal passages of one document from 0.
     """
@@ -39,7 +40,7 @@ def chunk_id(document_id: int, title: str, chunk: ChunkInput, occurrence: int) -
 
 
 def require_dataset(connection: Connection, dataset_id: int) -> str:
-    """The dataset's collection, its row locked for this transaction. Raises NotFoundError."""
+    """Return the dataset's collection and lock its row for this transaction. Raises NotFoundError."""
     statement = select(DatasetRow.collection).where(DatasetRow.id == dataset_id, DatasetRow.removed_at.is_(None))
     collection = connection.execute(statement.with_for_update()).scalar_one_or_none()
     if collection is None:
@@ -66,7 +67,7 @@ def put(connection: Connection, dataset_id: int, collection: str, document: Docu
 
 
 def find_document(connection: Connection, dataset_id: int, source: str) -> Row[Any] | None:
-    """The stored document with this source."""
+    """Return the stored document with this source; None when there is none."""
     return connection.execute(
         select_documents().where(DocumentRow.dataset_id == dataset_id, DocumentRow.source == storable(source))
     ).one_or_none()
@@ -83,7 +84,7 @@ def is_same(old: Row[Any], document: DocumentInput) -> bool:
 
 
 def refresh(connection: Connection, document_id: int, **values: Any) -> None:
-    """Bring columns of the document up to date that neither chunks nor indexes have, if they differ: date, metadata."""
+    """Update columns that neither chunks nor indexes depend on, such as date and metadata, if they differ."""
     columns = [getattr(DocumentRow, name) for name in values]
     row = connection.execute(select(*columns).where(DocumentRow.id == document_id)).one()
     if row._mapping != values:
@@ -92,7 +93,7 @@ def refresh(connection: Connection, document_id: int, **values: Any) -> None:
 
 
 def document_values(document: DocumentInput, *, state: str, error: str, chunks: int) -> dict[str, Any]:
-    """A document as column values. Raises InvalidInputError when its source is empty."""
+    """Return a document as column values. Raises InvalidInputError when its source is empty."""
     if not document.source.strip():
         raise InvalidInputError("the document's source is empty; give its path or URL", field="source")
     return {
@@ -111,7 +112,7 @@ def document_values(document: DocumentInput, *, state: str, error: str, chunks: 
 
 
 def save_document(connection: Connection, dataset_id: int, old: Row[Any] | None, values: Mapping[str, Any]) -> int:
-    """Insert or update the document's row. Returns its id."""
+    """Insert or update the document's row and return its id."""
     if old is not None:
         connection.execute(update(DocumentRow).where(DocumentRow.id == old.id).values(**values))
         return int(old.id)
@@ -123,26 +124,31 @@ def save_document(connection: Connection, dataset_id: int, old: Row[Any] | None,
 def replace_chunks(
     connection: Connection, dataset_id: int, collection: str, document_id: int, document: DocumentInput
 ) -> PutResult:
-    """Bring the document's chunks to what is given; those that did not change keep their id and vector."""
+    """Make the document's chunks those of ``document``; those that did not change keep their id and vector."""
     rows = {row["id"]: row for row in _chunk_rows(dataset_id, document_id, document)}
     before = set(connection.execute(select(ChunkRow.id).where(ChunkRow.document_id == document_id)).scalars())
     removed = sorted(before - rows.keys())
-    added = [row for key, row in rows.items() if key not in before]
-    kept = [row for key, row in rows.items() if key in before]
-    for start in range(0, len(removed), ROWS_PER_STATEMENT):
-        connection.execute(delete(ChunkRow).where(ChunkRow.id.in_(removed[start : start + ROWS_PER_STATEMENT])))
+    added = [row for chunk_id, row in rows.items() if chunk_id not in before]
+    kept = [row for chunk_id, row in rows.items() if chunk_id in before]
+    for ids in batches(removed, ROWS_PER_STATEMENT):
+        connection.execute(delete(ChunkRow).where(ChunkRow.id.in_(ids)))
     if added:
         connection.execute(insert(ChunkRow), added)
     if kept:
-        moved = [{"key" if k == "id" else k: v for k, v in row.items() if k in MOVING} for row in kept]
-        connection.execute(update(ChunkRow).where(ChunkRow.id == bindparam("key")), moved)
+        _move_chunks(connection, kept)
     if log_chunks(connection, collection, [*removed, *(row["id"] for row in added)]):
         mark_changed(connection, collection, DocumentRow.id == document_id)
     add_to_counters(connection, dataset_id, documents=0, chunks=len(added) - len(removed))
     return PutResult(document_id, len(added), len(kept), len(removed))
 
 
-MOVING = ("id", "position", "page", "page_end", "line", "line_end")
+def _move_chunks(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Update where these chunks are in the document: the text has stayed, its place may not."""
+    places = [{"chunk": row["id"], **{column: row[column] for column in PLACE_COLUMNS}} for row in rows]
+    connection.execute(update(ChunkRow).where(ChunkRow.id == bindparam("chunk")), places)
+
+
+PLACE_COLUMNS = ("position", "page", "page_end", "line", "line_end")
 
 
 def _chunk_rows(dataset_id: int, document_id: int, document: DocumentInput) -> Iterable[dict[str, Any]]:
@@ -175,14 +181,14 @@ def _chunk_rows(dataset_id: int, document_id: int, document: DocumentInput) -> I
 
 
 def _lock_log(connection: Connection) -> None:
-    # Sequence numbers must become visible in their order, or an index would skip a late one. SQLite has one
-    # writer at a time anyway.
+    # Sequence numbers must become visible in their order, or an index would skip a late one. SQLite has only one
+    # writer at a time.
     if connection.dialect.name == "postgresql":
         connection.exec_driver_sql("LOCK TABLE changes IN SHARE ROW EXCLUSIVE MODE")
 
 
 def log_chunks(connection: Connection, collection: str, chunk_ids: Sequence[str]) -> bool:
-    """Note in the change log that these chunks came, went or moved. False when there are none."""
+    """Record in the change log that these chunks came, went or moved. False when there are none."""
     if not chunk_ids:
         return False
     _lock_log(connection)
@@ -191,13 +197,13 @@ def log_chunks(connection: Connection, collection: str, chunk_ids: Sequence[str]
 
 
 def mark_changed(connection: Connection, collection: str, condition: ColumnElement[bool]) -> None:
-    """Note with these documents that the changes just logged are their last ones."""
+    """Record with these documents that the changes just logged are their last ones."""
     last = select(func.max(ChangeRow.seq)).where(ChangeRow.collection == collection).scalar_subquery()
     connection.execute(update(DocumentRow).where(condition).values(changed_seq=func.coalesce(last, 0)))
 
 
 def log_dataset(connection: Connection, dataset_id: int, collection: str) -> None:
-    """Note in the change log that every chunk of a dataset came or went."""
+    """Record in the change log that every chunk of a dataset came or went."""
     _lock_log(connection)
     chunks = select(literal(collection), ChunkRow.id).where(ChunkRow.dataset_id == dataset_id)
     connection.execute(insert(ChangeRow).from_select(["collection", "chunk_id"], chunks))
@@ -205,7 +211,7 @@ def log_dataset(connection: Connection, dataset_id: int, collection: str) -> Non
 
 
 def add_to_counters(connection: Connection, dataset_id: int, *, documents: int, chunks: int) -> None:
-    """Keep the dataset's counts."""
+    """Add to the dataset's counts of documents and chunks."""
     connection.execute(
         update(DatasetRow)
         .where(DatasetRow.id == dataset_id)

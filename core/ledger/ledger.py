@@ -16,8 +16,8 @@ import numpy as np
 from sqlalchemy import ColumnElement, Row, Select, bindparam, delete, func, insert, literal, select, update
 from sqlalchemy.exc import IntegrityError
 
+from braid.core.batches import batches
 from braid.core.errors import InvalidInputError, NotFoundError
-from braid.core.indexes.base import Vector
 from braid.core.ledger.database import ROWS_PER_STATEMENT, Database, storable
 from braid.core.ledger.document_writes import (
     PutResult,
@@ -49,9 +49,8 @@ from braid.core.ledger.tables import (
     UserGroupRow,
     UserRow,
 )
-from braid.core.types import Dataset, Document, DocumentInput, Filters, Passage
+from braid.core.types import MAX_NAME_CHARS, Dataset, Document, DocumentInput, Filters, Passage, Vector
 
-MAX_NAME_CHARS = 200
 Check = Callable[[Document | None], None]
 """Looks, in a write's own transaction, at the document that is stored; what it raises leaves it so."""
 REMOVED_USER = "\x1fremoved "
@@ -360,18 +359,18 @@ class Ledger:
 
         Chunks that were deleted meanwhile are left out.
         """
-        for start in range(0, len(chunk_ids), ROWS_PER_STATEMENT):
-            batch = list(chunk_ids[start : start + ROWS_PER_STATEMENT])
+        for batch in batches(list(zip(chunk_ids, vectors, strict=True)), ROWS_PER_STATEMENT):
+            ids = [chunk_id for chunk_id, _ in batch]
             with self.database.write() as connection:
-                datasets = select(ChunkRow.dataset_id).where(ChunkRow.id.in_(batch))
+                datasets = select(ChunkRow.dataset_id).where(ChunkRow.id.in_(ids))
                 lock_datasets(connection, DatasetRow.id.in_(datasets))
-                existing = set(connection.execute(select(ChunkRow.id).where(ChunkRow.id.in_(batch))).scalars())
+                existing = set(connection.execute(select(ChunkRow.id).where(ChunkRow.id.in_(ids))).scalars())
                 connection.execute(
-                    delete(EmbeddingRow).where(EmbeddingRow.chunk_id.in_(batch), EmbeddingRow.model == model)
+                    delete(EmbeddingRow).where(EmbeddingRow.chunk_id.in_(ids), EmbeddingRow.model == model)
                 )
                 rows = [
                     {"chunk_id": chunk_id, "model": model, "vector": vector.astype("<f4").tobytes()}
-                    for chunk_id, vector in zip(batch, vectors[start : start + len(batch)], strict=True)
+                    for chunk_id, vector in batch
                     if chunk_id in existing
                 ]
                 if rows:
@@ -399,8 +398,8 @@ class Ledger:
         found: dict[str, Passage] = {}
         ids = [storable(chunk_id) for chunk_id in chunk_ids]
         with self.database.read() as connection:
-            for start in range(0, len(ids), ROWS_PER_STATEMENT):
-                parameters = {"ids": ids[start : start + ROWS_PER_STATEMENT], "datasets": list(dataset_ids)}
+            for part in batches(ids, ROWS_PER_STATEMENT):
+                parameters = {"ids": part, "datasets": list(dataset_ids)}
                 for row in connection.execute(statement, parameters).mappings():
                     found[row["chunk_id"]] = passage_of(row)
         return found
@@ -420,8 +419,7 @@ class Ledger:
         )
         found: set[str] = set()
         with self.database.read() as connection:
-            for start in range(0, len(chunk_ids), ROWS_PER_STATEMENT):
-                ids = chunk_ids[start : start + ROWS_PER_STATEMENT]
+            for ids in batches(chunk_ids, ROWS_PER_STATEMENT):
                 found.update(connection.execute(statement, {"ids": ids, "datasets": list(dataset_ids)}).scalars())
         return found
 
@@ -448,13 +446,11 @@ class Ledger:
     def embeddings(self, model: str, chunk_ids: Collection[str]) -> dict[str, Vector]:
         """Stored vectors (dim,) float32 of these chunks under this model."""
         found: dict[str, Vector] = {}
-        ids = list(chunk_ids)
         with self.database.read() as connection:
-            for start in range(0, len(ids), ROWS_PER_STATEMENT):
+            for ids in batches(list(chunk_ids), ROWS_PER_STATEMENT):
                 rows = connection.execute(
                     select(EmbeddingRow.chunk_id, EmbeddingRow.vector).where(
-                        EmbeddingRow.chunk_id.in_(ids[start : start + ROWS_PER_STATEMENT]),
-                        EmbeddingRow.model == model,
+                        EmbeddingRow.chunk_id.in_(ids), EmbeddingRow.model == model
                     )
                 )
                 found.update({row.chunk_id: np.frombuffer(row.vector, dtype="<f4") for row in rows})

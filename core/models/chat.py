@@ -15,7 +15,7 @@ from langchain_core.language_models import BaseChatModel
 
 from braid.core.errors import InvalidInputError, ModelError
 from braid.core.models.circuit import CircuitBreaker
-from braid.core.models.reasoning import without_thoughts
+from braid.core.models.reasoning import without_reasoning
 
 T = TypeVar("T")
 Role = Literal["search", "summary"]
@@ -94,7 +94,7 @@ class ChatModel:
         deadline = time.monotonic() + seconds
         self._admit()
         answer = _in_background(lambda: self._with_retries(lambda: self._ask(messages), deadline))
-        return without_thoughts(self._next(answer, deadline, seconds) or "")
+        return without_reasoning(self._next(answer, deadline, seconds) or "")
 
     def stream(self, messages: Sequence[Message]) -> Iterator[str]:
         """The answer as it is written, thoughts included, each piece within the deadline.
@@ -142,18 +142,18 @@ class ChatModel:
         except queue.Empty:
             reason = f"the model {self.name} took longer than {seconds:g} s"
             if self._model is not None and seconds >= self._settings.timeout_s:  # not while its package is loaded
-                self._circuit.failed(reason)
+                self._circuit.record_outage(reason)
             raise ModelError(reason) from None
         if isinstance(outcome.error, ModelError):
             raise outcome.error
         if outcome.error is None:
-            self._circuit.answered()
+            self._circuit.record_answer()
             return outcome.text
         reason = f"the model {self.name} failed: {self._safe(outcome.error)}"
         if _is_unreachable(outcome.error):
-            self._circuit.failed(reason)
+            self._circuit.record_outage(reason)
         else:
-            self._circuit.answered()
+            self._circuit.record_answer()
         raise ModelError(reason) from outcome.error
 
     def _with_retries(self, ask: Callable[[], T], deadline: float) -> T:

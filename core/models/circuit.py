@@ -1,4 +1,4 @@
-"""A circuit breaker: what did not answer is left alone for a while, then asked once, and again by all if it answers."""
+"""A circuit breaker: after an outage, calls are refused for a while, then one is tried, and all are if it succeeds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 
 class CircuitBreaker:
-    """Remembers an outage for ``pause_s`` seconds. Safe to use from several threads; 0 seconds turn it off."""
+    """Remembers an outage for ``pause_s`` seconds; 0 turns it off. Safe to use from several threads."""
 
     def __init__(self, pause_s: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._pause_s = pause_s
@@ -18,8 +18,9 @@ class CircuitBreaker:
         self._lock = threading.Lock()
 
     def admit(self) -> str:
-        """Empty when a call may be made; else why not. After the pause one call is the trial, and the others wait for
-        it, but no longer than another pause.
+        """Return the empty text when a call may be made, else the reason why not.
+
+        After the pause one call is let through as a trial; the others are refused for at most another pause.
         """
         with self._lock:
             left = self._until - self._clock()
@@ -29,13 +30,13 @@ class CircuitBreaker:
                 self._until = self._clock() + self._pause_s
             return ""
 
-    def failed(self, reason: str) -> None:
-        """There was no answer."""
+    def record_outage(self, reason: str) -> None:
+        """Refuse calls from now on: this one had no answer."""
         if self._pause_s > 0:
             with self._lock:
                 self._reason, self._until = reason, self._clock() + self._pause_s
 
-    def answered(self) -> None:
-        """There was one, if only an error."""
+    def record_answer(self) -> None:
+        """Let calls through: this one was answered, if only by an error."""
         with self._lock:
             self._reason = ""

@@ -1,11 +1,13 @@
-"""Citations ``[1]``: only such as point at a passage that was given to the model get through."""
+"""Removes citations ``[1]`` that refer to no passage in the prompt."""
 
 from __future__ import annotations
 
 import re
 import sys
 from dataclasses import dataclass, field
+from typing import Any
 
+from braid.core.json_form import pick, to_json
 from braid.core.types import Passage
 
 _OPEN, _CLOSE = r"\[［【〔〖〚⟦", r"\]］】〕〗〛⟧"
@@ -16,7 +18,7 @@ _UNFINISHED = re.compile(rf"\\?[{_OPEN}]{_WITHIN}[{_CLOSE}]?$")
 _UNFINISHED_ENTITY = re.compile(r"(?:&[#\w]{0,10})+$")
 _NESTED = re.compile(rf"\\?[{_OPEN}]({_WITHIN}?)(?=\\?[{_OPEN}])")
 _ENTITY = re.compile(r"&(?:#0{0,6}(?P<dec>\d{2,6})|#x0{0,6}(?P<hex>[\da-f]{2,5})|(?P<name>[lr](?:sqb|brack)));", re.I)
-# What may stand in a citation beside its numbers. Words longest first; "P" may be a part of a formula.
+# Allowed in a citation beside its numbers. Longest words first; "P" may be part of a formula.
 _BESIDE = re.compile(
     r"\d+|[\s,;:.、，；：。・&+/|\\#^@*_~`'\"“”‘’(){}<>=№§\-‐-―〜]+"
     r"|passages?|sources?|references?|refs?|citations?|cited?|cites|see|documents?|docs?|chunks?|pages?|numbers?|nos?"
@@ -33,60 +35,66 @@ LONGEST_RANGE = 20
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """A passage that an answer cites. ``text`` is what the model was given of it."""
+    """A passage that an answer cites. ``text`` is the part of it that the model was given."""
 
     number: int
     passage: Passage
     text: str
 
 
+def citation_json(citation: Citation) -> dict[str, Any]:
+    """Return the citation as JSON: its number, the place of its passage, and its text."""
+    place = ("chunk_id", "document_id", "dataset_id", "source", "title", "heading_path", "page", "line")
+    return {"number": citation.number, **pick(to_json(citation.passage), *place), "text": citation.text}
+
+
 def without_marks(text: str) -> str:
-    """Text in which nothing looks like a citation: ``[3]`` becomes ``(3)``."""
-    return _MARK.sub(_in_parentheses, _NESTED.sub(lambda mark: _unnested(mark, "("), _decoded(text)))
+    """Return the text with nothing in it that looks like a citation: ``[3]`` becomes ``(3)``."""
+    return _MARK.sub(_in_parentheses, _NESTED.sub(lambda mark: _unnest(mark, "("), _decode(text)))
 
 
 @dataclass(slots=True)
 class CitationFilter:
-    """Lets a text through piece by piece, writes its citations as ``[1][2]`` and removes the invented ones.
+    """Takes a text piece by piece, writes its citations as ``[1][2]`` and removes the invented ones.
 
-    What may be the beginning of a citation is held back until it is one, or is not. A citation never becomes the
-    text of a Markdown link, nor the name of a link's target. ``feed`` and ``flush`` return what may be shown.
+    A possible beginning of a citation is held back until the citation is complete, or is none. A citation never
+    becomes the text of a Markdown link, nor the name of a link's target.
     """
 
     given: frozenset[int]
-    """Numbers of the passages that the model was given."""
+    """Numbers of the passages in the prompt."""
     cited: list[int] = field(default_factory=list)
-    """In the order of the text, each once."""
+    """Numbers in the order of the text, each once."""
     removed: int = 0
-    """Citations of no passage."""
+    """How many citations were removed."""
     _held: str = ""
     _behind_mark: bool = False
 
     def feed(self, piece: str) -> str:
-        """What can be shown so far."""
-        text = _NESTED.sub(lambda mark: _unnested(mark, ""), _decoded(self._held + piece))
+        """Take the next piece; return the text that can be shown now."""
+        text = _NESTED.sub(lambda mark: _unnest(mark, ""), _decode(self._held + piece))
         entity = _UNFINISHED_ENTITY.search(text)
         unfinished = _UNFINISHED.search(text) or entity
         end = unfinished.start() if unfinished else len(text)
         while end and text[end - 1] in " \t\\":  # they go with a citation that is removed
             end -= 1
         self._held = text[end:]
-        return self._checked(text[:end])
+        return self._check(text[:end])
 
     def flush(self) -> str:
-        """The rest, when no more text comes."""
+        """Return the rest of the text. Call it once, after the last piece."""
         held, self._held = self._held, ""
-        return self._checked(held)
+        return self._check(held)
 
-    def _checked(self, text: str) -> str:
-        shown = _SPACED_MARK.sub(self._written, text)
-        if self._behind_mark and shown.startswith(("(", ":")):  # what stood between them was removed
+    def _check(self, text: str) -> str:
+        shown = _SPACED_MARK.sub(self._rewrite_mark, text)
+        if self._behind_mark and shown.startswith(("(", ":")):  # a mark between them was removed
             shown = f" {shown}"
         if shown:
             self._behind_mark = _ENDS_IN_MARK.search(shown) is not None
         return shown
 
-    def _written(self, mark: re.Match[str]) -> str:
+    def _rewrite_mark(self, mark: re.Match[str]) -> str:
         numbers = _numbers(mark[2])
         if not numbers:
             return mark[0]
@@ -104,7 +112,7 @@ class CitationFilter:
 
 
 def _numbers(within: str) -> list[int]:
-    """``Source 1, 3-5`` → 1, 3, 4, 5; of a longer range the first 20. Empty for what is no citation."""
+    """Return the numbers of ``Source 1, 3-5``: 1, 3, 4, 5. Of a longer range the first 20; none if no citation."""
     if not _is_listing(within) or _DECIMAL.search(within):
         return []
     numbers: list[int] = []
@@ -115,12 +123,12 @@ def _numbers(within: str) -> list[int]:
 
 
 def _listing(within: str) -> str:
-    """Without what is invisible, and without a name such as ``†source``."""
+    """Remove invisible characters, and a name such as ``†source``."""
     return _INVISIBLE.sub("", within).partition("†")[0]
 
 
 def _is_listing(within: str) -> bool:
-    """Whether numbers, and what may stand beside them, are all there is."""
+    """Whether the text has only numbers and what is allowed beside them."""
     return not _BESIDE.sub("", _listing(within))
 
 
@@ -128,13 +136,13 @@ def _in_parentheses(mark: re.Match[str]) -> str:
     return f"({_listing(mark[1]).strip()})" if _numbers(mark[1]) else mark[0]
 
 
-def _unnested(mark: re.Match[str], instead: str) -> str:
-    """A bracket in front of a citation's own must not make another one of what is left when that one is gone."""
+def _unnest(mark: re.Match[str], instead: str) -> str:
+    """Remove a bracket directly before a citation: with the citation gone, it would make another of what follows."""
     return instead + mark[1] if _is_listing(mark[1]) else mark[0]
 
 
-def _decoded(text: str) -> str:
-    """With brackets and digits that are written as HTML entities, which a page would show as what they are."""
+def _decode(text: str) -> str:
+    """Replace HTML entities of brackets and digits, which a page would show as the characters."""
     while (decoded := _ENTITY.sub(_character, text)) != text:
         text = decoded
     return text

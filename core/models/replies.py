@@ -6,6 +6,7 @@ import json
 import re
 import unicodedata
 
+from braid.core.text.scripts import same_script
 from braid.core.text.sentences import sentences
 
 MAX_QUERY_LINE_CHARS = 300
@@ -79,29 +80,6 @@ def cut_at_sentence(text: str, chars: int) -> str:
             break
         kept += sentence
     return (kept or text[:chars]).rstrip()
-
-
-def same_script(question: str, text: str) -> bool:
-    """Whether the text is written, at least in part, in the script of most of the question's letters.
-
-    A tenth is enough: technical Japanese is half Latin. Han alone does not tell Chinese from Japanese.
-    """
-    asked, written = _scripts(question), _scripts(text)
-    if not asked or not written:
-        return bool(written) or not asked
-    script = max(asked, key=lambda name: (asked[name], name))
-    return written.get(script, 0) >= 0.1 * sum(written.values())
-
-
-def _scripts(text: str) -> dict[str, int]:
-    """Letters by script; Han and kana are one."""
-    counts: dict[str, int] = {}
-    for character in text:
-        if character.isalpha():
-            script = unicodedata.name(character, "?").split()[0]
-            script = {"CJK": "JAPANESE", "HIRAGANA": "JAPANESE", "KATAKANA": "JAPANESE"}.get(script, script)
-            counts[script] = counts.get(script, 0) + 1
-    return counts
 
 
 def _unfenced(text: str) -> str:

@@ -11,8 +11,7 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from braid.core.errors import InvalidInputError, ModelError
-from braid.core.ledger.change_log import indexed_text
-from braid.core.types import RERANKERS, Hit, Query
+from braid.core.types import RERANKERS, Hit, Query, indexed_text
 
 COHERE_PACKAGE = "langchain-cohere==0.6.0"
 LOCAL_PACKAGE = "sentence-transformers"

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 from braid.core.errors import InvalidInputError, NotFoundError
-from braid.core.ledger.change_log import indexed_text
 from braid.core.ledger.ledger import Ledger
 from braid.core.models.rerank import reaches_min_score
 from braid.core.search.gather import Log
@@ -26,6 +25,7 @@ from braid.core.types import (
     Passage,
     Query,
     SearchResult,
+    indexed_text,
 )
 
 LEG_NAMES: dict[Leg, str] = {"dense": "by meaning", "bm25": "by keyword"}

@@ -5,19 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from braid.core.indexes.base import Scored
 from braid.core.indexes.bm25 import K1, B, Bm25Statistics
+from braid.core.types import ScoredChunk
 
 RRF_C = 60
 
 
-def pool(rankings: Iterable[Iterable[Scored]], depth: int) -> list[Scored]:
+def pool(rankings: Iterable[Iterable[ScoredChunk]], depth: int) -> list[ScoredChunk]:
     """One ranking over all collections, for scores that can be compared; ties by id."""
     merged = [hit for ranking in rankings for hit in ranking]
     return sorted(merged, key=lambda hit: (-hit.score, hit.chunk_id))[:depth]
 
 
-def rrf_shares(ranking: Sequence[Scored], weight: float, c: int = RRF_C) -> dict[str, float]:
+def rrf_shares(ranking: Sequence[ScoredChunk], weight: float, c: int = RRF_C) -> dict[str, float]:
     """What a ranking adds to each chunk's fused score: weight / (c + rank), rank from 1.
 
     Cormack, Clarke and Büttcher, "Reciprocal Rank Fusion outperforms Condorcet and individual rank learning
@@ -26,7 +26,7 @@ def rrf_shares(ranking: Sequence[Scored], weight: float, c: int = RRF_C) -> dict
     return {hit.chunk_id: weight / (c + rank) for rank, hit in enumerate(ranking, start=1)}
 
 
-def min_max_shares(ranking: Sequence[Scored], weight: float) -> dict[str, float]:
+def min_max_shares(ranking: Sequence[ScoredChunk], weight: float) -> dict[str, float]:
     """What a ranking adds to each chunk's fused score: its scores stretched to 0–1, times the weight.
 
     Equal scores all become 1.0.
@@ -47,17 +47,17 @@ def add_shares(shares: Iterable[Mapping[str, float]]) -> dict[str, float]:
     return fused
 
 
-def by_score_then_id(fused: Mapping[str, float], ties: Mapping[str, float] | None = None) -> list[Scored]:
+def by_score_then_id(fused: Mapping[str, float], ties: Mapping[str, float] | None = None) -> list[ScoredChunk]:
     """The fused ranking; the same scores always give the same list.
 
     ``ties`` decides between equal scores before the id does: higher is better.
     """
     ties = ties or {}
     ordered = sorted(fused.items(), key=lambda item: (-item[1], -ties.get(item[0], 0.0), item[0]))
-    return [Scored(chunk_id, score) for chunk_id, score in ordered]
+    return [ScoredChunk(chunk_id, score) for chunk_id, score in ordered]
 
 
-def rrf_ties(rankings: Sequence[tuple[Sequence[Scored], float]]) -> dict[str, float]:
+def rrf_ties(rankings: Sequence[tuple[Sequence[ScoredChunk], float]]) -> dict[str, float]:
     """What decides between equal RRF scores, given rankings with their weights: the min-max scores.
 
     Two hits at the same rank of different legs are equal in RRF, and that is common; by id it would be chance which of
@@ -66,10 +66,10 @@ def rrf_ties(rankings: Sequence[tuple[Sequence[Scored], float]]) -> dict[str, fl
     return add_shares(min_max_shares(ranking, weight) for ranking, weight in rankings)
 
 
-def by_score_then_appearance(fused: Mapping[str, float]) -> list[Scored]:
+def by_score_then_appearance(fused: Mapping[str, float]) -> list[ScoredChunk]:
     """The fused ranking in the order of LangChain's EnsembleRetriever, whose sort is stable."""
     ordered = sorted(fused.items(), key=lambda item: item[1], reverse=True)
-    return [Scored(chunk_id, score) for chunk_id, score in ordered]
+    return [ScoredChunk(chunk_id, score) for chunk_id, score in ordered]
 
 
 def bm25_idf(documents: int, containing: int) -> float:

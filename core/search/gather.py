@@ -11,8 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from braid.core.errors import EmbeddingError, IndexUnavailableError
-from braid.core.indexes.base import Scored, Vector
-from braid.core.indexes.bm25 import Bm25Statistics, LexicalIndex
+from braid.core.indexes.bm25 import Bm25Index, Bm25Statistics
 from braid.core.indexes.dense import DenseIndex
 from braid.core.indexes.indexer import Indexer
 from braid.core.ledger.ledger import Ledger
@@ -21,7 +20,7 @@ from braid.core.models.chat import ChatModels
 from braid.core.models.embeddings import EmbeddingModel, embed_passages, embed_queries
 from braid.core.models.prompts import Prompts
 from braid.core.models.rerank import Rerankers
-from braid.core.priority import RightOfWay
+from braid.core.priority import SearchPriority
 from braid.core.search import fusion
 from braid.core.search.legs import Bm25Retriever, DenseRetriever, LegRetriever
 from braid.core.search.selection import Selection
@@ -33,6 +32,8 @@ from braid.core.types import (
     Leg,
     Part,
     Query,
+    ScoredChunk,
+    Vector,
 )
 
 MAX_QUERY_TERMS = 256
@@ -52,7 +53,7 @@ class SearchContext:
     ledger: Ledger
     indexer: Indexer
     dense: DenseIndex
-    lexical: LexicalIndex
+    bm25: Bm25Index
     analyzer: Analyzer
     model_of: Callable[[str], EmbeddingModel]
     executors: Mapping[Leg, Executor]
@@ -63,7 +64,7 @@ class SearchContext:
     prompts: Prompts
     answers: RecentAnswers = field(default_factory=RecentAnswers)
     """Of the search model."""
-    right_of_way: RightOfWay = field(default_factory=RightOfWay)
+    priority: SearchPriority = field(default_factory=SearchPriority)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,7 @@ class Ranking:
     leg: Leg
     variant: Variant
     weight: float
-    hits: tuple[Scored, ...]
+    hits: tuple[ScoredChunk, ...]
 
 
 @dataclass(slots=True)
@@ -89,7 +90,7 @@ class Log:
     selections: Mapping[str, Selection] | None = None
     vectors: dict[VectorKey, Vector | None] = field(default_factory=dict)
     """What was embedded; None where that failed."""
-    found: dict[FoundKey, list[Scored] | None] = field(default_factory=dict)
+    found: dict[FoundKey, list[ScoredChunk] | None] = field(default_factory=dict)
     """What each retriever found; None where it failed."""
 
     @contextmanager
@@ -123,7 +124,7 @@ def gather(
     bm25 = [r for r in usable if isinstance(r, Bm25Retriever)]
     models = {r.scope.collection: context.model_of(r.scope.collection) for r in dense}
     embedding = embed(context, variants, models.values(), log)
-    asked: dict[FoundKey, tuple[LegRetriever, Future[list[Scored]]]] = {}
+    asked: dict[FoundKey, tuple[LegRetriever, Future[list[ScoredChunk]]]] = {}
     with log.stage("search"):
         for variant in variants:
             new = [r for r in bm25 if "bm25" in variant.legs and _found_key(query, r, variant) not in log.found]
@@ -234,7 +235,7 @@ def _statistics(
     """By collection, of those that answer within the deadline."""
     deadline = time.monotonic() + context.leg_timeout_s
     collections = [retriever.scope.collection for retriever in retrievers]
-    jobs = {name: context.executors["bm25"].submit(context.lexical.statistics, name, terms) for name in collections}
+    jobs = {name: context.executors["bm25"].submit(context.bm25.statistics, name, terms) for name in collections}
     found: dict[str, Bm25Statistics] = {}
     for name, job in jobs.items():
         try:
@@ -258,7 +259,7 @@ def _heaviest(weights: Mapping[str, float]) -> Mapping[str, float]:
 
 
 def _collect(
-    context: SearchContext, asked: Mapping[FoundKey, tuple[LegRetriever, Future[list[Scored]]]], log: Log
+    context: SearchContext, asked: Mapping[FoundKey, tuple[LegRetriever, Future[list[ScoredChunk]]]], log: Log
 ) -> None:
     deadline = time.monotonic() + context.leg_timeout_s
     for key, (retriever, future) in asked.items():
@@ -281,7 +282,7 @@ def _rankings(
     variants: Sequence[Variant],
     retrievers: Sequence[LegRetriever],
     models: Mapping[str, EmbeddingModel],
-    found: Mapping[FoundKey, list[Scored] | None],
+    found: Mapping[FoundKey, list[ScoredChunk] | None],
 ) -> tuple[Ranking, ...]:
     if query.pooling == "none":
         collections = Counter(r.leg for r in retrievers)
@@ -298,7 +299,7 @@ def _rankings(
         )
     rankings = []
     for leg in LEGS_OF_MODE[query.mode]:
-        comparable: dict[tuple[Variant, str], list[list[Scored]]] = {}
+        comparable: dict[tuple[Variant, str], list[list[ScoredChunk]]] = {}
         for retriever in retrievers:
             for variant in variants:
                 hits = found.get(_found_key(query, retriever, variant))

@@ -7,13 +7,12 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from braid.core.indexes.base import Scored, Vector
-from braid.core.indexes.bm25 import LexicalIndex
+from braid.core.indexes.bm25 import Bm25Index
 from braid.core.indexes.dense import DenseIndex
 from braid.core.ledger.ledger import Ledger
 from braid.core.search.selection import Selection, fetch_within
 from braid.core.search_retriever import SearchRetriever
-from braid.core.types import CollectionScope, Leg
+from braid.core.types import CollectionScope, Leg, ScoredChunk, Vector
 
 
 class LegRetriever(SearchRetriever):
@@ -30,7 +29,7 @@ class DenseRetriever(LegRetriever):
     leg: ClassVar[Leg] = "dense"
     index: DenseIndex = Field(exclude=True, repr=False)
 
-    def rank(self, vector: Vector, k: int, selection: Selection) -> list[Scored]:
+    def rank(self, vector: Vector, k: int, selection: Selection) -> list[ScoredChunk]:
         """The ``k`` nearest selected chunks by cosine similarity. ``vector`` is (dim,) float32 of unit length."""
         collection = self.scope.collection
         return fetch_within(
@@ -46,13 +45,13 @@ class Bm25Retriever(LegRetriever):
     """By keyword, in tantivy."""
 
     leg: ClassVar[Leg] = "bm25"
-    index: LexicalIndex = Field(exclude=True, repr=False)
+    index: Bm25Index = Field(exclude=True, repr=False)
 
-    def rank(self, terms: Mapping[str, float], factor: float, k: int, selection: Selection) -> list[Scored]:
+    def rank(self, terms: Mapping[str, float], factor: float, k: int, selection: Selection) -> list[ScoredChunk]:
         """The ``k`` best selected chunks by factor · Σ weight · BM25."""
         datasets = None if selection.whole else selection.scope.dataset_ids
 
-        def fetch(part: Selection, n: int) -> list[Scored]:
+        def fetch(part: Selection, n: int) -> list[ScoredChunk]:
             return self.index.search(
                 self.scope.collection, terms, n, dataset_ids=datasets, document_ids=part.document_ids
             )
@@ -63,4 +62,4 @@ class Bm25Retriever(LegRetriever):
             )
         else:
             hits = fetch(selection, k)
-        return [Scored(chunk_id, factor * score) for chunk_id, score in hits]
+        return [ScoredChunk(chunk_id, factor * score) for chunk_id, score in hits]

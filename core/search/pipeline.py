@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
 from braid.core.errors import InvalidInputError, ModelError
-from braid.core.indexes.base import Scored
 from braid.core.models.embeddings import EmbeddingModel
 from braid.core.models.rerank import reaches_min_score
 from braid.core.search import fusion
@@ -23,6 +22,7 @@ from braid.core.types import (
     Place,
     Query,
     Scope,
+    ScoredChunk,
     SearchResult,
 )
 
@@ -34,7 +34,7 @@ class Fused:
     """The fused list before it is cut, with everything that explains it."""
 
     rankings: tuple[Ranking, ...]
-    order: tuple[Scored, ...]
+    order: tuple[ScoredChunk, ...]
     legs: Mapping[str, tuple[LegScore, ...]]
 
 
@@ -65,7 +65,7 @@ def fuse(query: Query, rankings: Sequence[Ranking]) -> Fused:
 def build_hits(fused: Fused, passages: Mapping[str, Passage]) -> list[Hit]:
     """Hits in fused order. Equal text is shown once, at its best place, with the other places."""
     places: dict[str, list[Passage]] = {}
-    scores: dict[str, Scored] = {}
+    scores: dict[str, ScoredChunk] = {}
     for scored in fused.order:
         passage = passages.get(scored.chunk_id)
         if passage is not None:

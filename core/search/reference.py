@@ -18,15 +18,14 @@ from langchain_core.vectorstores import InMemoryVectorStore
 
 from braid.core.ensemble import EnsembleRetriever
 from braid.core.errors import EmbeddingError
-from braid.core.indexes.base import IndexedChunk, Scored
-from braid.core.ledger.change_log import ChangeLog
+from braid.core.ledger.change_log import ChangeLog, IndexedChunk
 from braid.core.models.embeddings import embed_query
 from braid.core.search.gather import Log, Ranking, SearchContext
 from braid.core.search.legs import LegRetriever
 from braid.core.search.pipeline import Fused, SearchRequest, fuse
 from braid.core.search.strategies.base import Variant
 from braid.core.search_retriever import NothingRetriever
-from braid.core.types import CollectionScope, Filters, Leg, Query, SearchResult
+from braid.core.types import CollectionScope, Filters, Leg, Query, ScoredChunk, SearchResult
 
 CACHED_RETRIEVERS = 16
 
@@ -52,7 +51,7 @@ class ReferenceEngine:
 
     def __init__(self, context: SearchContext) -> None:
         self._context = context
-        self._log = ChangeLog(context.ledger.database)
+        self._changes = ChangeLog(context.ledger.database)
         self._cache: OrderedDict[tuple[Leg, CollectionScope, Selected], _Built] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -121,11 +120,11 @@ class ReferenceEngine:
         return frozenset(ids)
 
     def _stamp(self, leg: Leg, collection: str) -> tuple[object, ...]:
-        head = self._log.heads().get(collection, 0)
+        head = self._changes.heads().get(collection, 0)
         if leg == "bm25":
             return (head,)
         model = self._context.model_of(collection).fingerprint
-        return (head, model, self._log.embedded_count(collection, model))
+        return (head, model, self._changes.embedded_count(collection, model))
 
     def _bm25(self, scope: CollectionScope, selected: Selected, stamp: tuple[object, ...]) -> _Built:
         chunks, tokens = self._chunks(scope, selected, ""), self._context.analyzer.tokens
@@ -149,7 +148,7 @@ class ReferenceEngine:
         return _Built(stamp, store, len(chunks) - len(store.store))
 
     def _chunks(self, scope: CollectionScope, selected: Selected, model: str) -> list[IndexedChunk]:
-        batches = self._log.all_chunks(scope.collection, 2000, model)
+        batches = self._changes.all_chunks(scope.collection, 2000, model)
         return [
             chunk
             for batch in batches
@@ -170,7 +169,7 @@ def _stock_fusion(query: Query, lists: Sequence[tuple[Leg, list[Document]]]) -> 
             leg,
             variant,
             1 / len(lists),
-            tuple(Scored(d.metadata["id"], 1 / rank) for rank, d in enumerate(docs, 1)),
+            tuple(ScoredChunk(d.metadata["id"], 1 / rank) for rank, d in enumerate(docs, 1)),
         )
         for leg, docs in lists
     ]
@@ -180,4 +179,4 @@ def _stock_fusion(query: Query, lists: Sequence[tuple[Leg, list[Document]]]) -> 
     ensemble = EnsembleRetriever(retrievers=[NothingRetriever()] * len(lists), weights=[], id_key="id")
     scores = dict(fused.order)
     order = [d.metadata["id"] for d in ensemble.weighted_reciprocal_rank([docs for _, docs in lists])]
-    return replace(fused, order=tuple(Scored(chunk_id, scores[chunk_id]) for chunk_id in order))
+    return replace(fused, order=tuple(ScoredChunk(chunk_id, scores[chunk_id]) for chunk_id in order))

@@ -11,10 +11,10 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from braid.core.indexes.base import Scored
+from braid.core.indexes.chroma.filters import scope_filter
 from braid.core.ledger.ledger import Ledger
 from braid.core.search.fusion import pool
-from braid.core.types import CollectionScope, Filters, Scope
+from braid.core.types import CollectionScope, Filters, Scope, ScoredChunk
 
 NARROW_SHARE = 0.02
 MAX_FILTER_DOCUMENTS = 5_000
@@ -39,7 +39,7 @@ class Selection:
         """As a Chroma filter; None for the whole collection."""
         if self.whole:
             return None
-        clauses = self.scope.where()
+        clauses = scope_filter(self.scope)
         if self.document_ids is None:
             return clauses
         documents: dict[str, object] = {"document_id": {"$in": sorted(self.document_ids)}}
@@ -91,10 +91,10 @@ def fetch_within(
     selection: Selection,
     k: int,
     *,
-    fetch: Callable[[int], list[Scored]],
-    fetch_filtered: Callable[[Selection, int], list[Scored]],
+    fetch: Callable[[int], list[ScoredChunk]],
+    fetch_filtered: Callable[[Selection, int], list[ScoredChunk]],
     ledger: Ledger,
-) -> list[Scored]:
+) -> list[ScoredChunk]:
     """The ``k`` best selected hits of one leg.
 
     ``fetch`` gives the n best of the whole collection, ``fetch_filtered`` those of a selection that names its
@@ -102,7 +102,7 @@ def fetch_within(
     shown.
     """
 
-    def fetch_selected() -> list[Scored]:
+    def fetch_selected() -> list[ScoredChunk]:
         return pool((fetch_filtered(part, k) for part in selection.parts(ledger)), k)
 
     if selection.whole:

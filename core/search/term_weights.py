@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from braid.core.errors import IndexUnavailableError
-from braid.core.indexes.bm25 import Bm25Statistics, LexicalIndex
+from braid.core.indexes.bm25 import Bm25Index, Bm25Statistics
 from braid.core.search.fusion import bm25_idf
 from braid.core.text.analyzer import Analyzer
 from braid.core.types import Scope
@@ -16,7 +16,7 @@ from braid.core.types import Scope
 class TermWeights:
     """Idf summed over the collections of a scope. Where no keyword index can tell, all terms weigh the same."""
 
-    lexical: LexicalIndex
+    bm25: Bm25Index
     analyzer: Analyzer
     scope: Scope
 
@@ -38,6 +38,6 @@ class TermWeights:
 
     def _statistics(self, collection: str, terms: Collection[str]) -> Bm25Statistics | None:
         try:
-            return self.lexical.statistics(collection, terms)
+            return self.bm25.statistics(collection, terms)
         except IndexUnavailableError:  # the search of the same request names it
             return None

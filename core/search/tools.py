@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from braid.core.errors import EmbeddingError, IndexUnavailableError, ModelError
-from braid.core.indexes.base import Vector
 from braid.core.models.chat import Message
 from braid.core.models.embeddings import EmbeddingModel, embed_passages
 from braid.core.models.prompts import Prompt, Prompts
@@ -17,7 +16,7 @@ from braid.core.search.gather import Log
 from braid.core.search.legs import LegRetriever
 from braid.core.search.strategies.base import Variant, Vectors
 from braid.core.text.analyzer import Analyzer
-from braid.core.types import Hit, Passage, Query
+from braid.core.types import Hit, Passage, Query, Vector
 
 if TYPE_CHECKING:
     from braid.core.search.pipeline import Fused, SearchRequest
@@ -121,7 +120,7 @@ class SearchTools:
         statistics = []
         for scope in self._request.scope.collections:
             try:
-                statistics.append(self._context.lexical.statistics(scope.collection, terms))
+                statistics.append(self._context.bm25.statistics(scope.collection, terms))
             except IndexUnavailableError:  # the search itself says so
                 continue
         documents = sum(s.documents for s in statistics)

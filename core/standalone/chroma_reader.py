@@ -12,9 +12,10 @@ from typing import Any
 import chromadb
 from chromadb.api.types import validate_where
 
+from braid.core.batches import batches
 from braid.core.errors import ChromaDBError, IndexUnavailableError, ValidationError
-from braid.core.indexes.base import Scored, Vector
 from braid.core.indexes.chroma.errors import told
+from braid.core.types import ScoredChunk, Vector
 
 ROWS_PER_PAGE = 10_000  # Chroma cannot give more than 32,766 rows with their metadata at once
 UNSEEN_CHANGES_S = 60
@@ -66,10 +67,10 @@ class ChromaReader:
     def rows(self, ids: Sequence[str], where: Mapping[str, Any] | None = None) -> dict[str, Row]:
         """Those of the chunks that are there now and that the filter lets through."""
         found: dict[str, Row] = {}
-        for start in range(0, len(ids), ROWS_PER_PAGE):
+        for part in batches(ids, ROWS_PER_PAGE):
             with self._read():
                 page = self._collection.get(
-                    ids=list(ids[start : start + ROWS_PER_PAGE]),
+                    ids=list(part),
                     where=None if where is None else dict(where),
                     include=["documents", "metadatas"],
                 )
@@ -78,7 +79,7 @@ class ChromaReader:
                 found[chunk_id] = Row(chunk_id, text or "", dict(metadata or {}))
         return found
 
-    def nearest(self, query: str, vector: Vector | None, k: int, where: Mapping[str, Any] | None) -> list[Scored]:
+    def nearest(self, query: str, vector: Vector | None, k: int, where: Mapping[str, Any] | None) -> list[ScoredChunk]:
         """The ``k`` nearest chunks, higher is better; without a vector the collection's own model embeds the query."""
         asked: dict[str, Any] = {"query_texts": [query]} if vector is None else {"query_embeddings": [vector.tolist()]}
         with self._read():
@@ -86,7 +87,7 @@ class ChromaReader:
                 **asked, n_results=k, where=None if where is None else dict(where), include=["distances"]
             )
         distances = (found["distances"] or [[]])[0]
-        return [Scored(chunk_id, -distance) for chunk_id, distance in zip(found["ids"][0], distances, strict=True)]
+        return [ScoredChunk(chunk_id, -distance) for chunk_id, distance in zip(found["ids"][0], distances, strict=True)]
 
     @contextmanager
     def _read(self) -> Iterator[None]:

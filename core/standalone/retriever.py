@@ -16,14 +16,13 @@ from langchain_chroma import Chroma
 from langchain_core.embeddings import Embeddings
 
 from braid.core.errors import BraidError, HybridRetrieverError, IndexUnavailableError, ValidationError
-from braid.core.indexes.base import IndexedChunk, Scored
-from braid.core.indexes.bm25 import LexicalIndex
-from braid.core.models.any_embeddings import named_model
-from braid.core.models.embeddings import EmbeddingModel, embed_query
+from braid.core.indexes.bm25 import Bm25Index
+from braid.core.ledger.change_log import IndexedChunk
+from braid.core.models.embeddings import EmbeddingModel, embed_query, named_model
 from braid.core.search import fusion
 from braid.core.standalone.chroma_reader import ChromaReader, Row, checked_filter
 from braid.core.text.analyzer import Analyzer
-from braid.core.types import MAX_K, MAX_QUERY_CHARS
+from braid.core.types import MAX_K, MAX_QUERY_CHARS, ScoredChunk
 
 MAX_QUERY_TERMS = 256
 LEAST_FETCHED = 50
@@ -71,7 +70,7 @@ class HybridRetriever:
         self._reader = ChromaReader(collection)
         self._analyzer = Analyzer(tuple(languages))
         self._folder = tempfile.TemporaryDirectory(prefix="braid-bm25-", ignore_cleanup_errors=True)
-        self._lexical = LexicalIndex(Path(self._folder.name), self._analyzer)
+        self._bm25 = Bm25Index(Path(self._folder.name), self._analyzer)
         self._signature: object = None
         self._hashes: dict[str, bytes] = {}
         self._lock = threading.Lock()
@@ -93,7 +92,7 @@ class HybridRetriever:
         _require("top_k", top_k, isinstance(top_k, int) and 1 <= top_k <= MAX_K, f"from 1 to {MAX_K}")
         _require("rrf_constant", rrf_constant, rrf_constant > 0, "above 0")
         restriction = checked_filter(where)
-        legs: dict[str, Callable[..., list[Scored]]] = {"dense": self._dense, "bm25": self._sparse}
+        legs: dict[str, Callable[..., list[ScoredChunk]]] = {"dense": self._dense, "bm25": self._sparse}
         depth = max(2 * top_k, LEAST_FETCHED)
         try:
             rankings = [(legs[leg](query, depth, restriction), w) for leg, w in self._weights.items() if w]
@@ -111,7 +110,7 @@ class HybridRetriever:
 
     def close(self) -> None:
         """Remove the keyword index."""
-        self._lexical.close()
+        self._bm25.close()
         self._folder.cleanup()
 
     def __enter__(self) -> Self:
@@ -122,11 +121,11 @@ class HybridRetriever:
     ) -> None:
         self.close()
 
-    def _dense(self, query: str, depth: int, where: Mapping[str, Any] | None) -> list[Scored]:
+    def _dense(self, query: str, depth: int, where: Mapping[str, Any] | None) -> list[ScoredChunk]:
         vector = None if self._model is None else embed_query(self._model, query)
         return self._reader.nearest(query, vector, depth, where)
 
-    def _sparse(self, query: str, depth: int, where: Mapping[str, Any] | None) -> list[Scored]:
+    def _sparse(self, query: str, depth: int, where: Mapping[str, Any] | None) -> list[ScoredChunk]:
         with self._lock:
             signature = self._reader.signature()
             if signature != self._signature:
@@ -134,13 +133,13 @@ class HybridRetriever:
         terms = {term: float(n) for term, n in Counter(self._analyzer.tokens(query)).most_common(MAX_QUERY_TERMS)}
         wanted = depth
         while True:
-            hits = self._lexical.search(_ONLY, terms, wanted)
+            hits = self._bm25.search(_ONLY, terms, wanted)
             allowed = hits if where is None else self._allowed(hits, where)
             if len(allowed) >= depth or len(hits) < wanted:
                 return allowed[:depth]
             wanted *= 8  # a filter that lets few through: look deeper
 
-    def _allowed(self, hits: Sequence[Scored], where: Mapping[str, Any]) -> list[Scored]:
+    def _allowed(self, hits: Sequence[ScoredChunk], where: Mapping[str, Any]) -> list[ScoredChunk]:
         rows = self._reader.rows([hit.chunk_id for hit in hits], where)
         return [hit for hit in hits if hit.chunk_id in rows]
 
@@ -162,12 +161,12 @@ class HybridRetriever:
 
     def _apply(self, chunks: Sequence[IndexedChunk], gone: Sequence[str]) -> int:
         try:
-            self._lexical.apply(_ONLY, chunks, gone)
+            self._bm25.apply(_ONLY, chunks, gone)
         except IndexUnavailableError as error:
             raise HybridRetrieverError(str(error)) from error
         return len(chunks) + len(gone)
 
-    def _found(self, order: Sequence[Scored], top_k: int, where: Mapping[str, Any] | None) -> list[Found]:
+    def _found(self, order: Sequence[ScoredChunk], top_k: int, where: Mapping[str, Any] | None) -> list[Found]:
         rows = self._reader.rows([hit.chunk_id for hit in order], where) if order else {}
         return [_result(rows[hit.chunk_id], hit.score) for hit in order if hit.chunk_id in rows][:top_k]
 

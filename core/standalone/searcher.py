@@ -12,14 +12,13 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 
 from braid.core.errors import BraidError, EmbeddingError, ValidationError
-from braid.core.indexes.base import Scored
 from braid.core.indexes.bm25 import K1, B
-from braid.core.models.any_embeddings import named_model
-from braid.core.models.embeddings import EmbeddingModel, embed_passages, embed_query
+from braid.core.models.embeddings import EmbeddingModel, embed_passages, embed_query, named_model
 from braid.core.search import fusion
 from braid.core.text.analyzer import Analyzer
+from braid.core.types import ScoredChunk
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 Chunk = str | Document | Mapping[str, object]
 """A text, a LangChain document, or a mapping with ``text``."""
@@ -102,7 +101,7 @@ class HybridSearcher:
     ) -> list[SearcherHit]:
         """Two rankings as one. An index that no chunk has is skipped with a warning."""
         legs = [_within(bm25, len(chunks), "bm25"), _within(vector, len(chunks), "vector")]
-        rankings = [[Scored(f"{index:09}", score) for index, score in leg.items()] for leg in legs]
+        rankings = [[ScoredChunk(f"{index:09}", score) for index, score in leg.items()] for leg in legs]
         weights = self._weights if all(rankings) else tuple(float(bool(weight)) for weight in self._weights)
         fused = fusion.add_shares(
             fusion.min_max_shares(ranking, weight) for ranking, weight in zip(rankings, weights, strict=True) if weight
@@ -112,12 +111,12 @@ class HybridSearcher:
 
     async def _vector_hits(self, query: str, texts: Sequence[str]) -> list[IndexedScore]:
         if self._model is None:
-            log.warning("there is no embedder: searching by keyword alone")
+            logger.warning("there is no embedder: searching by keyword alone")
             return []
         try:
             return await asyncio.to_thread(_nearest, self._model, query, texts)
         except BraidError as error:
-            log.warning("searching by keyword alone: %s", error)
+            logger.warning("searching by keyword alone: %s", error)
             return []
 
 
@@ -137,7 +136,7 @@ def _within(hits: Iterable[IndexedScore], chunks: int, leg: str) -> dict[int, fl
         if 0 <= index < chunks:
             kept[index] = max(score, kept.get(index, score))
         else:
-            log.warning("the %s ranking names chunk %d; there are %d: skipped", leg, index, chunks)
+            logger.warning("the %s ranking names chunk %d; there are %d: skipped", leg, index, chunks)
     return kept
 
 

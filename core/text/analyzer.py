@@ -29,7 +29,8 @@ from operator import add
 from typing import NamedTuple
 
 from braid.core.text.normalization import MARKS, align, normalize
-from braid.core.text.stemming import LATIN, SNOWBALL_VERSION, Stemming, script_of
+from braid.core.text.scripts import HIRAGANA, LATIN, script_of
+from braid.core.text.stemming import SNOWBALL_VERSION, Stemming
 
 ANALYZER_VERSION = "1"
 """To be raised with every change of what `Analyzer` yields: indexes of another version are rebuilt."""
@@ -75,7 +76,7 @@ _HAN_RUN, _HANGUL_RUN, _UNSPACED_RUN = 2, 3, 4
 # ---------------------------------------------------------------- scripts in which words are not set apart
 
 _ANY_CHARACTER = re.compile("(?s:.)")
-_NOT_HIRAGANA = re.compile("[^\u3041-\u309f]")
+_NOT_HIRAGANA = re.compile(f"[^{HIRAGANA}]")
 _CHARACTER_WITH_MARKS = re.compile(f"[^{MARKS}][{MARKS}]{{0,4}}|[{MARKS}]")
 # Particles, perhaps with a topic particle behind. The short ones must leave two syllables: 온도 is no 온 with 도.
 _PARTICLE = re.compile(

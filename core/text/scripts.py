@@ -1,28 +1,84 @@
-"""In which language a text is written, by its script and its commonest words. Good for a page's label, not for more."""
+"""Scripts and languages of texts: character ranges, and guesses that are good for a label, not for more."""
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
+from typing import Literal
 
 from braid.core.text.stopwords import STOP_WORDS
 
-SEEN_CHARS = 400
-"""Of a text's beginning."""
-LEAST_STOP_WORDS = 0.12
-"""Of the words, so that it is prose: English has a third, lists and code have hardly any."""
-LEAST_HAN = 20
-"""Characters without kana that make Chinese; a Japanese heading can do without kana, too."""
+# Ranges for a character class of a regular expression.
+HIRAGANA = "\u3041-\u309f"
+KANA = "\u3041-\u30ff"
+HAN = "\u3400-\u4dbf\u4e00-\u9fff"
+HANGUL = "\uac00-\ud7a3"
 
-_KANA = re.compile(r"[\u3041-\u30ff]")
-_HANGUL = re.compile(r"[\uac00-\ud7a3]")
-_HAN = re.compile(r"[\u4e00-\u9fff]")
+LATIN = "LATIN"
+SEEN_CHARS = 400
+"""Characters at a text's beginning that its language is guessed from."""
+LEAST_STOP_WORDS = 0.12
+"""Share of stop words from which a text is prose: English has a third, lists and code have hardly any."""
+LEAST_HAN = 20
+"""Han characters without kana from which a text is Chinese; a Japanese heading may do without kana, too."""
+LEAST_SHARE_OF_SCRIPT = 0.1
+"""Share of letters from which a text is written in a script, too: technical Japanese is half Latin."""
+
+_ANY_CJK = re.compile(f"[{KANA}{HAN}]")
+_KANA = re.compile(f"[{KANA}]")
+_HAN = re.compile(f"[{HAN}]")
+_HANGUL = re.compile(f"[{HANGUL}]")
 _WORD = re.compile(r"[^\W\d_]+")
+_JAPANESE = frozenset({"CJK", "HIRAGANA", "KATAKANA"})
 
 
 def text_language(text: str) -> str:
-    """An ISO 639-1 code, or empty for what is in no language that is known here, such as tables and code."""
+    """Return an ISO 639-1 code, by script and commonest words; empty for tables, code and unknown languages."""
     start = text[:SEEN_CHARS]
+    return _east_asian_language(start) or _language_by_stop_words(_WORD.findall(start.lower()))
+
+
+def display_language(text: str) -> Literal["ja", "ko", ""]:
+    """Return the language that glyphs and screen readers are chosen by; Chinese is displayed as Japanese."""
+    language = _east_asian_language(text[:SEEN_CHARS])
+    return "ja" if language == "zh" else language
+
+
+def question_language(text: str) -> Literal["en", "ja", "ko"]:
+    """Return the language to answer in: Korean for any Hangul, Japanese for any kana or Han, else English."""
+    if _HANGUL.search(text):
+        return "ko"
+    return "ja" if _ANY_CJK.search(text) else "en"
+
+
+def script_of(character: str) -> str:
+    """Return a letter's script as its Unicode name begins, such as ``LATIN``; empty for what is not a letter."""
+    if not character.isalpha():
+        return ""
+    return LATIN if character.isascii() else unicodedata.name(character, "").partition(" ")[0]
+
+
+def same_script(question: str, text: str) -> bool:
+    """Whether a tenth of the text's letters are in the script of most of the question's letters.
+
+    Han and kana count as one script: Han alone does not tell Chinese from Japanese.
+    """
+    asked, written = _letters_by_script(question), _letters_by_script(text)
+    if not asked or not written:
+        return bool(written) or not asked
+    script = max(asked, key=lambda name: (asked[name], name))
+    return written[script] >= LEAST_SHARE_OF_SCRIPT * written.total()
+
+
+def _letters_by_script(text: str) -> Counter[str]:
+    scripts = Counter(script_of(character) for character in text if character.isalpha())
+    for name in _JAPANESE & scripts.keys():
+        scripts["JAPANESE"] += scripts.pop(name)
+    return scripts
+
+
+def _east_asian_language(start: str) -> Literal["ja", "ko", "zh", ""]:
     if len(_HANGUL.findall(start)) * 5 > len(start):
         return "ko"
     kana, han = len(_KANA.findall(start)), len(_HAN.findall(start))
@@ -30,10 +86,10 @@ def text_language(text: str) -> str:
         return "ja"
     if han * 3 > len(start):
         return "zh" if han >= LEAST_HAN else "ja"
-    return _by_stop_words(_WORD.findall(start.lower()))
+    return ""
 
 
-def _by_stop_words(words: list[str]) -> str:
+def _language_by_stop_words(words: list[str]) -> str:
     if not words:
         return ""
     known = Counter({code: sum(word in common for word in words) for code, common in STOP_WORDS.items()})

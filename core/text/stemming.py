@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 import Stemmer
 
 from braid.core.errors import InvalidInputError
+from braid.core.text.scripts import LATIN, script_of
 from braid.core.text.stopwords import STOP_WORDS
 
 ALGORITHMS = {
@@ -22,7 +23,6 @@ ALGORITHMS = {
 }  # fmt: skip
 """Snowball's algorithms by ISO 639-1 code."""
 
-LATIN = "LATIN"
 SCRIPTS = {
     "ar": "ARABIC", "el": "GREEK", "fa": "ARABIC", "hi": "DEVANAGARI", "hy": "ARMENIAN", "ne": "DEVANAGARI",
     "ru": "CYRILLIC", "sr": "CYRILLIC", "ta": "TAMIL", "yi": "HEBREW",
@@ -83,13 +83,6 @@ class Stemming:
         for code in codes:
             word = self._stemmers.stem[code](word) or word
         return fold(word) if script == LATIN else word
-
-
-def script_of(character: str) -> str:
-    """The script of a letter as its Unicode name begins, such as ``LATIN``; empty for what is no letter."""
-    if not character.isalpha():
-        return ""
-    return LATIN if character.isascii() else unicodedata.name(character, "").partition(" ")[0]
 
 
 def fold(word: str) -> str:

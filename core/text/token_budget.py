@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 
+from braid.core.text.scripts import HAN, HANGUL, KANA
 from braid.core.text.sentences import sentences
 
 _SCRIPTS = {
@@ -13,7 +14,7 @@ _SCRIPTS = {
     r"\s": 1 / 4,
     r"\d": 1 / 2,
     "\u00c0-\u052f": 2 / 3,
-    "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u3001\u3002": 3 / 2,
+    f"{KANA}{HAN}{HANGUL}\u3001\u3002": 3 / 2,
     "!-/:-@\\[-`{-~": 1.0,
 }
 _COUNTED = [(re.compile(f"[{characters}]"), tokens) for characters, tokens in _SCRIPTS.items()]

@@ -18,10 +18,11 @@ from braid.core.background.background import Background
 from braid.core.background.dataset_jobs import new_text
 from braid.core.braid import Braid
 from braid.core.errors import InvalidInputError, NotFoundError
-from braid.core.folders.store import SyncedFolder, WantedFolder
-from braid.core.folders.supervisor import FolderKeeper
-from braid.core.folders.sync_jobs import new_sync
-from braid.core.ingest.ingest import Incoming, IngestOptions, parse_file
+from braid.core.folders.store import NewSyncedFolder, SyncedFolder
+from braid.core.folders.supervisor import FolderSupervisor
+from braid.core.folders.sync_jobs import new_sync_job
+from braid.core.ingest.parse import Incoming, parse_here
+from braid.core.ingest.plan import IngestOptions
 from braid.core.jobs.store import Job
 from braid.core.types import DocumentInput
 from tests.fakes import HashEmbeddings
@@ -68,14 +69,14 @@ def sources(braid: Braid, dataset: int) -> set[str]:
 
 def passed(background: Background, folder: SyncedFolder) -> Job:
     """The last pass, once none is under way."""
-    wait_until(lambda: background.passes.last(folder) and not background.passes.under_way(folder))
-    found = background.passes.last(folder)
+    wait_until(lambda: background.sync_jobs.find_last(folder) and not background.sync_jobs.find_active(folder))
+    found = background.sync_jobs.find_last(folder)
     assert found is not None
     return found
 
 
 def kept(background: Background, dataset: int, folder: Path, **more: object) -> SyncedFolder:
-    return background.keep_folder(ANN, WantedFolder(dataset, str(folder), **more))  # type: ignore[arg-type]
+    return background.supervisor.add(ANN, NewSyncedFolder(dataset, str(folder), **more))  # type: ignore[arg-type]
 
 
 # ---------------------------------------------------------------- following
@@ -127,7 +128,7 @@ def test_a_file_that_cannot_be_read_fails_no_pass_and_is_read_once(
     assert (first.state, first.result["put"], first.result["failed"]) == ("done", 2, 1)
     [failure] = first.result["failures"]
     assert failure["source"].endswith("bad.pdf")
-    background.passes.queue(followed)
+    background.sync_jobs.queue(followed)
     wait_until(lambda: passed(background, followed).id > first.id)
     again = passed(background, followed).result
     assert (again["put"], again["unchanged"], again["failures"]) == (0, 3, [failure])
@@ -141,7 +142,7 @@ def test_an_unmounted_disk_loses_nothing_and_is_followed_when_it_is_back(
     passed(background, followed)
     mounted = folder.rename(folder.with_name("mounted"))
     if gone:
-        wait_until(lambda: "there is no folder" in background.keeper.problem(followed.id))
+        wait_until(lambda: "there is no folder" in background.supervisor.problem(followed.id))
     else:
         folder.mkdir()
         wait_until(lambda: passed(background, followed).state == "failed")
@@ -151,21 +152,21 @@ def test_an_unmounted_disk_loses_nothing_and_is_followed_when_it_is_back(
     (mounted / "c.md").write_text("# Gamma\n\nthe tank is full")
     mounted.rename(folder)
     wait_until(lambda: sources(braid, dataset) == {"a.md", "b.md", "c.md"})
-    assert background.keeper.problem(followed.id) == ""
+    assert background.supervisor.problem(followed.id) == ""
 
 
 def test_a_folder_that_is_missing_at_the_start_is_tried_again(braid: Braid, dataset: int, folder: Path) -> None:
-    background = Background(braid)  # whose own keeper is not started
+    background = Background(braid)  # whose own supervisor is not started
     background._runner.start()
-    keeper = FolderKeeper(background.folders, background.passes, retry_s=0.2)
+    supervisor = FolderSupervisor(background.folders, background.sync_jobs, retry_s=0.2)
     followed = kept(background, dataset, folder)
     hidden = folder.rename(folder.with_name("hidden"))
-    keeper.start()
-    wait_until(lambda: "there is no folder" in keeper.problem(followed.id))
-    assert background.passes.last(followed) is None
+    supervisor.start()
+    wait_until(lambda: "there is no folder" in supervisor.problem(followed.id))
+    assert background.sync_jobs.find_last(followed) is None
     hidden.rename(folder)
     wait_until(lambda: sources(braid, dataset) == {"a.md", "b.md"})
-    keeper.close()
+    supervisor.close()
     background.close()
 
 
@@ -173,18 +174,18 @@ def test_a_long_pass_keeps_no_upload_waiting(braid: Braid, dataset: int, folder:
     background = Background(braid, workers=1)
     begun, may_end = threading.Event(), threading.Event()
 
-    def slow(path: Path, incoming: Incoming, options: IngestOptions) -> DocumentInput:
+    def slow(incoming: Incoming, options: IngestOptions) -> DocumentInput:
         begun.set()
         assert may_end.wait(WAIT_S)
-        return parse_file(path, incoming, options)
+        return parse_here(incoming, options)
 
-    background.passes._parse = slow
+    background.sync_jobs._parse = slow
     background.start()
     followed = kept(background, dataset, folder)
     assert begun.wait(WAIT_S)
     [job] = background.add(ANN, [new_text(background.spool, dataset, "Note", "by hand", max_bytes=1000)])
     wait_until(lambda: background.store.get(ANN, job.id).ended)
-    assert background.passes.under_way(followed) is not None
+    assert background.sync_jobs.find_active(followed) is not None
     may_end.set()
     passed(background, followed)
     background.close()
@@ -197,18 +198,18 @@ def test_passes_that_found_nothing_to_do_leave_only_the_last(
     first = passed(background, followed)
     for _ in range(3):
         before = passed(background, followed)
-        background.passes.queue(followed)
+        background.sync_jobs.queue(followed)
         wait_until(lambda before=before: passed(background, followed).id > before.id)  # type: ignore[misc]
-    assert background.passes.last_change(followed) == first
+    assert background.sync_jobs.find_last_change(followed) == first
     assert len(background.store.of_user(ANN)) <= 3, "the first, the last, and the one before"
 
 
 def test_only_one_pass_waits_or_is_at_work(braid: Braid, dataset: int, folder: Path) -> None:
     background = Background(braid)  # not started: the pass waits
     followed = kept(background, dataset, folder)
-    first = background.passes.queue(followed)
+    first = background.sync_jobs.queue(followed)
     assert first is not None
-    assert background.passes.queue(followed) is None
+    assert background.sync_jobs.queue(followed) is None
     assert [job.id for job in background.store.of_user(ANN)] == [first.id]
 
 
@@ -217,13 +218,13 @@ def test_a_dropped_folder_leaves_its_documents_and_is_not_followed(
 ) -> None:
     followed = kept(background, dataset, folder)
     passed(background, followed)
-    assert background.drop_folder(followed.id) == followed
-    wait_until(lambda: followed.id not in background.keeper._kept)
+    assert background.supervisor.remove(followed.id) == followed
+    wait_until(lambda: followed.id not in background.supervisor._watchers)
     (folder / "a.md").unlink()
     time.sleep(1)
     assert sources(braid, dataset) == {"a.md", "b.md"}
     with pytest.raises(NotFoundError, match="no folder"):
-        background.drop_folder(followed.id)
+        background.supervisor.remove(followed.id)
 
 
 def test_a_folder_that_is_kept_again_begins_anew(
@@ -231,10 +232,10 @@ def test_a_folder_that_is_kept_again_begins_anew(
 ) -> None:
     first = kept(background, dataset, folder)
     passed(background, first)
-    background.drop_folder(first.id)
-    background.keeper.close()
+    background.supervisor.remove(first.id)
+    background.supervisor.close()
     again = kept(background, dataset, folder, id_prefix="wiki/")
-    assert (background.passes.last(again), background.passes.last_change(again)) == (None, None)
+    assert (background.sync_jobs.find_last(again), background.sync_jobs.find_last_change(again)) == (None, None)
 
 
 @pytest.mark.parametrize("to", ["data", "elsewhere"])
@@ -281,7 +282,7 @@ def test_who_is_no_administrator_any_more_has_nothing_followed(
     passed(background, followed)
     accounts.set_admin(ANN, False)
     (folder / "c.md").write_text("# Gamma\n\nthe tank is full")
-    [job] = background.add(ANN, [new_sync(followed)])
+    [job] = background.add(ANN, [new_sync_job(followed)])
     wait_until(lambda: background.store.get(ANN, job.id).ended)
     assert "ann, who added the folder, is no longer an administrator" in background.store.get(ANN, job.id).error
     assert sources(braid, dataset) == {"a.md", "b.md"}
@@ -298,7 +299,7 @@ def test_what_cannot_be_kept_is_named(braid: Braid, dataset: int, folder: Path) 
     def refused(error: type[Exception], match: str, **given: object) -> None:
         values: dict[str, object] = {"dataset_id": dataset, "folder": str(folder), **given}
         with pytest.raises(error, match=match):
-            background.keep_folder(ANN, WantedFolder(**values))  # type: ignore[arg-type]
+            background.supervisor.add(ANN, NewSyncedFolder(**values))  # type: ignore[arg-type]
 
     refused(InvalidInputError, "is not an absolute path", folder="notes")
     refused(InvalidInputError, "is the whole disk", folder="/")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -10,14 +11,15 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from sqlalchemy import delete, update
 
+from braid.app.cli.root import cli
 from braid.core import doctor
 from braid.core.braid import Braid
 from braid.core.doctor import Finding, examine, repair
-from braid.core.errors import NotOwnerError
-from braid.core.indexes.base import IndexedChunk, LegIndex
-from braid.core.ledger.change_log import ChangeLog
+from braid.core.indexes.base import LegIndex
+from braid.core.ledger.change_log import ChangeLog, IndexedChunk
 from braid.core.ledger.tables import DatasetRow, EmbeddingRow
 from braid.core.types import ChunkInput, DocumentInput, Leg, Mode
 from tests.fakes import HashEmbeddings
@@ -42,7 +44,7 @@ def braid(tmp_path: Path, embeddings: HashEmbeddings) -> Iterator[Braid]:
 
 
 def index_of(braid: Braid, leg: Leg) -> LegIndex:
-    return braid.dense if leg == "dense" else braid.lexical
+    return braid.dense if leg == "dense" else braid.bm25
 
 
 def indexed(braid: Braid, collection: str = "user_1") -> list[IndexedChunk]:
@@ -201,7 +203,7 @@ def test_an_index_that_cannot_follow(braid: Braid, embeddings: HashEmbeddings, m
 
 def test_everything_at_once(braid: Braid, tmp_path: Path, embeddings: HashEmbeddings) -> None:
     chunks = indexed(braid)
-    braid.lexical.apply("user_1", [replace(chunks[0], id="ghost")], [chunks[1].id])
+    braid.bm25.apply("user_1", [replace(chunks[0], id="ghost")], [chunks[1].id])
     braid.dense.apply("user_99", [replace(chunks[0], id="ghost")], [])
     with braid.ledger.database.write() as connection:
         connection.execute(update(DatasetRow).values(chunks=7))
@@ -213,8 +215,7 @@ def test_everything_at_once(braid: Braid, tmp_path: Path, embeddings: HashEmbedd
 
 
 def test_who_does_not_own_the_indexes_is_told_so(tmp_path: Path, embeddings: HashEmbeddings) -> None:
-    with (
-        Braid(tmp_path, embedding_model=embeddings, indexes="none") as beside,
-        pytest.raises(NotOwnerError, match="indexes='own'"),
-    ):
-        examine(beside)
+    with Braid(tmp_path, embedding_model=embeddings):
+        command = CliRunner().invoke(cli, ["--data-dir", str(tmp_path), "doctor"])
+    assert command.exit_code == 2
+    assert f"process {os.getpid()} has the data directory" in command.stderr

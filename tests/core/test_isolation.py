@@ -15,8 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from braid.core.braid import Braid
-from braid.core.indexes.base import IndexedChunk
-from braid.core.ledger.change_log import ChangeLog
+from braid.core.ledger.change_log import ChangeLog, IndexedChunk
 from braid.core.types import ChunkInput, DocumentInput, Engine, Filters, Fusion, Hit, Mode, Pooling, Query
 from tests.fakes import HashEmbeddings
 
@@ -144,7 +143,7 @@ def tamper(town: Town, everything: list[IndexedChunk]) -> None:
                 if town.chunks[chunk.id] not in {d.id for d in here} or chunk.id in town.deleted
             ]
             unknown = [replace(everything[0], id=f"unknown-{dataset.id}-{n}", dataset_id=dataset.id) for n in range(3)]
-            town.braid.lexical.apply(collection, [*forged, *unknown], [])
+            town.braid.bm25.apply(collection, [*forged, *unknown], [])
             town.braid.dense.apply(collection, [*forged, *unknown], [])
 
 
@@ -245,7 +244,7 @@ def test_nobody_sees_what_is_not_theirs(town: Town) -> None:
 @pytest.mark.parametrize("mode", get_args(Mode))
 def test_the_indexes_do_give_out_what_is_not_theirs(town: Town, mode: Mode) -> None:
     """Else the property would show nothing: it is the ledger that holds them back."""
-    indexes = town.braid.lexical, town.braid.dense
+    indexes = town.braid.bm25, town.braid.dense
     strangers = [
         {town.chunks.get(chunk_id, 0) for chunk_id in index.ids("user_1")} - town.allowed("ann", None)
         for index in indexes

@@ -14,13 +14,13 @@ import braid.core.priority as module
 from braid.core.background.background import Background
 from braid.core.braid import Braid
 from braid.core.indexes.embedder import CHUNKS_BESIDE_SEARCHES, CHUNKS_PER_EMBEDDING
-from braid.core.priority import RightOfWay
+from braid.core.priority import SearchPriority
 from braid.core.types import ChunkInput, DocumentInput
 from tests.fakes import HashEmbeddings
 
 
 def test_work_waits_for_the_search_and_not_for_ever() -> None:
-    way, begun, end = RightOfWay(), threading.Event(), threading.Event()
+    way, begun, end = SearchPriority(), threading.Event(), threading.Event()
 
     def search() -> None:
         with way.search():
@@ -31,17 +31,17 @@ def test_work_waits_for_the_search_and_not_for_ever() -> None:
     thread.start()
     begun.wait(5)
     started = time.monotonic()
-    way.give_way(0.1)
+    way.wait_for_searches(0.1)
     assert 0.1 <= time.monotonic() - started < 2
     threading.Timer(0.1, end.set).start()
     started = time.monotonic()
-    way.give_way(5)
+    way.wait_for_searches(5)
     assert time.monotonic() - started < 3
     thread.join()
 
 
 def test_it_is_busy_for_a_moment_after_a_search() -> None:
-    way = RightOfWay()
+    way = SearchPriority()
     assert not way.busy
     with way.search():
         assert way.busy
@@ -53,7 +53,7 @@ def test_it_is_busy_for_a_moment_after_a_search() -> None:
 def test_many_short_pieces_of_work_leave_time_between_them_beside_searches(monkeypatch: pytest.MonkeyPatch) -> None:
     rests: list[float] = []
     monkeypatch.setattr(module.time, "sleep", rests.append)
-    way = RightOfWay()
+    way = SearchPriority()
     way.rest()
     assert rests == []
     with way.search():

@@ -14,8 +14,9 @@ from braid.app.api.framework.idempotency import HEADER
 from braid.app.api.framework.idempotency import KEY_PATTERN as IDEMPOTENCY_PATTERN
 from braid.app.api.framework.operations import Operation, Resource
 from braid.app.api.framework.problems import Problem
-from braid.app.api.framework.requests import KEY_HEADERS, KEY_PATTERN, MAX_ID
+from braid.app.api.framework.requests import KEY_HEADERS, KEY_PATTERN
 from braid.app.auth.access import SAFE
+from braid.core.types import MAX_ID
 
 REF = "#/components/schemas/{model}"
 PARAMETER = re.compile(r"<(?P<kind>int(?:\(signed=True\))?):(?P<name>\w+)>")

@@ -11,9 +11,9 @@ from pydantic_core import ErrorDetails
 from werkzeug.exceptions import BadRequest, UnsupportedMediaType
 
 from braid.core.errors import NotFoundError
+from braid.core.types import MAX_ID
 
 Model = TypeVar("Model", bound=BaseModel)
-MAX_ID = 2**31 - 1
 """What an integer column holds; nothing has a higher id."""
 SAYS_SOMETHING = r"[^\s\x85]"
 """Of texts that are not blank. U+0085 is white space for the regular expressions here, but not for JSON Schema's."""

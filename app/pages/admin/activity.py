@@ -12,7 +12,7 @@ from flask_babel import lazy_gettext as _l
 from braid.app.auth.access import rule
 from braid.app.pages.admin.blueprint import admin
 from braid.app.site import site
-from braid.core.accounts.audit import last_days
+from braid.core.accounts.usage import last_days
 from braid.core.errors import InvalidInputError
 from braid.core.jobs.store import JobState, JobStore
 

@@ -15,8 +15,8 @@ from braid.app.pages.admin.blueprint import admin, audit, done
 from braid.app.pages.datasets.blueprint import visible_datasets
 from braid.app.site import site
 from braid.core.errors import InvalidInputError
-from braid.core.folders.store import SyncedFolder, WantedFolder
-from braid.core.folders.sync import SyncPlan
+from braid.core.folders.plan import SyncPlan
+from braid.core.folders.store import NewSyncedFolder, SyncedFolder
 from braid.core.jobs.store import Job
 from braid.core.types import Dataset
 
@@ -64,9 +64,9 @@ def add_folder() -> tuple[str, int] | Response:
     me, background = identity().account, site().background
     try:
         if request.form.get("action") != "add":
-            plan = background.passes.plan(me.id, wanted)
+            plan = background.sync_jobs.plan(me.id, wanted)
             return _list_page(changes=_changes(plan), unchanged=plan.unchanged, ask=True), 200
-        added = background.keep_folder(me.id, wanted)
+        added = background.supervisor.add(me.id, wanted)
     except InvalidInputError as error:
         return _list_page(problem=str(error)), 400
     audit("folder.added", added.folder, _described(added))
@@ -79,7 +79,7 @@ def sync_folder(folder_id: int) -> Response:
     """Have a pass now."""
     background = site().background
     folder = background.folders.get(folder_id)
-    if background.passes.queue(folder) is None:
+    if background.sync_jobs.queue(folder) is None:
         return done(_("A pass over “%(name)s” is under way already.", name=folder.folder), "folders")
     return done(_("A pass over “%(name)s” begins now.", name=folder.folder), "folders")
 
@@ -92,7 +92,7 @@ def remove_folder(folder_id: int) -> str | Response:
     folder = background.folders.get(folder_id)
     if request.form.get("confirmed") != "1":
         return render_template("braid/admin/folder_remove.html", folder=folder, dataset=_dataset(folder))
-    background.drop_folder(folder_id)
+    background.supervisor.remove(folder_id)
     audit("folder.removed", folder.folder, _described(folder))
     return done(_("“%(name)s” is no longer kept in sync. Its documents stay.", name=folder.folder), "folders")
 
@@ -121,14 +121,14 @@ def _rows() -> list[FolderRow]:
     seen = visible_datasets().readable().by_id
     rows = []
     for folder in background.folders.all():
-        last, changed = background.passes.last(folder), background.passes.last_change(folder)
+        last, changed = background.sync_jobs.find_last(folder), background.sync_jobs.find_last_change(folder)
         rows.append(
             FolderRow(
                 folder,
                 seen.get(folder.dataset_id),
                 names.get(folder.user_id, str(folder.user_id)),
-                background.passes.refusal(folder) or background.keeper.problem(folder.id),
-                background.passes.under_way(folder),
+                background.sync_jobs.refusal(folder) or background.supervisor.problem(folder.id),
+                background.sync_jobs.find_active(folder),
                 last,
                 None if changed == last else changed,
             )
@@ -136,12 +136,12 @@ def _rows() -> list[FolderRow]:
     return rows
 
 
-def _typed() -> WantedFolder:
+def _typed() -> NewSyncedFolder:
     """What was typed; a pattern stands on a line of its own."""
     given = request.form.get("dataset_id", "")
     if not given.lstrip("-").isdecimal() or given not in map(str, visible_datasets().readable().by_id):
         raise InvalidInputError(f"dataset_id is {given[:20]!r}; choose a dataset of the list", field="dataset_id")
-    return WantedFolder(
+    return NewSyncedFolder(
         int(given),
         request.form.get("folder", ""),
         tuple(request.form.get("ignore", "").splitlines()),

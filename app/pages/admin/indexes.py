@@ -16,7 +16,7 @@ from braid.app.pages.admin.blueprint import admin, audit, done
 from braid.app.site import site
 from braid.core.doctor import Problem
 from braid.core.errors import InvalidInputError
-from braid.core.indexes.follower import LegProgress
+from braid.core.indexes.leg_progress import LegProgress
 from braid.core.types import Leg
 
 LEGS: tuple[Leg, ...] = ("bm25", "dense")

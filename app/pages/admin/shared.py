@@ -13,10 +13,9 @@ from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.pages.admin.blueprint import admin, done, known_groups, read_groups
 from braid.app.site import site
-from braid.core.datasets.entry import LOWEST_ID
 from braid.core.datasets.registry import SharedDataset
 from braid.core.errors import InvalidInputError, NotFoundError, RegistryError
-from braid.core.types import Dataset
+from braid.core.types import MIN_ID, Dataset
 
 ONE = "/shared/<int(signed=True):dataset_id>"
 FIELDS = ("name", "collection_name", "description", "allowed_groups", "embedding_model")
@@ -134,7 +133,7 @@ def _edit_page(dataset_id: int, *, problem: str = "") -> str:
 def _stored(dataset_id: int) -> Dataset:
     """The ledger's row of a shared dataset, listed or not."""
     site().braid.mirror_registry()
-    if not LOWEST_ID <= dataset_id < 0:
+    if not MIN_ID <= dataset_id < 0:
         raise NotFoundError(f"there is no shared dataset {dataset_id}; their ids are -1, -2 and so on")
     return site().braid.ledger.dataset(dataset_id)
 

@@ -13,6 +13,7 @@ from braid.app.pages.admin.blueprint import admin, audit, done, known_groups, re
 from braid.app.site import site
 from braid.core.accounts.accounts import MIN_PASSWORD_CHARS, Account
 from braid.core.errors import InvalidInputError, NotFoundError
+from braid.core.types import MAX_ID
 
 ONE = "/users/<int:user_id>"
 
@@ -198,7 +199,7 @@ def _may_read(account: Account, allowed_groups: tuple[str, ...]) -> bool:
 
 
 def _account(user_id: int) -> Account:
-    if user_id > 2**31:
+    if user_id > MAX_ID:
         raise NotFoundError(f"there is no user {user_id}")
     return site().accounts.get(user_id)
 

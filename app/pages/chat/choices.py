@@ -1,4 +1,4 @@
-"""What a question is asked with: datasets, strategy, mode. Read from the form, or from where it was kept."""
+"""The choices for a question: datasets, strategy, mode. Read from the form, or from where they were stored."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from braid.core.errors import InvalidInputError
 from braid.core.types import Fusion, Mode
 
 LAST_CHOICE = "chat"
-"""The preference that a new conversation starts with."""
+"""Name of the preference that a new conversation starts with."""
 
 Number = TypeVar("Number", int, float)
 
 
 @dataclass(frozen=True, slots=True)
 class ChatChoices:
-    """``dataset_ids`` None means all that the user may read, until somebody chooses."""
+    """The choices of the form. ``dataset_ids`` None means that nothing was chosen yet: all that the user may read."""
 
     dataset_ids: tuple[int, ...] | None
     strategy: str
@@ -41,7 +41,7 @@ class ChatChoices:
         return f"{self.alpha:.2f}"
 
     def options(self, settings: Settings) -> dict[str, Any]:
-        """The search options of a request; fusion and alpha only where they matter."""
+        """Return the search options of a request; fusion and alpha only where they matter."""
         fusion = self.fusion if self.mode == "hybrid" else "rrf"
         return {
             "mode": self.mode,
@@ -52,13 +52,13 @@ class ChatChoices:
             "reranker": settings.reranker,
         }
 
-    def kept(self) -> dict[str, Any]:
-        """As JSON values, for `last_choices`."""
+    def to_json(self) -> dict[str, Any]:
+        """Return the choices as JSON, for the preference `LAST_CHOICE`."""
         return {**asdict(self), "dataset_ids": None if self.dataset_ids is None else list(self.dataset_ids)}
 
 
 def first_choices(account: Account) -> ChatChoices:
-    """What a new conversation starts with: the last choice, else the user's preferences."""
+    """Return the choices of a new conversation: the user's last ones, else their preferences."""
     preferred = preferences_of(account)
     default = ChatChoices(
         preferred.dataset_ids, preferred.strategy, preferred.mode, preferred.fusion, preferred.alpha, preferred.k
@@ -68,12 +68,12 @@ def first_choices(account: Account) -> ChatChoices:
 
 
 def choices_of_turn(settings: Mapping[str, Any], default: ChatChoices) -> ChatChoices:
-    """What a stored question was asked with."""
+    """Return the choices of a stored question."""
     return _with(default, {**settings, **settings.get("options", {})})
 
 
 def read_choices(form: MultiDict[str, str], default: ChatChoices) -> ChatChoices:
-    """What the form says; the search checks the rest. Raises InvalidInputError with the field's name."""
+    """Read the form; the search checks the values. Raises InvalidInputError with the field's name for no number."""
     return ChatChoices(
         dataset_ids=tuple(_number("dataset_ids", given, int) for given in form.getlist("d")),
         strategy=form.get("strategy") or default.strategy,
@@ -85,7 +85,7 @@ def read_choices(form: MultiDict[str, str], default: ChatChoices) -> ChatChoices
 
 
 def _with(default: ChatChoices, kept: Mapping[str, Any]) -> ChatChoices:
-    """The default with what of the kept values is still valid."""
+    """Replace the default's values by those that are stored and still valid."""
     valid = {name: kept[name] for name in asdict(default) if kept.get(name) is not None and VALID[name](kept[name])}
     if "dataset_ids" in valid:
         valid["dataset_ids"] = tuple(valid["dataset_ids"])

@@ -1,4 +1,4 @@
-"""The chat's pages: a new conversation, and those that there are."""
+"""The chat's pages: a new conversation, and the existing ones."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from braid.app.opening import SAMPLE_NAME
 from braid.app.pages.chat import ask as chat_ask
 from braid.app.pages.chat import manage as chat_manage
 from braid.app.pages.chat.choices import ChatChoices, choices_of_turn, first_choices
-from braid.app.pages.chat.parts import chat, listed, shelf, sidebar
-from braid.app.pages.chat.picker import Picker, picker
-from braid.app.pages.chat.view import exchanges
+from braid.app.pages.chat.parts import chat, list_conversations, make_shelf, render_sidebar
+from braid.app.pages.chat.picker import Picker, make_picker
+from braid.app.pages.chat.view import build_exchanges
 from braid.app.site import site
 from braid.app.user.datasets import Readable, readable_datasets
 from braid.app.user.models import choose_models
@@ -27,20 +27,20 @@ from braid.core.types import MAX_K, MAX_QUERY_CHARS
 __all__ = ["chat", "chat_ask", "chat_manage"]
 
 SHOWN_TURNS = 20
-"""Of a conversation, the newest; the others on demand."""
+"""Newest turns of a conversation that are shown at once; the others on demand."""
 
 
 @chat.get("")
 @rule("user")
 def page() -> str:
-    """A new conversation."""
+    """Show a new conversation."""
     return _page(None, [])
 
 
 @chat.get("/<int:conversation_id>")
 @rule("user")
 def conversation(conversation_id: int) -> str:
-    """A conversation with all its turns."""
+    """Show a conversation."""
     user = identity().account
     found = site().conversations.conversation(user.id, conversation_id)
     return _page(found, site().conversations.messages(user.id, conversation_id))
@@ -49,8 +49,8 @@ def conversation(conversation_id: int) -> str:
 @chat.get("/conversations")
 @rule("user")
 def conversations() -> str:
-    """The list of the side bar alone, those whose title contains what is searched for."""
-    return sidebar(None)
+    """Return the list of the side bar alone, filtered by title."""
+    return render_sidebar(None)
 
 
 def _page(shown: StoredConversation | None, messages: Sequence[StoredMessage]) -> str:
@@ -61,12 +61,12 @@ def _page(shown: StoredConversation | None, messages: Sequence[StoredMessage]) -
     return render_template(
         "braid/chat.html",
         conversation=shown,
-        conversations=listed(),
+        conversations=list_conversations(),
         find=request.args.get("find", ""),
-        exchanges=exchanges(recent, shelf(shown.id, recent, readable)) if shown else [],
+        exchanges=build_exchanges(recent, make_shelf(shown.id, recent, readable)) if shown else [],
         left_out=len(messages) > len(recent),
         choices=choices,
-        picker=_picker(readable, choices),
+        picker=_make_picker(readable, choices),
         strategies=strategy_choices(with_model=choose_models(user).search is not None),
         examples=_examples(readable),
         has_documents=any(dataset.documents for dataset in readable.all),
@@ -78,28 +78,28 @@ def _page(shown: StoredConversation | None, messages: Sequence[StoredMessage]) -
 
 
 def _choices(messages: Sequence[StoredMessage]) -> ChatChoices:
-    """Those of the conversation's last question, else those of the user's last one."""
+    """Return the choices of the conversation's last question, else those of the user's last one."""
     first = first_choices(identity().account)
     asked = [message for message in messages if message.role == "user"]
     return choices_of_turn(asked[-1].settings, first) if asked else first
 
 
-def _picker(readable: Readable, choices: ChatChoices) -> Picker:
+def _make_picker(readable: Readable, choices: ChatChoices) -> Picker:
     braid = site().braid
     stored = braid.ledger.datasets_in({dataset.collection for dataset in readable.all})
     languages = language_names(readable.all)
-    return picker(readable, choices.dataset_ids, braid.indexer.progress(), stored, languages)
+    return make_picker(readable, choices.dataset_ids, braid.indexer.progress(), stored, languages)
 
 
 def _where_to_add(readable: Readable) -> str:
-    """The first dataset of one's own, as long as there is no document in any of them; else empty."""
+    """Return the address of the user's first dataset while none of theirs has a document; else empty."""
     if any(dataset.documents for dataset in readable.personal) or not readable.personal:
         return ""
     return url_for("braid.datasets.dataset", dataset_id=readable.personal[0].id)
 
 
 def _examples(readable: Readable) -> list[str]:
-    """Questions that the sample answers, in the page's language."""
+    """Return questions that the sample answers, in the page's language."""
     if not any(dataset.name == SAMPLE_NAME and dataset.documents for dataset in readable.shared):
         return []
     return [

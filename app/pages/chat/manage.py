@@ -1,4 +1,4 @@
-"""What is done with a conversation and its answers: rename, export, delete, thumbs and clicks."""
+"""Manages a conversation and its answers: rename, export, delete, thumbs and clicks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from braid.core.types import MAX_QUERY_CHARS
 @chat.get("/<int:conversation_id>/manage")
 @rule("user")
 def manage(conversation_id: int) -> str:
-    """Rename, export and delete, as a page; scripts show it as a dialog."""
+    """Show the page to rename, export and delete; scripts show it as a dialog."""
     user_id = identity().account.id
     found = site().conversations.conversation(user_id, conversation_id)
     questions = sum(message.role == "user" for message in site().conversations.messages(user_id, conversation_id))
@@ -36,7 +36,7 @@ def manage(conversation_id: int) -> str:
 @chat.post("/<int:conversation_id>/rename")
 @rule("user")
 def rename(conversation_id: int) -> Redirect:
-    """Give a conversation another title."""
+    """Rename a conversation."""
     site().conversations.rename(identity().account.id, conversation_id, request.form.get("title", ""))
     return redirect(url_for("braid.chat.conversation", conversation_id=conversation_id), 303)
 
@@ -52,7 +52,7 @@ def delete(conversation_id: int) -> Redirect:
 @chat.get("/<int:conversation_id>/export.<any(md, json):kind>")
 @rule("user")
 def export(conversation_id: int, kind: str) -> Response:
-    """A conversation as a file."""
+    """Download a conversation as a file."""
     user_id = identity().account.id
     found = site().conversations.conversation(user_id, conversation_id)
     messages = site().conversations.messages(user_id, conversation_id)
@@ -65,17 +65,17 @@ def export(conversation_id: int, kind: str) -> Response:
 @chat.post("/<int:conversation_id>/messages/<int:message_id>/feedback")
 @rule("user")
 def say(conversation_id: int, message_id: int) -> Response | Redirect:
-    """Store what the user says of the answer, or of the cited passage with this number.
+    """Store the user's feedback on the answer, or on the cited passage with the given number.
 
-    A thumb or its withdrawal; of a passage also a click on the citation.
+    Feedback is a thumb or its withdrawal; for a passage also a click on the citation.
     """
     user_id, here = identity().account.id, site()
     if "number" in request.form:
         messages = here.conversations.messages(user_id, conversation_id)
-        here.feedback.add(user_id, _said(messages, message_id))
+        here.feedback.add(user_id, _read_feedback(messages, message_id))
     else:
         here.conversations.conversation(user_id, conversation_id)
-        kind = cast(Thumb, request.form.get("kind", ""))  # put() checks it
+        kind = cast(Thumb, request.form.get("kind", ""))  # `put` checks it
         here.answer_thumbs.put(user_id, conversation_id, message_id, kind)
     if wants_json():
         return Response(status=204)
@@ -83,8 +83,8 @@ def say(conversation_id: int, message_id: int) -> Response | Redirect:
     return redirect(url_for("braid.chat.conversation", conversation_id=conversation_id, _anchor=where), 303)
 
 
-def _said(messages: Sequence[StoredMessage], message_id: int) -> Feedback:
-    """The feedback with the query, the scope and the ranking as they were stored."""
+def _read_feedback(messages: Sequence[StoredMessage], message_id: int) -> Feedback:
+    """Read the feedback from the form, with the query, the scope and the ranking as they were stored."""
     position = next((p for p, m in enumerate(messages) if m.id == message_id and m.role == "assistant"), 0)
     if not position:
         raise NotFoundError(f"there is no answer {message_id} in this conversation")

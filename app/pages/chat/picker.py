@@ -1,4 +1,4 @@
-"""The dataset picker: what may be asked, how large it is, and whether all of it can be found yet."""
+"""The dataset picker: which datasets may be searched, their size, and whether they are completely indexed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from flask_babel import format_decimal
 from flask_babel import gettext as _
 
 from braid.app.user.datasets import Readable
-from braid.core.indexes.follower import LegProgress
+from braid.core.indexes.leg_progress import LegProgress
 from braid.core.types import Dataset
 
 State = Literal["ready", "indexing", "failed", "empty"]
@@ -40,14 +40,14 @@ class Picker:
         return sum(picked.ticked for picked in (*self.personal, *self.shared))
 
 
-def picker(
+def make_picker(
     readable: Readable,
     chosen: Sequence[int] | None,
     progress: Iterable[LegProgress],
     stored: Iterable[Dataset],
     languages: Mapping[int, str],
 ) -> Picker:
-    """``chosen`` None ticks all. ``stored`` are all datasets of the same collections, also of other readers."""
+    """Make the picker. ``chosen`` None ticks all; ``stored`` are all datasets of the collections, of any reader."""
     parts: dict[str, list[LegProgress]] = {}
     for part in progress:
         parts.setdefault(part.collection, []).append(part)
@@ -55,13 +55,13 @@ def picker(
     for dataset in stored:
         totals[dataset.collection] = totals.get(dataset.collection, 0) + dataset.chunks
 
-    def shown(dataset: Dataset) -> PickedDataset:
+    def pick(dataset: Dataset) -> PickedDataset:
         total = totals.get(dataset.collection, dataset.chunks)
         state, text = _state(dataset, parts.get(dataset.collection, []), total)
         ticked = chosen is None or dataset.id in chosen
         return PickedDataset(dataset, ticked, languages.get(dataset.id, ""), state, text)
 
-    return Picker(tuple(map(shown, readable.personal)), tuple(map(shown, readable.shared)))
+    return Picker(tuple(map(pick, readable.personal)), tuple(map(pick, readable.shared)))
 
 
 def _state(dataset: Dataset, parts: Sequence[LegProgress], total: int) -> tuple[State, str]:

@@ -16,11 +16,12 @@ from flask import Response, url_for
 from flask_babel import gettext as _
 from flask_babel import ngettext
 
-from braid.app.pages.chat.turn_progress import progress, stage_text
 from braid.app.site import site
 from braid.app.web.errors import on_braid_error, on_unexpected
 from braid.app.web.event_stream import event, when_gone
+from braid.app.web.turn_progress import progress, stage_text
 from braid.core.chat.live_turn import LiveTurn
+from braid.core.chat.store import StoredTurn
 from braid.core.chat.turn_recorder import TurnRecorder
 from braid.core.chat.types import (
     ChatRequest,
@@ -33,9 +34,6 @@ from braid.core.chat.types import (
 from braid.core.errors import BraidError
 from braid.core.types import SearchResult
 
-Store = Callable[[ChatResult], int]
-"""Stores the turn; returns the conversation's id."""
-
 
 @dataclass(frozen=True, slots=True)
 class StreamedTurn:
@@ -43,13 +41,20 @@ class StreamedTurn:
 
     request: ChatRequest
     events: Iterator[Event]
-    store: Store
-    shown: Callable[[int], dict[str, object]]
-    """From the conversation's id to the values of the last event."""
+    store: Callable[[ChatResult], StoredTurn]
+    render: Callable[[StoredTurn], dict[str, object]]
+    """Returns the values of the last event."""
+
+    def finish(self) -> ChatResult:
+        """Run the turn to its end."""
+        recorder = TurnRecorder(self.request)
+        for happened in self.events:
+            recorder.feed(happened)
+        return recorder.result()
 
 
 def stream_turn(turn: StreamedTurn) -> Iterator[str]:
-    """The events of the turn as text. What there is of the answer is stored, also when nobody listens any more."""
+    """Yield the events of the turn as text. The answer so far is stored even if nobody listens any more."""
     user_id, name = turn.request.user_id or 0, uuid.uuid4().hex
     recorder, live = TurnRecorder(turn.request), LiveTurn(turn.events)
     turns = site().turns
@@ -58,9 +63,9 @@ def stream_turn(turn: StreamedTurn) -> Iterator[str]:
     unstored = True
     try:
         yield event("turn", {"stop": url_for("braid.chat.stop", name=name)})
-        yield from progress(live, partial(_told, recorder))
+        yield from progress(live, partial(_describe, recorder))
         unstored = False
-        yield event("answer", turn.shown(turn.store(recorder.result())))
+        yield event("answer", turn.render(turn.store(recorder.result())))
     except BraidError as error:
         unstored = False
         yield _problem(on_braid_error(error))
@@ -74,8 +79,8 @@ def stream_turn(turn: StreamedTurn) -> Iterator[str]:
             turn.store(recorder.result())
 
 
-def _told(recorder: TurnRecorder, happened: Event) -> Iterator[str]:
-    """Progress in words; what happened is recorded."""
+def _describe(recorder: TurnRecorder, happened: Event) -> Iterator[str]:
+    """Record the event, and yield the progress in words."""
     recorder.feed(happened)
     if isinstance(happened, StageStarted):
         yield event("stage", {"stage": happened.stage, "text": stage_text(happened.stage)})
@@ -83,17 +88,17 @@ def _told(recorder: TurnRecorder, happened: Event) -> Iterator[str]:
         text = _("Searching for: %(query)s", query=happened.query[:200])
         yield event("query", {"query": happened.query, "generator": happened.generator, "text": text})
     elif isinstance(happened, Searched):
-        yield event("search", {"passages": len(happened.result.hits), "text": _found(happened.result)})
+        yield event("search", {"passages": len(happened.result.hits), "text": _describe_result(happened.result)})
 
 
-def _found(result: SearchResult) -> str:
+def _describe_result(result: SearchResult) -> str:
     names = {dataset.id: dataset.name for dataset in site().braid.ledger.datasets_in(set(result.collections))}
     where = dict.fromkeys(names.get(hit.passage.dataset_id, "") for hit in result.hits)
     found: str = ngettext("%(num)s passage", "%(num)s passages", len(result.hits))
     return str(_("%(found)s from %(names)s", found=found, names=_(", ").join(where))) if where else found
 
 
-def _problem(answered: tuple[Response | str, int]) -> str:
-    response, status = answered
+def _problem(answer: tuple[Response | str, int]) -> str:
+    response, status = answer
     details = json.loads(response.get_data()) if isinstance(response, Response) else {"status": status}
     return event("error", details)

@@ -1,4 +1,4 @@
-"""A stored conversation as the page shows it: questions, answers with their sources, and how they were found."""
+"""The page's view of a stored conversation: questions, answers with their sources, and how they were found."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from flask_babel import gettext as _
 from markupsafe import Markup
 
 from braid.app.pages.search.answer import Missing
-from braid.app.pages.search.marking import language_of
 from braid.app.pages.search.reasons import Reason, Reasoning
 from braid.app.user.strategy_menu import NAMES
 from braid.app.web.markdown import answer_html
 from braid.core.chat.feedback import Kind
 from braid.core.chat.store import StoredCitation, StoredMessage
+from braid.core.text.scripts import display_language
 from braid.core.types import Dataset, LegScore
 
 MAX_CARRIED_CHARS = 300
-"""Of the question in links to passages, whose words are marked there."""
+"""Longest question in links to passages; its words are marked there."""
 KEPT_HTML = 500
-"""Answers whose Markdown is not rendered again: a conversation shows its earlier ones on every page."""
+"""Answers whose rendered Markdown is cached: a conversation shows its earlier ones on every page."""
 LEG_FIELDS = ("leg", "rank", "score", "share", "query")
 
 Thumbs = Mapping[tuple[str, str], Kind]
-"""(query, chunk id) → what the user said of it."""
+"""(query, chunk id) → the user's thumb."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A cited passage. ``href`` is empty when it is not there any more."""
+    """A cited passage. ``href`` is empty when the passage was deleted."""
 
     citation: StoredCitation
     dataset: str
@@ -43,7 +43,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class FoundPassage:
-    """A passage that the search gave, and why. ``href`` is empty when it is not there any more."""
+    """A passage that the search returned, and why. ``href`` is empty when the passage was deleted."""
 
     number: int
     title: str
@@ -66,7 +66,7 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class HowFound:
-    """How an answer came about."""
+    """How an answer was made."""
 
     query: str
     query_generator: str
@@ -113,16 +113,16 @@ class Shelf:
     datasets: Mapping[int, Dataset]
     thumbs: Thumbs
     there: frozenset[str]
-    """Those of the found passages that the user may read now."""
+    """The returned passages that the user may read now."""
     reasoning: Reasoning = field(default_factory=Reasoning)
 
     def dataset_name(self, dataset_id: int) -> str:
-        """Its name; its number when it is not the user's to read any more."""
+        """Return its name; its number if the user may no longer read it."""
         found = self.datasets.get(dataset_id)
         return found.name if found else f"#{dataset_id}"
 
     def href(self, chunk_id: str, question: str) -> str:
-        """Address of a passage in its document."""
+        """Return the address of a passage in its document."""
         return url_for(
             "braid.search.document",
             chunk_id=chunk_id,
@@ -133,13 +133,13 @@ class Shelf:
 
 
 def found_chunks(messages: Sequence[StoredMessage]) -> list[str]:
-    """Ids of all passages that were found for the messages."""
+    """Return the ids of all passages that were found for the messages."""
     hits = (hit for message in messages for hit in _search_of(message).get("hits", []))
     return list(dict.fromkeys(hit["chunk_id"] for hit in hits))
 
 
-def exchanges(messages: Sequence[StoredMessage], shelf: Shelf) -> list[Exchange]:
-    """Questions with their answers, in order."""
+def build_exchanges(messages: Sequence[StoredMessage], shelf: Shelf) -> list[Exchange]:
+    """Pair the questions with their answers, in order."""
     return [_exchange(question, answer, shelf) for question, answer in _pairs(messages)]
 
 
@@ -163,7 +163,7 @@ def _exchange(question: StoredMessage, answer: StoredMessage | None, shelf: Shel
         html=_html(answer.text, tuple(hrefs.items())),
         sources=sources,
         how=_how(question, answer, shelf) if _search_of(answer) else None,
-        language=language_of(answer.text),
+        language=display_language(answer.text),
     )
 
 
@@ -178,7 +178,7 @@ def _source(citation: StoredCitation, asked: str, query: str, shelf: Shelf) -> S
         citation=citation,
         dataset=shelf.dataset_name(citation.dataset_id),
         href="" if citation.deleted else shelf.href(citation.chunk_id, asked),
-        language=language_of(citation.text),
+        language=display_language(citation.text),
         thumb=shelf.thumbs.get((query, citation.chunk_id), ""),
     )
 
@@ -211,18 +211,19 @@ def _how(question: StoredMessage, answer: StoredMessage, shelf: Shelf) -> HowFou
         notes=tuple(settings.get("notes", ())),
         removed_citations=settings.get("removed_citations", 0),
         passages=tuple(
-            _found(number, hit, asked, number in cited, shelf) for number, hit in enumerate(search.get("hits", ()), 1)
+            _found_passage(number, hit, asked, number in cited, shelf)
+            for number, hit in enumerate(search.get("hits", ()), 1)
         ),
     )
 
 
 def mode_name(mode: str) -> str:
-    """The mode in the page's language."""
+    """Return the mode in the page's language."""
     names = {"hybrid": _("Hybrid"), "semantic": _("Meaning"), "keyword": _("Keywords")}
     return str(names.get(mode, mode))
 
 
-def _found(number: int, hit: Mapping[str, Any], asked: str, cited: bool, shelf: Shelf) -> FoundPassage:
+def _found_passage(number: int, hit: Mapping[str, Any], asked: str, cited: bool, shelf: Shelf) -> FoundPassage:
     legs = [LegScore(*(leg[name] for name in LEG_FIELDS)) for leg in hit["legs"]]
     there = hit["chunk_id"] in shelf.there
     return FoundPassage(
@@ -256,7 +257,7 @@ def _timings(timings_ms: Mapping[str, float]) -> tuple[Timing, ...]:
 
 
 def _degraded(parts: Sequence[Mapping[str, str]], datasets: Iterable[Dataset]) -> tuple[Missing, ...]:
-    """What is missing, one entry a part; ``datasets`` empty means all."""
+    """Return what is missing, one entry per part; ``datasets`` empty means all."""
     by_collection: dict[str, list[str]] = {}
     for dataset in datasets:
         by_collection.setdefault(dataset.collection, []).append(dataset.name)

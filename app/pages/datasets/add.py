@@ -19,7 +19,7 @@ from braid.app.site import site
 from braid.config.settings import Settings
 from braid.core.background.dataset_jobs import new_text, new_upload, new_url
 from braid.core.errors import InvalidInputError
-from braid.core.ingest.ingest import MEBIBYTE
+from braid.core.ingest.plan import MEBIBYTE
 from braid.core.ingest.spool import upload_source
 from braid.core.jobs.store import Job, NewJob
 from braid.core.types import Dataset

@@ -13,8 +13,7 @@ from braid.app.pages.datasets.blueprint import ONE, datasets, visible_datasets
 from braid.app.pages.datasets.document_list import FILTERS, document_list
 from braid.app.site import site
 from braid.core.jobs.store import OPEN, Job, JobKind, JobState
-from braid.core.ledger.ledger import MAX_NAME_CHARS
-from braid.core.types import Dataset
+from braid.core.types import MAX_NAME_CHARS, Dataset
 
 KIBI = 1024
 TASKS: tuple[JobKind, ...] = ("export", "import", "reembed")

@@ -11,12 +11,13 @@ from werkzeug.wrappers import Response
 
 from braid.app.auth.access import rule
 from braid.app.pages.datasets.blueprint import ONE, address, audit, datasets, done, visible_datasets
-from braid.app.pages.search.marking import PROSE, flow, language_of
+from braid.app.pages.search.marking import PROSE, flow
 from braid.app.site import site
 from braid.app.web.transfers import MOST_AT_ONCE, drop
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.indexes.progress import document_progress
 from braid.core.jobs.store import ADDING, FAILED
+from braid.core.text.scripts import display_language
 from braid.core.types import Dataset, Document
 
 PASSAGES_PER_PAGE = 50
@@ -38,9 +39,9 @@ def document(dataset_id: int, document_id: int) -> str:
         dataset=dataset,
         document=found,
         progress=document_progress(site().braid, dataset.id, [found.id]).get(found.id),
-        language=language_of(found.title),
+        language=display_language(found.title),
         passages=[
-            (passage, flow(passage.text, passage.file_type), passage.file_type in PROSE, language_of(passage.text))
+            (passage, flow(passage.text, passage.file_type), passage.file_type in PROSE, display_language(passage.text))
             for passage in passages[:PASSAGES_PER_PAGE]
         ],
         earlier=_at(found, max(0, start - PASSAGES_PER_PAGE)) if start else "",

@@ -18,8 +18,7 @@ from braid.app.site import site
 from braid.app.web.transfers import import_bytes, queue_import, require_import_room
 from braid.core.datasets.listing import Overview, overviews
 from braid.core.errors import InvalidInputError
-from braid.core.ledger.ledger import MAX_NAME_CHARS
-from braid.core.types import Dataset
+from braid.core.types import MAX_NAME_CHARS, Dataset
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,10 @@ from flask import url_for
 from flask_babel import gettext as _
 
 from braid.app.pages.search.form import Carried, SearchForm
-from braid.app.pages.search.marking import PROSE, Segment, flow, language_of, snippet, wanted_tokens
+from braid.app.pages.search.marking import PROSE, Segment, flow, snippet, wanted_tokens
 from braid.app.pages.search.reasons import Reason, Reasoning
 from braid.core.text.analyzer import Analyzer
+from braid.core.text.scripts import display_language
 from braid.core.types import Dataset, Degraded, Hit, Part, Passage, Place, SearchResult
 
 
@@ -119,8 +120,8 @@ def _shown_hit(
         dataset=_dataset_name(hit.passage.dataset_id, names),
         href=document_href(hit.passage.chunk_id, carried),
         snippet=snippet(analyzer, flow(hit.passage.text, hit.passage.file_type), wanted),
-        language=language_of(hit.passage.text),
-        title_language=language_of(hit.passage.title),
+        language=display_language(hit.passage.text),
+        title_language=display_language(hit.passage.title),
         prose=hit.passage.file_type in PROSE,
         reasons=Reasoning().reasons(hit.legs),
         also_in=tuple(_shown_place(place, names, carried) for place in hit.also_in),

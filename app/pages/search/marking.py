@@ -1,4 +1,4 @@
-"""Which words of a passage are the query's: marks, snippets and the language of a text."""
+"""Which words of a passage are the query's: marks and snippets."""
 
 from __future__ import annotations
 
@@ -9,16 +9,14 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from braid.core.text.analyzer import Analyzer
+from braid.core.text.scripts import HAN, HANGUL, HIRAGANA, KANA, display_language
 
 SNIPPET_CHARS = 340
 SNIPPET_CHARS_CJK = 190  # such characters are twice as wide
 LEAD_CHARS = 40
 """How much text a snippet shows before its first mark."""
 
-_KANA = re.compile(r"[\u3041-\u30ff]")
-_HANGUL = re.compile(r"[\uac00-\ud7a3]")
-_HAN = re.compile(r"[\u4e00-\u9fff]")
-_WEAK = re.compile(r"[\u3041-\u30ff\u4e00-\u9fff\uac00-\ud7a3]|[\u3041-\u309f]+")
+_WEAK = re.compile(f"[{KANA}{HAN}{HANGUL}]|[{HIRAGANA}]+")
 _BLANK_LINES = re.compile(r"\n(?:[ \t]*\n)+")
 # A line break inside a paragraph: something other than a list, a table, a quotation or code follows.
 _WRAPPED = re.compile(r"(?<=[^\n])\n(?=[^\s|`*>#+•・-])(?!\d+[.)] )")
@@ -62,21 +60,11 @@ def snippet(analyzer: Analyzer, text: str, wanted: frozenset[str]) -> tuple[Segm
     """The part of the text with the most marks, blank lines taken out."""
     text = _BLANK_LINES.sub(lambda blank: "\n".ljust(len(blank[0])), text)
     marks = _marks(analyzer, text, wanted)
-    limit = SNIPPET_CHARS_CJK if language_of(text) else SNIPPET_CHARS
+    limit = SNIPPET_CHARS_CJK if display_language(text) else SNIPPET_CHARS
     start, end = _window(text, marks, limit)
     before = [Segment("… ", False)] if start > 0 else []
     after = [Segment(" …", False)] if end < len(text) else []
     return (*before, *_segments(text, marks, start, end), *after)
-
-
-def language_of(text: str) -> str:
-    """``ja``, ``ko`` or empty, by the script of the text's beginning: for glyphs and for screen readers."""
-    start = text[:400]
-    if len(_HANGUL.findall(start)) * 5 > len(start):
-        return "ko"
-    if len(_KANA.findall(start)) * 8 > len(start) or len(_HAN.findall(start)) * 3 > len(start):
-        return "ja"
-    return ""
 
 
 def _marks(analyzer: Analyzer, text: str, wanted: frozenset[str]) -> list[Span]:

@@ -25,11 +25,12 @@ from braid.app.pages.search.blueprint import (
     three_fields,
 )
 from braid.app.pages.search.form import SearchForm
-from braid.app.pages.search.marking import PROSE, flow, language_of, mark, wanted_tokens
+from braid.app.pages.search.marking import PROSE, flow, mark, wanted_tokens
 from braid.app.site import site
 from braid.app.user.datasets import readable_datasets
 from braid.core.errors import NotFoundError
 from braid.core.text.analyzer import Analyzer
+from braid.core.text.scripts import display_language
 from braid.core.types import Dataset, Passage
 
 __all__ = ["search"]
@@ -87,7 +88,7 @@ def document(chunk_id: str) -> str:
     return render_template(
         "braid/document.html",
         cited=cited,
-        cited_language=language_of(cited.title),
+        cited_language=display_language(cited.title),
         dataset=datasets[cited.dataset_id],
         passages=list(_shown_passages(braid.analyzer, found[:PASSAGES_PER_PAGE], form)),
         earlier=_neighbour(cited, form, start - PASSAGES_PER_PAGE) if start else None,
@@ -123,7 +124,7 @@ def _shown_passages(analyzer: Analyzer, passages: list[Passage], form: SearchFor
             "passage": passage,
             "segments": mark(analyzer, flow(passage.text, passage.file_type), wanted),
             "prose": passage.file_type in PROSE,
-            "language": language_of(passage.text),
+            "language": display_language(passage.text),
         }
 
 

@@ -17,7 +17,6 @@ from markupsafe import Markup
 
 from braid.app.auth.access import rule, wants_json
 from braid.app.auth.identity import identity
-from braid.app.pages.chat.turn_progress import progress, stage_text
 from braid.app.pages.search.answer import build_answer, document_href
 from braid.app.pages.search.blueprint import form_of_request, offered, search, status_of, three_fields
 from braid.app.pages.search.form import Carried, SearchForm
@@ -28,6 +27,7 @@ from braid.app.web.errors import on_braid_error, on_unexpected
 from braid.app.web.event_stream import event, event_stream, when_gone
 from braid.app.web.languages import current_language
 from braid.app.web.markdown import answer_html
+from braid.app.web.turn_progress import progress, stage_text
 from braid.core.chat.comparison import MAX_INSTRUCTION_CHARS, ThreeFields
 from braid.core.chat.live_turn import LiveTurn
 from braid.core.chat.types import (

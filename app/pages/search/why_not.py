@@ -10,21 +10,21 @@ from flask import Response, render_template, request
 from flask_babel import format_decimal, ngettext
 from flask_babel import gettext as _
 
-from braid.app.auth.access import MAX_ID, rule
+from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.pages.search.answer import document_href
 from braid.app.pages.search.blueprint import address, back_address, form_of_request, offered, search
 from braid.app.pages.search.form import SearchForm
-from braid.app.pages.search.marking import PROSE, Segment, flow, language_of, snippet, wanted_tokens
+from braid.app.pages.search.marking import PROSE, Segment, flow, snippet, wanted_tokens
 from braid.app.site import site
 from braid.app.user.datasets import readable_datasets
 from braid.app.user.models import choose_models, model_shelf
-from braid.core.datasets.document_names import documents_named
+from braid.core.datasets.listing import documents_named
 from braid.core.errors import NotFoundError
-from braid.core.ledger.change_log import indexed_text
 from braid.core.ledger.database import Database
 from braid.core.search.explain import FORGOTTEN, best_passage
-from braid.core.types import LEGS_OF_MODE, MAX_K, Document, Explanation, Leg, Passage
+from braid.core.text.scripts import display_language
+from braid.core.types import LEGS_OF_MODE, MAX_ID, MAX_K, Document, Explanation, Leg, Passage, indexed_text
 
 OFFERED = 20
 FETCHED_AT_MOST = 2 * MAX_K
@@ -128,7 +128,7 @@ def _why(form: SearchForm, document: Document) -> Why:
         detail=explanation.detail,
         passage=passage,
         snippet=snippet(here.braid.analyzer, flow(passage.text, passage.file_type), wanted),
-        language=language_of(passage.text),
+        language=display_language(passage.text),
         prose=passage.file_type in PROSE,
         href=document_href(passage.chunk_id, form.carried()),
     )

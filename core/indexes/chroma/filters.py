@@ -12,6 +12,7 @@ from typing import Final
 from chromadb.api.types import Where, validate_where
 
 from braid.core.errors import InvalidInputError
+from braid.core.types import CollectionScope
 
 NOTHING: Final[dict[str, object]] = {"$or": []}
 """The filter that no chunk passes; compare with ``is``."""
@@ -22,6 +23,14 @@ def simplified(where: Mapping[str, object] | None) -> dict[str, object] | None:
     if not where:
         return None
     return _all_of(clause for key, value in where.items() for clause in _clauses(key, value))
+
+
+def scope_filter(scope: CollectionScope) -> dict[str, object]:
+    """Return the filter that a scope's chunks pass."""
+    datasets: dict[str, object] = {"dataset_id": {"$in": sorted(scope.dataset_ids)}}
+    if scope.user_id is None:
+        return datasets
+    return {"$and": [{"user_id": scope.user_id}, datasets]}
 
 
 def checked(where: dict[str, object]) -> Where:

@@ -8,6 +8,8 @@ from typing import Any
 import chromadb
 import numpy as np
 
+from braid.core.batches import batches
+
 IDS_PER_PAGE = 10_000
 _PROBES = 500
 _LATEST_PROBES = 2_000
@@ -34,9 +36,8 @@ def fault_in_answers(collection: chromadb.Collection) -> str:
         return ""
     sample = list(dict.fromkeys([*ids[:: max(1, count // _PROBES)][:_PROBES], *ids[-_LATEST_PROBES:]]))
     lost: list[str] = []
-    for start in range(0, len(sample), _QUERIES_PER_CALL):
-        asked = sample[start : start + _QUERIES_PER_CALL]
-        stored = collection.get(ids=asked, include=["embeddings"])
+    for asked in batches(sample, _QUERIES_PER_CALL):
+        stored = collection.get(ids=list(asked), include=["embeddings"])
         vectors = stored["embeddings"]
         if vectors is None or len(stored["ids"]) != len(asked):
             return "chunks that it names have no vector"

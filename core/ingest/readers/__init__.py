@@ -1,4 +1,8 @@
-"""Files to text with structure: one reader per family of formats, and the table from format to reader."""
+"""Files to text with structure: one reader per family of formats, and the table from format to reader.
+
+May import: `core.text`, `core.types`, `core.errors`.
+Way in: `read_document`; a new format is a file here and a row in `FORMATS`.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Strategies: how a query is expanded before the search and how its hits are refined after it.
 
-A strategy is one class and one entry here, or an entry point of another package in the group ``braid.strategies``;
-everything between expanding and refining is shared.
+May import: what `core.search` may.
+Way in: `strategies()`. A strategy is one class and one entry here, or an entry point of another package in the group
+``braid.strategies``; everything between expanding and refining is shared.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ BUILT_IN: Mapping[str, Strategy] = MappingProxyType(
     }
 )
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 @lru_cache(maxsize=1)
@@ -55,7 +56,7 @@ def strategies() -> Mapping[str, Strategy]:
     found = dict(BUILT_IN)
     for point in sorted(entry_points(group=ENTRY_POINTS), key=lambda point: point.name):
         if point.name in found:
-            log.warning("strategy %r of %s is left out: the name is taken", point.name, point.value)
+            logger.warning("strategy %r of %s is left out: the name is taken", point.name, point.value)
             continue
         strategy = _load(point)
         if strategy is not None:
@@ -78,10 +79,10 @@ def _load(point: EntryPoint) -> Strategy | None:
         loaded: Any = point.load()
         strategy: Strategy = loaded() if isinstance(loaded, type) else loaded
     except Exception:  # the edge to another package: any error of its own must not take ours away
-        log.exception("strategy %r of %s is left out: it cannot be loaded", point.name, point.value)
+        logger.exception("strategy %r of %s is left out: it cannot be loaded", point.name, point.value)
         return None
     lacking = [name for name in ("description", "costs", "spare", "expand", "refine") if not hasattr(strategy, name)]
     if lacking:
-        log.warning("strategy %r of %s is left out: it has no %s", point.name, point.value, ", ".join(lacking))
+        logger.warning("strategy %r of %s is left out: it has no %s", point.name, point.value, ", ".join(lacking))
         return None
     return strategy

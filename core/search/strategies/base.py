@@ -6,10 +6,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol, TypeVar
 
-from braid.core.indexes.base import Vector
 from braid.core.models.prompts import Prompt, Prompts
 from braid.core.text.analyzer import Analyzer
-from braid.core.types import Hit, Leg, Passage, Query
+from braid.core.types import Hit, Leg, Passage, Query, Vector
 
 Answer = TypeVar("Answer")
 Vectors = Mapping[str, Vector]

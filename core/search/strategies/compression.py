@@ -8,13 +8,12 @@ from typing import Literal
 
 import numpy as np
 
-from braid.core.chat.passage_block import as_data
-from braid.core.indexes.base import Vector
+from braid.core.models.passage_block import as_data
 from braid.core.models.replies import parse_sentence_numbers
 from braid.core.search.strategies.base import RefineOnly, Tools
 from braid.core.text.sentences import code_blocks, sentences
 from braid.core.text.token_budget import estimate_tokens
-from braid.core.types import Hit, Query
+from braid.core.types import Hit, Query, Vector
 
 MAX_SENTENCES = 300
 """Of one result; passages behind are shown whole."""

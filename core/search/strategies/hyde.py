@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Literal
 
-from braid.core.indexes.base import Vector
 from braid.core.models.replies import parse_passage
 from braid.core.search.strategies.base import ExpandOnly, Expansion, Tools, Variant
 from braid.core.search.strategies.relevance import rocchio
-from braid.core.types import Hit, Query
+from braid.core.types import Hit, Query, Vector
 
 FEEDBACK_PASSAGES = 3
 PASSAGE_SHARE = 0.2

@@ -7,10 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from braid.core.indexes.base import Vector
-from braid.core.ledger.change_log import indexed_text
 from braid.core.text.analyzer import Analyzer
-from braid.core.types import Hit, Passage
+from braid.core.types import Hit, Passage, Vector, indexed_text
 
 FEEDBACK_PASSAGES = 5
 FEEDBACK_TERMS = 10

@@ -18,7 +18,7 @@ from braid.core.accounts.accounts import Account
 from braid.core.braid import Braid
 from braid.core.chat.turn_recorder import TurnRecorder
 from braid.core.chat.types import AnswerText, ChatRequest
-from braid.core.folders.store import WantedFolder
+from braid.core.folders.store import NewSyncedFolder
 from braid.core.jobs.store import NewJob
 from braid.core.types import ChunkInput, DocumentInput
 from tests.fakes import HashEmbeddings
@@ -301,8 +301,8 @@ class World:
         boss = self.people["administrator"].id
         folder = self.braid.data_dir.parent / f"notes {number}"
         folder.mkdir()
-        wanted = WantedFolder(self.braid.ledger.add_dataset(boss, f"Notes {number}").id, str(folder))
-        return site_of(self.app).background.keep_folder(boss, wanted).id
+        wanted = NewSyncedFolder(self.braid.ledger.add_dataset(boss, f"Notes {number}").id, str(folder))
+        return site_of(self.app).background.supervisor.add(boss, wanted).id
 
 
 @pytest.fixture(scope="module")

@@ -29,6 +29,7 @@ from braid.app.cli.root import cli
 from braid.app.terminal import one_line
 from braid.core.accounts.accounts import Accounts
 from braid.core.braid import Braid
+from braid.core.data_directory import DataDirectory
 from braid.core.ledger.owner import OwnerLock
 from braid.core.text.token_budget import estimate_tokens
 from tests.model_server import model_server
@@ -241,14 +242,14 @@ def test_users(run: CommandLine) -> None:
 def test_users_who_sign_in_to_the_app(run: CommandLine) -> None:
     run("user", "add", "ann", "--admin", "--password-stdin", answer="correct horse\nsecond line\n")
     run("user", "add", "ben")
-    with Braid(run.data_dir, indexes="none") as braid:
+    with DataDirectory(run.data_dir) as braid:
         accounts = Accounts(braid.ledger)
         ann, ben = accounts.all()
         assert accounts.verify("ann", "correct horse") == ann
         assert (ann.is_admin, ben.is_admin, ben.has_password) == (True, False, False)
     run("user", "password", "ann", "--password-stdin", answer="battery staple\n")
     run("user", "password", ben.id, "--password-stdin", "--admin", answer="correct horse\n")
-    with Braid(run.data_dir, indexes="none") as braid:
+    with DataDirectory(run.data_dir) as braid:
         accounts = Accounts(braid.ledger)
         assert accounts.verify("ann", "correct horse") is None
         assert accounts.verify("ann", "battery staple")

@@ -10,9 +10,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from braid.app.cli.root import cli
-from braid.core.braid import Braid
 from braid.core.chat.store import ConversationStore
 from braid.core.chat.types import ChatRequest, ChatResult
+from braid.core.data_directory import DataDirectory
 from braid.core.models.citations import Citation
 from braid.core.types import ChunkInput, DocumentInput, Query, SearchResult
 
@@ -39,8 +39,8 @@ class CommandLine:
             self.id = store.create(self.ann).id
             store.add(self.id, ChatRequest(self.ann, QUESTION), result)
 
-    def opened(self) -> Braid:
-        return Braid(self.data_dir, shared_dbs=Path(self.env["BRAID_SHARED_DBS"]), indexes="none")
+    def opened(self) -> DataDirectory:
+        return DataDirectory(self.data_dir, shared_dbs=Path(self.env["BRAID_SHARED_DBS"]))
 
     def __call__(self, *args: object, user: str = "ann", status: int = 0, answer: str | None = None) -> Result:
         line = ["--data-dir", str(self.data_dir), "conversation", *map(str, args), "--user", user]

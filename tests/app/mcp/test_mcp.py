@@ -29,7 +29,7 @@ from braid.app.mcp.meter import Meter
 from braid.app.mcp.tools import Tools
 from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account, Accounts
-from braid.core.accounts.audit import Usage
+from braid.core.accounts.usage import Usage
 from braid.core.braid import Braid
 from tests.fakes import HashEmbeddings
 from tests.web import add_user, bearer, make_app, site_of

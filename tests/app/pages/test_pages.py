@@ -36,7 +36,7 @@ from braid.app.user.preferences import LANGUAGES
 from braid.config.settings import Settings
 from braid.core.braid import Braid
 from braid.core.errors import InvalidInputError, NotOwnerError
-from braid.core.indexes.follower import LegProgress
+from braid.core.indexes.leg_progress import LegProgress
 from braid.core.text.analyzer import Analyzer
 from braid.core.types import ChunkInput, DocumentInput
 from tests.fakes import HashEmbeddings

@@ -15,7 +15,7 @@ from werkzeug.test import TestResponse
 from braid.app.pages.search.moves import Move, moves
 from braid.config.settings import Settings
 from braid.core.braid import Braid
-from braid.core.datasets.document_names import documents_named
+from braid.core.datasets.listing import documents_named
 from braid.core.types import ChunkInput, DocumentInput, Hit, Passage, Place
 from tests.model_server import ModelServer, model_server
 from tests.web import add_user, csrf_token, make_app, sign_in, site_of

@@ -8,8 +8,9 @@ import pytest
 from sqlalchemy import select, update
 
 from braid.core.accounts.accounts import Accounts
-from braid.core.accounts.audit import AuditLog, Usage, last_days
+from braid.core.accounts.audit import AuditLog
 from braid.core.accounts.credentials import SESSION_DAYS, ApiTokens, WebSessions
+from braid.core.accounts.usage import Usage, last_days
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.tables import ApiTokenRow, UsageRow, UserRow, WebSessionRow
@@ -233,7 +234,7 @@ def test_usage_is_counted_by_day_and_user(accounts: Accounts, ledger: Ledger) ->
 def test_counting_writes_nothing_at_once_and_loses_nothing(
     accounts: Accounts, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("braid.core.accounts.audit.WRITE_EVERY_S", 0.05)
+    monkeypatch.setattr("braid.core.accounts.usage.WRITE_EVERY_S", 0.05)
     ana, usage = accounts.add("Ana"), Usage(ledger)
     with ledger.database.write():  # as while documents are stored: a count that wrote would wait for its end
         usage.count(ana.id, "search", 2)

@@ -23,7 +23,7 @@ from braid.core.background.dataset_jobs import (
 )
 from braid.core.braid import Braid
 from braid.core.errors import InvalidInputError, NotFoundError
-from braid.core.ingest.ingest import IngestOptions
+from braid.core.ingest.plan import IngestOptions
 from braid.core.jobs.store import Job, NewJob
 from tests import samples
 from tests.fakes import HashEmbeddings

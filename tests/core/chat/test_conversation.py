@@ -15,7 +15,7 @@ from braid.core.braid import Braid
 from braid.core.chat.comparison import ThreeFields
 from braid.core.chat.conversation import Conversation
 from braid.core.chat.extractive import quotable
-from braid.core.chat.texts import TEXTS, language_of, say
+from braid.core.chat.texts import TEXTS, say
 from braid.core.chat.types import (
     AnswerText,
     AnswerWithdrawn,
@@ -31,6 +31,7 @@ from braid.core.chat.types import (
 from braid.core.errors import InvalidInputError, ModelError
 from braid.core.models.chat import ChatModels, chat_models
 from braid.core.models.prompts import custom_prompts
+from braid.core.text.scripts import question_language
 from braid.core.text.token_budget import estimate_tokens
 from braid.core.types import ChunkInput, DocumentInput
 from tests.fakes import HashEmbeddings
@@ -126,7 +127,7 @@ def test_what_is_in_no_passage_is_said_not_to_be_found(
     result = Conversation(braid).ask(ChatRequest(user_id, question))
     assert result.text.startswith(TEXTS["not_found"][language])
     assert not result.found
-    assert language_of(question) == language
+    assert question_language(question) == language
 
 
 def test_passages_in_another_language_are_quoted_and_said_to_be(braid: Braid, user_id: int) -> None:

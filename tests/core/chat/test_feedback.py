@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 from braid.app.cli.root import cli
 from braid.core.braid import Braid
 from braid.core.chat.feedback import Feedback, FeedbackStore, Kind, judgements_of
+from braid.core.data_directory import DataDirectory
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.evaluation.beir import read_set
 from braid.core.evaluation.evaluation import evaluate
@@ -269,7 +270,7 @@ def run(tmp_path: Path, *arguments: str) -> Result:
 
 
 def test_the_command_writes_one_users_feedback(tmp_path: Path) -> None:
-    with Braid(tmp_path / "data", embedding_model=HashEmbeddings(), indexes="none") as braid:
+    with DataDirectory(tmp_path / "data", embedding_model=HashEmbeddings()) as braid:
         for name in ("ann", "bob"):
             user = braid.ledger.add_user(name).id
             dataset = braid.ledger.add_dataset(user, "notes").id

@@ -11,6 +11,7 @@ import pytest
 from braid.core.datasets.registry import Registry
 from braid.core.datasets.scope import readable_shared, resolve_scope
 from braid.core.errors import InvalidInputError
+from braid.core.indexes.chroma.filters import scope_filter
 from braid.core.ledger.ledger import Ledger
 from braid.core.types import CollectionScope, Scope
 
@@ -142,11 +143,11 @@ def test_datasets_are_grouped_by_collection(world: World) -> None:
 
 def test_the_filter_of_a_personal_collection() -> None:
     scope = CollectionScope("user_7", frozenset({9, 3}), 7)
-    assert scope.where() == {"$and": [{"user_id": 7}, {"dataset_id": {"$in": [3, 9]}}]}
+    assert scope_filter(scope) == {"$and": [{"user_id": 7}, {"dataset_id": {"$in": [3, 9]}}]}
 
 
 def test_the_filter_of_a_shared_collection() -> None:
-    assert CollectionScope("shared_main", frozenset({-1, -4})).where() == {"dataset_id": {"$in": [-4, -1]}}
+    assert scope_filter(CollectionScope("shared_main", frozenset({-1, -4}))) == {"dataset_id": {"$in": [-4, -1]}}
 
 
 # ---------------------------------------------------------------- the menu

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from braid.core.braid import Braid
+from braid.core.data_directory import DataDirectory
 from braid.core.errors import InvalidInputError
 from braid.core.evaluation.beir import read_set, read_vectors
 from braid.core.evaluation.evaluation import EvaluationProgress, EvaluationReport, evaluate, plot
@@ -80,7 +81,7 @@ def run(tmp_path: Path, embeddings: HashEmbeddings) -> Callable[..., EvaluationR
 
 def chunk_ids(data_dir: Path) -> dict[str, str]:
     """Source → chunk id, of all shared datasets."""
-    with Braid(data_dir, embedding_model=HashEmbeddings(), indexes="none") as braid:
+    with DataDirectory(data_dir, embedding_model=HashEmbeddings()) as braid:
         found = {}
         for dataset in braid.ledger.all_datasets():
             for document in braid.ledger.documents(dataset.id):

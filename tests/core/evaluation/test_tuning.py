@@ -20,7 +20,6 @@ from braid.core.errors import InvalidInputError
 from braid.core.evaluation.beir import read_sets
 from braid.core.evaluation.bootstrap import Bootstrap, Interval
 from braid.core.evaluation.judged_store import stored_sets
-from braid.core.evaluation.tune_plot import plot
 from braid.core.evaluation.tuning import (
     FOLDS,
     Config,
@@ -32,11 +31,11 @@ from braid.core.evaluation.tuning import (
     folds_of,
     fused_documents,
     ndcg_scores,
+    plot,
     tune,
 )
 from braid.core.evaluation.tuning_rankings import Judged, collect
-from braid.core.indexes.base import Scored
-from braid.core.types import Query
+from braid.core.types import Query, ScoredChunk
 from tests.core.evaluation.test_evaluation import write_set
 from tests.fakes import HashEmbeddings
 
@@ -55,7 +54,7 @@ JUDGEMENTS = [(query_id, document, 1) for query_id in QUESTIONS for document in 
 
 def judged(dense: Sequence[tuple[str, float]], bm25: Sequence[tuple[str, float]], **grades: int) -> Judged:
     """A query whose hits are documents of the same name."""
-    rankings = {"dense": tuple(Scored(*hit) for hit in dense), "bm25": tuple(Scored(*hit) for hit in bm25)}
+    rankings = {"dense": tuple(ScoredChunk(*hit) for hit in dense), "bm25": tuple(ScoredChunk(*hit) for hit in bm25)}
     names = {name for ranking in rankings.values() for name, _ in ranking}
     documents = {name: name for name in names}
     return Judged("set", "q", rankings, documents, documents, grades)  # type: ignore[arg-type]

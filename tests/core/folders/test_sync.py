@@ -19,10 +19,13 @@ from click.testing import CliRunner
 
 from braid.app.cli.root import cli
 from braid.core.braid import Braid
+from braid.core.data_directory import DataDirectory
 from braid.core.errors import InvalidInputError, NotFoundError, UnreadableDocumentError
 from braid.core.folders.sync import FolderSync, SyncReport
 from braid.core.folders.watch import FolderWatch
-from braid.core.ingest.ingest import Incoming, IngestOptions, ingest_paths, parse_file
+from braid.core.ingest.ingest import ingest_paths
+from braid.core.ingest.parse import Incoming, parse_here
+from braid.core.ingest.plan import IngestOptions
 from braid.core.types import ChunkInput, DocumentInput
 from tests.fakes import HashEmbeddings
 
@@ -161,10 +164,10 @@ def test_an_unreadable_file_is_told_once_and_tried_again_when_it_changes(sync: F
 
 
 def test_a_file_that_may_be_read_from_now_on_is_read(braid: Braid, dataset: int, folder: Path) -> None:
-    def parse(path: Path, incoming: Incoming, options: IngestOptions) -> DocumentInput:
-        if path.stat().st_mode & 0o777 == 0:  # the system would let root read it
+    def parse(incoming: Incoming, options: IngestOptions) -> DocumentInput:
+        if incoming.path.stat().st_mode & 0o777 == 0:  # the system would let root read it
             raise UnreadableDocumentError("permission denied")
-        return parse_file(path, incoming, options)
+        return parse_here(incoming, options)
 
     sync = FolderSync(braid, dataset, str(folder), parse=parse)
     (folder / "a.md").chmod(0)
@@ -234,7 +237,7 @@ def test_a_folder_that_stands_empty_loses_nothing(braid: Braid, dataset: int, fo
 
 
 def test_the_command_empties_a_dataset_only_when_it_is_told_so(tmp_path: Path, folder: Path) -> None:
-    with Braid(tmp_path / "data", embedding_model=HashEmbeddings(), indexes="none") as braid:
+    with DataDirectory(tmp_path / "data", embedding_model=HashEmbeddings()) as braid:
         dataset = braid.ledger.add_dataset(braid.ledger.add_user("ann").id, "notes").id
         FolderSync(braid, dataset, str(folder)).run()
     write(folder / ".braidignore", "*")
@@ -291,7 +294,7 @@ def test_a_week_of_edits_is_as_good_as_a_fresh_import(tmp_path: Path) -> None:
             assert stored(kept, dataset) == stored(fresh, other)
             chunks = sum(document.chunks for document in kept.ledger.documents(dataset))
             collection = kept.ledger.dataset(dataset).collection
-            assert kept.lexical.count(collection) == kept.dense.count(collection) == chunks
+            assert kept.bm25.count(collection) == kept.dense.count(collection) == chunks
             expected = one_day(numbers, folder, day)
 
 
@@ -386,7 +389,7 @@ def test_a_dry_run_prints_and_changes_nothing(tmp_path: Path, folder: Path) -> N
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 def test_the_command_may_be_stopped_and_goes_on(tmp_path: Path, folder: Path, end: signal.Signals) -> None:
     data = str(tmp_path / "data")
-    with Braid(Path(data), embedding_model=HashEmbeddings(), indexes="none") as braid:
+    with DataDirectory(Path(data), embedding_model=HashEmbeddings()) as braid:
         braid.ledger.add_dataset(braid.ledger.add_user("ann").id, "notes")
         line = [sys.executable, "-m", "app", "watch", str(folder), "--dataset", "1", "--data-dir", data]
         for expected in (4, 5):

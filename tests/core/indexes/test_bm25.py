@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from braid.core.errors import IndexUnavailableError
-from braid.core.indexes.base import IndexedChunk
-from braid.core.indexes.bm25 import LexicalIndex
+from braid.core.indexes.bm25 import Bm25Index
+from braid.core.ledger.change_log import IndexedChunk
 from braid.core.search.fusion import bm25_idf, pooled_bm25_boosts
 from braid.core.text.analyzer import Analyzer
 
@@ -30,7 +30,7 @@ def chunks(*texts: str) -> list[IndexedChunk]:
     return [chunk(f"c{number}", text) for number, text in enumerate(texts)]
 
 
-def found(index: LexicalIndex, query: str, k: int = 10, collection: str = WHERE) -> list[str]:
+def found(index: Bm25Index, query: str, k: int = 10, collection: str = WHERE) -> list[str]:
     terms = dict.fromkeys(ANALYZER.tokens(query), 1.0)
     return [hit.chunk_id for hit in index.search(collection, terms, k)]
 
@@ -41,8 +41,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def index(folder: Path) -> LexicalIndex:
-    return LexicalIndex(folder, ANALYZER)
+def index(folder: Path) -> Bm25Index:
+    return Bm25Index(folder, ANALYZER)
 
 
 # ---------------------------------------------------------------- scores
@@ -54,7 +54,7 @@ def bm25(frequency: int, length: int, average_length: float, documents: int, con
     return idf * frequency * (1.2 + 1) / (frequency + 1.2 * (1 - 0.75 + 0.75 * length / average_length))
 
 
-def test_scores_are_bm25(index: LexicalIndex) -> None:
+def test_scores_are_bm25(index: Bm25Index) -> None:
     index.apply(WHERE, chunks("cat dog", "cat cat bird fish", "tree"), [])
     average = (2 + 4 + 1) / 3
     hits = index.search(WHERE, {"cat": 1.0, "tree": 2.0, "nowhere": 1.0}, 10)
@@ -69,7 +69,7 @@ def test_scores_are_bm25(index: LexicalIndex) -> None:
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
 
 
-def test_filters_select_and_leave_scores_alone(index: LexicalIndex) -> None:
+def test_filters_select_and_leave_scores_alone(index: Bm25Index) -> None:
     index.apply(
         WHERE,
         [
@@ -87,19 +87,19 @@ def test_filters_select_and_leave_scores_alone(index: LexicalIndex) -> None:
     assert index.search(WHERE, {"cat": 1.0}, 10, dataset_ids=[]) == []
 
 
-def test_equal_scores_are_in_order_of_id(index: LexicalIndex) -> None:
+def test_equal_scores_are_in_order_of_id(index: Bm25Index) -> None:
     index.apply(WHERE, [chunk("b", "cat"), chunk("c", "cat"), chunk("a", "cat")], [])
     assert found(index, "cat") == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize(("terms", "k"), [({}, 10), ({"cat": 1.0}, 0), ({"dog": 1.0}, 10)])
-def test_nothing_is_found(index: LexicalIndex, terms: dict[str, float], k: int) -> None:
+def test_nothing_is_found(index: Bm25Index, terms: dict[str, float], k: int) -> None:
     index.apply(WHERE, chunks("cat"), [])
     assert index.search(WHERE, terms, k) == []
     assert index.search("unknown", terms, k) == []
 
 
-def test_k_cuts_and_may_be_larger_than_the_index(index: LexicalIndex) -> None:
+def test_k_cuts_and_may_be_larger_than_the_index(index: Bm25Index) -> None:
     index.apply(WHERE, chunks("cat cat cat", "cat cat", "cat"), [])
     assert found(index, "cat", k=2) == ["c0", "c1"]
     assert found(index, "cat", k=1000) == ["c0", "c1", "c2"]
@@ -112,7 +112,7 @@ LANGUAGES = ("吾輩は猫である。名前はまだ無い。", "고양이가 �
     ("query", "expected"),
     [("猫", "c0"), ("名前はまだ無い", "c0"), ("고양이", "c1"), ("cats", "c2"), ("get_user_name", "c3")],
 )
-def test_languages(index: LexicalIndex, query: str, expected: str) -> None:
+def test_languages(index: Bm25Index, query: str, expected: str) -> None:
     index.apply(WHERE, chunks(*LANGUAGES), [])
     assert found(index, query) == [expected]
 
@@ -120,14 +120,14 @@ def test_languages(index: LexicalIndex, query: str, expected: str) -> None:
 # ---------------------------------------------------------------- changes
 
 
-def test_an_upsert_replaces_and_a_delete_removes(index: LexicalIndex) -> None:
+def test_an_upsert_replaces_and_a_delete_removes(index: Bm25Index) -> None:
     index.apply(WHERE, chunks("cat", "dog"), [])
     index.apply(WHERE, [chunk("c0", "bird")], ["c1", "never there"])
     assert (found(index, "cat"), found(index, "dog"), found(index, "bird")) == ([], [], ["c0"])
     assert index.count(WHERE) == 1
 
 
-def test_applying_twice_is_harmless(index: LexicalIndex) -> None:
+def test_applying_twice_is_harmless(index: Bm25Index) -> None:
     for _ in range(2):
         index.apply(WHERE, chunks("cat", "dog"), ["gone"])
     assert index.count(WHERE) == 2
@@ -135,14 +135,14 @@ def test_applying_twice_is_harmless(index: LexicalIndex) -> None:
     assert index.check(WHERE) == ""
 
 
-def test_what_was_applied_outlives_the_process(index: LexicalIndex, folder: Path) -> None:
+def test_what_was_applied_outlives_the_process(index: Bm25Index, folder: Path) -> None:
     index.apply(WHERE, chunks(*(f"cat {n % 7} word{n}" for n in range(50))), [])
     before = index.search(WHERE, {"cat": 1.0, "3": 1.0}, 50)
     index.close()
-    assert LexicalIndex(folder, ANALYZER).search(WHERE, {"cat": 1.0, "3": 1.0}, 50) == before
+    assert Bm25Index(folder, ANALYZER).search(WHERE, {"cat": 1.0, "3": 1.0}, 50) == before
 
 
-def test_collections_are_apart(index: LexicalIndex) -> None:
+def test_collections_are_apart(index: Bm25Index) -> None:
     index.apply("user_1", chunks("cat"), [])
     index.apply("shared_a", chunks("dog", "dog"), [])
     assert index.collections() == ["shared_a", "user_1"]
@@ -155,14 +155,14 @@ def test_collections_are_apart(index: LexicalIndex) -> None:
 
 
 def test_more_collections_than_may_be_open(folder: Path) -> None:
-    index = LexicalIndex(folder, ANALYZER, max_open_collections=2)
+    index = Bm25Index(folder, ANALYZER, max_open_collections=2)
     for number in range(5):
         index.apply(f"user_{number}", chunks(f"cat word{number}"), [])
     for number in [*range(5), *range(5)]:
         assert found(index, f"word{number}", collection=f"user_{number}") == ["c0"]
 
 
-def test_searches_go_on_while_changes_are_applied(index: LexicalIndex) -> None:
+def test_searches_go_on_while_changes_are_applied(index: Bm25Index) -> None:
     index.apply(WHERE, chunks("cat", "cat"), [])
     stop, failures = threading.Event(), list[object]()
 
@@ -186,7 +186,7 @@ def test_searches_go_on_while_changes_are_applied(index: LexicalIndex) -> None:
 # ---------------------------------------------------------------- statistics
 
 
-def test_statistics(index: LexicalIndex) -> None:
+def test_statistics(index: Bm25Index) -> None:
     index.apply(WHERE, chunks("cat dog", "cat", "bird bird bird"), [])
     statistics = index.statistics(WHERE, ["cat", "bird", "fish"])
     assert statistics.documents == 3
@@ -197,7 +197,7 @@ def test_statistics(index: LexicalIndex) -> None:
 
 
 @pytest.mark.parametrize("left", ["cat", "🎉", "🎉 !", ""])
-def test_statistics_agree_with_each_other_after_deletions(index: LexicalIndex, left: str) -> None:
+def test_statistics_agree_with_each_other_after_deletions(index: Bm25Index, left: str) -> None:
     """tantivy counts deleted documents until a merge; with a smaller total an idf would turn negative."""
     dead = chunks(*(f"cat {' '.join(f'word{n}' for n in range(80))}" for _ in range(20)))
     kept = [chunk(f"k{n}", left) for n in range(12)]
@@ -211,7 +211,7 @@ def test_statistics_agree_with_each_other_after_deletions(index: LexicalIndex, l
     assert factor == pytest.approx(1.0)
 
 
-def search_pooled(index: LexicalIndex, collections: Iterable[str], query: str) -> list[tuple[str, float]]:
+def search_pooled(index: Bm25Index, collections: Iterable[str], query: str) -> list[tuple[str, float]]:
     terms = dict.fromkeys(ANALYZER.tokens(query), 1.0)
     boosts = pooled_bm25_boosts({name: index.statistics(name, terms) for name in collections}, terms)
     hits = [
@@ -222,7 +222,7 @@ def search_pooled(index: LexicalIndex, collections: Iterable[str], query: str) -
     return sorted(hits, key=lambda hit: (-hit[1], hit[0]))
 
 
-def test_pooled_scores_are_those_of_one_merged_index(index: LexicalIndex) -> None:
+def test_pooled_scores_are_those_of_one_merged_index(index: Bm25Index) -> None:
     """Exactly so for passages of equal length."""
     numbers = random.Random(7)
     words = ["cat", "dog", "bird", "fish", "tree", "rock", "sand", "lake", "moon", "star", "wind", "rain", "snow"]
@@ -239,7 +239,7 @@ def test_pooled_scores_are_those_of_one_merged_index(index: LexicalIndex) -> Non
         assert [round(score, 3) for _, score in pooled] == [round(hit.score, 3) for hit in merged]
 
 
-def test_a_word_common_in_one_collection_and_rare_in_all(index: LexicalIndex) -> None:
+def test_a_word_common_in_one_collection_and_rare_in_all(index: Bm25Index) -> None:
     """Alone, the small collection would take "cat" for worthless; pooled, its passages come first."""
     index.apply("cats", chunks("cat one", "cat two", "cat three"), [])
     index.apply("rest", [chunk(f"r{n}", f"dog word{n}") for n in range(60)], [])
@@ -252,7 +252,7 @@ def test_a_word_common_in_one_collection_and_rare_in_all(index: LexicalIndex) ->
 # ---------------------------------------------------------------- damage
 
 
-def test_passages_without_words_are_kept_and_never_found(index: LexicalIndex) -> None:
+def test_passages_without_words_are_kept_and_never_found(index: Bm25Index) -> None:
     index.apply(WHERE, chunks("🎉🎉", "!?", "", "cat"), [])
     assert sorted(index.ids(WHERE)) == ["c0", "c1", "c2", "c3"]
     assert index.check(WHERE) == ""
@@ -260,7 +260,7 @@ def test_passages_without_words_are_kept_and_never_found(index: LexicalIndex) ->
 
 
 @pytest.mark.parametrize("opened_before", [True, False])
-def test_an_overwritten_table_of_contents_is_named(index: LexicalIndex, folder: Path, opened_before: bool) -> None:
+def test_an_overwritten_table_of_contents_is_named(index: Bm25Index, folder: Path, opened_before: bool) -> None:
     index.apply(WHERE, chunks("cat"), [])
     if opened_before:
         assert found(index, "cat") == ["c0"]
@@ -272,7 +272,7 @@ def test_an_overwritten_table_of_contents_is_named(index: LexicalIndex, folder: 
     assert "user_1" in index.check(WHERE)
 
 
-def test_overwritten_contents_are_named(index: LexicalIndex, folder: Path) -> None:
+def test_overwritten_contents_are_named(index: Bm25Index, folder: Path) -> None:
     index.apply(WHERE, chunks(*(f"cat {n}" for n in range(100))), [])
     for path in (folder / WHERE).iterdir():
         if path.suffix in (".store", ".term", ".idx"):
@@ -285,11 +285,11 @@ def put_a_file_in_its_place(place: Path) -> None:
     place.write_text("a file")
 
 
-def test_what_a_killed_commit_left_is_in_nobodys_way(index: LexicalIndex, folder: Path, tmp_path: Path) -> None:
+def test_what_a_killed_commit_left_is_in_nobodys_way(index: Bm25Index, folder: Path, tmp_path: Path) -> None:
     index.apply(WHERE, chunks("red", "green", "blue"), [])
     before, killed = folder / WHERE, tmp_path / "killed"
     shutil.copytree(folder, killed)
-    LexicalIndex(killed, ANALYZER).apply(WHERE, [], ["c1"])
+    Bm25Index(killed, ANALYZER).apply(WHERE, [], ["c1"])
     (left,) = (path for path in (killed / WHERE).glob("*.del") if not (before / path.name).exists())
     shutil.copy(left, before)
     shutil.copy(killed / WHERE / ".managed.json", before)  # tantivy notes a file before it writes it
@@ -301,7 +301,7 @@ def test_what_a_killed_commit_left_is_in_nobodys_way(index: LexicalIndex, folder
 
 
 @pytest.mark.parametrize("remove", [shutil.rmtree, put_a_file_in_its_place])
-def test_a_removed_folder_is_named(index: LexicalIndex, folder: Path, remove: Callable[[Path], None]) -> None:
+def test_a_removed_folder_is_named(index: Bm25Index, folder: Path, remove: Callable[[Path], None]) -> None:
     index.apply(WHERE, chunks("cat"), [])
     assert found(index, "cat") == ["c0"]
     remove(folder / WHERE)
@@ -318,7 +318,7 @@ def overwrite_contents(place: Path) -> None:
 
 @pytest.mark.parametrize("damage", [overwrite_contents, shutil.rmtree, put_a_file_in_its_place])
 def test_a_damaged_collection_can_be_dropped_and_made_anew(
-    index: LexicalIndex, folder: Path, damage: Callable[[Path], None]
+    index: Bm25Index, folder: Path, damage: Callable[[Path], None]
 ) -> None:
     index.apply(WHERE, chunks("cat", "dog"), [])
     damage(folder / WHERE)

@@ -22,15 +22,16 @@ import numpy as np
 import pytest
 
 from braid.core.errors import EmbeddingError, IndexUnavailableError, InvalidInputError
-from braid.core.indexes.base import IndexedChunk, Vector
 from braid.core.indexes.chroma.errors import StoreUnreachableError, told
 from braid.core.indexes.chroma.stores import ServerStore
 from braid.core.indexes.dense import DenseIndex
+from braid.core.ledger.change_log import IndexedChunk
+from braid.core.types import Vector
 
 DIM = 8
 VECTORS = np.random.default_rng(0).standard_normal((4000, DIM)).astype(np.float32)
 VECTORS /= np.linalg.norm(VECTORS, axis=1, keepdims=True)
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[3]
 
 
 def chunk(
@@ -407,7 +408,7 @@ from pathlib import Path
 import numpy as np
 resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
 from braid.core.indexes.dense import DenseIndex
-from braid.core.indexes.base import IndexedChunk
+from braid.core.ledger.change_log import IndexedChunk
 vectors = np.random.default_rng(0).standard_normal((70, 384)).astype(np.float32)
 index = DenseIndex(Path(sys.argv[1]))
 def rss():

@@ -293,7 +293,7 @@ def test_what_was_left_undone_is_done_at_the_next_start(tmp_path: Path) -> None:
     shelf = open_shelf(tmp_path, embeddings)
     with shelf.braid as braid:
         assert braid.indexer.wait(WAIT_S)
-        assert braid.dense.count("user_1") == braid.lexical.count("user_1") == 62
+        assert braid.dense.count("user_1") == braid.bm25.count("user_1") == 62
         assert len(shelf.texts("passage number 7", mode="semantic", filters=_sources("many"))) == 20
     assert embeddings.documents_embedded == 64
 
@@ -565,7 +565,7 @@ def test_a_rebuild_asked_for_while_documents_arrive_is_done(shelf: Shelf) -> Non
     chunk_id = next(p.chunk_id for p in shelf.braid.ledger.document_passages(1, [shelf.ids[0]]) if p.text == CAT)
     wrong = replace(shelf.log.chunks("user_1", [chunk_id])[0], text="something else")
     for turn in range(3):
-        shelf.braid.lexical.apply("user_1", [wrong], [])
+        shelf.braid.bm25.apply("user_1", [wrong], [])
         assert CAT not in shelf.texts("mat", mode="keyword")
         shelf.put("busy", *(f"turn {turn} passage {n}" for n in range(20)))
         shelf.braid.indexer.wake()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
 from sqlalchemy import event
 
 from braid.core.braid import Braid
+from braid.core.data_directory import DataDirectory
 from braid.core.datasets.statistics import FormatCount, statistics_of
 from braid.core.errors import NotFoundError
 from braid.core.indexes.progress import document_progress, reembed
@@ -28,66 +30,56 @@ def dataset_id(braid: Braid) -> int:
 
 
 @pytest.fixture
-def plain(ledger: Ledger) -> Ledger:
-    ledger.add_dataset(ledger.add_user("ann").id, "notes")
-    return ledger
+def directory(tmp_path: Path, ledger: Ledger) -> Iterator[DataDirectory]:
+    """A data directory without indexes and with one dataset, its ledger on SQLite or PostgreSQL."""
+    url = ledger.database.engine.url.render_as_string(hide_password=False)
+    with DataDirectory(tmp_path / "data", database_url=url, embedding_model=HashEmbeddings()) as opened:
+        opened.ledger.add_dataset(opened.ledger.add_user("ann").id, "notes")
+        yield opened
 
 
-class Opened:
-    """As much of a Braid as the progress needs, over a ledger on SQLite or PostgreSQL."""
-
-    owns_indexes = False
-
-    def __init__(self, ledger: Ledger) -> None:
-        self.ledger = ledger
-        self.dataset = ledger.dataset
-
-    def model_of(self, collection: str) -> HashEmbeddings:
-        return HashEmbeddings()
+def stage(directory: DataDirectory, dataset_id: int, document_id: int) -> str:
+    return document_progress(directory, dataset_id, [document_id])[document_id].stage
 
 
-def stage(braid: Braid, dataset_id: int, document_id: int) -> str:
-    return document_progress(braid, dataset_id, [document_id])[document_id].stage
-
-
-def test_a_document_goes_through_its_stages(plain: Ledger) -> None:
-    braid, log = Opened(plain), ChangeLog(plain.database)
+def test_a_document_goes_through_its_stages(directory: DataDirectory) -> None:
+    ledger, log = directory.ledger, ChangeLog(directory.ledger.database)
     model = HashEmbeddings().fingerprint
-    first = plain.put_document(1, document("a", "one", "two", "three")).document_id
-    assert stage(braid, 1, first) == "parsed"  # type: ignore[arg-type]
+    first = ledger.put_document(1, document("a", "one", "two", "three")).document_id
+    assert stage(directory, 1, first) == "parsed"
     log.set_state("bm25", "user_1", IndexState("v", 3, "ready"))
-    assert stage(braid, 1, first) == "keyword_ready"  # type: ignore[arg-type]
-    chunk_ids = [passage.chunk_id for passage in plain.document_passages(first, [1])]
-    plain.store_embeddings(model, chunk_ids[:2], np.eye(2, 64, dtype=np.float32))
-    found = document_progress(braid, 1, [first])[first]  # type: ignore[arg-type]
+    assert stage(directory, 1, first) == "keyword_ready"
+    chunk_ids = [passage.chunk_id for passage in ledger.document_passages(first, [1])]
+    ledger.store_embeddings(model, chunk_ids[:2], np.eye(2, 64, dtype=np.float32))
+    found = document_progress(directory, 1, [first])[first]
     assert (found.stage, found.embedded, found.chunks) == ("embedding", 2, 3)
-    plain.store_embeddings(model, chunk_ids[2:], np.eye(1, 64, dtype=np.float32))
+    ledger.store_embeddings(model, chunk_ids[2:], np.eye(1, 64, dtype=np.float32))
     log.set_state("dense", "user_1", IndexState(model, 3, "ready"))
-    second = plain.put_document(1, document("b", "four")).document_id
-    both = document_progress(braid, 1, [first, second, 99])  # type: ignore[arg-type]
+    second = ledger.put_document(1, document("b", "four")).document_id
+    both = document_progress(directory, 1, [first, second, 99])
     assert {key: found.stage for key, found in both.items()} == {first: "done", second: "parsed"}
-    plain.put_document(1, document("a", "one", "two", "another"))
-    assert stage(braid, 1, first) == "embedding"  # type: ignore[arg-type]
+    ledger.put_document(1, document("a", "one", "two", "another"))
+    assert stage(directory, 1, first) == "embedding"
     log.set_state("bm25", "user_1", IndexState("v", 99, "rebuilding"))
-    assert not document_progress(braid, 1, [second])[second].keyword_ready  # type: ignore[arg-type]
+    assert not document_progress(directory, 1, [second])[second].bm25_ready
 
 
-def test_a_document_that_did_not_change_stays_done(plain: Ledger) -> None:
-    braid, log = Opened(plain), ChangeLog(plain.database)
-    first = plain.put_document(1, document("a", "one")).document_id
+def test_a_document_that_did_not_change_stays_done(directory: DataDirectory) -> None:
+    ledger, log = directory.ledger, ChangeLog(directory.ledger.database)
+    first = ledger.put_document(1, document("a", "one")).document_id
     for leg in ("bm25", "dense"):
         log.set_state(leg, "user_1", IndexState("v", 1, "ready"))  # type: ignore[arg-type]
-    plain.put_document(1, document("b", "two"))
-    plain.put_document(1, document("a", "one"))
-    assert stage(braid, 1, first) == "done"  # type: ignore[arg-type]
+    ledger.put_document(1, document("b", "two"))
+    ledger.put_document(1, document("a", "one"))
+    assert stage(directory, 1, first) == "done"
 
 
-def test_failed_documents_say_why(plain: Ledger) -> None:
-    failed = plain.put_failed(1, "scan.pdf", title="scan", file_type="pdf", error="it has no text layer")
-    found = document_progress(Opened(plain), 1, [failed])[failed]  # type: ignore[arg-type]
+def test_failed_documents_say_why(directory: DataDirectory) -> None:
+    failed = directory.ledger.put_failed(1, "scan.pdf", title="scan", file_type="pdf", error="it has no text layer")
+    found = document_progress(directory, 1, [failed])[failed]
     assert (found.stage, found.error) == ("failed", "it has no text layer")
     with pytest.raises(NotFoundError):
-        document_progress(Opened(plain), 2, [failed])  # type: ignore[arg-type]
+        document_progress(directory, 2, [failed])
 
 
 def test_the_real_indexer_brings_documents_to_done(braid: Braid, dataset_id: int) -> None:
@@ -96,13 +88,13 @@ def test_the_real_indexer_brings_documents_to_done(braid: Braid, dataset_id: int
     assert {found.stage for found in document_progress(braid, dataset_id, ids).values()} == {"done"}
 
 
-def test_the_progress_of_a_page_takes_few_queries_however_many_documents(plain: Ledger) -> None:
-    ids = [plain.put_document(1, document(f"{n}", "x")).document_id for n in range(200)]
+def test_the_progress_of_a_page_takes_few_queries_however_many_documents(directory: DataDirectory) -> None:
+    ids = [directory.ledger.put_document(1, document(f"{n}", "x")).document_id for n in range(200)]
     statements: list[str] = []
-    event.listen(plain.database.engine, "before_cursor_execute", lambda *given: statements.append(given[2]))
-    document_progress(Opened(plain), 1, ids[:100])  # type: ignore[arg-type]
+    event.listen(directory.ledger.database.engine, "before_cursor_execute", lambda *given: statements.append(given[2]))
+    document_progress(directory, 1, ids[:100])
     few = len(statements)
-    document_progress(Opened(plain), 1, ids[:2])  # type: ignore[arg-type]
+    document_progress(directory, 1, ids[:2])
     assert len(statements) == 2 * few < 20
 
 
@@ -130,14 +122,16 @@ def test_embedding_again_makes_every_vector_of_the_dataset_anew(
 # ---------------------------------------------------------------- figures
 
 
-def test_a_dataset_in_figures(plain: Ledger) -> None:
+def test_a_dataset_in_figures(directory: DataDirectory) -> None:
     for name in ("a", "b"):
-        plain.put_document(1, DocumentInput(name, name, "md", (ChunkInput(name), ChunkInput("...")), "", 100))
-    plain.put_failed(1, "scan", title="scan", file_type="pdf", error="?", size_bytes=7)
-    figures = statistics_of(plain, 1)
+        directory.ledger.put_document(
+            1, DocumentInput(name, name, "md", (ChunkInput(name), ChunkInput("...")), "", 100)
+        )
+    directory.ledger.put_failed(1, "scan", title="scan", file_type="pdf", error="?", size_bytes=7)
+    figures = statistics_of(directory.ledger, 1)
     assert figures.formats == (FormatCount("md", 2, 0, 4, 200), FormatCount("pdf", 1, 1, 0, 7))
     assert (figures.documents, figures.failed, figures.chunks, figures.size_bytes) == (3, 1, 4, 207)
 
 
-def test_an_empty_dataset_has_figures_too(plain: Ledger) -> None:
-    assert statistics_of(plain, 1).formats == ()
+def test_an_empty_dataset_has_figures_too(directory: DataDirectory) -> None:
+    assert statistics_of(directory.ledger, 1).formats == ()

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from braid.core.braid import Braid
+from braid.core.data_directory import DataDirectory
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ingest.dataset_export import DOCUMENTS, EMBEDDINGS, MANIFEST, export_dataset
 from braid.core.ingest.dataset_import import import_dataset, read_manifest
@@ -71,9 +72,9 @@ def exported(archive: bytes, tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Braid]:
+def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DataDirectory]:
     """Where wrong files are tried on; without indexes."""
-    with Braid(tmp_path_factory.mktemp("target"), embedding_model=HashEmbeddings(), indexes="none") as opened:
+    with DataDirectory(tmp_path_factory.mktemp("target"), embedding_model=HashEmbeddings()) as opened:
         opened.ledger.add_dataset(opened.ledger.add_user("bob").id, "imported")
         yield opened
 
@@ -106,7 +107,7 @@ def test_an_imported_dataset_is_found_as_the_exported_one_and_embeds_nothing(
             assert before.hits
 
 
-def test_doing_it_twice_changes_nothing(exported: Path, target: Braid) -> None:
+def test_doing_it_twice_changes_nothing(exported: Path, target: DataDirectory) -> None:
     first = import_dataset(target, 1, exported, max_bytes=LIMIT)
     documents = target.ledger.documents(1)
     assert import_dataset(target, 1, exported, max_bytes=LIMIT) == first
@@ -128,8 +129,8 @@ def test_vectors_of_another_model_are_not_used(exported: Path, tmp_path: Path, m
         assert target.manager.search("two euros", user_id=1, dataset_ids=[1], mode="semantic").hits
 
 
-def test_an_empty_dataset_and_one_without_vectors(tmp_path: Path, target: Braid) -> None:
-    with Braid(tmp_path / "plain", indexes="none") as braid:
+def test_an_empty_dataset_and_one_without_vectors(tmp_path: Path, target: DataDirectory) -> None:
+    with DataDirectory(tmp_path / "plain") as braid:
         braid.ledger.add_dataset(braid.ledger.add_user("ann").id, "Plain")
         for count in (0, 1):
             with (tmp_path / "plain.zip").open("wb") as file:
@@ -209,7 +210,7 @@ def vectors(rows: Any) -> Callable[[dict[str, bytes]], None]:
     ],
 )  # fmt: skip
 def test_what_is_wrong_in_a_file_is_named(
-    exported: Path, target: Braid, change: Callable[[dict[str, bytes]], None], reason: str
+    exported: Path, target: DataDirectory, change: Callable[[dict[str, bytes]], None], reason: str
 ) -> None:
     with pytest.raises(InvalidInputError, match=reason) as caught:
         import_dataset(target, 1, rewrite(exported, change), max_bytes=LIMIT)
@@ -222,14 +223,16 @@ def test_sizes_are_checked_before_anything_is_read(exported: Path) -> None:
         read_manifest(exported, max_bytes=1_000)
 
 
-def test_a_document_of_countless_passages_is_refused_before_it_takes_all_memory(exported: Path, target: Braid) -> None:
+def test_a_document_of_countless_passages_is_refused_before_it_takes_all_memory(
+    exported: Path, target: DataDirectory
+) -> None:
     many = b'{"source":"a","title":"\\"[{,","chunks":[' + b'{"text":"a"},' * 1_000_001
     crowded = rewrite(exported, lambda parts: parts.update({DOCUMENTS: many}), stored=True)
     with pytest.raises(InvalidInputError, match="has more than 2,000,000 values"):
         import_dataset(target, 1, crowded, max_bytes=10 * LIMIT)
 
 
-def test_signs_within_texts_are_no_values(exported: Path, target: Braid) -> None:
+def test_signs_within_texts_are_no_values(exported: Path, target: DataDirectory) -> None:
     change = first_document(chunks=[{"text": '{["\\",' * 30_000}])
     with (
         patch("braid.core.ingest.dataset_import.MAX_LINE_VALUES", 60),
@@ -245,7 +248,7 @@ def test_what_is_no_archive(tmp_path: Path, content: bytes) -> None:
         read_manifest(tmp_path / "a.zip", max_bytes=LIMIT)
 
 
-def test_a_file_that_was_cut_or_changed_is_damaged(exported: Path, target: Braid) -> None:
+def test_a_file_that_was_cut_or_changed_is_damaged(exported: Path, target: DataDirectory) -> None:
     content = bytearray(exported.read_bytes())
     content[len(content) // 3] ^= 0xFF
     exported.write_bytes(content)

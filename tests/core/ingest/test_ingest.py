@@ -14,15 +14,11 @@ from pathlib import Path
 import pytest
 
 from braid.core.braid import Braid
+from braid.core.data_directory import DataDirectory
 from braid.core.errors import InvalidInputError, NotFoundError
-from braid.core.ingest.ingest import (
-    IngestedFile,
-    IngestOptions,
-    IngestProgress,
-    IngestReport,
-    ingest_bytes,
-    ingest_paths,
-)
+from braid.core.ingest.ingest import IngestProgress, IngestReport, ingest_bytes, ingest_paths
+from braid.core.ingest.plan import IngestOptions
+from braid.core.ingest.store import StoredDocument
 from braid.core.ingest.walk import find_files
 from braid.core.types import Document, Filters
 from tests.fakes import HashEmbeddings
@@ -32,8 +28,8 @@ as_root = os.geteuid() == 0 if hasattr(os, "geteuid") else False
 
 
 @pytest.fixture
-def braid(tmp_path: Path) -> Iterator[Braid]:
-    with Braid(tmp_path / "data", indexes="none") as opened:
+def braid(tmp_path: Path) -> Iterator[DataDirectory]:
+    with DataDirectory(tmp_path / "data") as opened:
         opened.ledger.add_dataset(opened.ledger.add_user("ann").id, "notes")
         yield opened
 
@@ -52,22 +48,22 @@ def write(folder: Path, files: dict[str, str | bytes]) -> None:
         path.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
-def ingest(braid: Braid, *paths: Path | str, options: IngestOptions = RELATIVE) -> IngestReport:
+def ingest(braid: DataDirectory, *paths: Path | str, options: IngestOptions = RELATIVE) -> IngestReport:
     return ingest_paths(braid, 1, [str(path) for path in paths], options=options)
 
 
-def stored(braid: Braid) -> dict[str, str]:
+def stored(braid: DataDirectory) -> dict[str, str]:
     """Source → state."""
     return {document.source: document.state for document in braid.ledger.documents(1)}
 
 
-def document(braid: Braid, source: str) -> Document:
+def document(braid: DataDirectory, source: str) -> Document:
     found = braid.ledger.document(1, source)
     assert found is not None
     return found
 
 
-def texts(braid: Braid, source: str) -> list[str]:
+def texts(braid: DataDirectory, source: str) -> list[str]:
     return [passage.text for passage in braid.ledger.document_passages(document(braid, source).id, [1])]
 
 
@@ -148,7 +144,7 @@ def test_globs(folder: Path, pattern: str, taken: list[str]) -> None:
     ],
 )
 def test_a_path_that_gives_nothing_is_wrong_use(
-    braid: Braid, folder: Path, monkeypatch: pytest.MonkeyPatch, path: str, message: str
+    braid: DataDirectory, folder: Path, monkeypatch: pytest.MonkeyPatch, path: str, message: str
 ) -> None:
     write(folder, {"a.md": "text"})
     os.mkfifo(folder / "pipe")
@@ -177,7 +173,7 @@ def test_ignore_files_around_the_folder_count_up_to_the_repository(folder: Path)
     assert found(folder / "repo" / "docs") == ["a.md", "c.txt"]
 
 
-def test_links_and_special_files(braid: Braid, folder: Path) -> None:
+def test_links_and_special_files(braid: DataDirectory, folder: Path) -> None:
     write(folder, {"real.md": "real", "sub/x.md": "x"})
     (folder / "sub" / "loop").symlink_to(folder)
     (folder / "self").symlink_to("self")
@@ -196,7 +192,7 @@ def test_links_and_special_files(braid: Braid, folder: Path) -> None:
     assert "leads to nothing" in document(braid, "gone").error
 
 
-def test_a_linked_folder_is_entered_when_it_is_given(braid: Braid, folder: Path) -> None:
+def test_a_linked_folder_is_entered_when_it_is_given(braid: DataDirectory, folder: Path) -> None:
     write(folder, {"real/a.md": "a"})
     (folder / "link").symlink_to("real")
     ingest(braid, folder / "link")
@@ -224,7 +220,7 @@ def test_folders_deeper_than_python_recurses(folder: Path) -> None:
     assert [os.path.basename(file.path) for file in files] == ["a.md"]
 
 
-def test_a_folder_that_cannot_be_listed_is_reported_and_the_others_go_on(braid: Braid, folder: Path) -> None:
+def test_a_folder_that_cannot_be_listed_is_reported_and_the_others_go_on(braid: DataDirectory, folder: Path) -> None:
     write(folder, {"a.md": "a", "z/b.md": "b"})
     with nested(folder, "n" * 240, 18):  # its path is longer than the system takes
         report = ingest(braid, folder)
@@ -234,7 +230,7 @@ def test_a_folder_that_cannot_be_listed_is_reported_and_the_others_go_on(braid: 
     assert reason == "the folder is left out, it cannot be read: File name too long"
 
 
-def test_the_data_directory_itself_is_left_out(braid: Braid, folder: Path) -> None:
+def test_the_data_directory_itself_is_left_out(braid: DataDirectory, folder: Path) -> None:
     write(folder, {"a.md": "a"})
     report = ingest(braid, folder.parent)
     assert stored(braid) == {"files/a.md": "ready"}
@@ -264,7 +260,7 @@ def test_the_data_directory_itself_is_left_out(braid: Braid, folder: Path) -> No
     ],
 )
 def test_sources(
-    braid: Braid,
+    braid: DataDirectory,
     folder: Path,
     monkeypatch: pytest.MonkeyPatch,
     options: IngestOptions,
@@ -278,7 +274,7 @@ def test_sources(
     assert (report.put, report.failed) == (len(sources), 0)
 
 
-def test_a_file_outside_the_base_is_wrong_use(braid: Braid, folder: Path) -> None:
+def test_a_file_outside_the_base_is_wrong_use(braid: DataDirectory, folder: Path) -> None:
     write(folder, {"docs/a.md": "a", "other/b.md": "b"})
     with pytest.raises(InvalidInputError, match=r"is not below"):
         ingest(
@@ -288,7 +284,7 @@ def test_a_file_outside_the_base_is_wrong_use(braid: Braid, folder: Path) -> Non
 
 
 @pytest.mark.parametrize("name", ["がぎぐげご.md", "한국어 문서.md", "Ünïcödé.md"])
-def test_names_from_macos_are_the_same_source(braid: Braid, folder: Path, name: str) -> None:
+def test_names_from_macos_are_the_same_source(braid: DataDirectory, folder: Path, name: str) -> None:
     write(folder, {unicodedata.normalize("NFD", name): "first"})
     assert ingest(braid, folder).put == 1
     assert list(stored(braid)) == [unicodedata.normalize("NFC", name)]
@@ -297,7 +293,7 @@ def test_names_from_macos_are_the_same_source(braid: Braid, folder: Path, name: 
     assert ingest(braid, folder).unchanged == 1
 
 
-def test_two_files_with_one_source_the_second_fails(braid: Braid, folder: Path) -> None:
+def test_two_files_with_one_source_the_second_fails(braid: DataDirectory, folder: Path) -> None:
     write(folder, {"x/a.md": "of x", "y/a.md": "of y"})
     report = ingest(braid, folder / "x", folder / "y")
     assert texts(braid, "a.md") == ["of x"]
@@ -308,7 +304,7 @@ def test_two_files_with_one_source_the_second_fails(braid: Braid, folder: Path) 
     assert document(braid, "a.md").state == "ready", "the failure belongs to the other file"
 
 
-def test_two_spellings_of_one_name_are_one_source(braid: Braid, folder: Path) -> None:
+def test_two_spellings_of_one_name_are_one_source(braid: DataDirectory, folder: Path) -> None:
     write(folder, {unicodedata.normalize(form, "が.md"): form for form in ("NFC", "NFD")})
     report = ingest(braid, folder)
     assert (report.put, report.failed) == (1, 1)
@@ -317,7 +313,7 @@ def test_two_spellings_of_one_name_are_one_source(braid: Braid, folder: Path) ->
 # ---------------------------------------------------------------- what is stored
 
 
-def test_a_document_as_it_is_stored(braid: Braid, folder: Path) -> None:
+def test_a_document_as_it_is_stored(braid: DataDirectory, folder: Path) -> None:
     write(folder, {"guide.md": "# Guide\n\nWelcome.\n\n## Setup\n\nInstall it.\n"})
     os.utime(folder / "guide.md", (1_700_000_000, 1_700_000_000))
     report = ingest(braid, folder)
@@ -329,7 +325,7 @@ def test_a_document_as_it_is_stored(braid: Braid, folder: Path) -> None:
     assert passages[-1].heading_path.endswith("Setup")
 
 
-def test_an_unchanged_file_is_not_read_again_and_a_changed_one_replaces(braid: Braid, folder: Path) -> None:
+def test_an_unchanged_file_is_not_read_again_and_a_changed_one_replaces(braid: DataDirectory, folder: Path) -> None:
     write(folder, {"a.md": "one", "b.md": "two"})
     ingest(braid, folder)
     before = {document.source: document for document in braid.ledger.documents(1)}
@@ -361,7 +357,7 @@ def test_a_touched_file_has_its_new_date_and_is_not_embedded_again(tmp_path: Pat
         assert document(braid, "a.md").date == 2_000, "no date is not another one"
 
 
-def test_chunk_sizes_come_from_the_options(braid: Braid, folder: Path) -> None:
+def test_chunk_sizes_come_from_the_options(braid: DataDirectory, folder: Path) -> None:
     write(folder, {"a.txt": "A sentence of some length. " * 200})
     ingest(braid, folder, options=IngestOptions(relative=True, chunk_chars=300, chunk_overlap_chars=0))
     assert document(braid, "a.txt").chunks >= 18
@@ -378,7 +374,7 @@ def test_chunk_sizes_come_from_the_options(braid: Braid, folder: Path) -> None:
     ],
 )
 def test_selection(
-    braid: Braid, folder: Path, options: dict[str, object], taken: list[str], skips: dict[str, int]
+    braid: DataDirectory, folder: Path, options: dict[str, object], taken: list[str], skips: dict[str, int]
 ) -> None:
     write(folder, {"a.md": "a", "b.markdown": "b", "c.py": "c = 1", "d": "plain"})
     os.utime(folder / "a.md", (1_400_000_000, 1_400_000_000))
@@ -403,7 +399,7 @@ def test_selection(
     ],
 )
 def test_a_file_that_cannot_be_read_fails_with_the_reason_and_the_others_go_on(
-    braid: Braid, folder: Path, name: str, content: bytes, reason: str
+    braid: DataDirectory, folder: Path, name: str, content: bytes, reason: str
 ) -> None:
     write(folder, {"a.md": "fine", name: content, "z.md": "fine too"})
     report = ingest(braid, folder, options=IngestOptions(relative=True, max_file_bytes=4000))
@@ -414,7 +410,7 @@ def test_a_file_that_cannot_be_read_fails_with_the_reason_and_the_others_go_on(
     assert name in failed.error
 
 
-def test_a_name_that_is_not_text_fails(braid: Braid, folder: Path) -> None:
+def test_a_name_that_is_not_text_fails(braid: DataDirectory, folder: Path) -> None:
     (Path(os.fsdecode(os.fsencode(folder) + b"/caf\xe9.md"))).write_text("coffee")
     report = ingest(braid, folder)
     assert stored(braid) == {"caf\\udce9.md": "failed"}
@@ -422,7 +418,7 @@ def test_a_name_that_is_not_text_fails(braid: Braid, folder: Path) -> None:
 
 
 @pytest.mark.skipif(as_root, reason="root may read everything")
-def test_without_permission(braid: Braid, folder: Path) -> None:
+def test_without_permission(braid: DataDirectory, folder: Path) -> None:
     write(folder, {"a.md": "a", "secret.md": "s", "locked/b.md": "b", "dark/.gitignore": "*", "dark/c.md": "c"})
     for name in ("secret.md", "locked", "dark/.gitignore"):
         (folder / name).chmod(0)
@@ -436,7 +432,7 @@ def test_without_permission(braid: Braid, folder: Path) -> None:
     }
 
 
-def test_a_file_that_vanishes_or_becomes_a_folder_while_the_run_goes_on(braid: Braid, folder: Path) -> None:
+def test_a_file_that_vanishes_or_becomes_a_folder_while_the_run_goes_on(braid: DataDirectory, folder: Path) -> None:
     write(folder, {"a.md": "a", "b.md": "b", "c.md": "c", "d.md": "d"})
 
     def meddle(progress: IngestProgress) -> None:
@@ -453,7 +449,9 @@ def test_a_file_that_vanishes_or_becomes_a_folder_while_the_run_goes_on(braid: B
     assert stored(braid) == {"a.md": "ready", "c.md": "failed", "d.md": "ready"}
 
 
-def test_what_was_stored_stays_searchable_when_the_file_can_no_longer_be_read(braid: Braid, folder: Path) -> None:
+def test_what_was_stored_stays_searchable_when_the_file_can_no_longer_be_read(
+    braid: DataDirectory, folder: Path
+) -> None:
     write(folder, {"a.md": "precious"})
     ingest(braid, folder)
     write(folder, {"a.md": b"\0\1\2\3" * 100})
@@ -467,7 +465,7 @@ def test_what_was_stored_stays_searchable_when_the_file_can_no_longer_be_read(br
     assert (document(braid, "a.md").state, document(braid, "a.md").error) == ("ready", "")
 
 
-def test_a_failed_file_is_tried_again(braid: Braid, folder: Path) -> None:
+def test_a_failed_file_is_tried_again(braid: DataDirectory, folder: Path) -> None:
     write(folder, {"a.md": ""})
     assert ingest(braid, folder).failed == 1
     assert ingest(braid, folder).failed == 1
@@ -477,7 +475,7 @@ def test_a_failed_file_is_tried_again(braid: Braid, folder: Path) -> None:
 # ---------------------------------------------------------------- the run
 
 
-def test_progress_counts_every_file(braid: Braid, folder: Path) -> None:
+def test_progress_counts_every_file(braid: DataDirectory, folder: Path) -> None:
     write(folder, {"a.md": "a", "b.md": "", ".hidden": "h"})
     ingest(braid, folder / "a.md")
     seen: list[IngestProgress] = []
@@ -488,7 +486,7 @@ def test_progress_counts_every_file(braid: Braid, folder: Path) -> None:
     ]
 
 
-def test_stopping_in_between_keeps_what_is_done(braid: Braid, folder: Path) -> None:
+def test_stopping_in_between_keeps_what_is_done(braid: DataDirectory, folder: Path) -> None:
     write(folder, {"a.md": "a", "b.md": "b"})
 
     def stop(progress: IngestProgress) -> None:
@@ -502,22 +500,23 @@ def test_stopping_in_between_keeps_what_is_done(braid: Braid, folder: Path) -> N
 
 
 @pytest.mark.parametrize("dataset_id", [2, -1, 0])
-def test_an_unknown_dataset(braid: Braid, folder: Path, dataset_id: int) -> None:
+def test_an_unknown_dataset(braid: DataDirectory, folder: Path, dataset_id: int) -> None:
     write(folder, {"a.md": "a"})
     with pytest.raises(NotFoundError, match="there is no"):
         ingest_paths(braid, dataset_id, [str(folder)])
 
 
-def test_a_shared_dataset(braid: Braid, folder: Path) -> None:
+def test_a_shared_dataset(braid: DataDirectory, folder: Path) -> None:
     write(folder, {"a.md": "a"})
     shared = braid.registry.add("Handbook", "shared_handbook")
     assert ingest_paths(braid, shared.id, [str(folder)], options=RELATIVE).put == 1
     assert braid.dataset(shared.id).documents == 1
 
 
-def test_an_upload(braid: Braid) -> None:
+def test_an_upload(braid: DataDirectory) -> None:
     first = ingest_bytes(braid, 1, "note.md", b"# Note\n\ntext", date=5.0)
-    assert first == IngestedFile("note.md", "put", chunks=document(braid, "note.md").chunks)
+    now = document(braid, "note.md")
+    assert first == StoredDocument("note.md", "put", document_id=now.id, chunks=now.chunks, added=now.chunks)
     assert document(braid, "note.md").date == 5.0
     assert ingest_bytes(braid, 1, "note.md", b"# Note\n\ntext").state == "unchanged"
     failed = ingest_bytes(braid, 1, "https://example.com/x", b"", filename="x.pdf")
@@ -526,10 +525,10 @@ def test_an_upload(braid: Braid) -> None:
 
 
 @pytest.mark.parametrize("source", ["", "  ", "\u3000"])
-def test_an_upload_without_a_source(braid: Braid, source: str) -> None:
+def test_an_upload_without_a_source(braid: DataDirectory, source: str) -> None:
     with pytest.raises(InvalidInputError, match="the source is empty"):
         ingest_bytes(braid, 1, source, b"text")
 
 
-def test_an_upload_with_a_source_that_is_no_text(braid: Braid) -> None:
+def test_an_upload_with_a_source_that_is_no_text(braid: DataDirectory) -> None:
     assert ingest_bytes(braid, 1, "a\ud800.md", b"text").source == "a\\ud800.md"

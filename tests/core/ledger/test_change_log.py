@@ -18,7 +18,7 @@ from braid.core.ledger.ledger import Ledger
 from braid.core.types import ChunkInput, DocumentInput
 
 if TYPE_CHECKING:
-    from braid.core.indexes.base import IndexedChunk
+    from braid.core.ledger.change_log import IndexedChunk
 
 PATIENCE_S = 30
 

@@ -15,16 +15,15 @@ import numpy as np
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import insert
+from sqlalchemy import create_engine, insert, inspect
 from sqlalchemy.exc import IntegrityError
 
 from braid.core.errors import InvalidInputError, NotFoundError
-from braid.core.indexes.base import Vector
 from braid.core.ledger.change_log import ChangeLog
 from braid.core.ledger.database import Database
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.tables import Base, UserRow
-from braid.core.types import ChunkInput, DocumentInput, Filters, Passage
+from braid.core.types import ChunkInput, DocumentInput, Filters, Passage, Vector
 
 spawn = multiprocessing.get_context("spawn")
 PROCESS_TIMEOUT_S = 60
@@ -631,6 +630,29 @@ def test_the_migrations_make_the_tables_of_the_models(database_url: str) -> None
         context = MigrationContext.configure(connection, opts={"compare_type": True})
         assert compare_metadata(context, Base.metadata) == []
     database.close()
+
+
+@pytest.mark.parametrize(
+    ("revision", "remedy"),
+    [
+        ("0001", "run `python -m app doctor` on it once with the code of commit 24fc887"),
+        ("0007", "or begin with another data directory; nothing was changed"),
+        ("0099", "which a later version of Braid made; install that version; nothing was changed"),
+    ],
+)
+def test_tables_that_cannot_be_upgraded_are_refused_and_left_alone(
+    database_url: str, revision: str, remedy: str
+) -> None:
+    engine = create_engine(database_url)
+    with engine.begin() as connection:
+        connection.exec_driver_sql("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL)")
+        connection.exec_driver_sql(f"INSERT INTO alembic_version VALUES ('{revision}')")
+    with pytest.raises(InvalidInputError, match=f"has the tables of revision {revision}, .*{remedy}"):
+        Database(database_url)
+    assert inspect(engine).get_table_names() == ["alembic_version"]
+    with engine.connect() as connection:
+        assert connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar_one() == revision
+    engine.dispose()
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing.queues import Queue
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 import pytest
 
-from braid.core.braid import Braid
-from braid.core.engine import Engine
+from braid.core.braid import Braid, IndexOptions
+from braid.core.data_directory import DataDirectory
 from braid.core.errors import InvalidInputError, NotOwnerError
 from braid.core.ledger.owner import OwnerLock
 from braid.core.types import ChunkInput, DocumentInput, Mode
@@ -43,7 +43,7 @@ def own(folder: Path, said: Queue[str]) -> None:
 
 def write(folder: Path, said: Queue[str]) -> None:
     """Runs in a process of its own: writes beside the owner."""
-    with Braid(folder, embedding_model=HashEmbeddings(), indexes="none") as braid:
+    with DataDirectory(folder, embedding_model=HashEmbeddings()) as braid:
         shared = braid.registry.add("Guide", "shared_main").id
         braid.mirror_registry()
         braid.ledger.put_document(1, document("b", "written by another"))
@@ -77,7 +77,7 @@ def test_a_second_owner_is_told_who_the_first_is(tmp_path: Path) -> None:
             NotOwnerError, match=rf"process {pid} at http://127\.0\.0\.1:8000 has the data directory '{tmp_path}' open"
         ):
             Braid(tmp_path, embedding_model=HashEmbeddings())
-        with Braid(tmp_path, embedding_model=HashEmbeddings(), indexes="none") as beside:
+        with DataDirectory(tmp_path, embedding_model=HashEmbeddings()) as beside:
             beside.ledger.put_document(1, document("b", "written beside"))
     with Braid(tmp_path, embedding_model=HashEmbeddings()) as next_owner:
         assert next_owner.indexer.wait(START_S)
@@ -143,21 +143,21 @@ def test_in_the_same_process_there_is_one_owner_too(tmp_path: Path) -> None:
 
 def test_what_could_not_be_opened_is_left_free(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match="klingon"):
-        Braid(tmp_path, embedding_model=HashEmbeddings(), languages=("klingon",))
+        Braid(tmp_path, embedding_model=HashEmbeddings(), index_options=IndexOptions(languages=("klingon",)))
     with Braid(tmp_path, embedding_model=HashEmbeddings()) as braid:
-        assert braid.owns_indexes
+        assert not braid.closed
 
 
 def noticed_crashes(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Of every opening from now on, whether the indexes are checked as after a crash."""
     crashes: list[bool] = []
-    engine = Engine.__init__
+    open_indexes = Braid._open_indexes
 
-    def noticing(self: Engine, *args: Any, crashed: bool, **options: Any) -> None:
+    def noticing(self: Braid, options: IndexOptions, *, crashed: bool) -> None:
         crashes.append(crashed)
-        engine(self, *args, crashed=crashed, **options)
+        open_indexes(self, options, crashed=crashed)
 
-    monkeypatch.setattr(Engine, "__init__", noticing)
+    monkeypatch.setattr(Braid, "_open_indexes", noticing)
     return crashes
 
 
@@ -166,8 +166,8 @@ def test_a_crash_is_noted_until_its_traces_were_looked_for(tmp_path: Path, monke
         pass  # it is killed
     crashes = noticed_crashes(monkeypatch)
     with pytest.raises(InvalidInputError, match="klingon"):
-        Braid(tmp_path, embedding_model=HashEmbeddings(), languages=("klingon",))
-    with Braid(tmp_path, embedding_model=HashEmbeddings(), follow=("bm25",)) as braid:
+        Braid(tmp_path, embedding_model=HashEmbeddings(), index_options=IndexOptions(languages=("klingon",)))
+    with Braid(tmp_path, embedding_model=HashEmbeddings(), index_options=IndexOptions(follow=("bm25",))) as braid:
         assert braid.indexer.wait(START_S, legs=("bm25",))
     with Braid(tmp_path, embedding_model=HashEmbeddings()) as braid:
         assert braid.indexer.wait(START_S)
@@ -176,14 +176,12 @@ def test_a_crash_is_noted_until_its_traces_were_looked_for(tmp_path: Path, monke
 
 
 def test_without_the_indexes_everything_else_works(tmp_path: Path) -> None:
-    with Braid(tmp_path, embedding_model=HashEmbeddings(), indexes="none") as braid:
-        assert not braid.owns_indexes
+    with DataDirectory(tmp_path, embedding_model=HashEmbeddings()) as braid:
         dataset = braid.ledger.add_dataset(braid.ledger.add_user("ann").id, "notes").id
         braid.ledger.put_document(dataset, document("a", "text"))
+        braid.wake()
         braid.remove_dataset(dataset)
-        braid.announce("http://nobody")
-        for part in ("manager", "indexer", "lexical", "dense", "analyzer"):
-            with pytest.raises(NotOwnerError, match="open Braid with indexes='own'"):
-                getattr(braid, part)
+        for part in ("manager", "indexer", "bm25", "dense", "analyzer", "announce", "search"):
+            assert not hasattr(braid, part)
     assert not (tmp_path / "indexes").exists()
     assert not (tmp_path / "owner.json").exists()

@@ -40,7 +40,7 @@ def server() -> Iterator[ModelServer]:
 def test_by_the_clock(clock: Clock) -> None:
     circuit = CircuitBreaker(30.0, clock)
     assert circuit.admit() == ""
-    circuit.failed("it is gone")
+    circuit.record_outage("it is gone")
     clock.now += 12
     assert circuit.admit() == "it is gone; it is asked again in 18 s"
     clock.now += 17.9
@@ -48,17 +48,17 @@ def test_by_the_clock(clock: Clock) -> None:
     clock.now += 0.1
     assert circuit.admit() == "", "the trial"
     assert circuit.admit() == "it is gone; it is asked again in 30 s", "the others wait for it"
-    circuit.failed("it is still gone")
+    circuit.record_outage("it is still gone")
     assert "still gone" in circuit.admit()
     clock.now += 30
     assert circuit.admit() == ""
-    circuit.answered()
+    circuit.record_answer()
     assert [circuit.admit() for _ in range(3)] == ["", "", ""]
 
 
 def test_a_trial_that_is_never_heard_of_is_followed_by_another(clock: Clock) -> None:
     circuit = CircuitBreaker(30.0, clock)
-    circuit.failed("gone")
+    circuit.record_outage("gone")
     clock.now += 30
     assert circuit.admit() == ""
     clock.now += 30
@@ -67,7 +67,7 @@ def test_a_trial_that_is_never_heard_of_is_followed_by_another(clock: Clock) -> 
 
 def test_one_thread_alone_makes_the_trial(clock: Clock) -> None:
     circuit = CircuitBreaker(30.0, clock)
-    circuit.failed("gone")
+    circuit.record_outage("gone")
     clock.now += 31
     together, answers = threading.Barrier(16), list[str]()
 
@@ -85,7 +85,7 @@ def test_one_thread_alone_makes_the_trial(clock: Clock) -> None:
 
 def test_a_pause_of_nothing_is_none(clock: Clock) -> None:
     circuit = CircuitBreaker(0.0, clock)
-    circuit.failed("gone")
+    circuit.record_outage("gone")
     assert circuit.admit() == ""
 
 

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from braid.core.chat.follow_up import complete
-from braid.core.chat.passage_block import as_data, passage_block
 from braid.core.models.citations import CitationFilter, without_marks
+from braid.core.models.passage_block import as_data, passage_block
 from braid.core.text.analyzer import Analyzer
 from braid.core.text.token_budget import cut, estimate_tokens, fitting
 from braid.core.text.units import quantities, unified

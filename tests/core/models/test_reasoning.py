@@ -7,7 +7,7 @@ import pytest
 from braid.core.chat.writer import Written, write
 from braid.core.errors import ModelError
 from braid.core.models.chat import ChatModel
-from braid.core.models.reasoning import without_thoughts
+from braid.core.models.reasoning import without_reasoning
 from tests.model_server import model_server
 
 WHOLE = [
@@ -28,7 +28,7 @@ WHOLE = [
 
 @pytest.mark.parametrize(("text", "said"), WHOLE)
 def test_a_whole_text(text: str, said: str) -> None:
-    assert without_thoughts(text) == said
+    assert without_reasoning(text) == said
 
 
 def written(pieces: list[str]) -> tuple[Written, str, list[str]]:

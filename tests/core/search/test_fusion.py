@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from langchain_core.documents import Document
 
 from braid.core.ensemble import EnsembleRetriever
-from braid.core.indexes.base import Scored
 from braid.core.indexes.bm25 import Bm25Statistics
 from braid.core.search.fusion import (
     add_shares,
@@ -25,6 +24,7 @@ from braid.core.search.fusion import (
     rrf_ties,
 )
 from braid.core.search_retriever import NothingRetriever
+from braid.core.types import ScoredChunk as Scored
 
 DOCS = [Scored("a", 3.0), Scored("b", 2.0), Scored("c", 1.0)]
 

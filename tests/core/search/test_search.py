@@ -17,7 +17,7 @@ import pytest
 from sqlalchemy import Engine
 
 from braid.core import types
-from braid.core.braid import Braid
+from braid.core.braid import Braid, IndexOptions
 from braid.core.errors import InvalidInputError
 from braid.core.ledger.change_log import ChangeLog
 from braid.core.search import selection
@@ -410,7 +410,7 @@ def test_nothing_is_embedded_for_an_empty_scope(world: World) -> None:
 def slow(tmp_path: Path) -> Iterator[World]:
     """A model that takes three seconds for a query, with a deadline of 0.3."""
     embeddings = HashEmbeddings()
-    with Braid(tmp_path, embedding_model=embeddings, leg_timeout_s=0.3) as braid:
+    with Braid(tmp_path, embedding_model=embeddings, index_options=IndexOptions(leg_timeout_s=0.3)) as braid:
         ids = fill(braid)
         assert braid.indexer.wait(WAIT_S)
         embeddings.delay_s = 3.0

@@ -20,7 +20,6 @@ import pytest
 
 from braid.core.braid import Braid
 from braid.core.errors import InvalidInputError, ModelError
-from braid.core.indexes.base import Vector
 from braid.core.models.chat import ChatModels, chat_models
 from braid.core.models.prompts import Prompts, custom_prompts
 from braid.core.models.replies import cut_at_sentence, parse_passage, parse_queries, parse_sentence_numbers
@@ -29,7 +28,7 @@ from braid.core.search.strategies.parent_document import join_overlapping
 from braid.core.search.strategies.relevance import relevance_model, rm3, rocchio
 from braid.core.text.sentences import code_blocks, sentences
 from braid.core.text.token_budget import estimate_tokens
-from braid.core.types import ChunkInput, DocumentInput, Query, SearchResult
+from braid.core.types import ChunkInput, DocumentInput, Query, SearchResult, Vector
 from tests.fakes import HashEmbeddings
 from tests.model_server import ModelServer, model_server
 
@@ -302,13 +301,13 @@ def test_compression_embeds_all_sentences_in_one_batch(world: World) -> None:
 
 def test_the_first_pass_is_not_searched_twice(world: World) -> None:
     log: list[str] = []
-    lexical = world.braid.lexical
-    search = lexical.search
-    lexical.search = lambda *a, **k: log.append("bm25") or search(*a, **k)  # type: ignore[method-assign, func-returns-value]
+    bm25 = world.braid.bm25
+    search = bm25.search
+    bm25.search = lambda *a, **k: log.append("bm25") or search(*a, **k)  # type: ignore[method-assign, func-returns-value]
     try:
         world.search("a cat", "animals", strategy="hyde", generator="feedback")
     finally:
-        lexical.search = search  # type: ignore[method-assign]
+        bm25.search = search  # type: ignore[method-assign]
     assert log == ["bm25"]
 
 

@@ -16,8 +16,8 @@ from langchain_chroma import Chroma
 from langchain_core.documents import Document
 
 from braid.core.errors import ChromaDBError, HybridRetrieverError, InvalidInputError, ValidationError
-from braid.core.indexes.base import IndexedChunk
-from braid.core.indexes.bm25 import LexicalIndex
+from braid.core.indexes.bm25 import Bm25Index
+from braid.core.ledger.change_log import IndexedChunk
 from braid.core.standalone.chroma_reader import ROWS_PER_PAGE, ChromaReader
 from braid.core.standalone.retriever import HybridRetriever
 from braid.core.standalone.searcher import HybridSearcher
@@ -234,7 +234,7 @@ def test_an_index_out_of_range_is_skipped_with_a_warning(caplog: pytest.LogCaptu
 
 
 def test_bm25_in_memory_scores_as_the_index_does(tmp_path: Path) -> None:
-    index, analyzer = LexicalIndex(tmp_path, Analyzer()), Analyzer()
+    index, analyzer = Bm25Index(tmp_path, Analyzer()), Analyzer()
     texts = [f"{'pump ' * (n % 3)}bar hall {n} {'x ' * (n % 5)}" for n in range(30)]
     index.apply("c", [IndexedChunk(f"{n:02}", 0, 0, None, text) for n, text in enumerate(texts)], [])
     expected = index.search("c", dict.fromkeys(analyzer.tokens("pump hall 7"), 1.0), 30)

@@ -1,4 +1,4 @@
-"""Passages as they are put to a model: numbered, delimited, cut to a budget, and data whatever they say."""
+"""Passages in a prompt: numbered, delimited, cut to a budget, and escaped so that they stay data."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from braid.core.text.token_budget import estimate_tokens, fitting
 from braid.core.types import Passage
 
 MIN_PASSAGE_TOKENS = 40
-"""A passage that would get less is left out."""
+"""A passage for which less is left is left out."""
 # Anything that a model could take for our tags, or for the marks of turns in its chat template.
 _LOOK_ALIKE = re.compile(
     r"(?i:[<＜‹〈《](?=\s*[/／]?\s*passages?\b|\s*[|｜]|[<＜]\s*[/／]?\s*sys\b"
@@ -30,7 +30,7 @@ NOT_FOUND = "NOT_FOUND"
 
 @dataclass(frozen=True, slots=True)
 class PassageBlock:
-    """What a model is given, and what it may cite."""
+    """The passages of a prompt, and what an answer may cite."""
 
     text: str
     tag: str
@@ -41,22 +41,27 @@ class PassageBlock:
 
     @property
     def numbers(self) -> frozenset[int]:
-        """Those that may be cited."""
+        """The numbers that may be cited."""
         return frozenset(citation.number for citation in self.citations)
 
     @property
     def rules(self) -> str:
-        """What the system message says of the passages, behind whichever prompt is in force."""
+        """The rules for passages, which follow the prompt in the system message."""
         numbers = ", ".join(f"[{number}]" for number in sorted(self.numbers))
         return RULES.format(tag=self.tag, numbers=numbers, not_found=NOT_FOUND)
 
+    def select(self, numbers: Sequence[int]) -> tuple[Citation, ...]:
+        """Return the citations with these numbers, in their order."""
+        by_number = {citation.number: citation for citation in self.citations}
+        return tuple(by_number[number] for number in numbers)
+
 
 def passage_block(passages: Sequence[Passage], *, tokens: int, tag: str = "") -> PassageBlock:
-    """The passages, best first, within ``tokens``. Beyond the least that each needs they share equally; what one leaves
-    over, the next ones get.
+    """Return the passages, best first, within ``tokens``.
 
-    Those for which too little is left go from the end. A passage is cut at the end of a sentence, or within its first
-    one when that is too long.
+    Beyond the least that each needs they share equally; the next ones get what one leaves over. The last passages are
+    left out if there is too little for them. A passage is cut at the end of a sentence, or within its first one if that
+    is too long.
     """
     tag = tag or f"passage-{secrets.token_hex(8)}"
     given: list[Citation] = []
@@ -78,21 +83,22 @@ def passage_block(passages: Sequence[Passage], *, tokens: int, tag: str = "") ->
 
 
 def as_data(text: str) -> str:
-    """Text that closes no delimiter, opens no turn and cites nothing, and otherwise is as it was."""
+    """Escape whatever could close a delimiter, open a turn or be a citation; drop invisible characters."""
     visible = "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf"))
     return without_marks(_LOOK_ALIKE.sub(lambda match: "(" if match[0] == "[" else "&lt;", visible))
 
 
 def _fitting(text: str, tokens: int) -> str:
-    """What of the text fits as data, in which escapes are longer than what they stand for."""
+    """Cut the text so that it fits after escaping, which makes it longer."""
     kept = fitting(text, tokens)
     grown = estimate_tokens(as_data(kept))
     return kept if grown <= tokens else fitting(text, tokens * tokens // grown)
 
 
 def _needed(passages: Sequence[Passage], tokens: int, tag: str) -> list[int]:
-    """The least tokens of each of the first passages that fit together: its tags, and `MIN_PASSAGE_TOKENS` of its text
-    or the whole if that is shorter.
+    """Return the least tokens of each of the first passages, as many as fit together.
+
+    A passage needs its tags, and `MIN_PASSAGE_TOKENS` of its text or the whole if that is shorter.
     """
     needed: list[int] = []
     for number, passage in enumerate(passages, start=1):

@@ -1,4 +1,4 @@
-"""Files are read in processes of their own, limited in memory and time: what kills one does not kill the server."""
+"""A pool of processes that parse files, limited in memory and time: what kills one does not kill the server."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from pathlib import Path
 from typing import Any
 
 from braid.core.errors import BraidError, UnreadableDocumentError
-from braid.core.ingest.ingest import Incoming
-from braid.core.ingest.parser_worker import receive, send
+from braid.core.ingest.parse import Incoming
+from braid.core.ingest.parse_worker import receive, send
 from braid.core.ingest.plan import IngestOptions
 from braid.core.types import ChunkInput, DocumentInput
 
 NICE = 10
 FILES_PER_PROCESS = 200
-"""Then a new one takes over, for what libraries leak."""
+"""After so many files a new process takes over, because libraries leak memory."""
 START_TIMEOUT_S = 60.0
 _ROOT = Path(__file__).absolute().parents[3]
-# What stops a service goes to all its processes, at any time: also before anything of ours is loaded in this one.
+# Signals that stop a service go to all its processes, perhaps before this one has loaded anything: ignore them first.
 _CODE = (
     "import signal, sys; [signal.signal(each, signal.SIG_IGN) for each in (signal.SIGINT, signal.SIGTERM)]; "
-    "sys.path.insert(0, sys.argv[1]); from braid.core.ingest.parser_worker import main; "
+    "sys.path.insert(0, sys.argv[1]); from braid.core.ingest.parse_worker import main; "
     "main(int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4]))"
 )
 
@@ -33,46 +33,45 @@ logger = logging.getLogger(__name__)
 
 
 class ParserUnavailableError(BraidError):
-    """Files cannot be read now: the process for it does not start, or Braid is being closed. Nothing is wrong with
-    the file."""
+    """Files cannot be read now: no process starts, or Braid is being closed. Nothing is wrong with the file."""
 
 
-class Parser:
-    """Reads files in other processes, as many at once as there are threads that ask. They are kept for the next."""
+class ParsePool:
+    """Parses files in other processes, one per calling thread. Idle processes are kept for the next file."""
 
     def __init__(self, *, memory_mb: int = 2048, timeout_s: float = 300.0) -> None:
         self._memory_mb = memory_mb
         self._timeout_s = timeout_s
         self._idle: list[_Process] = []
-        self._at_work: set[_Process] = set()
+        self._busy: set[_Process] = set()
         self._lock = threading.Lock()
         self._closed = False
 
-    def parse(self, path: Path, incoming: Incoming, options: IngestOptions) -> DocumentInput:
-        """The document in the file at ``path``, as `braid.core.ingest.ingest.parse_content` gives it.
+    def parse(self, incoming: Incoming, options: IngestOptions) -> DocumentInput:
+        """Parse the file at ``incoming.path``, as `braid.core.ingest.parse.parse_here` does.
 
-        Raises UnreadableDocumentError also when reading it takes too long or too much memory, or crashes; and
+        Raises UnreadableDocumentError also when the process takes too long or too much memory, or crashes; and
         ParserUnavailableError.
         """
         process = self._take()
         try:
-            answer = process.ask(_request(path, incoming, options), self._timeout_s)
+            outcome = process.parse(_request(incoming, options), self._timeout_s)
         finally:
             self._give_back(process)
-        if answer is None and self._closed:
+        if outcome is None and self._closed:
             raise ParserUnavailableError("Braid is being closed; the file is read at the next start")
-        if answer is not None and "chunks" in answer:
-            return _document(incoming, answer)
-        if answer is not None and "unreadable" in answer:
-            raise UnreadableDocumentError(str(answer["unreadable"]))
-        raise UnreadableDocumentError(f"{incoming.filename} {self._reason(process, answer)}")
+        if outcome is not None and "chunks" in outcome:
+            return _document(incoming, outcome)
+        if outcome is not None and "unreadable" in outcome:
+            raise UnreadableDocumentError(str(outcome["unreadable"]))
+        raise UnreadableDocumentError(f"{incoming.filename} {self._reason(process, outcome)}")
 
     def close(self) -> None:
         """End all processes, also in the middle of a file."""
         with self._lock:
             self._closed = True
             idle, self._idle = self._idle, []
-            for process in self._at_work:  # whose thread gives it back
+            for process in self._busy:  # its own thread gives it back
                 process.kill()
         for process in idle:
             process.end()
@@ -88,35 +87,35 @@ class Parser:
                 process.end()
             else:
                 process = _Process(self._memory_mb, self._timeout_s)
-            self._at_work.add(process)
+            self._busy.add(process)
         return process
 
     def _give_back(self, process: _Process) -> None:
         with self._lock:
-            self._at_work.discard(process)
+            self._busy.discard(process)
             if process.is_usable and not self._closed:
                 self._idle.append(process)
                 return
         process.end()
 
-    def _reason(self, process: _Process, answer: dict[str, Any] | None) -> str:
-        """Why there is no document, as a sentence that goes on after the file's name."""
-        if answer is None and process.timed_out:
+    def _reason(self, process: _Process, outcome: dict[str, Any] | None) -> str:
+        """Say why there is no document, as a sentence that continues after the file's name."""
+        if outcome is None and process.timed_out:
             return f"took more than {self._timeout_s:g} seconds to read; split it"
-        if answer is None:
+        if outcome is None:
             logger.warning("event=parser_died returncode=%s", process.returncode)
             how = f" ({_signal_name(process.returncode)})" if (process.returncode or 0) < 0 else ""
             return f"made the program that reads it crash{how}; split it, or save it in another format"
-        if "too_much_memory" in answer:
+        if "too_much_memory" in outcome:
             return f"takes more than {self._memory_mb:,} MiB of memory to read; split it"
-        if "too_much_text" in answer:
+        if "too_much_text" in outcome:
             return "has too much text for one document; split it"
-        logger.warning("event=parser_fault fault=%s", answer.get("fault"))
+        logger.warning("event=parser_fault fault=%s", outcome.get("fault"))
         return "cannot be read: its form is not one that is known; save it again, or in another format"
 
 
 class _Process:
-    """One process that reads files, one at a time."""
+    """One process that parses files, one at a time."""
 
     def __init__(self, memory_mb: int, timeout_s: float) -> None:
         self.is_usable = False
@@ -135,32 +134,32 @@ class _Process:
 
     @property
     def returncode(self) -> int | None:
-        """How it ended; negative is the signal."""
+        """The exit status; negative is the number of a signal, None while the process runs."""
         return self._process.returncode
 
     def is_alive(self) -> bool:
-        """Whether it still waits for a file."""
+        """Whether the process still runs."""
         return self._process.poll() is None
 
-    def ask(self, request: dict[str, Any], timeout_s: float) -> dict[str, Any] | None:
-        """Its answer; None when it died, or was killed because the time was over."""
+    def parse(self, request: dict[str, Any], timeout_s: float) -> dict[str, Any] | None:
+        """Send one file and wait for the outcome; None when the process died, or was killed after the timeout."""
         self.is_usable = False
-        answer = self._exchange(request, timeout_s)
+        outcome = self._exchange(request, timeout_s)
         self._files += 1
-        self.is_usable = answer is not None and not answer.get("retires") and self._files < FILES_PER_PROCESS
-        return answer
+        self.is_usable = outcome is not None and not outcome.get("retires") and self._files < FILES_PER_PROCESS
+        return outcome
 
     def kill(self) -> None:
-        """Whoever waits for its answer gets none."""
+        """Kill the process; a thread that waits in `parse` gets None."""
         self._process.kill()
 
     def end(self) -> None:
-        """Kill it, if it has not ended, and give everything back."""
+        """Kill the process if it runs, and release its pipes."""
         self._process.kill()
         self._process.wait()
         for stream in (self._process.stdin, self._process.stdout):
             if stream is not None:
-                with contextlib.suppress(OSError):  # what was not sent yet is not missed
+                with contextlib.suppress(OSError):  # flushing a request that nobody reads any more
                     stream.close()
 
     def _exchange(self, request: dict[str, Any] | None, timeout_s: float) -> dict[str, Any] | None:
@@ -173,7 +172,7 @@ class _Process:
             if request is not None:
                 send(self._process.stdin, request)
             return receive(self._process.stdout)
-        except OSError:  # it died
+        except OSError:  # the process died
             return None
         finally:
             timer.cancel()
@@ -183,25 +182,26 @@ class _Process:
         self._process.kill()
 
 
-def _request(path: Path, incoming: Incoming, options: IngestOptions) -> dict[str, Any]:
+def _request(incoming: Incoming, options: IngestOptions) -> dict[str, Any]:
+    assert incoming.path is not None, "the process reads a file; content in memory is parsed here"
     sizes = ("max_file_bytes", "chunk_chars", "chunk_overlap_chars")
     return {
-        "path": str(path.absolute()),
+        "path": str(incoming.path.absolute()),
         "filename": incoming.filename,
         "options": {name: getattr(options, name) for name in sizes},
     }
 
 
-def _document(incoming: Incoming, answer: dict[str, Any]) -> DocumentInput:
+def _document(incoming: Incoming, outcome: dict[str, Any]) -> DocumentInput:
     return DocumentInput(
         source=incoming.source,
-        title=answer["title"],
-        file_type=answer["file_type"],
-        chunks=tuple(ChunkInput(**chunk) for chunk in answer["chunks"]),
+        title=outcome["title"],
+        file_type=outcome["file_type"],
+        chunks=tuple(ChunkInput(**chunk) for chunk in outcome["chunks"]),
         content_hash=incoming.content_hash,
         size_bytes=incoming.size_bytes,
         date=incoming.date,
-        metadata=answer["metadata"],
+        metadata=outcome["metadata"],
     )
 
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from braid.core.errors import UnreadableDocumentError
-from braid.core.ingest.ingest import Incoming, parse_content
-from braid.core.ingest.parser import Parser, ParserUnavailableError
+from braid.core.ingest.parse import Incoming, parse_here
+from braid.core.ingest.parse_pool import ParsePool, ParserUnavailableError
 from braid.core.ingest.plan import IngestOptions
 from braid.core.types import DocumentInput
 from tests import samples
@@ -24,64 +24,64 @@ OPTIONS = IngestOptions()
 
 
 @pytest.fixture(scope="module")
-def parser() -> Iterator[Parser]:
-    opened = Parser(memory_mb=400, timeout_s=30)
+def pool() -> Iterator[ParsePool]:
+    opened = ParsePool(memory_mb=400, timeout_s=30)
     yield opened
     opened.close()
 
 
 def parse(
-    parser: Parser, folder: Path, filename: str, content: bytes, options: IngestOptions = OPTIONS
+    pool: ParsePool, folder: Path, filename: str, content: bytes, options: IngestOptions = OPTIONS
 ) -> DocumentInput:
     path = folder / "0123"
     path.write_bytes(content)
-    return parser.parse(path, Incoming(f"files/{filename}", filename, 5.0, "hash", len(content)), options)
+    return pool.parse(Incoming(f"files/{filename}", filename, 5.0, "hash", len(content), path), options)
 
 
-def processes(parser: Parser) -> list[int]:
-    return [process._process.pid for process in (*parser._idle, *parser._at_work)]
+def processes(pool: ParsePool) -> list[int]:
+    return [process._process.pid for process in (*pool._idle, *pool._busy)]
 
 
-def test_a_document_is_what_it_would_be_here(parser: Parser, tmp_path: Path) -> None:
+def test_a_document_is_what_it_would_be_here(pool: ParsePool, tmp_path: Path) -> None:
     for filename, content in (
         ("manual.docx", samples.docx_manual()),
         ("library.pdf", samples.pdf([[samples.JAPANESE[:40]], [samples.ENGLISH]], title="図書館")),
         ("notes.md", f"# Lending\n\n{samples.KOREAN}\n".encode()),
         ("code.py", b'"""Half a pair: \\ud800."""\n\ndef lend():\n    return 10\n'),
     ):
-        expected = parse_content(Incoming(f"files/{filename}", filename, 5.0, "hash", len(content)), content, OPTIONS)
-        assert parse(parser, tmp_path, filename, content) == expected
+        here = Incoming(f"files/{filename}", filename, 5.0, "hash", len(content), content=content)
+        assert parse(pool, tmp_path, filename, content) == parse_here(here, OPTIONS)
 
 
-def test_one_process_reads_one_file_after_another(parser: Parser, tmp_path: Path) -> None:
-    parse(parser, tmp_path, "a.md", b"# A\n\nfirst")
-    before = processes(parser)
-    parse(parser, tmp_path, "b.md", b"# B\n\nsecond")
-    assert processes(parser) == before
+def test_one_process_reads_one_file_after_another(pool: ParsePool, tmp_path: Path) -> None:
+    parse(pool, tmp_path, "a.md", b"# A\n\nfirst")
+    before = processes(pool)
+    parse(pool, tmp_path, "b.md", b"# B\n\nsecond")
+    assert processes(pool) == before
     assert len(before) == 1
 
 
-def test_a_large_server_has_the_same_parser(parser: Parser, tmp_path: Path) -> None:
+def test_a_large_server_has_the_same_parser(pool: ParsePool, tmp_path: Path) -> None:
     """The memory of the process that starts it is not its own."""
     ballast = bytearray(os.urandom(1024)) * 900_000
-    parse(parser, tmp_path, "a.md", b"# A\n\nfirst")
-    assert len(processes(parser)) == 1
+    parse(pool, tmp_path, "a.md", b"# A\n\nfirst")
+    assert len(processes(pool)) == 1
     del ballast
 
 
-def test_it_gives_way_to_the_server(parser: Parser, tmp_path: Path) -> None:
-    parse(parser, tmp_path, "a.md", b"text")
-    [process] = processes(parser)
+def test_it_gives_way_to_the_server(pool: ParsePool, tmp_path: Path) -> None:
+    parse(pool, tmp_path, "a.md", b"text")
+    [process] = processes(pool)
     assert os.getpriority(os.PRIO_PROCESS, process) >= min(19, os.getpriority(os.PRIO_PROCESS, 0) + 10)
 
 
-def test_sizes_are_those_of_the_options(parser: Parser, tmp_path: Path) -> None:
+def test_sizes_are_those_of_the_options(pool: ParsePool, tmp_path: Path) -> None:
     options = IngestOptions(chunk_chars=200, chunk_overlap_chars=0)
-    document = parse(parser, tmp_path, "a.txt", (samples.ENGLISH * 10).encode(), options)
+    document = parse(pool, tmp_path, "a.txt", (samples.ENGLISH * 10).encode(), options)
     assert len(document.chunks) > 5
     assert max(len(chunk.text) for chunk in document.chunks) <= 200
     with pytest.raises(UnreadableDocumentError, match="at most 100 are read"):
-        parse(parser, tmp_path, "a.txt", b"x" * 101, IngestOptions(max_file_bytes=100))
+        parse(pool, tmp_path, "a.txt", b"x" * 101, IngestOptions(max_file_bytes=100))
 
 
 def _bomb() -> bytes:
@@ -108,19 +108,19 @@ def _bomb() -> bytes:
     ],
 )
 def test_what_cannot_be_read_says_why(
-    parser: Parser, tmp_path: Path, filename: str, content: bytes, reason: str
+    pool: ParsePool, tmp_path: Path, filename: str, content: bytes, reason: str
 ) -> None:
     with pytest.raises(UnreadableDocumentError, match=reason):
-        parse(parser, tmp_path, filename, content)
+        parse(pool, tmp_path, filename, content)
 
 
-def test_scripts_of_pages_are_not_text(parser: Parser, tmp_path: Path) -> None:
+def test_scripts_of_pages_are_not_text(pool: ParsePool, tmp_path: Path) -> None:
     page = b"<h1>Fees</h1><script>steal()</script><p onclick='steal()'>Two euros.</p><svg><script>x</script></svg>"
-    [chunk] = parse(parser, tmp_path, "page.html", page).chunks
+    [chunk] = parse(pool, tmp_path, "page.html", page).chunks
     assert chunk.text == "Two euros."
 
 
-def test_macros_are_left_out(parser: Parser, tmp_path: Path) -> None:
+def test_macros_are_left_out(pool: ParsePool, tmp_path: Path) -> None:
     stream = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(samples.docx_manual())) as plain, zipfile.ZipFile(stream, "w") as macro:
         for entry in plain.infolist():
@@ -131,20 +131,20 @@ def test_macros_are_left_out(parser: Parser, tmp_path: Path) -> None:
                 ).replace(b"application/vnd.openxmlformats-officedocument.ms-word", b"application/vnd.ms-word")
             macro.writestr(entry, content)
         macro.writestr("word/vbaProject.bin", b"Sub AutoOpen() Shell evil End Sub")
-    document = parse(parser, tmp_path, "manual.docm", stream.getvalue())
+    document = parse(pool, tmp_path, "manual.docm", stream.getvalue())
     assert any("ten books" in chunk.text for chunk in document.chunks)
     assert not any("evil" in chunk.text for chunk in document.chunks)
 
 
-def test_too_much_memory_ends_the_process_and_names_the_limit(parser: Parser, tmp_path: Path) -> None:
+def test_too_much_memory_ends_the_process_and_names_the_limit(pool: ParsePool, tmp_path: Path) -> None:
     table = b"a,b\n" + b"1,2\n" * 2_000_000
     with pytest.raises(UnreadableDocumentError, match="takes more than 400 MiB of memory to read; split it"):
-        parse(parser, tmp_path, "big.csv", table)
-    assert parse(parser, tmp_path, "next.md", b"# Next\n\ntext").title == "Next"
+        parse(pool, tmp_path, "big.csv", table)
+    assert parse(pool, tmp_path, "next.md", b"# Next\n\ntext").title == "Next"
 
 
 def test_too_much_time_is_named_and_the_next_file_is_read(tmp_path: Path) -> None:
-    hasty = Parser(timeout_s=0.3)
+    hasty = ParsePool(timeout_s=0.3)
     try:
         parse(hasty, tmp_path, "a.md", b"text")  # once started, it is fast enough
         started = time.monotonic()
@@ -156,26 +156,26 @@ def test_too_much_time_is_named_and_the_next_file_is_read(tmp_path: Path) -> Non
         hasty.close()
 
 
-def test_a_crash_is_named_and_the_next_file_is_read(parser: Parser, tmp_path: Path) -> None:
-    parse(parser, tmp_path, "a.md", b"text")
-    [process] = processes(parser)
+def test_a_crash_is_named_and_the_next_file_is_read(pool: ParsePool, tmp_path: Path) -> None:
+    parse(pool, tmp_path, "a.md", b"text")
+    [process] = processes(pool)
     killer = threading.Timer(0.3, os.kill, (process, signal.SIGSEGV))
     killer.start()
     with pytest.raises(UnreadableDocumentError, match=r"made the program that reads it crash \(SIGSEGV\)"):
-        parse(parser, tmp_path, "slow.csv", b"a,b\n" + b"1,2\n" * 1_000_000)
-    assert parse(parser, tmp_path, "next.md", b"text").title == "next"
+        parse(pool, tmp_path, "slow.csv", b"a,b\n" + b"1,2\n" * 1_000_000)
+    assert parse(pool, tmp_path, "next.md", b"text").title == "next"
 
 
-def test_a_process_that_died_while_idle_costs_no_document(parser: Parser, tmp_path: Path) -> None:
-    parse(parser, tmp_path, "a.md", b"text")
-    [process] = processes(parser)
+def test_a_process_that_died_while_idle_costs_no_document(pool: ParsePool, tmp_path: Path) -> None:
+    parse(pool, tmp_path, "a.md", b"text")
+    [process] = processes(pool)
     os.kill(process, signal.SIGKILL)
     time.sleep(0.1)
-    assert parse(parser, tmp_path, "b.md", b"text").title == "b"
+    assert parse(pool, tmp_path, "b.md", b"text").title == "b"
 
 
 def test_closing_ends_the_processes_and_blames_no_document(tmp_path: Path) -> None:
-    closing = Parser()
+    closing = ParsePool()
     parse(closing, tmp_path, "a.md", b"text")
     [process] = processes(closing)
     threading.Timer(0.3, closing.close).start()

@@ -1,8 +1,8 @@
-"""The other side of `braid.core.ingest.parser`: a process of its own that reads one file after another.
+"""A process of `braid.core.ingest.parse_pool`: parses one file after another.
 
-It is told by frames of JSON on standard input, and answers by frames on what was standard output; what a library
-prints goes nowhere. It never unpickles and is never unpickled: whoever takes this process over by a document has
-nothing to say to the server but JSON.
+Requests arrive as frames of JSON on standard input, outcomes leave as frames on what was standard output; whatever a
+library prints is discarded. Nothing is pickled on either side: a document that takes this process over can send the
+server nothing but JSON.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from pathlib import Path
 from typing import IO, Any
 
 from braid.core.errors import UnreadableDocumentError
-from braid.core.ingest.ingest import Incoming, parse_content
+from braid.core.ingest.parse import Incoming, parse_here
 from braid.core.ingest.plan import IngestOptions
 from braid.core.ingest.readers import FORMATS
 
 LENGTH_BYTES = 8
 MAX_FRAME_BYTES = 512 * 2**20
 RETIRES_OVER_KIB = 512 * 1024
-"""A process that once needed so much memory does not give it back, so the next file gets a new one."""
+"""A process with a higher peak of memory ends, because it does not give the memory back."""
 
 
 def send(stream: IO[bytes], message: Mapping[str, Any]) -> None:
@@ -40,7 +40,7 @@ def send(stream: IO[bytes], message: Mapping[str, Any]) -> None:
 
 
 def receive(stream: IO[bytes]) -> dict[str, Any] | None:
-    """Read one frame; None when the other side is gone, or does not keep to the form."""
+    """Read one frame; None at the end of the stream and for anything that is not a frame."""
     length = int.from_bytes(stream.read(LENGTH_BYTES), "big")
     if not 0 < length <= MAX_FRAME_BYTES:
         return None
@@ -56,29 +56,29 @@ def receive(stream: IO[bytes]) -> dict[str, Any] | None:
 
 def main(memory_bytes: int, nice: int, timeout_s: float) -> None:
     """Serve until standard input ends."""
-    answers = os.fdopen(os.dup(1), "wb")
-    _be_modest(memory_bytes, nice)
-    send(answers, {"ready": True})
+    outcomes = os.fdopen(os.dup(1), "wb")
+    _limit_process(memory_bytes, nice)
+    send(outcomes, {"ready": True})
     quiet = os.open(os.devnull, os.O_WRONLY)
     for stream in (1, 2):
         os.dup2(quiet, stream)
     while request := receive(sys.stdin.buffer):
         _set_alarm(timeout_s)
-        answer = _answer(request)
+        outcome = _handle(request)
         _set_alarm(0)
         try:
-            send(answers, answer)
+            send(outcomes, outcome)
         except ValueError:
-            send(answers, {"too_much_text": True})
-        if answer.get("retires"):
+            send(outcomes, {"too_much_text": True})
+        if outcome.get("retires"):
             return
 
 
-def _be_modest(memory_bytes: int, nice: int) -> None:
-    """Load what the readers need while there is memory, then limit this process."""
+def _limit_process(memory_bytes: int, nice: int) -> None:
+    """Import the readers while memory is not limited, then limit memory and priority."""
     for name in {form.reader for form in FORMATS}:
         importlib.import_module(f"braid.core.ingest.readers.{name}")
-    # Ctrl-C in a terminal, and what stops a service, goes to all processes; the server decides when we end.
+    # Ctrl-C in a terminal, and stopping a service, signals all processes; the server decides when this one ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if sys.platform == "win32":
@@ -91,28 +91,28 @@ def _be_modest(memory_bytes: int, nice: int) -> None:
 
 
 def _set_alarm(seconds: float) -> None:
-    """End this process, also in the middle of a library, in case the server is not there any more to do it."""
+    """End this process, even inside a library, in case the server is gone and cannot kill it. 0 cancels."""
     if sys.platform != "win32":
         signal.setitimer(signal.ITIMER_REAL, seconds and seconds + 5)
 
 
-def _answer(request: Mapping[str, Any]) -> dict[str, Any]:
+def _handle(request: Mapping[str, Any]) -> dict[str, Any]:
     try:
-        answer = _parse(request)
+        outcome = _parse(request)
     except UnreadableDocumentError as error:
-        answer = {"unreadable": str(error)}
+        outcome = {"unreadable": str(error)}
     except MemoryError:
         return {"too_much_memory": True, "retires": True}
-    except Exception as error:  # the edge of a process: a reader that stumbles over one file must not stop the next
+    except Exception as error:  # the edge of a process: a fault of a reader in one file must not stop the next
         place = traceback.extract_tb(error.__traceback__)[-1]
-        answer = {"fault": f"{type(error).__name__} at {Path(place.filename).name}:{place.lineno}"}
-    return {**answer, "retires": _peak_kib() > RETIRES_OVER_KIB}
+        outcome = {"fault": f"{type(error).__name__} at {Path(place.filename).name}:{place.lineno}"}
+    return {**outcome, "retires": _peak_kib() > RETIRES_OVER_KIB}
 
 
 def _parse(request: Mapping[str, Any]) -> dict[str, Any]:
     options = IngestOptions(**request["options"])
     content = Path(request["path"]).read_bytes()
-    document = parse_content(Incoming("-", request["filename"]), content, options)
+    document = parse_here(Incoming("-", request["filename"], content=content), options)
     fields: Callable[[Any], dict[str, Any]] = asdict
     return {
         "title": document.title,
@@ -126,7 +126,7 @@ def _peak_kib() -> int:
     if sys.platform == "win32":
         return 0
     status = Path("/proc/self/status")
-    if status.exists():  # Linux, where getrusage counts what the process that started this one had
+    if status.exists():  # Linux, where getrusage starts from the peak of the parent process
         found = re.search(r"^VmHWM:\s+(\d+) kB", status.read_text(), re.MULTILINE)
         return int(found[1]) if found else 0
     import resource

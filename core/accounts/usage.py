@@ -1,0 +1,101 @@
+"""Usage counts: how often each user searches, chats and uploads per day."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import Counter
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, func, insert, literal, select, update
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import InstrumentedAttribute
+
+from braid.core.ledger.ledger import Ledger
+from braid.core.ledger.tables import UsageRow, UserRow
+
+WRITE_EVERY_S = 5.0
+
+logger = logging.getLogger(__name__)
+
+
+class Usage:
+    """How often something was done, by day, user and kind (``search``, ``chat``, ``upload`` …).
+
+    Counts are collected and written every few seconds by a thread of its own: a search must not wait for the
+    database's lock. A process that is killed loses those of its last seconds.
+    """
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._database = ledger.database
+        self._lock = threading.Lock()
+        self._unwritten: Counter[tuple[str, int, str]] = Counter()
+        self._writer: threading.Timer | None = None
+
+    def count(self, user_id: int, kind: str, times: int = 1) -> None:
+        """Add to today's count."""
+        with self._lock:
+            self._unwritten[_day(datetime.now(UTC)), user_id, kind] += times
+            if self._writer is None:
+                self._writer = threading.Timer(WRITE_EVERY_S, self._write_later)
+                self._writer.daemon = True
+                self._writer.start()
+
+    def write(self) -> None:
+        """Write what was counted so far."""
+        with self._lock:
+            counted, self._unwritten = self._unwritten, Counter()
+            if self._writer is not None:
+                self._writer.cancel()
+                self._writer = None
+        try:
+            with self._database.write() as connection:
+                for key, times in counted.items():
+                    _add(connection, *key, times)
+        except SQLAlchemyError:
+            with self._lock:
+                self._unwritten += counted
+            raise
+
+    def _write_later(self) -> None:
+        try:
+            self.write()
+        except SQLAlchemyError as error:  # it is tried again with the next count
+            logger.warning("event=usage_not_written type=%s", type(error).__name__)
+
+    def daily(self, *, days: int = 30) -> list[tuple[str, str, int]]:
+        """(day, kind, count) over all users of the last ``days`` days, by day."""
+        return [(day, kind, count) for day, kind, count in self._sums(UsageRow.day, days)]
+
+    def by_user(self, *, days: int = 30) -> list[tuple[int, str, int]]:
+        """(user id, kind, count) of the last ``days`` days."""
+        return [(user_id, kind, count) for user_id, kind, count in self._sums(UsageRow.user_id, days)]
+
+    def _sums(self, by: InstrumentedAttribute[Any], days: int) -> list[tuple[Any, str, int]]:
+        self.write()
+        since = _day(datetime.now(UTC) - timedelta(days=days - 1))
+        statement = select(by, UsageRow.kind, func.sum(UsageRow.count)).where(UsageRow.day >= since)
+        with self._database.read() as connection:
+            rows = connection.execute(statement.group_by(by, UsageRow.kind).order_by(by, UsageRow.kind))
+            return [(key, kind, int(count)) for key, kind, count in rows]
+
+
+def _add(connection: Connection, day: str, user_id: int, kind: str, times: int) -> None:
+    """Nothing happens for a user who was deleted meanwhile."""
+    key = (UsageRow.day == day, UsageRow.user_id == user_id, UsageRow.kind == kind)
+    if connection.execute(update(UsageRow).where(*key).values(count=UsageRow.count + times)).rowcount:
+        return
+    user = select(literal(day), UserRow.id, literal(kind), literal(times)).where(UserRow.id == user_id)
+    connection.execute(insert(UsageRow).from_select(["day", "user_id", "kind", "count"], user))
+
+
+def last_days(days: int) -> Sequence[str]:
+    """The names of the last ``days`` days, the oldest first: the axis of a chart."""
+    today = datetime.now(UTC)
+    return [_day(today - timedelta(days=back)) for back in range(days - 1, -1, -1)]
+
+
+def _day(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%d")

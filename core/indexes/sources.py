@@ -1,0 +1,104 @@
+"""Sources of chunks, one per leg: the ledger's chunks in the form that the leg's index takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
+
+from braid.core.indexes.embedder import ChunkEmbedder
+from braid.core.ledger.change_log import ChangeLog, IndexedChunk
+from braid.core.models.embeddings import EmbeddingModel
+
+CHUNKS_PER_READ = 2000
+"""Chunks read at a time for a rebuild."""
+
+
+class ChunkSource(Protocol):
+    """What a follower needs of its leg besides the index. Methods may raise EmbeddingError."""
+
+    def version(self, collection: str) -> str:
+        """Return the analyzer version or model fingerprint that the collection's index must have."""
+
+    def count(self, collection: str) -> int:
+        """Count the chunks that a complete index of the collection has."""
+
+    def read(self, collection: str, chunk_ids: Sequence[str]) -> list[IndexedChunk]:
+        """Read these chunks as they are now; those that are gone are left out."""
+
+    def read_all(self, collection: str) -> Iterator[list[IndexedChunk]]:
+        """Read every chunk of the collection, in batches that are not empty."""
+
+    def prepare(self, collection: str, chunks: Sequence[IndexedChunk]) -> tuple[list[IndexedChunk], int]:
+        """Return the leading chunks that can be indexed, and how many of ``chunks`` that covers: at least one.
+
+        The rest is for the next call.
+        """
+
+    def left_out(self, collection: str) -> int:
+        """Count the chunks that were covered but could not be indexed."""
+
+
+class Bm25Source:
+    """Chunks of the BM25 leg: indexed as they are, under the analyzer's version."""
+
+    def __init__(self, changes: ChangeLog, analyzer_version: str) -> None:
+        self._changes = changes
+        self._version = analyzer_version
+
+    def version(self, collection: str) -> str:
+        """Return the analyzer's version, whatever the collection."""
+        return self._version
+
+    def count(self, collection: str) -> int:
+        """Count the collection's chunks."""
+        return self._changes.chunk_count(collection)
+
+    def read(self, collection: str, chunk_ids: Sequence[str]) -> list[IndexedChunk]:
+        """Read these chunks as they are now."""
+        return self._changes.chunks(collection, chunk_ids)
+
+    def read_all(self, collection: str) -> Iterator[list[IndexedChunk]]:
+        """Read every chunk of the collection, in batches."""
+        return self._changes.all_chunks(collection, CHUNKS_PER_READ)
+
+    def prepare(self, collection: str, chunks: Sequence[IndexedChunk]) -> tuple[list[IndexedChunk], int]:
+        """Return all chunks: text needs no preparation."""
+        return list(chunks), len(chunks)
+
+    def left_out(self, collection: str) -> int:
+        """Return 0: every text can be indexed."""
+        return 0
+
+
+class DenseSource:
+    """Chunks of the dense leg: with vectors of the collection's model, embedded where they have none."""
+
+    def __init__(self, changes: ChangeLog, embedder: ChunkEmbedder, model_of: Callable[[str], EmbeddingModel]) -> None:
+        self._changes = changes
+        self._embedder = embedder
+        self._model_of = model_of
+
+    def version(self, collection: str) -> str:
+        """Return the fingerprint of the collection's model."""
+        return self._model_of(collection).fingerprint
+
+    def count(self, collection: str) -> int:
+        """Count the collection's chunks that have a vector."""
+        return self._changes.embedded_count(collection, self.version(collection))
+
+    def read(self, collection: str, chunk_ids: Sequence[str]) -> list[IndexedChunk]:
+        """Read these chunks as they are now, with the vectors that are stored."""
+        return self._changes.chunks(collection, chunk_ids, self.version(collection))
+
+    def read_all(self, collection: str) -> Iterator[list[IndexedChunk]]:
+        """Read every chunk of the collection, in batches; at the end delete the vectors of other models."""
+        yield from self._changes.all_chunks(collection, CHUNKS_PER_READ, self.version(collection))
+        self._changes.forget_other_models(collection, self.version(collection))
+
+    def prepare(self, collection: str, chunks: Sequence[IndexedChunk]) -> tuple[list[IndexedChunk], int]:
+        """Return the leading chunks with their vectors; a few that had none are embedded per call."""
+        return self._embedder.leading(collection, self._model_of(collection), chunks)
+
+    def left_out(self, collection: str) -> int:
+        """Count the chunks that the model refused."""
+        return self._embedder.left_out(collection, self._model_of(collection))

@@ -1,0 +1,63 @@
+"""Store: a parsed document, or the reason why there is none, goes into the ledger in one transaction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from braid.core.ingest.parse import Incoming
+from braid.core.ingest.plan import escaped, file_type_of
+from braid.core.ledger.ledger import Ledger
+from braid.core.types import DocumentInput
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDocument:
+    """The outcome for one document."""
+
+    source: str
+    state: Literal["put", "unchanged", "failed"]
+    reason: str = ""
+    """Why it failed."""
+    document_id: int | None = None
+    """None where a failure leaves no row in the ledger."""
+    chunks: int = 0
+    """Passages it has now."""
+    added: int = 0
+    """Passages that were not there before."""
+
+
+def keep_unchanged(ledger: Ledger, dataset_id: int, incoming: Incoming) -> StoredDocument | None:
+    """The stored document, with the new date, if it has the same bytes; None if it is to be parsed."""
+    stored = ledger.document(dataset_id, incoming.source)
+    if stored is None or stored.state != "ready" or stored.content_hash != incoming.content_hash:
+        return None
+    if incoming.date is not None and incoming.date != stored.date:
+        ledger.set_date(stored.id, incoming.date)
+    return StoredDocument(incoming.source, "unchanged", document_id=stored.id, chunks=stored.chunks)
+
+
+def store(ledger: Ledger, dataset_id: int, document: DocumentInput) -> StoredDocument:
+    """Store a parsed document in place of the one with its source. Raises NotFoundError without the dataset."""
+    put = ledger.put_document(dataset_id, document)
+    return StoredDocument(
+        document.source, "put", document_id=put.document_id, chunks=put.added + put.kept, added=put.added
+    )
+
+
+def store_failure(ledger: Ledger, dataset_id: int, incoming: Incoming, reason: str) -> StoredDocument:
+    """Record why a document cannot be read. The ledger keeps the passages of an earlier version; the reason says so."""
+    earlier = ledger.document(dataset_id, incoming.source)
+    chunks = earlier.chunks if earlier is not None else 0
+    if chunks:
+        reason = f"{reason} (the version stored earlier stays searchable)"
+    document_id = ledger.put_failed(
+        dataset_id,
+        incoming.source,
+        title=escaped(incoming.filename),
+        file_type=escaped(file_type_of(incoming.filename)),
+        error=reason,
+        size_bytes=incoming.size_bytes,
+        content_hash=incoming.content_hash,
+    )
+    return StoredDocument(incoming.source, "failed", reason, document_id, chunks)

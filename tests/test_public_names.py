@@ -1,0 +1,46 @@
+"""The names that a program takes from ``braid`` itself."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import braid
+from tests.fakes import HashEmbeddings
+
+REPOSITORY = Path(__file__).parents[1]
+
+
+@pytest.mark.parametrize("name", braid.__all__)
+def test_every_public_name_is_there(name: str) -> None:
+    assert getattr(braid, name).__name__ == name
+
+
+def test_a_name_that_is_not_public_is_refused() -> None:
+    with pytest.raises(AttributeError, match="module 'braid' has no attribute 'Engine'"):
+        _ = braid.Engine
+
+
+def test_importing_the_package_or_the_owners_class_loads_no_engine() -> None:
+    heavy = ("langchain_classic", "chromadb", "tantivy")
+    code = f"import sys, braid; braid.Braid, braid.IndexOptions; print([m for m in {heavy!r} if m in sys.modules])"
+    assert subprocess.check_output([sys.executable, "-c", code], cwd=REPOSITORY, text=True).strip() == "[]"
+
+
+def test_a_program_searches_without_another_import(tmp_path: Path) -> None:
+    with braid.DataDirectory(tmp_path, embedding_model=HashEmbeddings()) as directory:
+        dataset = directory.ledger.add_dataset(directory.ledger.add_user("ann").id, "notes").id
+        chunks = (braid.ChunkInput("Keys are rotated on Mondays."),)
+        directory.ledger.put_document(dataset, braid.DocumentInput("keys.md", "Keys", "md", chunks))
+    with braid.Braid(
+        tmp_path, embedding_model=HashEmbeddings(), index_options=braid.IndexOptions(leg_timeout_s=60)
+    ) as opened:
+        assert opened.indexer.wait(30)
+        result = opened.search("rotated", user_id=1, dataset_ids=[dataset], mode="keyword", k=3)
+        assert [hit.passage.source for hit in result.hits] == ["keys.md"]
+        retriever = opened.get_retriever(user_id=1, dataset_ids=[dataset])
+        assert [document.metadata["source"] for document in retriever.invoke("rotated")] == ["keys.md"]
+    assert opened.closed
