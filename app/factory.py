@@ -20,16 +20,17 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 
 from braid.app.api import api
 from braid.app.auth.access import LOCAL_HOST, MAX_FORM_BYTES, STATIC, admit, csrf, rule_of
-from braid.app.auth.identity import HostUser, host_identity, identity, keep_logins, own_identity, signed_in
-from braid.app.cli.common import open_braid
+from braid.app.auth.identity import identity, signed_in
+from braid.app.auth.sign_in import keep_logins
+from braid.app.opening import open_braid
 from braid.app.owner.routes import owner
 from braid.app.pages import PAGES
 from braid.app.pages.account.sign_in import account
-from braid.app.site import EXTENSION, Site, site
+from braid.app.site import EXTENSION, HostUser, Site, site
+from braid.app.user.models import SHELF, ModelShelf
 from braid.app.web.errors import handle_errors, on_http_error, on_unexpected
 from braid.app.web.health import health
-from braid.app.web.languages import chosen_language, keep_language, language_links, theme
-from braid.app.web.named_languages import named_languages
+from braid.app.web.languages import keep_language, language_links, language_names, select_language, theme
 from braid.app.web.template_texts import keep_translations
 from braid.app.web.times import moment
 from braid.config.settings import Settings, load_settings
@@ -63,7 +64,7 @@ def create_app(settings: Settings | None = None, braid: Braid | None = None) -> 
     """
     settings = settings or load_settings()
     is_ours = braid is None
-    braid = braid or _opened(settings)
+    braid = braid or _open_until_exit(settings)
     app = Flask(__name__, static_folder=None, template_folder=None)
     app.config.update(
         SECRET_KEY=secret_key(braid.data_dir),
@@ -75,9 +76,9 @@ def create_app(settings: Settings | None = None, braid: Braid | None = None) -> 
     )
     app.session_interface = _SecureOverHttps()
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
-    Babel(app, locale_selector=chosen_language, default_translation_directories=str(TRANSLATIONS))
+    Babel(app, locale_selector=select_language, default_translation_directories=str(TRANSLATIONS))
     keep_translations(app)
-    here = Site(settings, braid, own_identity, standalone=True)
+    here = Site(settings, braid)
     keep_logins(app, lambda: here)
     app.before_request(_number)
     app.before_request(_refuse_other_hosts)
@@ -116,8 +117,8 @@ def register_braid(
     if "babel" in host_app.extensions:
         host_app.extensions["babel"].default_directories.append(str(TRANSLATIONS))
     else:
-        Babel(host_app, locale_selector=chosen_language, default_translation_directories=str(TRANSLATIONS))
-    here = Site(settings or load_settings(), braid, host_identity(current_user), standalone=False)
+        Babel(host_app, locale_selector=select_language, default_translation_directories=str(TRANSLATIONS))
+    here = Site(settings or load_settings(), braid, current_user)
     _mount(host_app, here, url_prefix=url_prefix, more=[])
     return here
 
@@ -134,6 +135,7 @@ def _mount(app: Flask, here: Site, *, url_prefix: str, more: list[Blueprint]) ->
     for routes in (*PAGES, api, health, owner, *more):
         root.register_blueprint(routes)
     app.extensions[EXTENSION] = here
+    app.extensions[SHELF] = ModelShelf(here.settings, here.braid)
     if "csrf" not in app.extensions:
         app.config.setdefault("WTF_CSRF_CHECK_DEFAULT", False)
         app.config.setdefault("WTF_CSRF_TIME_LIMIT", None)
@@ -160,7 +162,7 @@ def _in_templates() -> dict[str, Any]:
     return {
         "places": _places,
         "get_locale": get_locale,
-        "named_languages": named_languages,
+        "language_names": language_names,
         "language_links": language_links,
         "theme": theme,
         "site": site,
@@ -169,7 +171,7 @@ def _in_templates() -> dict[str, Any]:
     }
 
 
-def _opened(settings: Settings) -> Braid:
+def _open_until_exit(settings: Settings) -> Braid:
     stack = ExitStack()
     atexit.register(stack.close)
     return stack.enter_context(open_braid(settings))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
-from braid.app.cli.common import LOCAL_USER
+from braid.app.opening import FIRST_DATASET, LOCAL_USER, SAMPLE_NAME
 from braid.core.braid import Braid
 from braid.core.datasets.registry import SharedDataset
 from braid.core.ingest.ingest import ingest_bytes
@@ -13,8 +13,6 @@ from braid.core.ledger.change_log import ChangeLog
 
 logger = logging.getLogger(__name__)
 
-FIRST_DATASET = "My documents"
-SAMPLE_NAME = "Braid guide"
 SAMPLE_COLLECTION = "shared_main_db"
 SAMPLE_DESCRIPTION = "What Braid is and how to use it, in English, Japanese and Korean"
 SAMPLE_FOLDER = Path(__file__).parent / "sample"

@@ -15,11 +15,11 @@ import uvicorn
 from a2wsgi import WSGIMiddleware
 
 from braid.app import first_start
-from braid.app.cli.common import open_braid
 from braid.app.factory import create_app
-from braid.app.mcp.http import ASGI, with_mcp
+from braid.app.mcp.http import with_mcp
+from braid.app.opening import open_braid
 from braid.app.site import EXTENSION, Site
-from braid.app.web.request_bodies import streamed_bodies, whole_bodies
+from braid.app.web.request_bodies import ASGI, allow_streamed_bodies, refuse_broken_bodies
 from braid.config.settings import Settings
 from braid.core.braid import Braid
 from braid.core.errors import InvalidInputError
@@ -55,10 +55,10 @@ def _run(settings: Settings, braid: Braid, listener: socket.socket) -> None:
     url = address(settings.host, settings.port)
     app = create_app(settings, braid)
     here: Site = app.extensions[EXTENSION]
-    app.wsgi_app = streamed_bodies(app.wsgi_app)  # type: ignore[assignment, method-assign]
+    app.wsgi_app = allow_streamed_bodies(app.wsgi_app)  # type: ignore[assignment, method-assign]
     pages = cast(ASGI, WSGIMiddleware(app, workers=WORKERS))  # type: ignore[arg-type]
     config = uvicorn.Config(
-        with_mcp(whole_bodies(pages), here),
+        with_mcp(refuse_broken_bodies(pages), here),
         http="h11",
         h11_max_incomplete_event_size=MAX_HEAD_BYTES,
         lifespan="on",

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import cast
 
 from flask import current_app
 from limits.storage import MemoryStorage
 from limits.strategies import MovingWindowRateLimiter
 
-from braid.app.auth.identity import Identity
-from braid.app.user.model_shelf import ModelShelf
-from braid.app.web.checkup import Checkup
-from braid.app.web.live_turn import LiveTurns
-from braid.app.web.metrics import Metrics
+from braid.app.metrics import Metrics
 from braid.config.settings import Settings
 from braid.core.accounts.accounts import Accounts
 from braid.core.accounts.app_settings import AppSettings
@@ -23,27 +20,42 @@ from braid.core.accounts.provider_keys import ProviderKeys
 from braid.core.accounts.secret_key import secret_key
 from braid.core.accounts.usage import Usage
 from braid.core.background.background import Background
+from braid.core.background.checkup import Checkup
 from braid.core.braid import Braid
 from braid.core.chat.feedback import FeedbackStore
+from braid.core.chat.live_turn import LiveTurns
 from braid.core.chat.store import ConversationStore
 from braid.core.chat.thumbs import AnswerThumbs
 from braid.core.datasets.languages import DatasetLanguages
+from braid.core.datasets.shared import SharedDatasets
 from braid.core.ingest.plan import MEBIBYTE, IngestOptions
 
 EXTENSION = "braid"
 CLOSING_S = 5.0
 
 
+@dataclass(frozen=True, slots=True)
+class HostUser:
+    """A user of the app that Braid is built into. ``name`` must be stable: Braid knows the user by it."""
+
+    name: str
+    groups: frozenset[str] = frozenset()
+    is_admin: bool = False
+
+
 class Site:
-    """One Braid behind one Flask app. ``standalone`` is false in somebody else's app, which has its own users."""
+    """One Braid behind one Flask app.
+
+    ``host_user`` gives the user of somebody else's app who sends the current request; None in an app with Braid's own
+    accounts.
+    """
 
     def __init__(
-        self, settings: Settings, braid: Braid, identify: Callable[[Site], Identity | None], *, standalone: bool
+        self, settings: Settings, braid: Braid, host_user: Callable[[], HostUser | None] | None = None
     ) -> None:
         self.settings = settings
         self.braid = braid
-        self.standalone = standalone
-        self._identify = identify
+        self.host_user = host_user
         ledger = braid.ledger
         self.accounts = Accounts(ledger)
         self.sessions = WebSessions(ledger)
@@ -59,8 +71,8 @@ class Site:
         self.limiter = MovingWindowRateLimiter(MemoryStorage())
         self.metrics = Metrics(braid)
         self.provider_keys = ProviderKeys(ledger, secret_key(braid.data_dir))
-        self.models = ModelShelf(settings, braid)
         self.checkup = Checkup(braid)
+        self.shared_datasets = SharedDatasets(braid, self.audit.add)
         self.background = _background(settings, braid)
 
     def start_jobs(self) -> None:
@@ -72,9 +84,10 @@ class Site:
         self.background.close(CLOSING_S)
         self.usage.write()
 
-    def identify(self) -> Identity | None:
-        """Who sends this request; None when nobody is signed in."""
-        return self._identify(self)
+    @property
+    def standalone(self) -> bool:
+        """Whether the app has Braid's own accounts, and not the users of a host app."""
+        return self.host_user is None
 
     @property
     def sign_up_open(self) -> bool:

@@ -10,8 +10,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from braid.app.auth.identity import HostUser
     from braid.app.factory import create_app, register_braid
+    from braid.app.site import HostUser
     from braid.core.braid import Braid, IndexOptions
     from braid.core.data_directory import DataDirectory
     from braid.core.errors import BraidError, InvalidInputError, NotFoundError, NotOwnerError
@@ -43,7 +43,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "braid.app.auth.identity": ("HostUser",),
+    "braid.app.site": ("HostUser",),
     "braid.app.factory": ("create_app", "register_braid"),
     "braid.core.braid": ("Braid", "IndexOptions"),
     "braid.core.data_directory": ("DataDirectory",),

@@ -21,11 +21,11 @@ from braid.app.api import (
     uploads,
     users,
 )
-from braid.app.api.etags import ChangedMeanwhileError
 from braid.app.api.framework.document_pages import mount_pages
+from braid.app.api.framework.etags import ChangedMeanwhileError
 from braid.app.api.framework.problems import on_changed_meanwhile, on_invalid_request, on_key_error
+from braid.app.api.framework.rate_headers import add_headers, count_request
 from braid.app.api.framework.requests import InvalidRequestError
-from braid.app.api.limits import add_headers, count_request
 from braid.core.accounts.idempotency import KeyInUseError, KeyReusedError
 
 MAX_BODY_BYTES = 2 * 2**20

@@ -9,8 +9,8 @@ from flask import Response
 from pydantic import BaseModel, Field
 
 from braid.app.api.framework.operations import Answered, Resource
-from braid.app.api.framework.requests import SAYS_SOMETHING, Given
-from braid.app.api.request_models import KEY_HEADERS, conversation
+from braid.app.api.framework.requests import KEY_HEADERS, SAYS_SOMETHING, Given
+from braid.app.api.request_models import conversation
 from braid.app.api.schemas import DegradedShown
 from braid.app.api.search import DEPRECATED_AT, CitationShown, SearchAnswer, show_search
 from braid.app.api.search_options import SearchOptions

@@ -10,12 +10,11 @@ from pydantic import BaseModel, Field
 from braid.app.api.framework.operations import Answered, Resource
 from braid.app.api.framework.requests import SAYS_SOMETHING, Given
 from braid.app.api.schemas import Page, PageQuery, Shown, page_of, sliced
-from braid.app.api.scopes import own, readable
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.auth.quotas import quotas
 from braid.app.site import site
-from braid.app.user.datasets import readable_datasets
+from braid.app.user.datasets import caller_datasets, readable_datasets
 from braid.core.datasets.statistics import statistics_of
 from braid.core.types import MAX_NAME_CHARS, Dataset
 
@@ -88,28 +87,28 @@ def add_dataset(body: DatasetGiven) -> Answered:
 @rule("user")
 def get_dataset(dataset_id: int) -> DatasetShown:
     """Get a dataset."""
-    return shown(readable(dataset_id))
+    return shown(caller_datasets().get(dataset_id))
 
 
 @resource.patch("/datasets/<int(signed=True):dataset_id>", DatasetShown)
 @rule("user")
 def rename_dataset(dataset_id: int, body: DatasetGiven) -> DatasetShown:
     """Give a personal dataset another name."""
-    return shown(site().braid.ledger.rename_dataset(own(dataset_id).id, body.name))
+    return shown(site().braid.ledger.rename_dataset(caller_datasets().own(dataset_id).id, body.name))
 
 
 @resource.delete("/datasets/<int(signed=True):dataset_id>")
 @rule("user")
 def delete_dataset(dataset_id: int) -> None:
     """Delete a personal dataset with its documents, at once and for good."""
-    site().braid.remove_dataset(own(dataset_id).id)
+    site().braid.remove_dataset(caller_datasets().own(dataset_id).id)
 
 
 @resource.get("/datasets/<int(signed=True):dataset_id>/statistics", Statistics)
 @rule("user")
 def get_statistics(dataset_id: int) -> Statistics:
     """Count a dataset's documents by format, and say how far its indexes are."""
-    dataset, braid = readable(dataset_id), site().braid
+    dataset, braid = caller_datasets().get(dataset_id), site().braid
     found = statistics_of(braid.ledger, dataset_id)
     return Statistics(
         documents=found.documents,

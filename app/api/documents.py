@@ -7,15 +7,15 @@ from typing import Literal
 from flask import Response, request, url_for
 from pydantic import Field
 
-from braid.app.api.etags import IF_MATCH, etag, if_match, tagged
+from braid.app.api.framework.etags import IF_MATCH, etag, if_match, tagged
 from braid.app.api.framework.operations import Answered, Resource
 from braid.app.api.framework.requests import SAYS_SOMETHING, Given
 from braid.app.api.schemas import Moment, Page, PageQuery, PassageShown, Shown, page_of
-from braid.app.api.scopes import readable, writable
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.auth.quotas import quotas
 from braid.app.site import ingest_options, site
+from braid.app.user.datasets import caller_datasets
 from braid.core.errors import InvalidInputError, NotFoundError, UnreadableDocumentError
 from braid.core.ingest.parse import Incoming, parse_here
 from braid.core.ingest.spool import MAX_SOURCE_CHARS, upload_source
@@ -70,7 +70,7 @@ class TextGiven(Given):
 @rule("user")
 def list_documents(dataset_id: int, query: DocumentsQuery) -> Answered:
     """List a dataset's documents by source."""
-    dataset, ledger = readable(dataset_id), site().braid.ledger
+    dataset, ledger = caller_datasets().get(dataset_id), site().braid.ledger
 
     def read(limit: int, offset: int) -> list[Document]:
         return ledger.documents(
@@ -94,7 +94,7 @@ def put_document(dataset_id: int, body: TextGiven) -> Answered:
     It can be found by keyword within a second, and by meaning when it is embedded. With the ETag of an earlier answer
     in If-Match: 412, and nothing is stored, when the document has changed since.
     """
-    dataset, braid = writable(dataset_id), site().braid
+    dataset, braid = caller_datasets().writable(dataset_id), site().braid
     source, content = upload_source(body.source), body.text.encode("utf-8", "replace")
     before = braid.ledger.document(dataset.id, source)
     quotas().require_room(identity().account, dataset, source=source, more_bytes=len(content))
@@ -122,7 +122,7 @@ def put_document(dataset_id: int, body: TextGiven) -> Answered:
 @rule("user")
 def get_document(dataset_id: int, document_id: int) -> Response:
     """Get a document. With the ETag of an earlier answer in If-None-Match: 304 while it has not changed."""
-    found = _document(readable(dataset_id).id, document_id)
+    found = _document(caller_datasets().get(dataset_id).id, document_id)
     return tagged(found, DocumentShown.model_validate(found).model_dump_json())
 
 
@@ -134,7 +134,7 @@ def delete_document(dataset_id: int, document_id: int) -> None:
     With the ETag of an earlier answer in If-Match: 412, and it stays, when it has changed since.
     """
     braid = site().braid
-    found = _document(writable(dataset_id).id, document_id)
+    found = _document(caller_datasets().writable(dataset_id).id, document_id)
     if not braid.ledger.remove_document(dataset_id, found.source, check=if_match()):
         raise NotFoundError(f"there is no document {document_id} in dataset {dataset_id}")
     braid.indexer.wake()
@@ -149,7 +149,7 @@ def delete_document(dataset_id: int, document_id: int) -> None:
 @rule("user")
 def list_passages(dataset_id: int, document_id: int, query: PageQuery) -> Response:
     """List a document's passages in order."""
-    found = _document(readable(dataset_id).id, document_id)
+    found = _document(caller_datasets().get(dataset_id).id, document_id)
 
     def read(limit: int, offset: int) -> list[Passage]:
         return site().braid.ledger.document_passages(found.id, [dataset_id], limit=limit, offset=offset)

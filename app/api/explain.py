@@ -7,7 +7,8 @@ from typing import Literal
 from pydantic import Field
 
 from braid.app.api.framework.operations import Resource
-from braid.app.api.request_models import KEY_HEADERS, search_models
+from braid.app.api.framework.requests import KEY_HEADERS
+from braid.app.api.request_models import search_models
 from braid.app.api.schemas import Shown
 from braid.app.api.search import LegShown, TextSearch
 from braid.app.auth.access import rule

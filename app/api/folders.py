@@ -12,10 +12,10 @@ from braid.app.api.framework.operations import Answered, Resource
 from braid.app.api.framework.requests import Given
 from braid.app.api.jobs import JobShown, shown_job
 from braid.app.api.schemas import DatasetId, Moment, Page, PageQuery, Shown, page_of, sliced
-from braid.app.api.scopes import writable
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.site import site
+from braid.app.user.datasets import caller_datasets
 from braid.core.folders.store import MAX_FOLDER_CHARS, MAX_PATTERNS, MAX_PREFIX_CHARS, NewSyncedFolder, SyncedFolder
 
 ONE_LINE = r"^[^\x00-\x1f\x7f]*$"
@@ -99,7 +99,7 @@ def add_folder(body: FolderGiven) -> Answered:
     Documents of the dataset whose source begins with the prefix, or with the folder, and whose file is not there are
     removed: see `/folders/plan` before.
     """
-    folder = site().background.supervisor.add(identity().account.id, _wanted(body))
+    folder = site().background.supervisor.add(identity().account.id, _new_folder(body))
     _record("added", folder)
     return Answered(_shown(folder), {"Location": url_for("braid.api.get_folder", folder_id=folder.id)})
 
@@ -108,7 +108,7 @@ def add_folder(body: FolderGiven) -> Answered:
 @rule("admin")
 def plan_folder(body: FolderGiven) -> PlanShown:
     """Show what the first pass over a folder would do; nothing is changed."""
-    plan = site().background.sync_jobs.plan(identity().account.id, _wanted(body))
+    plan = site().background.sync_jobs.plan(identity().account.id, _new_folder(body))
     return PlanShown(
         put=[file.source for file in plan.puts],
         rename=[RenameShown(source=rename.source, becomes=rename.file.source) for rename in plan.renames],
@@ -137,9 +137,11 @@ def remove_folder(folder_id: int) -> None:
     _record("removed", site().background.supervisor.remove(folder_id))
 
 
-def _wanted(body: FolderGiven) -> NewSyncedFolder:
+def _new_folder(body: FolderGiven) -> NewSyncedFolder:
     """Raises NotFoundError for a dataset that is not the caller's to fill."""
-    return NewSyncedFolder(writable(body.dataset_id).id, body.folder, tuple(body.ignore), body.id_prefix)
+    return NewSyncedFolder(
+        caller_datasets().writable(body.dataset_id).id, body.folder, tuple(body.ignore), body.id_prefix
+    )
 
 
 def _shown(folder: SyncedFolder) -> FolderShown:

@@ -8,10 +8,10 @@ from pydantic import BaseModel, Field
 
 from braid.app.api.framework.operations import Answered, Resource
 from braid.app.api.schemas import Moment, Page, PageQuery, Shown, page_of
-from braid.app.api.scopes import writable
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.site import site
+from braid.app.user.datasets import caller_datasets
 from braid.core.jobs.store import Job, JobKind, JobState
 from braid.core.types import MAX_ID
 
@@ -79,7 +79,7 @@ def cancel_job(job_id: int) -> JobShown:
 @rule("user")
 def retry_job(job_id: int) -> JobShown:
     """Try a failed or cancelled job again. Its dataset must still be yours to change."""
-    writable(site().background.store.get(identity().account.id, job_id).dataset_id)
+    caller_datasets().writable(site().background.store.get(identity().account.id, job_id).dataset_id)
     return shown_job(site().background.retry(identity().account.id, job_id))
 
 

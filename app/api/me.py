@@ -32,5 +32,5 @@ def get_me() -> Me:
         name=account.name,
         groups=sorted(account.groups),
         is_admin=account.is_admin,
-        scopes=sorted(found.scopes),
+        scopes=sorted(found.permissions),
     )

@@ -12,12 +12,18 @@ from typing import Any
 
 from flask import request
 
-from braid.app.api.framework.requests import InvalidRequestError
+from braid.app.api.framework.requests import KEY_HEADERS, KEY_PATTERN, InvalidRequestError
 from braid.app.api.search_options import SearchOptions
 from braid.app.auth.identity import identity
 from braid.app.site import site
-from braid.app.user.model_shelf import ChosenModel, ChosenModels
-from braid.app.user.models import chosen_models, offered_models, site_default
+from braid.app.user.models import (
+    ChosenModel,
+    ChosenModels,
+    choose_models,
+    model_shelf,
+    offered_models,
+    site_default,
+)
 from braid.config.models import role_model
 from braid.core.chat.conversation import Conversation
 from braid.core.errors import InvalidInputError
@@ -26,28 +32,22 @@ from braid.core.models.prompts import Prompts, custom_prompts
 from braid.core.models.rerank import Rerankers
 from braid.core.search.context import SearchModels
 
-KEY_HEADERS: dict[str, str] = {
-    "search": "X-Search-Model-Key",
-    "summary": "X-Summary-Model-Key",
-    "reranker": "X-Reranker-Key",
-}
-KEY_PATTERN = r"^[!-~]{0,500}$"
 HOSTED = ("anthropic", "google_genai", "mistralai", "openai")
 """Providers that a caller's own key may be used with: their packages take the key as it is given, and have an address
 of their own. Others find credentials or servers of the site's."""
 
 
 def search_models(body: SearchOptions, options: dict[str, Any]) -> SearchModels:
-    """The models of the request's search. Raises InvalidInputError."""
-    return _search_models(body, _chosen(body), options)
+    """Return the models of the request's search. Raises InvalidInputError."""
+    return _search_models(body, _choose_models(body), options)
 
 
 def conversation(body: SearchOptions, options: dict[str, Any]) -> Conversation:
     """A conversation as the request wants it. Raises InvalidInputError."""
-    chosen = _chosen(body)
+    chosen = _choose_models(body)
     models = _search_models(body, chosen, options)
     if not body.custom_prompts and not _key("reranker"):
-        return site().models.conversation(chosen)
+        return model_shelf().conversation(chosen)
     return Conversation(
         site().braid,
         models=models.chat,
@@ -59,22 +59,22 @@ def conversation(body: SearchOptions, options: dict[str, Any]) -> Conversation:
 
 def _search_models(body: SearchOptions, chosen: ChosenModels, options: dict[str, Any]) -> SearchModels:
     """The chosen models, with the prompts and the reranker's key that the request brings."""
-    sites = site().models.search_models(chosen)
+    sites = model_shelf().search_models(chosen)
     rerankers, prompts = _rerankers(options["reranker"]), _prompts(body)
     return replace(sites, prompts=prompts or sites.prompts, rerankers=rerankers or sites.rerankers)
 
 
-def _chosen(body: SearchOptions) -> ChosenModels:
+def _choose_models(body: SearchOptions) -> ChosenModels:
     return ChosenModels(
-        _role("search", body.search_llm_model or body.llm_model),
-        _role("summary", body.summary_llm_model or body.llm_model),
+        _choose_model("search", body.search_llm_model or body.llm_model),
+        _choose_model("summary", body.summary_llm_model or body.llm_model),
     )
 
 
-def _role(role: Role, name: str | None) -> ChosenModel | None:
+def _choose_model(role: Role, name: str | None) -> ChosenModel | None:
     key = _key(role)
     if not key:
-        return _offered(role, name)
+        return _choose_offered(role, name)
     name = name or site_default(role)
     if not name:
         field = f"{role}_llm_model"
@@ -83,22 +83,22 @@ def _role(role: Role, name: str | None) -> ChosenModel | None:
         offered = role_model(site().settings, role, name)
         if offered is not None:
             return ChosenModel(replace(offered, api_key=key), own_key=True)
-    return ChosenModel(_of_own_key(role, name, key), own_key=True)
+    return ChosenModel(_settings_of_own_key(role, name, key), own_key=True)
 
 
-def _offered(role: Role, name: str | None) -> ChosenModel | None:
+def _choose_offered(role: Role, name: str | None) -> ChosenModel | None:
     account = identity().account
     try:
         if role == "search":
-            return chosen_models(account, search_model=name).search
-        return chosen_models(account, summary_model=name).summary
+            return choose_models(account, search_model=name).search
+        return choose_models(account, summary_model=name).summary
     except InvalidInputError as error:
         raise InvalidInputError(
             f"{error}, or send a key of your own in {KEY_HEADERS[role]}", field=f"{role}_llm_model"
         ) from None
 
 
-def _of_own_key(role: Role, name: str, key: str) -> ModelSettings:
+def _settings_of_own_key(role: Role, name: str, key: str) -> ModelSettings:
     provider = name.partition(":")[0]
     if provider not in HOSTED:
         raise InvalidInputError(

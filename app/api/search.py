@@ -7,8 +7,8 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
 from braid.app.api.framework.operations import Answered, Resource
-from braid.app.api.framework.requests import SAYS_SOMETHING
-from braid.app.api.request_models import KEY_HEADERS, conversation, search_models
+from braid.app.api.framework.requests import KEY_HEADERS, SAYS_SOMETHING
+from braid.app.api.request_models import conversation, search_models
 from braid.app.api.schemas import DegradedShown, PassageShown, Shown
 from braid.app.api.search_options import SearchOptions
 from braid.app.auth.access import rule

@@ -14,19 +14,20 @@ from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.site import site
 from braid.app.user.datasets import readable_datasets
-from braid.core.datasets.entry import MAX_COLLECTION_CHARS, MAX_DESCRIPTION_CHARS
+from braid.core.datasets.entry import (
+    COLLECTION_PATTERN,
+    LINE_PATTERN,
+    MAX_COLLECTION_CHARS,
+    MAX_DESCRIPTION_CHARS,
+    TEXT_PATTERN,
+)
 from braid.core.datasets.registry import SharedDataset
 from braid.core.errors import NotFoundError
-from braid.core.models.embeddings import embedding_model
 from braid.core.types import MAX_NAME_CHARS
-
-ONE_LINE = r"^[^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f][^\x00-\x1f\x7f]*$"
-TEXT = r"^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f]*$"
-COLLECTION = r"^shared_[a-zA-Z0-9._-]*[a-zA-Z0-9]$"
 
 resource = Resource("shared databases", "Datasets for everybody, or for groups; administrators manage them.")
 
-Group = Annotated[str, Field(min_length=1, max_length=MAX_NAME_CHARS, pattern=ONE_LINE)]
+Group = Annotated[str, Field(min_length=1, max_length=MAX_NAME_CHARS, pattern=LINE_PATTERN)]
 
 
 class SharedDatabaseShown(Shown):
@@ -46,36 +47,38 @@ class SharedDatabaseShown(Shown):
 class SharedDatabaseChanges(Given):
     """What is to change; the rest stays."""
 
-    name: str | None = Field(None, max_length=MAX_NAME_CHARS, pattern=ONE_LINE)
-    collection_name: str | None = Field(None, max_length=MAX_COLLECTION_CHARS, pattern=COLLECTION)
-    description: str | None = Field(None, max_length=MAX_DESCRIPTION_CHARS, pattern=TEXT)
+    name: str | None = Field(None, max_length=MAX_NAME_CHARS, pattern=LINE_PATTERN)
+    collection_name: str | None = Field(None, max_length=MAX_COLLECTION_CHARS, pattern=COLLECTION_PATTERN)
+    description: str | None = Field(None, max_length=MAX_DESCRIPTION_CHARS, pattern=TEXT_PATTERN)
     allowed_groups: list[Group] | None = Field(None, max_length=100, description="Who may read it; [] means everybody")
-    embedding_model: str | None = Field(None, max_length=MAX_NAME_CHARS, pattern=TEXT)
+    embedding_model: str | None = Field(None, max_length=MAX_NAME_CHARS, pattern=TEXT_PATTERN)
     enabled: bool | None = None
 
 
 class SharedDatabaseGiven(Given):
     """A new shared dataset. Several may share a collection."""
 
-    name: str = Field(max_length=MAX_NAME_CHARS, pattern=ONE_LINE, examples=["Handbook"])
-    collection_name: str = Field(max_length=MAX_COLLECTION_CHARS, pattern=COLLECTION, examples=["shared_main_db"])
-    description: str = Field("", max_length=MAX_DESCRIPTION_CHARS, pattern=TEXT)
+    name: str = Field(max_length=MAX_NAME_CHARS, pattern=LINE_PATTERN, examples=["Handbook"])
+    collection_name: str = Field(
+        max_length=MAX_COLLECTION_CHARS, pattern=COLLECTION_PATTERN, examples=["shared_main_db"]
+    )
+    description: str = Field("", max_length=MAX_DESCRIPTION_CHARS, pattern=TEXT_PATTERN)
     allowed_groups: list[Group] = Field([], max_length=100, description="Who may read it; none means everybody")
-    embedding_model: str = Field("", max_length=MAX_NAME_CHARS, pattern=TEXT)
+    embedding_model: str = Field("", max_length=MAX_NAME_CHARS, pattern=TEXT_PATTERN)
 
 
 @resource.get("/shared-databases", Page[SharedDatabaseShown])
 @rule("user")
 def list_shared_databases(query: PageQuery) -> Answered:
     """List the shared databases that you may read; administrators see all, disabled ones too."""
-    return page_of(Page[SharedDatabaseShown], query, sliced(_visible()), lambda entry: entry)
+    return page_of(Page[SharedDatabaseShown], query, sliced(_visible_entries()), lambda entry: entry)
 
 
 @resource.get("/shared-databases/<int(signed=True):dataset_id>", SharedDatabaseShown)
 @rule("user")
 def get_shared_database(dataset_id: int) -> SharedDatabaseShown:
     """Get a shared database."""
-    for entry in _visible():
+    for entry in _visible_entries():
         if entry.id == dataset_id:
             return entry
     raise NotFoundError(f"there is no shared database {dataset_id}")
@@ -85,15 +88,7 @@ def get_shared_database(dataset_id: int) -> SharedDatabaseShown:
 @rule("admin")
 def add_shared_database(body: SharedDatabaseGiven) -> Answered:
     """Add a shared database. Its id is the next free one below 0."""
-    _require_model(body.embedding_model)
-    entry = site().braid.registry.add(
-        body.name,
-        body.collection_name,
-        description=body.description,
-        allowed_groups=body.allowed_groups,
-        embedding_model=body.embedding_model,
-    )
-    _record("added", entry)
+    entry = site().shared_datasets.add(**body.model_dump(), by=identity().account.name)
     where = url_for("braid.api.get_shared_database", dataset_id=entry.id)
     return Answered(get_shared_database(entry.id), {"Location": where})
 
@@ -102,10 +97,7 @@ def add_shared_database(body: SharedDatabaseGiven) -> Answered:
 @rule("admin")
 def change_shared_database(dataset_id: int, body: SharedDatabaseChanges) -> SharedDatabaseShown:
     """Change a shared database. With another collection it moves there, with its documents."""
-    changes = body.model_dump(exclude_none=True)
-    _require_model(body.embedding_model)
-    entry = site().braid.registry.update(dataset_id, **changes)
-    _record("changed", entry, ", ".join(sorted(changes)))
+    site().shared_datasets.update(dataset_id, **body.model_dump(exclude_none=True), by=identity().account.name)
     return get_shared_database(dataset_id)
 
 
@@ -113,30 +105,22 @@ def change_shared_database(dataset_id: int, body: SharedDatabaseChanges) -> Shar
 @rule("admin")
 def remove_shared_database(dataset_id: int) -> None:
     """Remove a shared database with its documents, at once and for good."""
-    entry = site().braid.registry.get(dataset_id)
-    if entry is None:
+    if site().braid.registry.get(dataset_id) is None:
         raise NotFoundError(f"there is no shared database {dataset_id}")
-    site().braid.remove_dataset(dataset_id)
-    _record("removed", entry)
+    site().shared_datasets.remove(dataset_id, by=identity().account.name)
 
 
-def _require_model(name: str | None) -> None:
-    """Raises InvalidInputError for a name of another form, which the whole collection would wait for."""
-    if name:
-        embedding_model(name)
-
-
-def _visible() -> list[SharedDatabaseShown]:
+def _visible_entries() -> list[SharedDatabaseShown]:
     braid = site().braid
     braid.mirror_registry()
     entries = {entry.id: entry for entry in braid.registry.entries()}
     if not identity().is_admin:
         readable = {dataset.id for dataset in readable_datasets(identity().account).shared}
-        return [_shown(entry, full=False) for entry in entries.values() if entry.id in readable]
-    return [_shown(entry, full=True) for entry in entries.values()]
+        return [_to_json(entry, full=False) for entry in entries.values() if entry.id in readable]
+    return [_to_json(entry, full=True) for entry in entries.values()]
 
 
-def _shown(entry: SharedDataset, *, full: bool) -> SharedDatabaseShown:
+def _to_json(entry: SharedDataset, *, full: bool) -> SharedDatabaseShown:
     stored = site().braid.ledger.dataset(entry.id)
     return SharedDatabaseShown(
         id=entry.id,
@@ -149,7 +133,3 @@ def _shown(entry: SharedDataset, *, full: bool) -> SharedDatabaseShown:
         enabled=entry.enabled if full else None,
         embedding_model=entry.embedding_model if full else None,
     )
-
-
-def _record(what: str, entry: SharedDataset, detail: str = "") -> None:
-    site().audit.add(identity().account.name, f"shared_db.{what}", f"{entry.id} {entry.name}", detail)

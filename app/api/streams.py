@@ -11,7 +11,7 @@ from flask import Response, request
 from braid.app.site import site
 from braid.app.web.errors import on_braid_error, on_unexpected
 from braid.app.web.event_stream import HEARTBEAT, HEARTBEAT_S, event, event_stream, when_gone
-from braid.app.web.live_turn import LiveTurn
+from braid.core.chat.live_turn import LiveTurn
 from braid.core.chat.turn_recorder import TurnRecorder
 from braid.core.chat.types import ChatRequest, ChatResult, Event, event_json
 from braid.core.errors import BraidError

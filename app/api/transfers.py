@@ -12,11 +12,11 @@ from braid.app.api.framework.openapi import ZIP
 from braid.app.api.framework.operations import Answered, Resource
 from braid.app.api.framework.requests import Given, InvalidRequestError
 from braid.app.api.jobs import JobShown, shown_job
-from braid.app.api.scopes import readable, writable
 from braid.app.api.uploads import MULTIPART, File
 from braid.app.auth.access import rule, takes_uploads
 from braid.app.auth.identity import identity
 from braid.app.site import site
+from braid.app.user.datasets import caller_datasets
 from braid.app.web.transfers import export_file, import_bytes, queue_export, queue_import, require_import_room
 from braid.core.jobs.store import Job
 from braid.core.types import MAX_NAME_CHARS
@@ -38,14 +38,14 @@ def export_dataset(dataset_id: int) -> Answered:
 
     When the job is done, get the file under `/datasets/{dataset_id}/exports/{job_id}`.
     """
-    return _queued(queue_export(identity().account, writable(dataset_id)))
+    return _queued(queue_export(identity().account, caller_datasets().writable(dataset_id)))
 
 
 @resource.get("/datasets/<int(signed=True):dataset_id>/exports/<int:job_id>", None, media_types=(ZIP,))
 @rule("user")
 def get_export(dataset_id: int, job_id: int) -> Response:
     """Download a finished export, a zip archive. It is kept as long as its job is listed."""
-    dataset = readable(dataset_id)
+    dataset = caller_datasets().get(dataset_id)
     return export_file(site().background.store.get(identity().account.id, job_id, dataset_id=dataset.id))
 
 

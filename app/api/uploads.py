@@ -13,11 +13,11 @@ from werkzeug.exceptions import UnsupportedMediaType
 from braid.app.api.framework.operations import Answered, Resource
 from braid.app.api.framework.requests import Given, InvalidRequestError
 from braid.app.api.jobs import JobShown, JobsShown, shown_job
-from braid.app.api.scopes import writable
 from braid.app.auth.access import rule, takes_uploads
 from braid.app.auth.identity import identity
 from braid.app.auth.quotas import quotas
 from braid.app.site import site
+from braid.app.user.datasets import caller_datasets
 from braid.core.background.dataset_jobs import new_reembed, new_upload, new_url
 from braid.core.ingest.plan import MEBIBYTE
 from braid.core.jobs.store import Job, NewJob
@@ -49,7 +49,7 @@ class UrlGiven(Given):
 @takes_uploads(lambda settings: settings.max_file_mb * MEBIBYTE + FORM_BYTES)
 def upload_documents(dataset_id: int) -> Answered:
     """Upload files, each under the field name `file`. Each becomes a job, in the order given."""
-    dataset, here = writable(dataset_id), site()
+    dataset, here = caller_datasets().writable(dataset_id), site()
     quotas().require_room(identity().account, dataset, more_bytes=request.content_length or 0)
     most, jobs = here.settings.max_file_mb * MEBIBYTE, list[NewJob]()
     try:
@@ -69,7 +69,7 @@ def upload_documents(dataset_id: int) -> Answered:
 @rule("user")
 def add_page(dataset_id: int, body: UrlGiven) -> Answered:
     """Fetch a page of the web and store it as a document. Addresses of private networks are refused."""
-    dataset, settings = writable(dataset_id), site().settings
+    dataset, settings = caller_datasets().writable(dataset_id), site().settings
     quotas().require_room(identity().account, dataset)
     job = new_url(dataset.id, body.url, allow_private=settings.allow_private_urls)
     return _queued([job])
@@ -80,7 +80,7 @@ def add_page(dataset_id: int, body: UrlGiven) -> Answered:
 def reembed_dataset(dataset_id: int) -> Answered:
     """Make all vectors of a dataset anew."""
     quotas().require_queue_room(identity().account)
-    return _queued([new_reembed(site().braid, writable(dataset_id).id)])
+    return _queued([new_reembed(site().braid, caller_datasets().writable(dataset_id).id)])
 
 
 def _queued(jobs: Iterable[NewJob]) -> Answered:

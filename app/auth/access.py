@@ -13,9 +13,10 @@ from limits import RateLimitItem
 from werkzeug.exceptions import Forbidden, NotFound, RequestEntityTooLarge, TooManyRequests, Unauthorized
 from werkzeug.wrappers import Response
 
+from braid.app.auth.sign_in import identify
 from braid.app.site import Site, site
 from braid.config.settings import Settings
-from braid.core.accounts.credentials import Scope
+from braid.core.accounts.credentials import Permission
 from braid.core.types import MAX_ID
 
 Who = Literal["anyone", "user", "admin"]
@@ -41,27 +42,27 @@ csrf = CSRFProtect()
 
 
 class Rule(NamedTuple):
-    """Who may call a route, and the scope that an API token needs for it."""
+    """Who may call a route, and the permission that an API token needs for it (its scope, to users)."""
 
     who: Who
-    scope: Scope | None
+    permission: Permission | None
 
-    def scope_for(self, method: str) -> Scope:
-        """The scope that a token needs for a request of this method."""
-        if self.scope is not None:
-            return self.scope
+    def permission_for(self, method: str) -> Permission:
+        """The permission that a token needs for a request of this method."""
+        if self.permission is not None:
+            return self.permission
         if self.who == "admin":
             return "admin"
         return "read" if method in SAFE else "write"
 
 
-def rule(who: Who, scope: Scope | None = None) -> Callable[[View], View]:
-    """State a route's rule. Without a scope it is ``admin`` for administrators' routes, else ``read`` for requests
+def rule(who: Who, permission: Permission | None = None) -> Callable[[View], View]:
+    """State a route's rule. Without a permission it is ``admin`` for administrators' routes, else ``read`` for requests
     that only read, and ``write`` for others. Stands under the route's decorator.
     """
 
     def state(view: View) -> View:
-        view.braid_rule = Rule(who, scope)  # type: ignore[attr-defined]
+        view.braid_rule = Rule(who, permission)  # type: ignore[attr-defined]
         return view
 
     return state
@@ -94,7 +95,7 @@ def admit() -> Response | None:
         raise Forbidden("this address has no rule that allows it")
     if any(isinstance(value, int) and abs(value) > MAX_ID for value in (request.view_args or {}).values()):
         raise NotFound
-    g.braid_identity = found = here.identify()
+    g.braid_identity = found = identify(here)
     if stated.who != "anyone":
         if found is None:
             return _to_sign_in(here)
@@ -102,7 +103,7 @@ def admit() -> Response | None:
             raise Forbidden("API tokens are for the API, /metrics and MCP; pages are opened by signing in")
         if stated.who == "admin" and not found.account.is_admin:
             raise Forbidden("only administrators may do this")
-        if (needed := stated.scope_for(request.method)) not in found.scopes:
+        if (needed := stated.permission_for(request.method)) not in found.permissions:
             raise Forbidden(f"the token lacks the scope {needed!r}; make one that has it")
     _allow_upload(here)
     if request.method not in SAFE and not (found and found.by_token):

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from braid.app.cli.common import BraidCommand, choose_user, current_settings, json_option, open_braid
+from braid.app.cli.common import BraidCommand, choose_user, current_settings, json_option
 from braid.app.cli.options import FILTER_OPTIONS, RANKING_OPTIONS, SCOPE_OPTIONS, add_options, query_options
-from braid.app.cli.output import clean, complain, one_line, print_json
+from braid.app.cli.output import complain, print_json
+from braid.app.opening import open_braid
+from braid.app.terminal import clean, one_line
 
 if TYPE_CHECKING:
     from braid.core.chat.types import ChatResult, Event

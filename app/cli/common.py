@@ -1,27 +1,22 @@
-"""What the commands share: ``--data-dir``, ``--json``, opening the data directory, and the user."""
+"""What the commands share: ``--data-dir``, ``--json``, the settings, and the user."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from braid.app.cli.output import one_line
+from braid.app.opening import LOCAL_USER
 from braid.core.errors import NotFoundError
 
 if TYPE_CHECKING:
     from braid.config.settings import Settings
-    from braid.core.braid import Braid
-    from braid.core.data_directory import DataDirectory
     from braid.core.ledger.ledger import Ledger, User
-    from braid.core.models.rerank import Rerankers
 
 Command = Callable[..., Any]
 
 DATA_DIR = "braid.data_dir"  # key in click's meta, which all nested contexts share
-LOCAL_USER = "local"
 
 
 # ---------------------------------------------------------------- commands
@@ -66,7 +61,7 @@ def json_option(command: Command) -> Command:
     return click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout, all else on stderr.")(command)
 
 
-# ---------------------------------------------------------------- opening
+# ---------------------------------------------------------------- settings and user
 
 
 def current_settings(**overrides: Any) -> Settings:
@@ -74,91 +69,6 @@ def current_settings(**overrides: Any) -> Settings:
     from braid.config.settings import load_settings
 
     return load_settings(data_dir=click.get_current_context().meta.get(DATA_DIR), **overrides)
-
-
-def open_data_directory(settings: Settings) -> DataDirectory:
-    """Open the ledger, the registry and the models, beside the process that owns the indexes or without one."""
-    from braid.core.data_directory import DataDirectory
-
-    log_briefly(debug=settings.log_level == "DEBUG")
-    return DataDirectory(settings.data_dir, **_directory_values(settings))
-
-
-def open_braid(settings: Settings) -> Braid:
-    """Open the data directory with its indexes. Raises NotOwnerError when another process owns them."""
-    from braid.config.models import models_of, prompts_of
-    from braid.core.braid import Braid, IndexOptions
-
-    log_briefly(debug=settings.log_level == "DEBUG")
-    return Braid(
-        settings.data_dir,
-        **_directory_values(settings),
-        index_options=IndexOptions(
-            languages=settings.languages,
-            leg_timeout_s=settings.leg_timeout_s,
-            max_open_collections=settings.max_open_collections,
-            chroma_url=settings.chroma_url,
-        ),
-        rerankers=rerankers_of(settings),
-        models=models_of(settings),
-        prompts=prompts_of(settings),
-    )
-
-
-def _directory_values(settings: Settings) -> dict[str, Any]:
-    return {
-        "database_url": settings.database_url,
-        "shared_dbs": settings.shared_dbs,
-        "embedding_model": settings.embedding_model,
-        "embedding_threads": settings.embedding_threads,
-    }
-
-
-def rerankers_of(settings: Settings) -> Rerankers:
-    """The rerankers as they are set; none is loaded yet."""
-    from braid.core.models.rerank import Rerankers
-
-    return Rerankers(
-        base_url=settings.reranker_base_url,
-        api_key=settings.reranker_api_key,
-        timeout_s=settings.reranker_timeout_s,
-    )
-
-
-class _Brief(logging.Formatter):
-    """A log record as one line without its traceback."""
-
-    def formatException(self, ei: object) -> str:
-        """Nothing."""
-        return ""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """``warning: message``."""
-        return one_line(f"{record.levelname.lower()}: {super().format(record)}")
-
-
-class _Once(logging.Filter):
-    """Lets each kind of warning through once: a model that cannot be loaded fails for every passage."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._seen: set[object] = set()
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        """Whether the record's message, before its values are put in, is new."""
-        is_new = record.msg not in self._seen
-        self._seen.add(record.msg)
-        return is_new
-
-
-def log_briefly(*, debug: bool) -> None:
-    """Log warnings to stderr as one line each; with ``debug`` everything, tracebacks included."""
-    handler = logging.StreamHandler()
-    if not debug:
-        handler.addFilter(_Once())
-        handler.setFormatter(_Brief())
-        logging.getLogger("braid.core.ingest.readers").setLevel(logging.ERROR)  # a file that fails is reported anyway
-    logging.basicConfig(level=logging.DEBUG if debug else logging.WARNING, handlers=[handler])
 
 
 def find_user(ledger: Ledger, given: str) -> User:
@@ -173,7 +83,7 @@ def find_user(ledger: Ledger, given: str) -> User:
 
 
 def choose_user(ledger: Ledger, given: str | None) -> User:
-    """The user who is meant: the given one, else the only one; where there is none, ``local`` is made."""
+    """Return the given user, else the only one; add ``local`` where there is none."""
     if given is not None:
         return find_user(ledger, given)
     users = ledger.users()

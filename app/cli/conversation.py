@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from braid.app.cli.common import BraidGroup, choose_user, current_settings, json_option, open_data_directory
+from braid.app.cli.common import BraidGroup, choose_user, current_settings, json_option
 from braid.app.cli.manage import YES_OPTION, confirm
-from braid.app.cli.output import clean, plural, print_json, print_table, shown_date
+from braid.app.cli.output import plural, print_json, print_table, shown_date
+from braid.app.opening import open_data_directory
+from braid.app.terminal import clean
 
 if TYPE_CHECKING:
     from braid.core.chat.store import ConversationStore, StoredConversation, StoredMessage

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from braid.app.cli.common import BraidCommand, current_settings, json_option, log_briefly, rerankers_of
+from braid.app.cli.common import BraidCommand, current_settings, json_option
 from braid.app.cli.options import RANKING_OPTIONS, add_options, query_options
 from braid.app.cli.output import complain, print_json, print_table
 from braid.app.cli.progress import Bars, Count
+from braid.app.opening import rerankers_of
+from braid.app.terminal import log_briefly
 
 if TYPE_CHECKING:
     from braid.core.evaluation.evaluation import EvaluationProgress, EvaluationReport

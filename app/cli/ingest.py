@@ -9,17 +9,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from braid.app.cli.common import (
-    BraidCommand,
-    BraidGroup,
-    current_settings,
-    json_option,
-    open_braid,
-    open_data_directory,
-)
+from braid.app.cli.common import BraidCommand, BraidGroup, current_settings, json_option
 from braid.app.cli.options import FileTypes, Moment
 from braid.app.cli.output import complain, plural, print_json, print_table, shown_date
 from braid.app.cli.progress import FileProgress, follow_indexing
+from braid.app.opening import open_braid, open_data_directory
 from braid.core.errors import NotOwnerError
 
 if TYPE_CHECKING:

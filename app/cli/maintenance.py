@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from braid.app.cli.common import BraidCommand, current_settings, json_option, open_braid
+from braid.app.cli.common import BraidCommand, current_settings, json_option
 from braid.app.cli.output import complain, plural, print_json, print_table
+from braid.app.opening import open_braid
 
 if TYPE_CHECKING:
     from braid.core.doctor import Finding

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
-from braid.app.cli.common import (
-    BraidGroup,
-    choose_user,
-    current_settings,
-    find_user,
-    json_option,
-    open_data_directory,
-)
+from braid.app.cli.common import BraidGroup, choose_user, current_settings, find_user, json_option
 from braid.app.cli.output import complain, plural, print_json, print_table
+from braid.app.opening import open_data_directory
 
+if TYPE_CHECKING:
+    from braid.core.data_directory import DataDirectory
+    from braid.core.datasets.shared import SharedDatasets
+
+ACTOR = "command line"
+"""Who changes shared datasets, in the audit log."""
 NEGATIVE_IDS = {"ignore_unknown_options": True}  # so that -1 is an id and not an option
 PASSWORD_OPTION = click.option("--password-stdin", is_flag=True, help="Read the password for the app from stdin.")
 YES_OPTION = click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
@@ -121,18 +122,16 @@ def add_dataset(name: str, owner: str | None, as_json: bool) -> None:
 @json_option
 def list_datasets(owner: str | None, as_json: bool) -> None:
     """List personal and shared datasets with their sizes."""
-    from braid.core.datasets.scope import readable_shared
+    from braid.app.user.datasets import UserDatasets, stored_datasets
 
     with open_data_directory(current_settings()) as braid:
         names = {user.id: user.name for user in braid.ledger.users()}
         if owner is None:
             personal = [found for found in braid.ledger.all_datasets() if not found.shared]
-            shared = braid.registry.entries()
+            shared = stored_datasets(braid, braid.registry.entries())
         else:
-            owner_id = find_user(braid.ledger, owner).id
-            personal = braid.ledger.datasets(owner_id)
-            shared = tuple(readable_shared(braid.ledger, braid.registry, owner_id))
-        datasets = [*personal, *(braid.dataset(entry.id) for entry in shared)]
+            personal, shared = UserDatasets(braid, find_user(braid.ledger, owner).id).readable()
+        datasets = [*personal, *shared]
     if as_json:
         print_json(datasets)
         return
@@ -177,6 +176,13 @@ def confirm(question: str, yes: bool) -> None:
 # ---------------------------------------------------------------- shared datasets
 
 
+def _shared_datasets(directory: DataDirectory) -> SharedDatasets:
+    from braid.core.accounts.audit import AuditLog
+    from braid.core.datasets.shared import SharedDatasets
+
+    return SharedDatasets(directory, AuditLog(directory.ledger).add)
+
+
 @click.group("shared-db", cls=BraidGroup)
 def shared_db() -> None:
     """Add, list and remove shared datasets."""
@@ -191,7 +197,8 @@ def shared_db() -> None:
 def add_shared(name: str, collection: str, description: str, groups: tuple[str, ...], as_json: bool) -> None:
     """Add the shared dataset NAME."""
     with open_data_directory(current_settings()) as braid:
-        added = braid.registry.add(name, collection, description=description, allowed_groups=groups)
+        shared = _shared_datasets(braid)
+        added = shared.add(name, collection, description=description, allowed_groups=groups, by=ACTOR)
     if as_json:
         print_json(added)
     else:
@@ -239,7 +246,7 @@ def remove_shared(dataset_id: int, yes: bool, as_json: bool) -> None:
             f"Remove shared dataset {found.id}, {found.name}, with {plural(found.documents, 'document')}?",
             yes,
         )
-        braid.remove_dataset(dataset_id)
+        _shared_datasets(braid).remove(dataset_id, by=ACTOR)
     if as_json:
         print_json(found)
     else:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from braid.app.cli.common import BraidCommand, choose_user, current_settings, open_braid, open_data_directory
+from braid.app.cli.common import BraidCommand, choose_user, current_settings
+from braid.app.opening import open_braid, open_data_directory
 from braid.core.errors import NotOwnerError
 
 if TYPE_CHECKING:
@@ -57,6 +58,6 @@ def _pass_on(settings: Settings, user_name: str | None, read_only: bool, error: 
         raise error
     with open_data_directory(settings) as braid:
         user_id = choose_user(braid.ledger, user_name).id
-        scopes = ("read",) if read_only else ("read", "write", "admin")
-        with short_lived_key(braid.ledger, user_id, *scopes) as key:
+        permissions = ("read",) if read_only else ("read", "write", "admin")
+        with short_lived_key(braid.ledger, user_id, *permissions) as key:
             anyio.run(pass_on, f"{url}mcp", key)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -11,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from braid.app.terminal import one_line
 from braid.core.json_form import to_json
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")  # would steer the terminal
 PIPED_WIDTH = 100_000  # in a pipe nothing is cut
 MOST_RULED_ROWS = 500  # rich lays out some thousand rows a second
 
@@ -76,16 +75,6 @@ def make_console(*, stderr: bool = False) -> Console:
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else PIPED_WIDTH
     return Console(file=stream, width=width, markup=False, highlight=False, emoji=False)
-
-
-def one_line(text: str) -> str:
-    """Text on one line, with what would steer the terminal shown as ``�``."""
-    return clean(" ".join(text.split()))
-
-
-def clean(text: str) -> str:
-    """Text that is safe to show: control characters and bytes that are not text become ``�``."""
-    return CONTROL.sub("�", text).encode("utf-8", "replace").decode("utf-8")
 
 
 def shown_date(seconds: float | None) -> str:

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from braid.app.cli.output import complain, make_console, one_line
+from braid.app.cli.output import complain, make_console
+from braid.app.terminal import one_line
 
 if TYPE_CHECKING:
     from rich.progress import Progress

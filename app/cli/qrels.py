@@ -7,8 +7,9 @@ from pathlib import Path
 
 import click
 
-from braid.app.cli.common import BraidGroup, choose_user, current_settings, json_option, open_data_directory
+from braid.app.cli.common import BraidGroup, choose_user, current_settings, json_option
 from braid.app.cli.output import complain, plural, print_json
+from braid.app.opening import open_data_directory
 
 
 @click.group(cls=BraidGroup)

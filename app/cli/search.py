@@ -11,8 +11,9 @@ import click
 
 from braid.app.cli.common import BraidCommand, current_settings, json_option
 from braid.app.cli.options import FILTER_OPTIONS, RANKING_OPTIONS, SCOPE_OPTIONS, add_options, query_options
-from braid.app.cli.output import clean, complain, make_console, one_line, print_json
+from braid.app.cli.output import complain, make_console, print_json
 from braid.app.cli.searcher import Searcher, open_searcher
+from braid.app.terminal import clean, one_line
 from braid.core.errors import NotFoundError
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from braid.app.cli.common import choose_user, open_braid, open_data_directory
+from braid.app.cli.common import choose_user
+from braid.app.opening import open_braid, open_data_directory
 from braid.core.errors import NotOwnerError
 
 if TYPE_CHECKING:

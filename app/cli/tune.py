@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from braid.app.cli.common import BraidCommand, current_settings, json_option, log_briefly
+from braid.app.cli.common import BraidCommand, current_settings, json_option
 from braid.app.cli.evaluate import SCRATCH_FOLDER
 from braid.app.cli.output import complain, print_json, print_table
 from braid.app.cli.progress import Bars, Count
+from braid.app.terminal import log_briefly
 
 if TYPE_CHECKING:
     from braid.core.evaluation.bootstrap import Interval

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from braid.app.cli.common import BraidCommand, current_settings, json_option, open_data_directory
+from braid.app.cli.common import BraidCommand, current_settings, json_option
 from braid.app.cli.ingest import open_to_store
 from braid.app.cli.output import complain, plural, print_json
 from braid.app.cli.progress import follow_indexing
+from braid.app.opening import open_data_directory
 
 if TYPE_CHECKING:
     from braid.core.folders.plan import SyncPlan

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, cast
 
@@ -13,20 +13,14 @@ from starlette.applications import Starlette
 from starlette.responses import Response
 from starlette.routing import Mount, Route
 
-from braid.app.auth.identity import Identity, of_token
+from braid.app.auth.identity import Identity
+from braid.app.auth.sign_in import identity_of_token
 from braid.app.mcp.meter import SiteMeter
 from braid.app.mcp.server import make_server
 from braid.app.mcp.tools import Tools
 from braid.app.site import Site
+from braid.app.web.request_bodies import ASGI
 
-ASGI = Callable[
-    [
-        MutableMapping[str, Any],
-        Callable[[], Awaitable[MutableMapping[str, Any]]],
-        Callable[[MutableMapping[str, Any]], Awaitable[None]],
-    ],
-    Awaitable[None],
-]
 LOCAL_NAMES = ("127.0.0.1", "localhost", "[::1]")
 MAX_REQUEST_BYTES = 12_000_000
 """A document of 5,000,000 characters in UTF-8, most of the time."""
@@ -83,8 +77,8 @@ class _Gate:
         scheme, _, key = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
         found = None
         if scheme.lower() == "bearer":
-            found = await anyio.to_thread.run_sync(of_token, self._site, key.strip())
-        if found is None or "read" not in found.scopes:
+            found = await anyio.to_thread.run_sync(identity_of_token, self._site, key.strip())
+        if found is None or "read" not in found.permissions:
             refusal = Response(
                 "send an API token with the scope read: Authorization: Bearer braid_…\n",
                 401 if found is None else 403,
@@ -92,5 +86,5 @@ class _Gate:
             )
             await refusal(scope, receive, send)
             return
-        app = self._apps["write" not in found.scopes]
+        app = self._apps["write" not in found.permissions]
         await app({**scope, IDENTITY: found}, receive, send)

@@ -11,10 +11,10 @@ from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.exceptions import ServiceUnavailable, TooManyRequests
 
 from braid.app.auth.quotas import Quotas
-from braid.app.first_start import FIRST_DATASET
 from braid.app.mcp.meter import Meter
+from braid.app.opening import FIRST_DATASET
 from braid.app.site import ingest_options
-from braid.app.user.datasets import Readable, datasets_of
+from braid.app.user.datasets import Readable, UserDatasets
 from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account
 from braid.core.braid import Braid
@@ -73,7 +73,7 @@ class Tools:
         self._braid = braid
         self._account = account
         self._settings = settings
-        self._is_admin = is_admin
+        self._datasets = UserDatasets(braid, account.id, is_admin=is_admin)
 
     @told("HybridRetrieverError")
     def search(
@@ -246,20 +246,19 @@ class Tools:
     # ------------------------------------------------------------ scope
 
     def _writable(self, dataset_id: int | None) -> Dataset:
-        """One's own dataset, the first unless named; administrators may name a shared one, too."""
-        readable = datasets_of(self._braid, self._account.id)
+        """Return this dataset, or without an id the user's first one, which is added where there is none."""
+        readable = self._readable
         if dataset_id is None:
             own = readable.personal
             return own[0] if own else self._braid.ledger.add_dataset(self._account.id, FIRST_DATASET)
-        allowed = readable.all if self._is_admin else readable.personal
-        found = next((dataset for dataset in allowed if dataset.id == dataset_id), None)
-        if found is None:
+        found = readable.by_id.get(dataset_id)
+        if found is None or not self._datasets.may_write(found):
             raise NotFoundError(f"there is no dataset {dataset_id} that you may write to; see list_datasets")
         return found
 
     @property
     def _readable(self) -> Readable:
-        return datasets_of(self._braid, self._account.id)
+        return self._datasets.readable()
 
     def _documents(self, prefix: str) -> Iterator[Document]:
         """Readable documents whose path begins so: dataset by dataset, each in the order of the paths."""

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import httpx
 from pydantic import TypeAdapter
 
-from braid.core.accounts.credentials import ApiTokens, Scope
+from braid.core.accounts.credentials import ApiTokens, Permission
 from braid.core.errors import BraidError, IndexUnavailableError, InvalidInputError, NotFoundError
 from braid.core.ledger.ledger import Ledger
 from braid.core.types import Explanation, SearchResult
@@ -20,10 +20,10 @@ ERRORS: dict[int, type[BraidError]] = {400: InvalidInputError, 404: NotFoundErro
 
 
 @contextmanager
-def short_lived_key(ledger: Ledger, user_id: int, *scopes: Scope) -> Iterator[str]:
+def short_lived_key(ledger: Ledger, user_id: int, *permissions: Permission) -> Iterator[str]:
     """A token of this user, as long as the block lasts: who may write to the ledger may act as anybody anyway."""
     tokens = ApiTokens(ledger)
-    token, key = tokens.add(user_id, "command line", scopes, days=1)
+    token, key = tokens.add(user_id, "command line", permissions, days=1)
     try:
         yield key
     finally:

@@ -1,19 +1,26 @@
-"""Which datasets the pages and the API show to a user."""
+"""The datasets that a user may read and write: answered here for pages, API, MCP and command line.
+
+Which shared datasets are open to a user is decided by `braid.core.datasets.scope`.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from braid.app.site import site
+from werkzeug.exceptions import Forbidden
+
 from braid.core.accounts.accounts import Account
-from braid.core.braid import Braid
+from braid.core.data_directory import DataDirectory
+from braid.core.datasets.registry import SharedDataset
 from braid.core.datasets.scope import readable_shared
+from braid.core.errors import NotFoundError
 from braid.core.types import Dataset
 
 
 class Readable(NamedTuple):
-    """What a user may read: their own datasets, and the shared ones that are enabled and open to them."""
+    """The datasets that a user may read: their own, and the shared ones that are open to them."""
 
     personal: list[Dataset]
     shared: list[Dataset]
@@ -29,15 +36,84 @@ class Readable(NamedTuple):
         return {dataset.id: dataset for dataset in self.all}
 
 
+@dataclass(frozen=True, slots=True)
+class UserDatasets:
+    """One user's datasets. Each call reads the ledger and the list of shared datasets again.
+
+    With ``with_closed`` administrators also get shared datasets that are switched off or not open to them, to fill
+    them. A dataset that is not the user's to read does not exist for them: that is a NotFoundError, not a Forbidden.
+    """
+
+    directory: DataDirectory
+    user_id: int
+    is_admin: bool = False
+    with_closed: bool = False
+
+    def readable(self) -> Readable:
+        """The datasets that the user may read, with their counts."""
+        directory = self.directory
+        directory.mirror_registry()
+        shared = stored_datasets(directory, readable_shared(directory.ledger, directory.registry, self.user_id))
+        if self.with_closed and self.is_admin:
+            shared = self._with_closed(shared)
+        return Readable(directory.ledger.datasets(self.user_id), shared)
+
+    def get(self, dataset_id: int) -> Dataset:
+        """Return a dataset that the user may read. Raises NotFoundError."""
+        found = self.readable().by_id.get(dataset_id)
+        if found is None:
+            raise NotFoundError(f"there is no dataset {dataset_id}")
+        return found
+
+    def writable(self, dataset_id: int) -> Dataset:
+        """Return a dataset whose documents the user may change. Raises NotFoundError, and Forbidden."""
+        found = self.get(dataset_id)
+        if not self.may_write(found):
+            raise Forbidden("only administrators may change shared datasets")
+        return found
+
+    def own(self, dataset_id: int) -> Dataset:
+        """Return a personal dataset of the user. Raises NotFoundError, and Forbidden for a shared one."""
+        found = self.get(dataset_id)
+        if found.shared:
+            raise Forbidden(
+                "this is a shared dataset; administrators manage it on their pages or under /shared-databases"
+            )
+        return found
+
+    def may_write(self, dataset: Dataset) -> bool:
+        """Whether the user may change the documents of a dataset that they may read."""
+        return not dataset.shared or self.is_admin
+
+    def _with_closed(self, shared: list[Dataset]) -> list[Dataset]:
+        """All shared datasets that are listed, the first one first."""
+        readable = {dataset.id: dataset for dataset in shared}
+        listed = {entry.id for entry in self.directory.registry.entries()}
+        stored = [dataset for dataset in self.directory.ledger.all_datasets() if dataset.id in listed]
+        return [readable.get(dataset.id, dataset) for dataset in reversed(stored)]
+
+
+def stored_datasets(directory: DataDirectory, entries: Iterable[SharedDataset]) -> list[Dataset]:
+    """The entries' datasets with their counts and descriptions; one that is not mirrored yet is left out."""
+    entries = list(entries)
+    stored = {d.id: d for d in directory.ledger.datasets_in({entry.collection_name for entry in entries})}
+    return [replace(stored[entry.id], description=entry.description) for entry in entries if entry.id in stored]
+
+
+# ---------------------------------------------------------------- in a request
+
+
+def caller_datasets(*, with_closed: bool = False) -> UserDatasets:
+    """The datasets of the user who sends this request."""
+    from braid.app.auth.identity import identity  # here, since the command line need not load the app
+    from braid.app.site import site
+
+    me = identity()
+    return UserDatasets(site().braid, me.account.id, is_admin=me.is_admin, with_closed=with_closed)
+
+
 def readable_datasets(account: Account) -> Readable:
-    """The datasets of the picker, with their counts."""
-    return datasets_of(site().braid, account.id)
+    """The datasets that a user may search, with their counts."""
+    from braid.app.site import site
 
-
-def datasets_of(braid: Braid, user_id: int) -> Readable:
-    """The same, outside a request."""
-    braid.mirror_registry()
-    entries = readable_shared(braid.ledger, braid.registry, user_id)
-    stored = {d.id: d for d in braid.ledger.datasets_in({entry.collection_name for entry in entries})}
-    shared = [replace(stored[entry.id], description=entry.description) for entry in entries if entry.id in stored]
-    return Readable(braid.ledger.datasets(user_id), shared)
+    return UserDatasets(site().braid, account.id).readable()

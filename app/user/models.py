@@ -1,24 +1,36 @@
-"""Which chat models a user may choose, and the ones that a request is answered with."""
+"""Which chat models a user may choose, the ones that a request is answered with, and what is made of them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import cast
+
+from flask import current_app
 
 from braid.app.site import site
-from braid.app.user.model_shelf import ChosenModel, ChosenModels
 from braid.app.user.preferences import preferences_of
 from braid.config.models import role_model
+from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account
+from braid.core.braid import Braid
 from braid.core.chat.conversation import Conversation
 from braid.core.errors import InvalidInputError
-from braid.core.models.chat import ChatModels, Role
+from braid.core.lru import LeastRecentlyUsed
+from braid.core.models.chat import ChatModel, ChatModels, ModelSettings, Role
 from braid.core.search.context import SearchModels
 
 NO_MODEL = "none"
 """A choice that is always there: the query is completed by feedback, and answers are quoted."""
 LISTS: Mapping[Role, str] = {"search": "search_models", "summary": "summary_models"}
 """Where administrators' lists of further models are kept, see `braid.core.accounts.app_settings`."""
+MAX_KEPT = 32
+"""Per kind. What was evicted is made again when it is needed."""
+SHELF = "braid.models"
+"""Key of the app's `ModelShelf` in Flask's extensions."""
+
+
+# ---------------------------------------------------------------- what is offered
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,72 +41,69 @@ class OfferedModels:
     summary: tuple[str, ...]
 
     def of(self, role: Role) -> tuple[str, ...]:
-        """The role's."""
+        """The menu of this role."""
         return self.search if role == "search" else self.summary
 
 
 def offered_models() -> OfferedModels:
     """The models that are configured, and those that administrators added."""
-    return OfferedModels(_offered("search"), _offered("summary"))
+    return OfferedModels(_menu("search"), _menu("summary"))
 
 
 def site_default(role: Role) -> str:
-    """What the role has without a choice; empty for none."""
+    """The model of the role when nobody chooses one; empty for none."""
     configured = role_model(site().settings, role)
     return configured.name if configured else ""
 
 
-def models_for(
-    account: Account,
-    search_model: str | None = None,
-    summary_model: str | None = None,
-    api_keys: Mapping[str, str] | None = None,
-) -> ChatModels:
-    """The models that this user's request is answered with.
-
-    Each is the request's choice, else the user's preference as long as it is offered, else the site's. ``api_keys``
-    (provider → key) are used for this call and not kept; else the user's own key is taken, else the site's.
-    Raises InvalidInputError for a choice that is not offered.
-    """
-    return site().models.models(chosen_models(account, search_model, summary_model, api_keys))
+def _menu(role: Role) -> tuple[str, ...]:
+    added = site().app_settings.get(LISTS[role], [])
+    return tuple(dict.fromkeys(name for name in (site_default(role), *added) if name))
 
 
-def conversation_for(
-    account: Account,
-    search_model: str | None = None,
-    summary_model: str | None = None,
-    api_keys: Mapping[str, str] | None = None,
-) -> Conversation:
-    """A conversation over `models_for` the same."""
-    return site().models.conversation(chosen_models(account, search_model, summary_model, api_keys))
+# ---------------------------------------------------------------- what is chosen
 
 
-def search_models_for(
-    account: Account, search_model: str | None = None, api_keys: Mapping[str, str] | None = None
-) -> SearchModels:
-    """The models of this user's searches: the search model of `models_for` the same, and the site's reranker."""
-    return site().models.search_models(chosen_models(account, search_model, NO_MODEL, api_keys))
+@dataclass(frozen=True, slots=True)
+class ChosenModel:
+    """A model with its address and key. ``own_key`` says that the key is the user's and not the site's."""
+
+    settings: ModelSettings
+    own_key: bool = False
 
 
-def chosen_models(
+@dataclass(frozen=True, slots=True)
+class ChosenModels:
+    """The choice for each role; None for no model."""
+
+    search: ChosenModel | None = None
+    summary: ChosenModel | None = None
+
+    @property
+    def own_key(self) -> bool:
+        """Whether one of the keys is the user's."""
+        return any(chosen is not None and chosen.own_key for chosen in (self.search, self.summary))
+
+
+def choose_models(
     account: Account,
     search_model: str | None = None,
     summary_model: str | None = None,
     api_keys: Mapping[str, str] | None = None,
 ) -> ChosenModels:
-    """The choice behind `models_for`; raises as it does."""
+    """Choose the models that this user's request is answered with; `model_shelf` makes what is needed of them.
+
+    Each is the request's choice, else the user's preference as long as it is offered, else the site's. ``api_keys``
+    (provider → key) are used for this call and not kept; else the user's own key is taken, else the site's.
+    Raises InvalidInputError for a choice that is not offered.
+    """
     keys = {**site().provider_keys.of_user(account.id), **(api_keys or {})}
     return ChosenModels(
-        _chosen(account, "search", search_model, keys), _chosen(account, "summary", summary_model, keys)
+        _choose(account, "search", search_model, keys), _choose(account, "summary", summary_model, keys)
     )
 
 
-def _offered(role: Role) -> tuple[str, ...]:
-    added = site().app_settings.get(LISTS[role], [])
-    return tuple(dict.fromkeys(name for name in (site_default(role), *added) if name))
-
-
-def _chosen(account: Account, role: Role, wanted: str | None, keys: Mapping[str, str]) -> ChosenModel | None:
+def _choose(account: Account, role: Role, wanted: str | None, keys: Mapping[str, str]) -> ChosenModel | None:
     name = _name(account, role, wanted)
     model = None if name == NO_MODEL else role_model(site().settings, role, name)
     if model is None:
@@ -105,7 +114,7 @@ def _chosen(account: Account, role: Role, wanted: str | None, keys: Mapping[str,
 
 def _name(account: Account, role: Role, wanted: str | None) -> str:
     """The model's name; empty for the site's default."""
-    offered = (*_offered(role), NO_MODEL)
+    offered = (*_menu(role), NO_MODEL)
     if wanted:
         if wanted not in offered:
             raise InvalidInputError(
@@ -116,3 +125,48 @@ def _name(account: Account, role: Role, wanted: str | None) -> str:
     mine = preferences_of(account)
     preferred = mine.search_model if role == "search" else mine.summary_model
     return preferred if preferred in offered else ""
+
+
+# ---------------------------------------------------------------- what is made of a choice
+
+
+class ModelShelf:
+    """Makes models and conversations of a choice.
+
+    It keeps what it makes with the site's keys, so that all requests know of an outage. What is made with a user's own
+    key is made for the request and never kept.
+    """
+
+    def __init__(self, settings: Settings, braid: Braid) -> None:
+        self._braid = braid
+        self._prompt_tokens = settings.answer_prompt_tokens
+        self._models: LeastRecentlyUsed[ModelSettings, ChatModel] = LeastRecentlyUsed(MAX_KEPT)
+        self._conversations: LeastRecentlyUsed[ChosenModels, Conversation] = LeastRecentlyUsed(MAX_KEPT)
+
+    def models(self, chosen: ChosenModels) -> ChatModels:
+        """The models of this choice."""
+        return ChatModels(self._model(chosen.search), self._model(chosen.summary))
+
+    def conversation(self, chosen: ChosenModels) -> Conversation:
+        """A conversation that asks the models of this choice."""
+
+        def make() -> Conversation:
+            return Conversation(self._braid, models=self.models(chosen), prompt_tokens=self._prompt_tokens)
+
+        return make() if chosen.own_key else self._conversations.get_or_make(chosen, make)
+
+    def search_models(self, chosen: ChosenModels) -> SearchModels:
+        """Return the models of this choice for a search, with the site's prompts and rerankers."""
+        return replace(self._braid.manager.search_models, chat=self.models(chosen))
+
+    def _model(self, chosen: ChosenModel | None) -> ChatModel | None:
+        if chosen is None:
+            return None
+        if chosen.own_key:
+            return ChatModel(chosen.settings)
+        return self._models.get_or_make(chosen.settings, lambda: ChatModel(chosen.settings))
+
+
+def model_shelf() -> ModelShelf:
+    """The shelf of the app that serves this request."""
+    return cast(ModelShelf, current_app.extensions[SHELF])

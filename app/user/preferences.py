@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import Any, cast, get_args
 
 from braid.app.site import site
-from braid.app.web.languages import LANGUAGES, THEMES
 from braid.core.accounts.accounts import Account
 from braid.core.search.strategies import strategies
 from braid.core.types import MAX_K, Fusion, Mode
 
+LANGUAGES = {"en": "English", "ja": "日本語", "ko": "한국어"}
+"""Of the pages: the code and the language's own name."""
+THEMES = ("auto", "light", "dark")
 DEFAULT_STRATEGY = "basic"
 MAX_DATASETS = 1_000
 

@@ -1,24 +1,25 @@
-"""In which language the pages speak."""
+"""The language of a page, and the names of languages in it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from urllib.parse import urlencode
 
 from flask import Response, request
 from flask_babel import get_locale
+from flask_babel import gettext as _
 
 from braid.app.auth.identity import signed_in
 from braid.app.site import site
+from braid.app.user.preferences import LANGUAGES, THEMES
+from braid.core.types import Dataset
 
-LANGUAGES = {"en": "English", "ja": "日本語", "ko": "한국어"}
 LANGUAGE_COOKIE = "braid_language"
 LANGUAGE_COOKIE_DAYS = 365
-THEMES = ("auto", "light", "dark")
 
 
-def chosen_language() -> str:
-    """The language asked for in the address, else the user's setting, else the cookie's, else the browser's."""
+def select_language() -> str:
+    """Return the language in the address, else the user's setting, else the cookie's, else the browser's."""
     found = signed_in()
     preferred = found.account.preferences.get("language") if found else None
     for given in (request.args.get("lang"), preferred, request.cookies.get(LANGUAGE_COOKIE)):
@@ -57,3 +58,15 @@ def theme() -> str:
     found = signed_in()
     chosen = found.account.preferences.get("theme") if found else None
     return chosen if chosen in THEMES else "auto"
+
+
+def language_name(code: str) -> str:
+    """The name of an ISO 639-1 code in the page's language; empty is everything that was not recognized."""
+    locale = get_locale()
+    return str(locale.languages.get(code, code)) if code and locale else str(_("other"))
+
+
+def language_names(datasets: Sequence[Dataset]) -> dict[int, str]:
+    """Dataset id → its languages by name, the most frequent first; datasets without passages have none."""
+    found = site().dataset_languages.of(datasets)
+    return {dataset_id: _(", ").join(map(language_name, codes)) for dataset_id, codes in found.items()}

@@ -16,7 +16,7 @@ from braid.core.ledger.database import storable
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.tables import ApiTokenRow, WebSessionRow
 
-Scope = Literal["read", "write", "admin", "owner"]
+Permission = Literal["read", "write", "admin", "owner"]
 """``owner`` is for processes that can write to the ledger anyway; neither a page nor signing in grants it."""
 TOKEN_PREFIX = "braid_"
 SESSION_DAYS = 30
@@ -188,7 +188,7 @@ def _token_name(name: str) -> str:
 
 
 def _scopes(scopes: Collection[str]) -> list[str]:
-    known = get_args(Scope)
+    known = get_args(Permission)
     wrong = sorted(set(scopes) - set(known))
     if wrong or not scopes:
         raise InvalidInputError(f"the scopes are {sorted(scopes)}; choose of {', '.join(known)}", field="scopes")

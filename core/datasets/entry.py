@@ -15,6 +15,10 @@ from braid.core.types import MAX_NAME_CHARS, MIN_ID
 MAX_FILE_BYTES = 1_000_000
 MAX_DESCRIPTION_CHARS = 2_000
 MAX_COLLECTION_CHARS = 128  # it names a folder
+LINE_PATTERN = r"^[^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f][^\x00-\x1f\x7f]*$"
+"""One line that is not blank; the patterns are in the API's schema, too."""
+TEXT_PATTERN = r"^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f]*$"
+COLLECTION_PATTERN = r"^shared_[a-zA-Z0-9._-]*[a-zA-Z0-9]$"
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,33 +166,30 @@ def _is_id(value: object) -> bool:
     return type(value) is int and MIN_ID <= value <= -1
 
 
-def _is_text(value: object, most: int = MAX_NAME_CHARS) -> bool:
-    return isinstance(value, str) and len(value) <= most and not _UNSTORABLE.search(value)
+def _matches(value: object, pattern: str, most: int) -> bool:
+    if not isinstance(value, str) or len(value) > most or _SURROGATE.search(value):
+        return False
+    return re.fullmatch(pattern, value) is not None
 
 
 def _is_line(value: object) -> bool:
-    return isinstance(value, str) and _is_text(value) and bool(value.strip()) and not re.search(r"[\t\n\r]", value)
+    return _matches(value, LINE_PATTERN, MAX_NAME_CHARS)
 
 
-def _is_collection(value: object) -> bool:
-    return isinstance(value, str) and len(value) <= MAX_COLLECTION_CHARS and bool(_COLLECTION.fullmatch(value))
-
-
-_UNSTORABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
 _GAP = re.compile(r"[ \t\r\n,]*")
-_COLLECTION = re.compile(r"shared_[a-zA-Z0-9._-]*[a-zA-Z0-9]")
 _EXAMPLE = '{"id": -1, "name": "Handbook", "collection_name": "shared_main_db"}'
 
 _FIELDS: Mapping[str, tuple[Callable[[object], bool], str]] = {
     "id": (_is_id, f"a whole number from {MIN_ID} to -1"),
     "name": (_is_line, f"one line of 1 to {MAX_NAME_CHARS} characters"),
     "collection_name": (
-        _is_collection,
+        lambda value: _matches(value, COLLECTION_PATTERN, MAX_COLLECTION_CHARS),
         f"shared_ and then letters, digits, '.', '_' or '-' of ASCII, a letter or digit last, at most "
         f"{MAX_COLLECTION_CHARS} characters in all",
     ),
     "description": (
-        lambda value: _is_text(value, MAX_DESCRIPTION_CHARS),
+        lambda value: _matches(value, TEXT_PATTERN, MAX_DESCRIPTION_CHARS),
         f"text of at most {MAX_DESCRIPTION_CHARS} characters",
     ),
     "allowed_groups": (
@@ -196,7 +197,10 @@ _FIELDS: Mapping[str, tuple[Callable[[object], bool], str]] = {
         "a list of group names, or [] for everyone",
     ),
     "enabled": (lambda value: isinstance(value, bool), "true or false"),
-    "embedding_model": (_is_text, f"the name of a model, at most {MAX_NAME_CHARS} characters, or empty"),
+    "embedding_model": (
+        lambda value: _matches(value, TEXT_PATTERN, MAX_NAME_CHARS),
+        f"the name of a model, at most {MAX_NAME_CHARS} characters, or empty",
+    ),
 }
 """The fields: a check of the value, and the same in words."""
 

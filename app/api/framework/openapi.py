@@ -9,12 +9,12 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from braid.app.api.etags import IF_MATCH
+from braid.app.api.framework.etags import IF_MATCH
+from braid.app.api.framework.idempotency import HEADER
+from braid.app.api.framework.idempotency import KEY_PATTERN as IDEMPOTENCY_PATTERN
 from braid.app.api.framework.operations import Operation, Resource
 from braid.app.api.framework.problems import Problem
-from braid.app.api.request_models import KEY_HEADERS, KEY_PATTERN
-from braid.app.api.writes import HEADER
-from braid.app.api.writes import KEY_PATTERN as IDEMPOTENCY_PATTERN
+from braid.app.api.framework.requests import KEY_HEADERS, KEY_PATTERN
 from braid.app.auth.access import SAFE
 from braid.core.types import MAX_ID
 
@@ -112,7 +112,7 @@ def _operation(operation: Operation, schemas: dict[Any, Schema], definitions: di
 
 
 def _needs(operation: Operation) -> str:
-    scope = f"Needs the scope `{operation.rule.scope_for(operation.method)}`"
+    scope = f"Needs the scope `{operation.rule.permission_for(operation.method)}`"
     return f"{scope}, of an administrator." if operation.rule.who == "admin" else f"{scope}."
 
 
@@ -219,7 +219,7 @@ def _problem_response() -> Schema:
 
 def _security(operation: Operation) -> list[Schema]:
     session: Schema = {"session": []} if operation.method in SAFE else {"session": [], "csrf": []}
-    return [{"token": [operation.rule.scope_for(operation.method)]}, session]
+    return [{"token": [operation.rule.permission_for(operation.method)]}, session]
 
 
 def _security_schemes(cookie: str) -> Schema:

@@ -15,8 +15,8 @@ from typing import Any, TypeVar, get_type_hints
 from flask import Blueprint, Response
 from pydantic import BaseModel, TypeAdapter
 
+from braid.app.api.framework.idempotency import once
 from braid.app.api.framework.requests import Nothing, read_body, read_path, read_query
-from braid.app.api.writes import once
 from braid.app.auth.access import Rule
 
 View = TypeVar("View", bound=Callable[..., Any])

@@ -6,7 +6,7 @@ from flask import Response
 from flask_babel import gettext as _
 from pydantic import BaseModel, Field
 
-from braid.app.api.etags import IF_MATCH, ChangedMeanwhileError
+from braid.app.api.framework.etags import IF_MATCH, ChangedMeanwhileError
 from braid.app.api.framework.requests import InvalidRequestError
 from braid.app.web.errors import problem
 from braid.core.accounts.idempotency import KeyInUseError

@@ -17,6 +17,13 @@ Model = TypeVar("Model", bound=BaseModel)
 """What an integer column holds; nothing has a higher id."""
 SAYS_SOMETHING = r"[^\s\x85]"
 """Of texts that are not blank. U+0085 is white space for the regular expressions here, but not for JSON Schema's."""
+KEY_HEADERS: dict[str, str] = {
+    "search": "X-Search-Model-Key",
+    "summary": "X-Summary-Model-Key",
+    "reranker": "X-Reranker-Key",
+}
+"""Headers with a caller's own key for the model of a role, see `braid.app.api.request_models`."""
+KEY_PATTERN = r"^[!-~]{0,500}$"
 MAX_ERRORS = 20
 """Of a request that are listed."""
 

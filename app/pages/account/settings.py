@@ -16,10 +16,10 @@ from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.site import site
 from braid.app.user.datasets import readable_datasets
-from braid.app.user.models import NO_MODEL, chosen_models, offered_models, site_default
-from braid.app.user.preferences import DEFAULT_STRATEGY, Preferences, preferences_of
+from braid.app.user.models import NO_MODEL, choose_models, offered_models, site_default
+from braid.app.user.preferences import DEFAULT_STRATEGY, LANGUAGES, THEMES, Preferences, preferences_of
 from braid.app.user.strategy_menu import strategy_choices
-from braid.app.web.languages import LANGUAGE_COOKIE, LANGUAGES, THEMES
+from braid.app.web.languages import LANGUAGE_COOKIE
 from braid.config.models import role_model
 from braid.core.errors import InvalidInputError
 from braid.core.models.chat import Role
@@ -194,7 +194,7 @@ def _page(shown: Mapping[str, Any], *, problem: str = "", field: str = "") -> st
         field=field,
         menus=[(role, offered_models().of(role), site_default(role)) for role in ROLES],
         no_model=NO_MODEL,
-        strategies=strategy_choices(with_model=chosen_models(account).search is not None),
+        strategies=strategy_choices(with_model=choose_models(account).search is not None),
         languages=LANGUAGES,
         max_k=MAX_K,
         personal=personal,

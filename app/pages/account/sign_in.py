@@ -10,17 +10,18 @@ from limits import parse
 from werkzeug.wrappers import Response
 
 from braid.app.auth.access import is_forwarded, is_local, rule, throttle
-from braid.app.auth.identity import identity, sign_in, sign_out, signed_in
+from braid.app.auth.identity import identity, signed_in
+from braid.app.auth.sign_in import sign_in, sign_out
 from braid.app.site import site
 from braid.core.accounts.accounts import MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS
-from braid.core.accounts.credentials import Scope
+from braid.core.accounts.credentials import Permission
 from braid.core.errors import InvalidInputError
 from braid.core.ledger.database import storable
 
 LOGINS_BY_ADDRESS = parse("30/minute")
 LOGINS_BY_NAME = parse("10/minute")
 SIGN_UPS = parse("5/minute")
-TOKEN_SCOPES: tuple[Scope, ...] = ("read", "write", "admin")
+TOKEN_SCOPES: tuple[Permission, ...] = ("read", "write", "admin")
 TOKEN_DAYS = (7, 30, 90, 365)
 
 account = Blueprint("account", __name__)

@@ -12,7 +12,7 @@ from werkzeug.wrappers import Response
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.pages.admin.blueprint import admin, audit, done
-from braid.app.pages.datasets.blueprint import shown_datasets
+from braid.app.pages.datasets.blueprint import visible_datasets
 from braid.app.site import site
 from braid.core.errors import InvalidInputError
 from braid.core.folders.plan import SyncPlan
@@ -106,7 +106,7 @@ def _list_page(*, problem: str = "", changes: Sequence[Change] = (), unchanged: 
         "braid/admin/folders.html",
         rows=rows,
         moving=any(row.under_way or not (row.last or row.problem) for row in rows),
-        datasets=shown_datasets(),
+        datasets=visible_datasets().readable(),
         typed={name: request.form.get(name, "") for name in FIELDS},
         problem=problem,
         changes=changes,
@@ -118,7 +118,7 @@ def _list_page(*, problem: str = "", changes: Sequence[Change] = (), unchanged: 
 def _rows() -> list[FolderRow]:
     background = site().background
     names = {account.id: account.name for account in site().accounts.all()}
-    seen = shown_datasets().by_id
+    seen = visible_datasets().readable().by_id
     rows = []
     for folder in background.folders.all():
         last, changed = background.sync_jobs.find_last(folder), background.sync_jobs.find_last_change(folder)
@@ -139,7 +139,7 @@ def _rows() -> list[FolderRow]:
 def _typed() -> NewSyncedFolder:
     """What was typed; a pattern stands on a line of its own."""
     given = request.form.get("dataset_id", "")
-    if not given.lstrip("-").isdecimal() or given not in map(str, shown_datasets().by_id):
+    if not given.lstrip("-").isdecimal() or given not in map(str, visible_datasets().readable().by_id):
         raise InvalidInputError(f"dataset_id is {given[:20]!r}; choose a dataset of the list", field="dataset_id")
     return NewSyncedFolder(
         int(given),

@@ -1,4 +1,4 @@
-"""The raw shared_dbs.json: validated, compared with what stands there, and only then written."""
+"""The page of the raw shared_dbs.json, which is validated and compared with the file before it is written."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from flask_babel import gettext as _
 from werkzeug.wrappers import Response
 
 from braid.app.auth.access import rule
-from braid.app.pages.admin.blueprint import admin, audit, done
+from braid.app.auth.identity import identity
+from braid.app.pages.admin.blueprint import admin, done
 from braid.app.site import site
 from braid.core.datasets.registry import validate
 from braid.core.errors import RegistryConflictError, RegistryError
@@ -22,7 +23,7 @@ CONTEXT_LINES = 3
 
 @dataclass(frozen=True, slots=True)
 class DiffLine:
-    """A line of the comparison. ``old`` and ``new`` are line numbers, None where the line does not stand there."""
+    """A line of the comparison. ``old`` and ``new`` are line numbers, None where the line is not there."""
 
     kind: Literal["same", "gone", "new", "skipped"]
     old: int | None
@@ -33,7 +34,7 @@ class DiffLine:
 @admin.get("/shared/file")
 @rule("admin")
 def registry_file() -> str:
-    """The text as it stands on the disk, broken or not."""
+    """Show the text on the disk, broken or not."""
     text, fingerprint = site().braid.registry.text()
     return _page(text or "[]\n", fingerprint)
 
@@ -41,9 +42,9 @@ def registry_file() -> str:
 @admin.post("/shared/file")
 @rule("admin")
 def edit_registry_file() -> tuple[str, int] | Response:
-    """Check and compare; write when that was seen and confirmed."""
+    """Check and compare; write once the comparison was shown and confirmed."""
     registry = site().braid.registry
-    text, fingerprint = _typed(), request.form.get("fingerprint", "")
+    text, fingerprint = _typed_text(), request.form.get("fingerprint", "")
     try:
         validate(text, retired_ids=site().braid.ledger.retired_shared_ids())
     except RegistryError as error:
@@ -54,14 +55,11 @@ def edit_registry_file() -> tuple[str, int] | Response:
     if request.form.get("action") != "save":
         return _page(text, fingerprint, diff=list(diff_lines(on_disk, text)), ask=True), 200
     try:
-        registry.replace_text(text, of=fingerprint)
+        site().shared_datasets.replace_text(text, of=fingerprint, by=identity().account.name)
     except RegistryConflictError:
         return _conflict(text), 409
     except RegistryError as error:
         return _page(text, fingerprint, problem=str(error)), 400
-    site().braid.mirror_registry()
-    site().braid.indexer.wake()
-    audit("shared_dbs.saved", registry.path.name, _counted(on_disk, text))
     return done(_("The file is saved and in force."), "shared")
 
 
@@ -81,7 +79,7 @@ def diff_lines(before: str, after: str) -> Iterator[DiffLine]:
 
 
 def _conflict(text: str) -> str:
-    """What was typed, compared with what somebody else has written meanwhile."""
+    """Show the text that was typed, compared with what somebody else has written meanwhile."""
     on_disk, now = site().braid.registry.text()
     problem = _("Somebody else changed the file meanwhile. This is how your text differs from what stands there now.")
     return _page(text, now, problem=problem, diff=list(diff_lines(on_disk, text)), ask=True)
@@ -96,24 +94,19 @@ def _page(text: str, fingerprint: str, *, problem: str = "", diff: Sequence[Diff
         problem=problem,
         diff=diff,
         ask=ask,
-        dropped=_dropped(text) if ask else [],
+        dropped=_names_without_entry(text) if ask else [],
         file=registry.path.name,
         registry_problem=registry.problem(),
         rows=min(40, max(12, text.count("\n") + 2)),
     )
 
 
-def _dropped(text: str) -> list[str]:
+def _names_without_entry(text: str) -> list[str]:
     """Names of the entries in force that the text no longer has."""
     kept = {entry.id for entry in validate(text)}
     return [entry.name for entry in site().braid.registry.entries() if entry.id not in kept]
 
 
-def _typed() -> str:
+def _typed_text() -> str:
     text = request.form.get("text", "").replace("\r\n", "\n")
     return text if text.endswith("\n") else text + "\n"
-
-
-def _counted(before: str, after: str) -> str:
-    lines = list(diff_lines(before, after))
-    return f"+{sum(line.kind == 'new' for line in lines)} -{sum(line.kind == 'gone' for line in lines)} lines"

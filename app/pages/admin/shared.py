@@ -1,15 +1,17 @@
-"""Shared datasets: add, edit, switch off, remove. Their list is shared_dbs.json."""
+"""The pages of the shared datasets: add, edit, switch off, remove."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from flask import render_template, request
 from flask_babel import gettext as _
 from werkzeug.wrappers import Response
 
 from braid.app.auth.access import rule
-from braid.app.pages.admin.blueprint import admin, audit, done, known_groups, read_groups
+from braid.app.auth.identity import identity
+from braid.app.pages.admin.blueprint import admin, done, known_groups, read_groups
 from braid.app.site import site
 from braid.core.datasets.registry import SharedDataset
 from braid.core.errors import InvalidInputError, NotFoundError, RegistryError
@@ -30,7 +32,7 @@ class SharedRow:
 @admin.get("/shared")
 @rule("admin")
 def shared() -> str:
-    """The list, with the form for another one."""
+    """Show the list, with the form for another one."""
     return _list_page()
 
 
@@ -39,55 +41,38 @@ def shared() -> str:
 def add_shared() -> tuple[str, int] | Response:
     """Add a shared dataset."""
     try:
-        added = site().braid.registry.add(
-            _typed("name"),
-            _typed("collection_name"),
-            description=_typed("description"),
-            allowed_groups=read_groups(_typed("allowed_groups")),
-        )
+        added = site().shared_datasets.add(**_typed_fields(), by=identity().account.name)
     except RegistryError as error:
         return _list_page(problem=str(error)), 400
-    site().braid.mirror_registry()
-    audit("shared_db.added", _label(added), _summary(added))
     return done(_("“%(name)s” is added. Now add documents to it.", name=added.name), "shared")
 
 
 @admin.get(ONE)
 @rule("admin")
 def shared_one(dataset_id: int) -> str:
-    """One shared dataset: edit, switch off, remove."""
+    """Show one shared dataset, with the forms to edit, switch off and remove it."""
     return _edit_page(dataset_id)
 
 
 @admin.post(ONE)
 @rule("admin")
 def edit_shared(dataset_id: int) -> tuple[str, int] | Response:
-    """Change what stands in the list."""
-    before = _entry(dataset_id)
+    """Change a shared dataset."""
+    enabled = "enabled" in request.form
     try:
-        after = site().braid.registry.update(
-            dataset_id,
-            name=_typed("name"),
-            collection_name=_typed("collection_name"),
-            description=_typed("description"),
-            allowed_groups=read_groups(_typed("allowed_groups")),
-            enabled="enabled" in request.form,
-        )
+        fields = _typed_fields()
+        after = site().shared_datasets.update(dataset_id, **fields, enabled=enabled, by=identity().account.name)
     except RegistryError as error:
         return _edit_page(dataset_id, problem=str(error)), 400
-    site().braid.mirror_registry()
-    site().braid.indexer.wake()
-    audit("shared_db.changed", _label(after), _changes(before, after))
     return done(_("“%(name)s” is saved.", name=after.name), "shared")
 
 
 @admin.post(f"{ONE}/switch")
 @rule("admin")
 def switch_shared(dataset_id: int) -> Response:
-    """Switch off, or on again. It holds for the very next search of everybody."""
+    """Switch off, or on again, which holds for everybody's next search."""
     enabled = request.form.get("enabled") == "1"
-    entry = site().braid.registry.update(dataset_id, enabled=enabled)
-    audit("shared_db.enabled" if enabled else "shared_db.disabled", _label(entry))
+    entry = site().shared_datasets.switch(dataset_id, enabled=enabled, by=identity().account.name)
     if enabled:
         return done(_("“%(name)s” is switched on.", name=entry.name), "shared")
     return done(_("“%(name)s” is switched off: nobody can search it now.", name=entry.name), "shared")
@@ -96,14 +81,12 @@ def switch_shared(dataset_id: int) -> Response:
 @admin.post(f"{ONE}/remove")
 @rule("admin")
 def remove_shared(dataset_id: int) -> tuple[str, int] | Response:
-    """Delete with all documents, once the name is typed again."""
-    braid = site().braid
+    """Delete with all documents, if the name is typed again."""
     found = _stored(dataset_id)
     if request.form.get("name", "").strip() != found.name.strip():
         problem = _("The name is not “%(name)s”; nothing was removed.", name=found.name)
         return _edit_page(dataset_id, problem=problem), 400
-    braid.remove_dataset(dataset_id)
-    audit("shared_db.removed", f"{found.id} {found.name}", f"{found.documents} documents, {found.chunks} passages")
+    site().shared_datasets.remove(dataset_id, by=identity().account.name)
     return done(_("“%(name)s” is removed, with all its documents.", name=found.name), "shared")
 
 
@@ -125,7 +108,7 @@ def _list_page(*, problem: str = "") -> str:
         "braid/admin/shared.html",
         rows=[SharedRow(entry, stored[entry.id]) for entry in entries if entry.id in stored],
         unlisted=unlisted(),
-        typed={name: _typed(name) for name in FIELDS},
+        typed={name: _typed_text(name) for name in FIELDS},
         problem=problem,
         registry_problem=braid.registry.problem(),
         collections=sorted({entry.collection_name for entry in entries}),
@@ -155,34 +138,18 @@ def _stored(dataset_id: int) -> Dataset:
     return site().braid.ledger.dataset(dataset_id)
 
 
-def _entry(dataset_id: int) -> SharedDataset:
-    entry = site().braid.registry.get(dataset_id)
-    if entry is None:
-        raise NotFoundError(f"there is no shared dataset {dataset_id} in the list")
-    return entry
+def _typed_fields() -> dict[str, Any]:
+    return {
+        "name": _typed_text("name"),
+        "collection_name": _typed_text("collection_name"),
+        "description": _typed_text("description"),
+        "allowed_groups": read_groups(_typed_text("allowed_groups")),
+    }
 
 
-def _typed(name: str) -> str:
-    """What was typed, with the line ends that the file has."""
+def _typed_text(name: str) -> str:
+    """The text of a field, with the line ends of the file."""
     text = request.form.get(name, "").replace("\r\n", "\n").strip()
     if "\0" in text:
         raise InvalidInputError(f"{name} has a character that cannot be stored; type it anew", field=name)
     return text
-
-
-def _label(entry: SharedDataset) -> str:
-    return f"{entry.id} {entry.name}"
-
-
-def _summary(entry: SharedDataset) -> str:
-    return f"{entry.collection_name}; {', '.join(entry.allowed_groups) or 'everyone'}"
-
-
-def _changes(before: SharedDataset, after: SharedDataset) -> str:
-    names = ("name", "collection_name", "description", "allowed_groups", "enabled")
-    pairs = [(name, getattr(before, name), getattr(after, name)) for name in names]
-    return "; ".join(f"{name}: {_said(old)} → {_said(new)}" for name, old, new in pairs if old != new) or "nothing"
-
-
-def _said(value: object) -> str:
-    return ", ".join(value) or "everyone" if isinstance(value, tuple) else str(value)[:200]

@@ -18,7 +18,7 @@ from braid.app.pages.chat.view import Exchange, build_exchanges
 from braid.app.pages.status import unread_files
 from braid.app.site import site
 from braid.app.user.datasets import readable_datasets
-from braid.app.user.models import conversation_for
+from braid.app.user.models import choose_models, model_shelf
 from braid.app.web.event_stream import event_stream
 from braid.core.chat.store import StoredTurn
 from braid.core.chat.types import ChatRequest, ChatResult, Turn
@@ -50,7 +50,9 @@ def _answer(conversation_id: int | None, history: tuple[Turn, ...]) -> Response 
     user, here = identity().account, site()
     choices = read_choices(request.form, first_choices(user))
     asked = _chat_request(choices, history)
-    events = conversation_for(user).stream(asked)  # raises InvalidInputError here, before anything is kept
+    events = (
+        model_shelf().conversation(choose_models(user)).stream(asked)
+    )  # raises InvalidInputError here, before anything is kept
     if user.preferences.get(LAST_CHOICE) != choices.to_json():
         here.accounts.set_preferences(user.id, {LAST_CHOICE: choices.to_json()})
     here.usage.count(user.id, "chat")

@@ -9,7 +9,7 @@ from flask_babel import gettext as _
 
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
-from braid.app.first_start import SAMPLE_NAME
+from braid.app.opening import SAMPLE_NAME
 from braid.app.pages.chat import ask as chat_ask
 from braid.app.pages.chat import manage as chat_manage
 from braid.app.pages.chat.choices import ChatChoices, choices_of_turn, first_choices
@@ -18,9 +18,9 @@ from braid.app.pages.chat.picker import Picker, make_picker
 from braid.app.pages.chat.view import build_exchanges
 from braid.app.site import site
 from braid.app.user.datasets import Readable, readable_datasets
-from braid.app.user.models import models_for
+from braid.app.user.models import choose_models
 from braid.app.user.strategy_menu import strategy_choices
-from braid.app.web.named_languages import named_languages
+from braid.app.web.languages import language_names
 from braid.core.chat.store import StoredConversation, StoredMessage
 from braid.core.types import MAX_K, MAX_QUERY_CHARS
 
@@ -67,7 +67,7 @@ def _page(shown: StoredConversation | None, messages: Sequence[StoredMessage]) -
         left_out=len(messages) > len(recent),
         choices=choices,
         picker=_make_picker(readable, choices),
-        strategies=strategy_choices(with_model=models_for(user).search is not None),
+        strategies=strategy_choices(with_model=choose_models(user).search is not None),
         examples=_examples(readable),
         has_documents=any(dataset.documents for dataset in readable.all),
         add_url=_where_to_add(readable),
@@ -87,7 +87,7 @@ def _choices(messages: Sequence[StoredMessage]) -> ChatChoices:
 def _make_picker(readable: Readable, choices: ChatChoices) -> Picker:
     braid = site().braid
     stored = braid.ledger.datasets_in({dataset.collection for dataset in readable.all})
-    languages = named_languages(readable.all)
+    languages = language_names(readable.all)
     return make_picker(readable, choices.dataset_ids, braid.indexer.progress(), stored, languages)
 
 

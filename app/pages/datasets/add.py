@@ -13,7 +13,7 @@ from werkzeug.wrappers import Response as AnyResponse
 from braid.app.auth.access import rule, takes_uploads, wants_json
 from braid.app.auth.identity import identity
 from braid.app.auth.quotas import quotas
-from braid.app.pages.datasets.blueprint import ONE, audit, datasets, done, writable
+from braid.app.pages.datasets.blueprint import ONE, audit, datasets, done, visible_datasets
 from braid.app.pages.datasets.dataset import dataset_page
 from braid.app.site import site
 from braid.config.settings import Settings
@@ -54,7 +54,7 @@ def _form_bytes(settings: Settings) -> int:
 @takes_uploads(_file_bytes)
 def upload(dataset_id: int) -> tuple[Response, int]:
     """One file as the body of the request; its name is an argument, and its date, in milliseconds, may be."""
-    dataset = writable(dataset_id)
+    dataset = visible_datasets().writable(dataset_id)
     name, stream = received()
     [job] = _queue(dataset, [_upload(dataset, name, stream, date=_date())])
     return jsonify(job=job.id, name=job.title), 202
@@ -65,7 +65,7 @@ def upload(dataset_id: int) -> tuple[Response, int]:
 @takes_uploads(_form_bytes)
 def upload_form(dataset_id: int) -> tuple[str, int] | AnyResponse:
     """Files of a form, from a browser without scripts."""
-    dataset = writable(dataset_id)
+    dataset = visible_datasets().writable(dataset_id)
     files = [file for file in request.files.getlist("file") if file.filename]
     if not files:
         return _refused(dataset, _("Choose a file first."))
@@ -81,7 +81,7 @@ def upload_form(dataset_id: int) -> tuple[str, int] | AnyResponse:
 @takes_uploads(lambda settings: 2 * MAX_TEXT_MB * MEBIBYTE)
 def add_text(dataset_id: int) -> tuple[str, int] | AnyResponse:
     """A text that was typed or pasted."""
-    dataset = writable(dataset_id)
+    dataset = visible_datasets().writable(dataset_id)
     title, text = request.form.get("title", ""), request.form.get("text", "").replace("\r\n", "\n")
     here = site()
     try:
@@ -96,7 +96,7 @@ def add_text(dataset_id: int) -> tuple[str, int] | AnyResponse:
 @rule("user")
 def add_url(dataset_id: int) -> tuple[str, int] | AnyResponse:
     """A page from the web, which is fetched in the background."""
-    dataset = writable(dataset_id)
+    dataset = visible_datasets().writable(dataset_id)
     try:
         quotas().require_room(identity().account, dataset)
         job = new_url(dataset.id, request.form.get("url", ""), allow_private=site().settings.allow_private_urls)

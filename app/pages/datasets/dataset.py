@@ -9,7 +9,7 @@ from flask_babel import format_decimal
 
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
-from braid.app.pages.datasets.blueprint import ONE, datasets, may_write, shown
+from braid.app.pages.datasets.blueprint import ONE, datasets, visible_datasets
 from braid.app.pages.datasets.document_list import FILTERS, document_list
 from braid.app.site import site
 from braid.core.jobs.store import OPEN, Job, JobKind, JobState
@@ -24,14 +24,14 @@ ENDED: tuple[JobState, ...] = ("done", "failed")
 @rule("user")
 def dataset(dataset_id: int) -> str:
     """A dataset with its documents."""
-    return dataset_page(shown(dataset_id))
+    return dataset_page(visible_datasets().get(dataset_id))
 
 
 @datasets.get(f"{ONE}/live")
 @rule("user")
 def live(dataset_id: int) -> str:
     """The list of documents alone, for the page's script."""
-    return render_template("braid/datasets/_documents.html", **_listed(shown(dataset_id)))
+    return render_template("braid/datasets/_documents.html", **_listed(visible_datasets().get(dataset_id)))
 
 
 def dataset_page(dataset: Dataset, *, problem: str = "") -> str:
@@ -48,11 +48,11 @@ def dataset_page(dataset: Dataset, *, problem: str = "") -> str:
 
 
 def _listed(dataset: Dataset) -> dict[str, object]:
-    task = _task(dataset) if may_write(dataset) else None
+    task = _task(dataset) if visible_datasets().may_write(dataset) else None
     found = document_list(dataset)
     return {
         "dataset": replace(site().braid.ledger.dataset(dataset.id), description=dataset.description),
-        "writable": may_write(dataset),
+        "writable": visible_datasets().may_write(dataset),
         "listed": found,
         "filters": FILTERS,
         "task": task,

@@ -9,7 +9,7 @@ from typing import Literal, get_args
 from flask import request
 
 from braid.app.auth.identity import identity
-from braid.app.pages.datasets.blueprint import address, may_write
+from braid.app.pages.datasets.blueprint import address, visible_datasets
 from braid.app.site import site
 from braid.core.datasets.listing import DocumentState, Overview, find_documents, overviews
 from braid.core.indexes.progress import DocumentProgress, Stage, document_progress
@@ -75,7 +75,7 @@ def document_list(dataset: Dataset) -> DocumentList:
     found, total = find_documents(
         here.braid.ledger.database, dataset, name=name, state=state, limit=PER_PAGE, offset=page * PER_PAGE
     )
-    waiting, failed = _jobs(dataset) if may_write(dataset) else ([], [])
+    waiting, failed = _jobs(dataset) if visible_datasets().may_write(dataset) else ([], [])
     jobs_shown = page == 0 and not name
     first = (
         [_job_row(dataset, job) for job in waiting[:SHOWN_JOBS]] if jobs_shown and state in (None, "waiting") else []
@@ -135,7 +135,7 @@ def _is_mine(job: Job) -> bool:
 
 def _document_rows(dataset: Dataset, found: Sequence[Document]) -> list[Row]:
     progress = document_progress(site().braid, dataset.id, [document.id for document in found])
-    retries = _retries(dataset, found) if may_write(dataset) else {}
+    retries = _retries(dataset, found) if visible_datasets().may_write(dataset) else {}
     return [_document_row(dataset, each, progress.get(each.id), retries.get(each.source, "")) for each in found]
 
 

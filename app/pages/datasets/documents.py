@@ -10,7 +10,7 @@ from flask_babel import ngettext
 from werkzeug.wrappers import Response
 
 from braid.app.auth.access import rule
-from braid.app.pages.datasets.blueprint import ONE, address, audit, datasets, done, may_write, shown, writable
+from braid.app.pages.datasets.blueprint import ONE, address, audit, datasets, done, visible_datasets
 from braid.app.pages.search.marking import PROSE, flow
 from braid.app.site import site
 from braid.app.web.transfers import MOST_AT_ONCE, drop
@@ -30,7 +30,7 @@ MAX_ID_DIGITS = 19
 @rule("user")
 def document(dataset_id: int, document_id: int) -> str:
     """The passages that a document was cut into."""
-    dataset = shown(dataset_id)
+    dataset = visible_datasets().get(dataset_id)
     found = _document(dataset, document_id)
     start = min(max(0, request.args.get("start", 0, type=int)), MAX_START)
     passages = site().braid.ledger.document_passages(found.id, [dataset.id], limit=PASSAGES_PER_PAGE + 1, offset=start)
@@ -46,7 +46,7 @@ def document(dataset_id: int, document_id: int) -> str:
         ],
         earlier=_at(found, max(0, start - PASSAGES_PER_PAGE)) if start else "",
         later=_at(found, start + PASSAGES_PER_PAGE) if len(passages) > PASSAGES_PER_PAGE else "",
-        writable=may_write(dataset),
+        writable=visible_datasets().may_write(dataset),
     )
 
 
@@ -54,7 +54,7 @@ def document(dataset_id: int, document_id: int) -> str:
 @rule("user")
 def remove_documents(dataset_id: int) -> str | Response:
     """Delete the chosen documents, after a question that says what goes; nothing goes with one never read."""
-    dataset = writable(dataset_id)
+    dataset = visible_datasets().writable(dataset_id)
     chosen = _chosen(dataset)
     if any(each.chunks for each in chosen) and "confirmed" not in request.form:
         chunks = sum(each.chunks for each in chosen)

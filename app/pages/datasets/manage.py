@@ -9,7 +9,7 @@ from flask_babel import gettext as _
 from werkzeug.wrappers import Response
 
 from braid.app.auth.access import rule
-from braid.app.pages.datasets.blueprint import ONE, datasets, done, own
+from braid.app.pages.datasets.blueprint import ONE, datasets, done, visible_datasets
 from braid.app.pages.datasets.dataset import dataset_page
 from braid.app.pages.datasets.overview import said_of_name
 from braid.app.site import site
@@ -22,7 +22,7 @@ from braid.core.jobs.store import JobKind, JobState
 @rule("user")
 def rename(dataset_id: int) -> tuple[str, int] | Response:
     """Give it another name."""
-    dataset = own(dataset_id)
+    dataset = visible_datasets().own(dataset_id)
     try:
         renamed = site().braid.ledger.rename_dataset(dataset.id, request.form.get("name", ""))
     except InvalidInputError as error:
@@ -34,7 +34,7 @@ def rename(dataset_id: int) -> tuple[str, int] | Response:
 @rule("user")
 def delete(dataset_id: int) -> tuple[str, int] | Response:
     """Delete it with all its documents; once the name is typed again, unless it is empty."""
-    dataset = own(dataset_id)
+    dataset = visible_datasets().own(dataset_id)
     if dataset.documents and request.form.get("name", "").strip() != dataset.name.strip():
         problem = _("The name is not “%(name)s”; nothing was deleted.", name=dataset.name)
         return dataset_page(dataset, problem=problem), 400

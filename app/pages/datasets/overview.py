@@ -13,7 +13,7 @@ from braid.app.auth.access import rule, takes_uploads, wants_json
 from braid.app.auth.identity import identity
 from braid.app.auth.quotas import quotas
 from braid.app.pages.datasets.add import received
-from braid.app.pages.datasets.blueprint import datasets, done, shown_datasets
+from braid.app.pages.datasets.blueprint import datasets, done, visible_datasets
 from braid.app.site import site
 from braid.app.web.transfers import import_bytes, queue_import, require_import_room
 from braid.core.datasets.listing import Overview, overviews
@@ -91,8 +91,8 @@ def _page(*, problem: str = "") -> str:
 
 
 def _rows() -> dict[str, object]:
-    about = overviews(site().braid.ledger.database, shown_datasets().all)
-    found = shown_datasets()  # afterwards: counts of what was not busy are the last ones
+    about = overviews(site().braid.ledger.database, visible_datasets().readable().all)
+    found = visible_datasets().readable()  # afterwards: counts of what was not busy are the last ones
     enabled = {entry.id for entry in site().braid.registry.entries() if entry.enabled}
 
     def rows(those: Sequence[Dataset]) -> list[DatasetRow]:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from flask import render_template
 
 from braid.app.auth.access import rule
-from braid.app.pages.datasets.blueprint import ONE, datasets, shown
+from braid.app.pages.datasets.blueprint import ONE, datasets, visible_datasets
 from braid.app.site import site
-from braid.app.web.named_languages import language_name
+from braid.app.web.languages import language_name
 from braid.core.datasets.statistics import months_of, statistics_of
 
 SHOWN_MONTHS = 24
@@ -29,7 +29,7 @@ class Bar:
 @rule("user")
 def statistics(dataset_id: int) -> str:
     """Documents by type, by month and by language."""
-    dataset, ledger = shown(dataset_id), site().braid.ledger
+    dataset, ledger = visible_datasets().get(dataset_id), site().braid.ledger
     found = statistics_of(ledger, dataset.id)
     languages = site().dataset_languages.counts(dataset)
     return render_template(

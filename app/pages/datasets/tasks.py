@@ -9,7 +9,7 @@ from werkzeug.wrappers import Response
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.auth.quotas import quotas
-from braid.app.pages.datasets.blueprint import ONE, audit, datasets, done, shown, writable
+from braid.app.pages.datasets.blueprint import ONE, audit, datasets, done, visible_datasets
 from braid.app.site import site
 from braid.app.web.transfers import MOST_AT_ONCE, drop, export_file, queue_export
 from braid.core.background.dataset_jobs import new_reembed
@@ -21,7 +21,7 @@ from braid.core.types import Dataset
 @rule("user")
 def retry_job(dataset_id: int, job_id: int) -> Response:
     """Try a failed upload again."""
-    job = _job(writable(dataset_id), job_id)
+    job = _job(visible_datasets().writable(dataset_id), job_id)
     site().background.retry(job.user_id, job.id)
     return done(_("“%(name)s” is tried again.", name=job.title), dataset_id=dataset_id)
 
@@ -31,7 +31,9 @@ def retry_job(dataset_id: int, job_id: int) -> Response:
 def retry_all(dataset_id: int) -> Response:
     """Try all failed uploads of the user's again."""
     me, background = identity().account, site().background
-    found = background.store.of_dataset(writable(dataset_id).id, kinds=ADDING, states=FAILED, limit=MOST_AT_ONCE)
+    found = background.store.of_dataset(
+        visible_datasets().writable(dataset_id).id, kinds=ADDING, states=FAILED, limit=MOST_AT_ONCE
+    )
     latest = {job.title: job for job in reversed(found) if job.user_id == me.id}
     for job in latest.values():
         background.retry(me.id, job.id)
@@ -43,7 +45,7 @@ def retry_all(dataset_id: int) -> Response:
 @rule("user")
 def forget_job(dataset_id: int, job_id: int) -> Response:
     """Give up a job that waits or failed, and its file."""
-    job = _job(writable(dataset_id), job_id)
+    job = _job(visible_datasets().writable(dataset_id), job_id)
     drop(job)
     return done(_("“%(name)s” is taken off the list.", name=job.title), dataset_id=dataset_id)
 
@@ -53,7 +55,9 @@ def forget_job(dataset_id: int, job_id: int) -> Response:
 def cancel_waiting(dataset_id: int) -> Response:
     """Give up all uploads of the user's that wait."""
     me, store = identity().account, site().background.store
-    waiting = store.of_dataset(writable(dataset_id).id, kinds=ADDING, states=QUEUED, limit=MOST_AT_ONCE)
+    waiting = store.of_dataset(
+        visible_datasets().writable(dataset_id).id, kinds=ADDING, states=QUEUED, limit=MOST_AT_ONCE
+    )
     mine = [job for job in waiting if job.user_id == me.id]
     for job in mine:
         drop(job)
@@ -65,7 +69,7 @@ def cancel_waiting(dataset_id: int) -> Response:
 @rule("user")
 def reembed(dataset_id: int) -> Response:
     """Make all vectors anew."""
-    dataset, here = writable(dataset_id), site()
+    dataset, here = visible_datasets().writable(dataset_id), site()
     quotas().require_queue_room(identity().account)
     here.background.add(identity().account.id, [new_reembed(here.braid, dataset.id)])
     audit(dataset, "dataset.reembedded", f"{dataset.chunks} passages")
@@ -76,7 +80,7 @@ def reembed(dataset_id: int) -> Response:
 @rule("user")
 def export(dataset_id: int) -> Response:
     """Write the dataset to a file, in the place of the user's earlier one."""
-    queue_export(identity().account, writable(dataset_id))
+    queue_export(identity().account, visible_datasets().writable(dataset_id))
     return done(_("The export is being written. It can be downloaded here when it is ready."), dataset_id=dataset_id)
 
 
@@ -84,7 +88,7 @@ def export(dataset_id: int) -> Response:
 @rule("user")
 def download(dataset_id: int, job_id: int) -> Response:
     """A finished export."""
-    return export_file(_job(shown(dataset_id), job_id))
+    return export_file(_job(visible_datasets().get(dataset_id), job_id))
 
 
 # ---------------------------------------------------------------- what the routes share

@@ -13,7 +13,7 @@ from braid.app.pages.search.form import SearchForm, read_form
 from braid.app.pages.status import IndexStatus, index_status
 from braid.app.site import Site, site
 from braid.app.user.datasets import Readable
-from braid.app.user.models import models_for, search_models_for
+from braid.app.user.models import choose_models, model_shelf
 from braid.app.user.preferences import preferences_of
 from braid.app.user.strategy_menu import strategy_choices
 from braid.core.types import MAX_K, MAX_QUERY_CHARS, Dataset, Mode, SearchResult
@@ -30,12 +30,9 @@ def search_with(form: SearchForm) -> SearchResult:
     """Search as the user who asks, and count it."""
     account, here = identity().account, site()
     options = form.options(here.settings)
+    models = model_shelf().search_models(choose_models(account))
     result = here.braid.manager.search(
-        form.text,
-        user_id=account.id,
-        dataset_ids=form.dataset_ids or None,
-        models=search_models_for(account),
-        **options,
+        form.text, user_id=account.id, dataset_ids=form.dataset_ids or None, models=models, **options
     )
     here.usage.count(account.id, "search")
     here.metrics.searched(result)
@@ -50,7 +47,7 @@ def offered(form: SearchForm, readable: Readable) -> dict[str, Any]:
         "form": form,
         "personal": personal,
         "shared": shared,
-        "strategies": strategy_choices(with_model=models_for(account).search is not None),
+        "strategies": strategy_choices(with_model=choose_models(account).search is not None),
         "kinds": [(kind, name) for kind, (name, _) in KINDS.items()],
         "reranker": here.settings.reranker,
         "registry_problem": here.braid.registry.problem(),

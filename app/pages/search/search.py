@@ -12,7 +12,7 @@ from werkzeug.wrappers import Response as Redirect
 
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
-from braid.app.first_start import SAMPLE_NAME
+from braid.app.opening import SAMPLE_NAME
 from braid.app.pages.search.answer import build_answer
 from braid.app.pages.search.blueprint import (
     address,

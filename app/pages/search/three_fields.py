@@ -17,19 +17,19 @@ from markupsafe import Markup
 
 from braid.app.auth.access import rule, wants_json
 from braid.app.auth.identity import identity
-from braid.app.pages.chat.turn_progress import progress, stage_text
 from braid.app.pages.search.answer import build_answer, document_href
 from braid.app.pages.search.blueprint import form_of_request, offered, search, status_of, three_fields
 from braid.app.pages.search.form import Carried, SearchForm
 from braid.app.site import site
 from braid.app.user.datasets import readable_datasets
-from braid.app.user.models import conversation_for
+from braid.app.user.models import choose_models, model_shelf
 from braid.app.web.errors import on_braid_error, on_unexpected
 from braid.app.web.event_stream import event, event_stream, when_gone
 from braid.app.web.languages import current_language
-from braid.app.web.live_turn import LiveTurn
 from braid.app.web.markdown import answer_html
+from braid.app.web.turn_progress import progress, stage_text
 from braid.core.chat.comparison import MAX_INSTRUCTION_CHARS, ThreeFields
+from braid.core.chat.live_turn import LiveTurn
 from braid.core.chat.types import (
     ChatRequest,
     ChatResult,
@@ -67,7 +67,7 @@ def fields_answer() -> str | Response:
         options={name: value for name, value in form.options(site().settings).items() if name != "strategy"},
         language=current_language(),  # type: ignore[arg-type]
     )
-    conversation = conversation_for(account)
+    conversation = model_shelf().conversation(choose_models(account))
     if not wants_json():
         return _page(form, _result(form, conversation.ask(asked)))
     return event_stream(_streamed(form, conversation.stream(asked)))

@@ -18,7 +18,7 @@ from braid.app.pages.search.form import SearchForm
 from braid.app.pages.search.marking import PROSE, Segment, flow, snippet, wanted_tokens
 from braid.app.site import site
 from braid.app.user.datasets import readable_datasets
-from braid.app.user.models import search_models_for
+from braid.app.user.models import choose_models, model_shelf
 from braid.core.datasets.listing import documents_named
 from braid.core.errors import NotFoundError
 from braid.core.ledger.database import Database
@@ -110,7 +110,8 @@ def _pairs(form: SearchForm) -> Iterator[tuple[str, str]]:
 
 def _why(form: SearchForm, document: Document) -> Why:
     account, here = identity().account, site()
-    options = {**form.options(here.settings), "models": search_models_for(account)}
+    models = model_shelf().search_models(choose_models(account))
+    options = {**form.options(here.settings), "models": models}
     manager = here.braid.manager
     passage = best_passage(manager.search, here.braid.ledger, document, form.text, user_id=account.id, **options)
     explanation = manager.explain(

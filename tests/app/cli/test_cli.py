@@ -24,8 +24,9 @@ from click.testing import CliRunner, Result
 from rich.cells import cell_len
 
 from braid.app.cli.options import FileTypes, Moment
-from braid.app.cli.output import one_line, print_table
+from braid.app.cli.output import print_table
 from braid.app.cli.root import cli
+from braid.app.terminal import one_line
 from braid.core.accounts.accounts import Accounts
 from braid.core.braid import Braid
 from braid.core.data_directory import DataDirectory

@@ -32,7 +32,7 @@ from braid.app.auth.access import rule_of
 from braid.app.factory import create_app
 from braid.app.pages.search.marking import flow, mark, snippet, wanted_tokens
 from braid.app.pages.status import index_status
-from braid.app.web.languages import LANGUAGES
+from braid.app.user.preferences import LANGUAGES
 from braid.config.settings import Settings
 from braid.core.braid import Braid
 from braid.core.errors import InvalidInputError, NotOwnerError

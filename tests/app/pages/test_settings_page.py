@@ -9,7 +9,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from braid.app.user.models import models_for
+from braid.app.user.models import choose_models
 from braid.app.user.preferences import Preferences, preferences_of
 from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account
@@ -53,7 +53,7 @@ def test_what_is_saved_is_the_default_from_then_on(app: Flask, client: FlaskClie
     mine = _preferences(app, ben)
     assert mine == Preferences("keyword", "weighted", 0.25, 12, "hyde", "anthropic:claude", "none", "ko", "dark", None)
     with app.app_context():
-        assert models_for(site_of(app).accounts.get(ben.id)).summary is None
+        assert choose_models(site_of(app).accounts.get(ben.id)).summary is None
     page = client.get("/settings").get_data(as_text=True)
     assert '<html lang="ko" data-theme="dark">' in page
     for checked in ('id="mode-keyword"', 'id="strategy-hyde"', 'id="fusion-weighted"'):

@@ -8,7 +8,7 @@ import pytest
 from flask import Flask
 from sqlalchemy import select
 
-from braid.app.user.models import chosen_models, conversation_for, models_for, offered_models, search_models_for
+from braid.app.user.models import choose_models, model_shelf, offered_models
 from braid.app.user.preferences import preferences_of
 from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account
@@ -74,12 +74,12 @@ def test_a_preference_that_is_no_longer_offered_counts_as_none(app: Flask, ben: 
 
 def test_a_choice_that_is_not_offered_is_refused(app: Flask, ben: Account) -> None:
     with pytest.raises(InvalidInputError, match="'openai:o9', which is not offered") as raised:
-        models_for(ben, summary_model="openai:o9")
+        model_shelf().models(choose_models(ben, summary_model="openai:o9"))
     assert raised.value.field == "summary_model"
 
 
 def test_the_sites_address_and_key_go_to_no_other_provider(app: Flask, ben: Account, server: ModelServer) -> None:
-    ours, other = chosen_models(ben, "openai:other").search, chosen_models(ben, "anthropic:claude").search
+    ours, other = choose_models(ben, "openai:other").search, choose_models(ben, "anthropic:claude").search
     assert ours
     assert (ours.settings.base_url, ours.settings.api_key) == (server.url, "the-sites")
     assert other
@@ -89,10 +89,10 @@ def test_the_sites_address_and_key_go_to_no_other_provider(app: Flask, ben: Acco
 def test_whose_key_is_used(app: Flask, ben: Account, server: ModelServer) -> None:
     site_of(app).provider_keys.set(ben.id, "openai", "bens-own")
     for keys in (None, {"openai": "of-the-request"}):
-        model = models_for(ben, api_keys=keys).summary
+        model = model_shelf().models(choose_models(ben, api_keys=keys)).summary
         assert model
         assert model.complete(HELLO) == "fine"
-    model = models_for(add_user(app, "Cleo")).summary
+    model = model_shelf().models(choose_models(add_user(app, "Cleo"))).summary
     assert model
     assert model.complete(HELLO) == "fine"
     assert [call.key for call in server.calls] == ["bens-own", "of-the-request", "the-sites"]
@@ -100,21 +100,21 @@ def test_whose_key_is_used(app: Flask, ben: Account, server: ModelServer) -> Non
 
 def test_what_is_made_with_an_own_key_is_not_kept(app: Flask, ben: Account) -> None:
     keys = {"openai": "of-the-request"}
-    assert models_for(ben).search is models_for(ben).search
-    assert conversation_for(ben) is conversation_for(ben)
-    assert search_models_for(ben).chat.search is search_models_for(ben).chat.search
-    assert models_for(ben, api_keys=keys).search is not models_for(ben, api_keys=keys).search
-    assert conversation_for(ben, api_keys=keys) is not conversation_for(ben, api_keys=keys)
-    own = [search_models_for(ben, api_keys=keys).chat.search for _ in range(2)]
-    assert own[0] is not own[1]
+    shelf, own = model_shelf(), choose_models(ben, api_keys=keys)
+    assert shelf.models(choose_models(ben)).search is shelf.models(choose_models(ben)).search
+    assert shelf.conversation(choose_models(ben)) is shelf.conversation(choose_models(ben))
+    assert shelf.search_models(choose_models(ben)).chat.search is shelf.search_models(choose_models(ben)).chat.search
+    assert shelf.models(own).search is not shelf.models(own).search
+    assert shelf.conversation(own) is not shelf.conversation(own)
+    assert shelf.search_models(own).chat.search is not shelf.search_models(own).chat.search
 
 
 def test_searches_and_conversations_ask_the_chosen_model(app: Flask, ben: Account, server: ModelServer) -> None:
     braid = site_of(app).braid
     dataset = braid.ledger.add_dataset(ben.id, "notes")
-    models = search_models_for(ben, "openai:other")
+    models = model_shelf().search_models(choose_models(ben, "openai:other"))
     braid.manager.search("what", user_id=ben.id, dataset_ids=[dataset.id], strategy="multi_query", models=models)
-    conversation_for(ben, "openai:other").ask(ChatRequest(ben.id, "what is that?"))
+    model_shelf().conversation(choose_models(ben, "openai:other")).ask(ChatRequest(ben.id, "what is that?"))
     assert [call.model for call in server.calls] == ["other", "other"]
 
 
@@ -157,5 +157,5 @@ def _prefer(app: Flask, account: Account, **changes: object) -> Account:
 
 
 def _names(account: Account, **choices: str) -> tuple[str | None, str | None]:
-    models = models_for(account, **choices)
+    models = model_shelf().models(choose_models(account, **choices))
     return models.search and models.search.name, models.summary and models.summary.name

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from flask_babel import gettext as _
 
 from braid.app.web.event_stream import HEARTBEAT, HEARTBEAT_S, event
-from braid.app.web.live_turn import LiveTurn
 from braid.app.web.markdown import answer_html
+from braid.core.chat.live_turn import LiveTurn
 from braid.core.chat.types import AnswerText, AnswerWithdrawn, Event, Stage
 
 RENDER_EVERY_S = 0.2

@@ -1,0 +1,106 @@
+"""Finding out who sends a request: a browser that is signed in, a program with a token, or a user of the host app."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from flask import Flask, request, session
+from flask_login import LoginManager, UserMixin, current_user, login_user, logout_user
+
+from braid.app.auth.identity import Identity
+from braid.app.site import HostUser, Site
+from braid.core.accounts.accounts import Account
+from braid.core.errors import NotFoundError
+
+
+def identify(site: Site) -> Identity | None:
+    """Identify by API token, else by the browser's session or the host app's user. None when nobody is signed in.
+
+    An invalid token is rejected even if the browser is signed in; a host app may use the header for its own tokens.
+    """
+    scheme, _, key = request.headers.get("Authorization", "").partition(" ")
+    is_bearer, key = scheme.lower() == "bearer", key.strip()
+    if site.host_user is not None:
+        by_token = is_bearer and key.startswith("braid_")
+        return identity_of_token(site, key) if by_token else _identity_of_host_user(site, site.host_user())
+    if scheme:
+        return identity_of_token(site, key) if is_bearer else None
+    return current_user.identity if isinstance(current_user._get_current_object(), _Browser) else None
+
+
+def identity_of_token(site: Site, key: str) -> Identity | None:
+    """The owner of an API token; also for servers that are not Flask's."""
+    token = site.tokens.find(key)
+    account = _enabled_account(site, token.user_id) if token else None
+    return Identity(account, token.scopes, by_token=True) if token and account else None
+
+
+# ---------------------------------------------------------------- Braid's own accounts
+
+
+class _Browser(UserMixin):  # type: ignore[misc]  # Flask-Login has no types
+    """What Flask-Login keeps in the session: the secret of the browser's row in the ledger."""
+
+    def __init__(self, secret: str, found: Identity) -> None:
+        self.id = secret
+        self.identity = found
+
+
+def keep_logins(app: Flask, find_site: Callable[[], Site]) -> None:
+    """Let Flask-Login keep browsers signed in to this app."""
+    manager = LoginManager(app)
+    manager.session_protection = None  # it compares addresses and agents, which change on a phone
+
+    @manager.user_loader  # type: ignore[untyped-decorator]
+    def load(secret: str) -> _Browser | None:
+        found = _identity_of_session(find_site(), secret)
+        return None if found is None else _Browser(secret, found)
+
+
+def sign_in(site: Site, account: Account) -> None:
+    """Open a session for this browser; what it was before is forgotten, so that nobody can have prepared it."""
+    session.clear()
+    session.permanent = True
+    secret = site.sessions.open(account.id, request.headers.get("User-Agent", ""))
+    login_user(_Browser(secret, Identity(account)))
+
+
+def sign_out(site: Site, found: Identity) -> None:
+    """End this browser's session."""
+    if found.session_id is not None:
+        site.sessions.end(found.account.id, found.session_id)
+    logout_user()
+    session.clear()
+
+
+def _identity_of_session(site: Site, secret: str) -> Identity | None:
+    found = site.sessions.find(secret)
+    account = _enabled_account(site, found.user_id) if found else None
+    return Identity(account, session_id=found.id) if found and account else None
+
+
+def _enabled_account(site: Site, user_id: int) -> Account | None:
+    try:
+        account = site.accounts.get(user_id)
+    except NotFoundError:
+        return None
+    return None if account.disabled else account
+
+
+# ---------------------------------------------------------------- the users of a host app
+
+
+def _identity_of_host_user(site: Site, user: HostUser | None) -> Identity | None:
+    account = None if user is None else _account_of(site, user)
+    return None if account is None or account.disabled else Identity(account)
+
+
+def _account_of(site: Site, user: HostUser) -> Account:
+    """The account of this name, added at the first visit, with the groups and rights that the host app gives."""
+    account = site.accounts.named(user.name) or site.accounts.add(user.name)
+    if account.groups != user.groups:
+        site.accounts.set_groups(account.id, user.groups)
+    if account.is_admin != user.is_admin or account.groups != user.groups:
+        site.accounts.mirror_admin(account.id, user.is_admin)
+        account = site.accounts.get(account.id)
+    return account

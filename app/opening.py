@@ -1,0 +1,72 @@
+"""Opening the data directory with the settings, for the server and the command line; and what it begins with.
+
+Braid is imported in the functions: loading it takes a second, which ``braid --help`` need not wait for.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from braid.app.terminal import log_briefly
+
+if TYPE_CHECKING:
+    from braid.config.settings import Settings
+    from braid.core.braid import Braid
+    from braid.core.data_directory import DataDirectory
+    from braid.core.models.rerank import Rerankers
+
+LOCAL_USER = "local"
+"""The user of a data directory to which nobody was added yet."""
+FIRST_DATASET = "My documents"
+"""The personal dataset that a user without one is given."""
+SAMPLE_NAME = "Braid guide"
+"""The shared dataset with the sample, see `braid.app.first_start`."""
+
+
+def open_data_directory(settings: Settings) -> DataDirectory:
+    """Open the ledger, the registry and the models, beside the process that owns the indexes or without one."""
+    from braid.core.data_directory import DataDirectory
+
+    log_briefly(debug=settings.log_level == "DEBUG")
+    return DataDirectory(settings.data_dir, **_directory_values(settings))
+
+
+def open_braid(settings: Settings) -> Braid:
+    """Open the data directory with its indexes. Raises NotOwnerError when another process owns them."""
+    from braid.config.models import models_of, prompts_of
+    from braid.core.braid import Braid, IndexOptions
+
+    log_briefly(debug=settings.log_level == "DEBUG")
+    return Braid(
+        settings.data_dir,
+        **_directory_values(settings),
+        index_options=IndexOptions(
+            languages=settings.languages,
+            leg_timeout_s=settings.leg_timeout_s,
+            max_open_collections=settings.max_open_collections,
+            chroma_url=settings.chroma_url,
+        ),
+        rerankers=rerankers_of(settings),
+        models=models_of(settings),
+        prompts=prompts_of(settings),
+    )
+
+
+def _directory_values(settings: Settings) -> dict[str, Any]:
+    return {
+        "database_url": settings.database_url,
+        "shared_dbs": settings.shared_dbs,
+        "embedding_model": settings.embedding_model,
+        "embedding_threads": settings.embedding_threads,
+    }
+
+
+def rerankers_of(settings: Settings) -> Rerankers:
+    """The rerankers of the settings; none is loaded yet."""
+    from braid.core.models.rerank import Rerankers
+
+    return Rerankers(
+        base_url=settings.reranker_base_url,
+        api_key=settings.reranker_api_key,
+        timeout_s=settings.reranker_timeout_s,
+    )

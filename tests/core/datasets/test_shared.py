@@ -1,0 +1,98 @@
+"""Changes of the shared datasets: the file, its mirror, the indexer and the audit log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from braid.core.data_directory import DataDirectory
+from braid.core.datasets.shared import SharedDatasets
+from braid.core.errors import InvalidInputError, NotFoundError, RegistryConflictError, RegistryError
+from tests.fakes import HashEmbeddings
+
+
+class Directory(DataDirectory):
+    """Counts how often the indexer would be woken."""
+
+    woken = 0
+
+    def wake(self) -> None:
+        self.woken += 1
+
+
+class Office:
+    """A data directory, and what its shared datasets called."""
+
+    def __init__(self, directory: Directory) -> None:
+        self.directory = directory
+        self.acts: list[tuple[str, str, str, str]] = []
+        self.shared = SharedDatasets(directory, lambda *act: self.acts.append(act))
+
+
+@pytest.fixture
+def office(tmp_path: Path) -> Iterator[Office]:
+    with Directory(tmp_path, embedding_model=HashEmbeddings()) as directory:
+        yield Office(directory)
+
+
+def test_an_added_dataset_is_in_the_file_the_ledger_and_the_audit_log(office: Office) -> None:
+    added = office.shared.add("Handbook", "shared_lab", by="ann", allowed_groups=["lab", "board"])
+    assert office.directory.registry.get(added.id) == added
+    assert office.directory.ledger.dataset(added.id).name == "Handbook"
+    assert office.directory.woken == 1
+    assert office.acts == [("ann", "shared_db.added", "-1 Handbook", "shared_lab; lab, board")]
+
+
+def test_an_update_names_what_changed(office: Office) -> None:
+    office.shared.add("Handbook", "shared_lab", by="ann")
+    office.shared.update(-1, by="ben", name="Guide", allowed_groups=("lab",))
+    stored = office.directory.ledger.dataset(-1)
+    assert stored.name == "Guide"
+    assert office.acts[-1] == (
+        "ben",
+        "shared_db.changed",
+        "-1 Guide",
+        "name: Handbook → Guide; allowed_groups: everyone → lab",
+    )
+    assert office.directory.woken == 2
+
+
+def test_switching_off_and_on_is_recorded(office: Office) -> None:
+    office.shared.add("Handbook", "shared_lab", by="ann")
+    assert not office.shared.switch(-1, enabled=False, by="ann").enabled
+    assert office.shared.switch(-1, enabled=True, by="ann").enabled
+    assert [action for _, action, _, _ in office.acts[1:]] == ["shared_db.disabled", "shared_db.enabled"]
+
+
+def test_removing_deletes_the_entry_and_the_dataset(office: Office) -> None:
+    office.shared.add("Handbook", "shared_lab", by="ann")
+    assert office.shared.remove(-1, by="ann").name == "Handbook"
+    assert not office.directory.registry.entries()
+    with pytest.raises(NotFoundError):
+        office.directory.ledger.dataset(-1)
+    assert office.acts[-1] == ("ann", "shared_db.removed", "-1 Handbook", "0 documents, 0 passages")
+
+
+def test_a_replaced_text_is_mirrored_and_its_lines_are_counted(office: Office) -> None:
+    office.shared.add("Handbook", "shared_lab", by="ann")
+    text, fingerprint = office.directory.registry.text()
+    office.shared.replace_text(text.replace("Handbook", "Guide"), of=fingerprint, by="ann")
+    assert office.directory.ledger.dataset(-1).name == "Guide"
+    assert office.acts[-1] == ("ann", "shared_dbs.saved", "shared_dbs.json", "+1 -1 lines")
+
+
+def test_a_refused_change_is_neither_announced_nor_recorded(office: Office) -> None:
+    office.shared.add("Handbook", "shared_lab", by="ann")
+    with pytest.raises(RegistryError):
+        office.shared.add("Handbook", "user_1", by="ann")
+    with pytest.raises(InvalidInputError, match="embedding_model is 'nonsense'"):
+        office.shared.update(-1, by="ann", embedding_model="nonsense")
+    with pytest.raises(NotFoundError):
+        office.shared.switch(-7, enabled=True, by="ann")
+    with pytest.raises(NotFoundError):
+        office.shared.remove(-7, by="ann")
+    with pytest.raises(RegistryConflictError):
+        office.shared.replace_text("[]", of="of another text", by="ann")
+    assert (office.directory.woken, len(office.acts)) == (1, 1)
