@@ -119,7 +119,7 @@ def _chunk_of_source(searcher: Searcher, text: str, source: str, arguments: Mapp
     if document is None:
         raise NotFoundError(f"{source!r} is neither a chunk id nor the source of a document in these datasets")
     wanted = {name: value for name, value in arguments.items() if name not in ("dataset_ids", "min_score")}
-    return best_passage(searcher.manager.search, braid.ledger, document, text, **wanted).chunk_id
+    return best_passage(searcher.manager.search, directory.ledger, document, text, **wanted).chunk_id
 
 
 # ---------------------------------------------------------------- for people
