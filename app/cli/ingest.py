@@ -76,16 +76,16 @@ def ingest(
         chunk_chars=settings.chunk_chars,
         chunk_overlap_chars=settings.chunk_overlap_chars,
     )
-    with open_to_store(settings) as braid:
-        report = _store(braid, dataset_id, paths, options)
+    with open_to_store(settings) as directory:
+        report = _store(directory, dataset_id, paths, options)
         try:
             if not as_json:
                 click.echo(_summary(report))
-            indexed = isinstance(braid, Braid) and follow_indexing(braid.indexer)
+            indexed = isinstance(directory, Braid) and follow_indexing(directory.indexer)
         except KeyboardInterrupt:
             complain("everything is stored; keyword index and embedding go on at the next start")
             raise
-        left_to_owner = not isinstance(braid, Braid)
+        left_to_owner = not isinstance(directory, Braid)
     if as_json:
         print_json({**_plain_report(report), "indexed": indexed})
     elif left_to_owner and report.put:
@@ -106,13 +106,13 @@ def open_to_store(settings: Settings) -> Iterator[DataDirectory]:
         yield directory
 
 
-def _store(braid: DataDirectory, dataset_id: int, paths: Sequence[str], options: IngestOptions) -> IngestReport:
+def _store(directory: DataDirectory, dataset_id: int, paths: Sequence[str], options: IngestOptions) -> IngestReport:
     from braid.core.ingest.ingest import ingest_paths
 
     stored = FileProgress()
     try:
         with stored:
-            return ingest_paths(braid, dataset_id, paths, options=options, on_progress=stored.show)
+            return ingest_paths(directory, dataset_id, paths, options=options, on_progress=stored.show)
     except KeyboardInterrupt:
         complain(f"{stored.done} of {stored.total} files are done; the same command goes on with the others")
         raise
@@ -149,9 +149,9 @@ def documents() -> None:
 @json_option
 def list_documents(dataset_id: int, as_json: bool) -> None:
     """List documents with their state; failed ones say why."""
-    with open_data_directory(current_settings()) as braid:
-        braid.dataset(dataset_id)
-        found = braid.ledger.documents(dataset_id)
+    with open_data_directory(current_settings()) as directory:
+        directory.dataset(dataset_id)
+        found = directory.ledger.documents(dataset_id)
     if as_json:
         print_json(found)
         return
@@ -188,14 +188,15 @@ def remove_documents(
 
     removed: list[str] = []
     missing: list[str] = []
-    with open_data_directory(current_settings()) as braid:
-        braid.dataset(dataset_id)
+    with open_data_directory(current_settings()) as directory:
+        directory.dataset(dataset_id)
         for given in sources:
             source = source_name(given)
             matching = [source]
             if prefix:
-                matching = [document.source for document in braid.ledger.documents(dataset_id, source_prefix=source)]
-            gone = [name for name in matching if braid.ledger.remove_document(dataset_id, name)]
+                stored = directory.ledger.documents(dataset_id, source_prefix=source)
+                matching = [document.source for document in stored]
+            gone = [name for name in matching if directory.ledger.remove_document(dataset_id, name)]
             removed.extend(gone)
             if not gone:
                 missing.append(given)

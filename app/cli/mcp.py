@@ -56,8 +56,8 @@ def _pass_on(settings: Settings, user_name: str | None, read_only: bool, error: 
     url = owner_url(settings.data_dir)
     if not url:
         raise error
-    with open_data_directory(settings) as braid:
-        user_id = choose_user(braid.ledger, user_name).id
+    with open_data_directory(settings) as directory:
+        user_id = choose_user(directory.ledger, user_name).id
         permissions = ("read",) if read_only else ("read", "write", "admin")
-        with short_lived_key(braid.ledger, user_id, *permissions) as key:
+        with short_lived_key(directory.ledger, user_id, *permissions) as key:
             anyio.run(pass_on, f"{url}mcp", key)

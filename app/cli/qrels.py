@@ -28,8 +28,8 @@ def export(user: str | None, out: Path, as_json: bool) -> None:
     """
     from braid.core.evaluation.feedback_export import export_qrels
 
-    with open_data_directory(current_settings()) as braid:
-        report = export_qrels(braid, choose_user(braid.ledger, user).id, out)
+    with open_data_directory(current_settings()) as directory:
+        report = export_qrels(directory, choose_user(directory.ledger, user).id, out)
     if as_json:
         print_json({**asdict(report), "folder": str(report.folder)})
         return

@@ -112,15 +112,15 @@ def _chunk_of_source(searcher: Searcher, text: str, source: str, arguments: Mapp
 
     if CHUNK_ID.fullmatch(source):
         return source
-    braid = searcher.braid
+    directory = searcher.directory
     asker = {name: arguments[name] for name in ("user_id", "dataset_ids")}
-    scope = resolve_scope(braid.ledger, braid.registry, **asker)
-    found = (braid.ledger.document(dataset_id, source_name(source)) for dataset_id in sorted(scope.dataset_ids))
+    scope = resolve_scope(directory.ledger, directory.registry, **asker)
+    found = (directory.ledger.document(dataset_id, source_name(source)) for dataset_id in sorted(scope.dataset_ids))
     document = next((document for document in found if document is not None), None)
     if document is None:
         raise NotFoundError(f"{source!r} is neither a chunk id nor the source of a document in these datasets")
     wanted = {name: value for name, value in arguments.items() if name not in ("dataset_ids", "min_score")}
-    return best_passage(searcher.manager.search, braid.ledger, document, text, **wanted).chunk_id
+    return best_passage(searcher.manager.search, directory.ledger, document, text, **wanted).chunk_id
 
 
 # ---------------------------------------------------------------- for people

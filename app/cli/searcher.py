@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Searcher:
     """An open ledger, the user, and what searches for them."""
 
-    braid: DataDirectory
+    directory: DataDirectory
     user_id: int
     manager: RetrieverManager | OwnerClient
 
@@ -50,7 +50,7 @@ def _beside_the_owner(settings: Settings, user: str | None, error: NotOwnerError
     url = owner_url(settings.data_dir)
     if not url:
         raise error
-    with open_data_directory(settings) as braid:
-        user_id = choose_user(braid.ledger, user).id
-        with short_lived_key(braid.ledger, user_id, "owner") as key, OwnerClient(url, key) as manager:
-            yield Searcher(braid, user_id, manager)
+    with open_data_directory(settings) as directory:
+        user_id = choose_user(directory.ledger, user).id
+        with short_lived_key(directory.ledger, user_id, "owner") as key, OwnerClient(url, key) as manager:
+            yield Searcher(directory, user_id, manager)

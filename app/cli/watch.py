@@ -59,15 +59,15 @@ def watch(
         chunk_overlap_chars=settings.chunk_overlap_chars,
     )
     if dry_run:
-        with open_data_directory(settings) as braid:
-            _print_plan(FolderSync(braid, dataset_id, folder, options, allow_empty).plan(), as_json)
+        with open_data_directory(settings) as directory:
+            _print_plan(FolderSync(directory, dataset_id, folder, options, allow_empty).plan(), as_json)
         return
-    with open_to_store(settings) as braid:
-        sync = FolderSync(braid, dataset_id, folder, options, allow_empty)
+    with open_to_store(settings) as directory:
+        sync = FolderSync(directory, dataset_id, folder, options, allow_empty)
         if once:
             report = sync.run()
             _print_report(report, as_json)
-            indexed = not isinstance(braid, Braid) or follow_indexing(braid.indexer)
+            indexed = not isinstance(directory, Braid) or follow_indexing(directory.indexer)
             context.exit(0 if indexed and not report.failures else 1)
         _follow(sync, as_json)
 
