@@ -48,7 +48,7 @@ class Quotas:
         """For one more job of the user's. Raises InvalidInputError, and ServiceUnavailable when the disk is full."""
         self._require_disk(more_bytes)
         most = self._settings.max_waiting_jobs
-        if JobStore(self._braid.ledger).standing(account.id) >= most:
+        if JobStore(self._braid.ledger).count_not_done(account.id) >= most:
             shown = f"{most:,} uploads wait or have failed"
             raise InvalidInputError(f"{shown}, which is the limit; wait, or remove failed ones", field="file")
 

@@ -1,7 +1,7 @@
-"""A dataset as one file: its form, and how it is written. `braid.core.ingest.dataset_import` reads it.
+"""Exports a dataset as one file. `braid.core.ingest.dataset_import` reads it.
 
-A zip archive with ``documents.jsonl`` (a document a line, with its passages), ``embeddings/0.npy`` (float32, a row a
-passage in the order of the lines, zeros where there is no vector) and ``manifest.json``.
+The file is a zip archive with ``documents.jsonl`` (one document per line, with its passages), ``embeddings/0.npy``
+(float32, one row per passage in the order of the lines, zeros where there is no vector) and ``manifest.json``.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ class _Strict(BaseModel):
 
 
 class ExportedModel(_Strict):
-    """Whose vectors the file has."""
+    """The embedding model of the vectors in the file."""
 
     fingerprint: Annotated[str, Field(min_length=1, max_length=500)]
     dimensions: Annotated[int, Field(ge=1, le=65_536)]
 
 
 class Manifest(_Strict):
-    """What is in the file."""
+    """The contents of ``manifest.json``."""
 
     format: Literal["braid-dataset"] = "braid-dataset"
     version: int = VERSION
@@ -82,9 +82,9 @@ class ExportedDocument(_Strict):
 def export_dataset(
     braid: DataDirectory, dataset_id: int, file: IO[bytes], *, progress: Progress = lambda done, total: None
 ) -> Manifest:
-    """Write a dataset with its vectors under its collection's model; one document at a time is in memory.
+    """Write a dataset with the vectors of its collection's model, one document in memory at a time.
 
-    Documents without passages, which could never be read, are left out. Raises NotFoundError.
+    Documents without passages, which failed to be read, are left out. Raises NotFoundError.
     """
     dataset = braid.dataset(dataset_id)
     model = _model(braid, dataset)
@@ -117,10 +117,10 @@ class _Counts:
 
 
 def _model(braid: DataDirectory, dataset: Dataset) -> ExportedModel | None:
-    """The collection's model with the length of its vectors; None when there are none to export."""
+    """The collection's model with the length of its vectors; None when there are no vectors to export."""
     try:
         fingerprint = braid.model_of(dataset.collection).fingerprint
-    except EmbeddingError:  # it cannot be loaded; the passages are exported all the same
+    except EmbeddingError:  # the model cannot be loaded; the passages are exported without vectors
         return None
     any_vector = (
         select(EmbeddingRow.vector)
@@ -136,7 +136,7 @@ def _model(braid: DataDirectory, dataset: Dataset) -> ExportedModel | None:
 def _documents(
     braid: DataDirectory, dataset: Dataset, model: ExportedModel | None
 ) -> Iterator[tuple[Row[Any], list[Row[Any]]]]:
-    """Each document with its passages, as they stand together at one moment."""
+    """Each document with its passages, both read in one transaction."""
     page = (
         select(DocumentRow.id)
         .where(DocumentRow.dataset_id == dataset.id, DocumentRow.chunks > 0)
@@ -173,7 +173,7 @@ def _line(document: Row[Any], chunks: list[Row[Any]]) -> bytes:
         "source": document.source,
         "title": document.title,
         "file_type": document.file_type,
-        # of a newer version that could not be read, the hash is not that of these passages
+        # after a newer version that could not be read, the stored hash is not the one of these passages
         "content_hash": document.content_hash if document.state == "ready" else "",
         "size_bytes": document.size_bytes,
         "date": document.date,
@@ -191,7 +191,7 @@ def _rows(chunks: list[Row[Any]], dimensions: int) -> bytes:
 
 
 def _write_vectors(archive: zipfile.ZipFile, vectors: BinaryIO | IO[bytes], shape: tuple[int, int]) -> None:
-    """As .npy, whose header needs their number; not packed, for they do not get smaller."""
+    """Write the vectors as .npy, whose header needs their number. They are not packed: they would hardly shrink."""
     entry = zipfile.ZipInfo(EMBEDDINGS, time.localtime()[:6])
     vectors.seek(0)
     with archive.open(entry, "w", force_zip64=True) as rows:

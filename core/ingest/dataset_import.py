@@ -1,5 +1,4 @@
-"""A dataset from a file that `braid.core.ingest.dataset_export` wrote, or somebody else: everything in it is
-checked."""
+"""Imports a file that `braid.core.ingest.dataset_export` wrote. It may be forged, so everything in it is checked."""
 
 from __future__ import annotations
 
@@ -17,6 +16,7 @@ import numpy as np
 from pydantic import BaseModel, ValidationError
 from sqlalchemy import delete, insert, select
 
+from braid.core.batches import batches
 from braid.core.data_directory import DataDirectory
 from braid.core.errors import InvalidInputError
 from braid.core.ingest.dataset_export import (
@@ -36,24 +36,24 @@ from braid.core.models.embeddings import embed_passages
 from braid.core.types import ChunkInput, DocumentInput, Vector, indexed_text
 
 MAX_ENTRIES = 100
-"""That are looked at; there are to be two or three."""
+"""A valid archive has two or three; with more its directory is not read."""
 MAX_MANIFEST_BYTES = 1 << 20
 MAX_LINE_BYTES = 1 << 28
 MAX_LINE_VALUES = 2_000_000
-"""Of a document; a passage as we write it has seven."""
+"""Per document. A passage that was exported by Braid has seven."""
 MAX_RATIO = 200
-"""Highest unpacked : packed size; passages reach 5 to 20."""
+"""Highest ratio of unpacked to packed size; passages reach 5 to 20."""
 MIN_COSINE = 0.98
-"""How near a vector must be to the one that the same model gives today."""
+"""Lowest cosine between an imported vector and the one that the model gives today."""
 _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError)
 _ENCRYPTED = 0x1
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
-_Checked = TypeVar("_Checked", bound=BaseModel)
+_Model = TypeVar("_Model", bound=BaseModel)
 
 
 @dataclass(frozen=True, slots=True)
 class ImportReport:
-    """What was stored. ``embedded`` passages came with a vector that is used; the others are embedded anew."""
+    """Counts of an import. ``embedded`` passages have a vector of the file; the others are embedded again."""
 
     documents: int
     chunks: int
@@ -61,7 +61,7 @@ class ImportReport:
 
 
 def read_manifest(path: Path, *, max_bytes: int) -> Manifest:
-    """What an export has in it, with its sizes checked; ``max_bytes`` is for the unpacked whole.
+    """Read the manifest of an export, after checking its sizes; ``max_bytes`` limits all files together, unpacked.
 
     Raises InvalidInputError, with the field ``file``.
     """
@@ -77,11 +77,11 @@ def import_dataset(
     max_bytes: int,
     progress: Progress = lambda done, total: None,
 ) -> ImportReport:
-    """Store an export's documents in a dataset, each in a transaction of its own; doing it twice changes nothing.
+    """Store the documents of an export in a dataset, one transaction each. Importing twice changes nothing.
 
-    Vectors are used when they are of the model of the dataset's collection, which is tried out on the first one.
-    Raises InvalidInputError when something in the file is wrong: then documents before it may be stored. Raises
-    NotFoundError without the dataset, and EmbeddingError when the model cannot be tried.
+    Vectors are used if the model of the dataset's collection made them, which is verified with the first vector.
+    Raises InvalidInputError when something in the file is wrong; documents before it may be stored then. Raises
+    NotFoundError without the dataset, and EmbeddingError when the model does not work.
     """
     dataset = braid.dataset(dataset_id)
     documents = chunks = embedded = 0
@@ -147,7 +147,7 @@ def _check_entries(archive: zipfile.ZipFile, max_bytes: int) -> None:
 def _manifest(archive: zipfile.ZipFile) -> Manifest:
     if archive.getinfo(MANIFEST).file_size > MAX_MANIFEST_BYTES:
         raise _wrong(f"{MANIFEST} is too long")
-    manifest = _checked(Manifest, archive.read(MANIFEST), MANIFEST)
+    manifest = _validate(Manifest, archive.read(MANIFEST), MANIFEST)
     if manifest.version != VERSION:
         raise _wrong(f"it is of version {manifest.version}, and this Braid reads version {VERSION}; update Braid")
     if (manifest.model is not None) != (EMBEDDINGS in archive.namelist()):
@@ -165,17 +165,17 @@ def _documents(lines: IO[bytes]) -> Iterator[ExportedDocument]:
             raise _wrong(
                 f"line {number} of {DOCUMENTS} has more than {MAX_LINE_VALUES:,} values; its document is too large"
             )
-        yield _checked(ExportedDocument, line, f"line {number} of {DOCUMENTS}")
+        yield _validate(ExportedDocument, line, f"line {number} of {DOCUMENTS}")
 
 
 def _values(line: bytes) -> int:
-    """At least how many JSON values there are. Each takes some hundred bytes of memory, and 13 bytes make two."""
+    """A lower bound of the number of JSON values. Each needs some hundred bytes of memory; 13 bytes hold two."""
     between = _STRING.sub(b"", line)
     return sum(between.count(sign) for sign in (b",", b"{", b"["))
 
 
 class _Vectors:
-    """The rows of the .npy file, in order."""
+    """Reads the rows of the .npy file in order."""
 
     def __init__(self, stream: IO[bytes], manifest: Manifest) -> None:
         assert manifest.model is not None
@@ -192,7 +192,7 @@ class _Vectors:
             raise _wrong(f"{EMBEDDINGS} must hold {manifest.chunks} × {self._dimensions} numbers of type float32")
 
     def read(self, count: int) -> Vector:
-        """(count, dim) float32: of unit length, or zero where there is none."""
+        """The next rows, (count, dim) float32: of unit length, or zeros for a passage without a vector."""
         wanted = 4 * self._dimensions * count
         content = self._stream.read(wanted)
         if len(content) < wanted:
@@ -204,7 +204,7 @@ class _Vectors:
         return rows
 
 
-def _checked(kind: type[_Checked], content: bytes, where: str) -> _Checked:
+def _validate(kind: type[_Model], content: bytes, where: str) -> _Model:
     try:
         return kind.model_validate_json(content, strict=True)
     except ValidationError as error:
@@ -221,10 +221,10 @@ def _wrong(why: str) -> InvalidInputError:
 
 
 def _is_of_model(braid: DataDirectory, collection: str, document: ExportedDocument, rows: Vector) -> bool:
-    """Whether the model gives today what the file says it gave. Vectors of another length would break the index."""
+    """Whether the model gives the vector of the file today. Vectors of another length would break the index."""
     found = np.flatnonzero(np.any(rows != 0, axis=1))
     if not len(found):
-        return True  # nothing to use here, and nothing to try; the next document is asked
+        return True  # no vector here to verify with; the next document is tried
     chunk = document.chunks[found[0]]
     text = indexed_text(document.title, chunk.heading_path, chunk.text)
     vector = embed_passages(braid.model_of(collection), [text])[0]
@@ -234,7 +234,7 @@ def _is_of_model(braid: DataDirectory, collection: str, document: ExportedDocume
 def _store(
     braid: DataDirectory, dataset_id: int, document: ExportedDocument, rows: Vector | None, fingerprint: str
 ) -> int:
-    """Returns how many vectors were stored, with the passages, so that the indexer finds nothing to embed."""
+    """Store passages and vectors in one transaction, so that nothing is left to embed. Returns the count of vectors."""
     fields = document.model_dump(exclude={"chunks"})
     chunks = tuple(ChunkInput(**chunk.model_dump()) for chunk in document.chunks)
     with braid.ledger.database.write() as connection:
@@ -249,8 +249,7 @@ def _store(
             for chunk_id, row in zip(ids, rows, strict=True)
             if row.any()
         ]
-        for start in range(0, len(given), ROWS_PER_STATEMENT):
-            batch = given[start : start + ROWS_PER_STATEMENT]
+        for batch in batches(given, ROWS_PER_STATEMENT):
             old = EmbeddingRow.chunk_id.in_([row["chunk_id"] for row in batch])
             connection.execute(delete(EmbeddingRow).where(old, EmbeddingRow.model == fingerprint))
             connection.execute(insert(EmbeddingRow), batch)

@@ -1,4 +1,4 @@
-"""Found files → what is read under which source: naming, and the choice by format and date."""
+"""Plan: which of the found files are read, and under which sources."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _TYPE_OF_SUFFIX = {suffix: form.file_type for form in FORMATS for suffix in form
 
 @dataclass(frozen=True, slots=True)
 class IngestOptions:
-    """Which files are taken, what their sources are called, and how they are cut."""
+    """Which files are read, how their sources are named, and how large chunks are."""
 
     ignore: tuple[str, ...] = ()
-    """gitignore patterns, relative to each given folder."""
+    """gitignore patterns of files to leave out, relative to each given folder."""
     since: float | None = None
-    """Take only files modified at or after this time, seconds since the epoch."""
+    """Read only files modified at or after this time, seconds since the epoch."""
     file_types: frozenset[str] = frozenset()
-    """Take only these formats (``pdf``, ``md`` …); empty: all."""
+    """Read only these formats (``pdf``, ``md`` …); empty: all."""
     id_prefix: str = ""
-    """Put before every source."""
+    """The beginning of every source."""
     relative: bool = False
     """Sources relative to ``relative_to``, or to the folder given; otherwise absolute paths."""
     relative_to: str = ""
@@ -39,7 +39,7 @@ class IngestOptions:
 
 @dataclass(frozen=True, slots=True)
 class PlannedFile:
-    """A file to be read as ``source``, or the problem that makes it fail."""
+    """A file to read as ``source``, or the problem that makes it fail."""
 
     path: str
     source: str
@@ -49,9 +49,9 @@ class PlannedFile:
 
 
 def plan_files(found: Iterable[FoundFile], options: IngestOptions) -> tuple[list[PlannedFile], Counter[str]]:
-    """The files to be read, each source once, and why how many others are left out.
+    """The files to read, each source once, and the number of files left out for each reason.
 
-    The same file found twice is one. Of two files with the same source the second has a problem. Raises
+    A file that was found twice is planned once. Of two files with the same source the second has a problem. Raises
     InvalidInputError for a file that is not below ``relative_to``.
     """
     planned: dict[str, PlannedFile] = {}
@@ -81,7 +81,7 @@ def _why_not(path: str, options: IngestOptions) -> str:
 
 
 def file_type_of(name: str) -> str:
-    """The format that a name stands for, ``md`` for ``notes.markdown``; an unknown suffix without its dot."""
+    """The format of a file name, ``md`` for ``notes.markdown``; an unknown suffix is returned without its dot."""
     suffix = os.path.splitext(f"_{os.path.basename(name)}")[1].lower()
     return _TYPE_OF_SUFFIX.get(suffix, suffix.removeprefix("."))
 
@@ -89,7 +89,7 @@ def file_type_of(name: str) -> str:
 def _is_older(path: str, time: float) -> bool:
     try:
         return os.stat(path).st_mtime < time
-    except OSError:  # reading it will say what is wrong
+    except OSError:  # reading the file reports the reason
         return False
 
 
@@ -105,7 +105,7 @@ def _source(file: FoundFile, options: IngestOptions) -> str:
 
 
 def escaped(path: str) -> str:
-    """The path as text that can be stored and printed: bytes that are not UTF-8 are escaped."""
+    """The path as text that can be stored and printed, with escapes for bytes that are not UTF-8."""
     return path.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
@@ -118,9 +118,9 @@ def _name_problem(path: str) -> str:
 
 
 def source_name(name: str, *, prefix: str = "") -> str:
-    """The one spelling of a source: NFC, so that names from macOS equal others; what is not text is escaped.
+    """Normalize a source: NFC, because macOS decomposes file names, with escapes for what is not text.
 
-    Raises InvalidInputError when nothing is left.
+    Raises InvalidInputError for a blank source.
     """
     source = escaped(prefix + name)
     if not source.strip():

@@ -1,4 +1,4 @@
-"""Connections to public addresses alone: the address that was checked is the one that is connected to."""
+"""Connections to public addresses only. The address that was checked is the one that is used."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import httpcore
 
 CONNECT_TIMEOUT_S = 5.0
 MAX_ADDRESSES = 3
-"""So many addresses of one host are tried."""
+"""Addresses of one host that are tried."""
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 
 Resolve = Callable[[str, int], list[str]]
@@ -20,16 +20,19 @@ Resolve = Callable[[str, int], list[str]]
 
 
 class AddressRefusedError(Exception):
-    """The host has an address that is not to be connected to."""
+    """The host has a forbidden address."""
 
 
 class TooSlowError(Exception):
-    """The time for the whole is over."""
+    """The deadline of the whole request has passed."""
 
 
 def is_public(address: str) -> bool:
-    """Whether an IP address is one of the Internet: not private, loopback, link-local, multicast, reserved, or IPv4 in
-    disguise."""
+    """Whether an IP address is on the Internet.
+
+    False for private, loopback, link-local, multicast and reserved addresses, and for IPv4 addresses that are mapped
+    into IPv6.
+    """
     ip = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(ip, ipaddress.IPv6Address):
         if ip in _NAT64:
@@ -40,16 +43,16 @@ def is_public(address: str) -> bool:
 
 
 def resolve(host: str, port: int) -> list[str]:
-    """The addresses of a host, as the system knows them."""
+    """Look up the addresses of a host with the system's resolver."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 
 class GuardedNetwork(httpcore.NetworkBackend):
-    """Looks a host up once, refuses it when any of its addresses is not public, and connects to what it has checked.
+    """Looks a host up once, refuses it if any of its addresses is not public, and connects to a checked address.
 
-    With ``allow_private`` only link-local addresses, where clouds have their metadata, are refused. All that is read
-    must come before ``deadline``, in seconds of the monotonic clock.
+    With ``allow_private`` only link-local addresses are refused, because clouds serve their metadata there. Everything
+    has to be read before ``deadline``, in seconds of the monotonic clock.
     """
 
     def __init__(self, deadline: float, *, allow_private: bool = False, resolve: Resolve = resolve) -> None:
@@ -66,8 +69,8 @@ class GuardedNetwork(httpcore.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.NetworkStream:
-        """A connection to one of the host's addresses."""
-        addresses = self._checked(host, port)
+        """Connect to the first of the host's addresses that answers."""
+        addresses = self._look_up(host, port)
         for address in addresses[:-1]:
             try:
                 return self._connect(address, port)
@@ -75,7 +78,7 @@ class GuardedNetwork(httpcore.NetworkBackend):
                 continue
         return self._connect(addresses[-1], port)
 
-    def _checked(self, host: str, port: int) -> list[str]:
+    def _look_up(self, host: str, port: int) -> list[str]:
         try:
             addresses = self._resolve(host, port)
         except (OSError, UnicodeError) as error:
@@ -97,7 +100,7 @@ class GuardedNetwork(httpcore.NetworkBackend):
 
 
 class _TimedStream(httpcore.NetworkStream):
-    """A connection on which nothing is waited for longer than until the deadline."""
+    """A connection whose reads and writes time out at the deadline."""
 
     def __init__(self, stream: httpcore.NetworkStream, deadline: float) -> None:
         self._stream = stream

@@ -1,4 +1,4 @@
-"""Files from outside: kept under random names until their job is done, and called by a name that can do no harm."""
+"""Uploaded files: stored under random names until their job is done, with sanitized display names."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NAME = re.compile(r"[0-9a-f]{32}")
 _PARTIAL = ".part"
 _DRIVE = re.compile(r"[A-Za-z]:")
 _DIRECTIONS = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-"""Marks of writing direction: with them ``exe.pdf`` can be made to look like ``fdp.exe``."""
+"""Marks of writing direction, which can make ``exe.pdf`` look like ``fdp.exe``."""
 
 
 class Readable(Protocol):
@@ -35,21 +35,24 @@ class Readable(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SpooledFile:
-    """A file in the spool. ``name`` is random; what the user called it stands in the job."""
+    """A file in the spool. ``name`` is random; the job has the name that the user gave."""
 
     name: str
     size_bytes: int
 
 
 class Spool:
-    """A folder of files that jobs are still to read, or that users are still to download."""
+    """A folder of files that jobs have yet to read, or users have yet to download."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
 
     def save(self, stream: Readable, *, max_bytes: int, called: str = "the file") -> SpooledFile:
-        """Keep a stream, whole or not at all. Raises InvalidInputError, which names the limit, when it is too long."""
+        """Store a stream, whole or not at all. Raises InvalidInputError, which names the limit, when it is too long.
+
+        ``called`` is the file's name in that message.
+        """
 
         def copy(file: IO[bytes]) -> None:
             left = max_bytes
@@ -62,7 +65,7 @@ class Spool:
         return self.write(copy)
 
     def write(self, fill: Callable[[IO[bytes]], object]) -> SpooledFile:
-        """Keep what ``fill`` writes into the file that it is given, whole or not at all; readable by us alone."""
+        """Store what ``fill`` writes into the given file, whole or not at all; only this system user can read it."""
         name = secrets.token_hex(16)
         partial = self._folder / (name + _PARTIAL)
         try:
@@ -78,19 +81,19 @@ class Spool:
         return SpooledFile(name, size)
 
     def path(self, name: str) -> Path:
-        """Where a file is. Raises NotFoundError when it is not there any more."""
+        """The path of a file. Raises NotFoundError when the file is no longer there."""
         path = self._folder / name
         if not _NAME.fullmatch(name) or not path.is_file():
             raise NotFoundError("the file is not there any more; upload it, or export it, again")
         return path
 
     def remove(self, name: str) -> None:
-        """Delete a file; nothing happens when it is gone."""
+        """Delete a file, if it is there."""
         if _NAME.fullmatch(name):
             (self._folder / name).unlink(missing_ok=True)
 
     def sweep(self, keep: Collection[str], *, older_than_s: float = 0.0) -> int:
-        """Delete all other files, whole or partial, that were last written so long ago. Returns how many."""
+        """Delete files, whole or partial, that are not in ``keep`` and old enough. Returns how many."""
         before = time.time() - older_than_s
         removed = 0
         for path in self._folder.iterdir():
@@ -109,7 +112,7 @@ def too_large(called: str, max_bytes: int) -> InvalidInputError:
 def upload_source(name: str) -> str:
     """The source of an uploaded file: the relative path that the browser gave, without anything that leads elsewhere.
 
-    Drives, leading slashes, ``.`` and ``..`` are dropped, ``\\`` is a slash, and what cannot be seen goes. Raises
+    Drops drives, leading slashes, ``.``, ``..`` and invisible characters; ``\\`` becomes a slash. Raises
     InvalidInputError for a name that is empty or too long.
     """
     parts = [visible(part).strip() for part in name.replace("\\", "/").split("/")]
@@ -126,5 +129,5 @@ def upload_source(name: str) -> str:
 
 
 def visible(text: str) -> str:
-    """The text without control characters, halves of pairs, and marks that turn the writing around."""
+    """The text without control characters, unpaired surrogates, and marks of writing direction."""
     return "".join(c for c in text if c not in _DIRECTIONS and unicodedata.category(c) not in ("Cc", "Cs"))

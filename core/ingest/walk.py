@@ -1,4 +1,4 @@
-"""Files, folders and globs → the files to read, under the ignore rules of the folders they stand in."""
+"""Finds the files at paths, folders and globs, under the ignore rules of the folders that they are in."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ GLOB_CHARACTERS = re.compile(r"[*?\[]")
 
 @dataclass(frozen=True, slots=True)
 class FoundFile:
-    """A file that was found. ``base`` is the folder that was given, or the one that the given file is in."""
+    """A file that was found. ``base`` is the given folder, or the folder of the given file."""
 
     path: str
     """Absolute; may hold surrogates where the name is not valid UTF-8."""
     base: str
     skipped: str = ""
-    """Why it is left out on purpose: ``hidden``, ``ignored``, ``linked folder``, ``not a regular file``."""
+    """The reason for leaving it out: ``hidden``, ``ignored``, ``linked folder``, ``not a regular file``."""
     problem: str = ""
-    """Why it cannot be read or listed."""
+    """The reason why it cannot be read or listed."""
     is_folder: bool = False
     """Set for a folder with a problem."""
 
@@ -144,8 +144,8 @@ def _is_wanted(start: _Start, path: str, is_folder: bool) -> bool:
 def _why_not(entry: os.DirEntry[str], is_folder: bool, given: _Rules, rules: _Rules | None) -> str:
     if entry.name.startswith("."):
         return "hidden"
-    said = given.says(entry.path, is_folder)
-    if said or (said is None and _is_ignored(entry.path, is_folder, rules)):
+    left_out = given.match(entry.path, is_folder)
+    if left_out or (left_out is None and _is_ignored(entry.path, is_folder, rules)):
         return "ignored"
     if not is_folder and os.path.isdir(entry.path):
         return "linked folder"
@@ -165,23 +165,23 @@ def _link_problem(entry: os.DirEntry[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Rules:
-    """The patterns of one folder; those of the folders around it are ``outer``."""
+    """The patterns of one folder, and as ``outer`` those of the folders around it."""
 
     folder: str
     spec: GitIgnoreSpec
     outer: _Rules | None = None
 
-    def says(self, path: str, is_folder: bool) -> bool | None:
-        """True: leave it out; False: a ``!`` pattern keeps it; None: nothing said."""
+    def match(self, path: str, is_folder: bool) -> bool | None:
+        """Whether to leave the path out; False: a ``!`` pattern keeps it; None: no pattern matches."""
         relative = _below(path, self.folder)
         return self.spec.check_file(relative + "/" if is_folder else relative).include
 
 
 def _is_ignored(path: str, is_folder: bool, rules: _Rules | None) -> bool:
     while rules is not None:
-        said = rules.says(path, is_folder)
-        if said is not None:
-            return said
+        ignored = rules.match(path, is_folder)
+        if ignored is not None:
+            return ignored
         rules = rules.outer
     return False
 
@@ -194,7 +194,7 @@ def _rules_of(folder: str, outer: _Rules | None) -> _Rules | None:
 def _outer_rules(folder: str) -> _Rules | None:
     """The rules of the folders around a given one, up to the top of its git repository.
 
-    None when they would leave out the given folder itself: it was asked for by name.
+    None when they would leave out the given folder itself: the user named it.
     """
     around: list[str] = []
     inner = folder
@@ -230,7 +230,7 @@ def _spec(patterns: Sequence[str]) -> GitIgnoreSpec:
 
 
 def _lenient_spec(lines: Sequence[str]) -> GitIgnoreSpec:
-    """The patterns of an ignore file; a line that is not a pattern is passed over, as git does."""
+    """The patterns of an ignore file. Lines that are no pattern are skipped, as git does."""
     kept: list[str] = []
     for line in lines:
         try:

@@ -1,4 +1,4 @@
-"""A page from the web as a file: from public addresses only, limited in size and time, every redirect checked again."""
+"""Fetches a page of the web: from public addresses only, limited in size and time, with every redirect checked."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ _REDIRECTS = (301, 302, 303, 307, 308)
 
 @dataclass(frozen=True, slots=True)
 class WebPage:
-    """What was fetched. ``url`` is where it was found in the end; ``filename`` has the suffix of its format."""
+    """A fetched page. ``url`` is the address after redirects; ``filename`` has the suffix of the format."""
 
     url: str
     filename: str
     content: bytes
     date: float | None
-    """When it was last changed, if the server says so; seconds since the epoch."""
+    """The time of the last change, if the server reports one; seconds since the epoch."""
 
 
 def check_url(url: str, *, allow_private: bool = False) -> str:
@@ -118,7 +118,7 @@ def fetch_page(
 
 
 def _get(pool: httpcore.ConnectionPool, address: str, max_bytes: int) -> WebPage | str:
-    """The page, or where the server says that it is."""
+    """Request the page once. Returns it, or the address that the server redirects to."""
     url = httpx.URL(address)
     target = httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
     headers: dict[bytes | str, bytes | str] = {
@@ -140,7 +140,7 @@ def _get(pool: httpcore.ConnectionPool, address: str, max_bytes: int) -> WebPage
 
 
 def _unpacked(address: str, stream: Iterable[bytes], encoding: str) -> Iterator[bytes]:
-    """The content in pieces, each of at most some 64 KiB however well it was packed."""
+    """Unpack the content, in pieces of at most about 64 KiB even from a zip bomb."""
     if encoding.lower() in ("", "identity"):
         yield from stream
         return
@@ -167,7 +167,7 @@ def _limited(address: str, stream: Iterable[bytes], max_bytes: int) -> Iterator[
 
 
 def _filename(url: httpx.URL, content_type: str) -> str:
-    """A name for messages and for the choice of the reader. Raises InvalidInputError when no reader takes the type."""
+    """A file name whose suffix chooses the reader. Raises InvalidInputError for a media type without a reader."""
     media_type = content_type.partition(";")[0].strip().lower()
     name = visible(PurePosixPath(url.path).name)
     suffix = PurePosixPath(name).suffix.lower()
@@ -180,7 +180,7 @@ def _filename(url: httpx.URL, content_type: str) -> str:
 
 
 def _as_utf8(content: bytes, content_type: str) -> bytes:
-    """A text in UTF-8 when the server says its encoding: readers know only what stands in the page itself."""
+    """Convert a text to UTF-8 if the server names its encoding: readers see only what the page itself declares."""
     match = _CHARSET.search(content_type)
     if not match or not _TEXT_ENCODING.fullmatch(match[1]):
         return content

@@ -1,4 +1,4 @@
-"""Does the queued jobs in threads of its own: in order, fair between users, and again after a crash."""
+"""Runs the queued jobs in threads of its own: in order, users in turn, and again after a crash."""
 
 from __future__ import annotations
 
@@ -19,37 +19,38 @@ from braid.core.jobs.store import Job, JobKind, JobStore
 from braid.core.priority import SearchPriority, lower_thread_priority
 
 POLL_S = 1.0
+"""Seconds between two looks for jobs that another process has queued."""
 PROGRESS_EVERY_S = 0.5
 RECORD_PAUSES_S = (0.5, 2.0, 10.0)
-"""Between attempts to write down how a job ended; the last one again and again."""
+"""Pauses between attempts to record how a job ended. The last one repeats."""
 FEW_STEPS = 20
-"""Between so few it is looked each time whether the job was cancelled."""
+"""Jobs with at most this many steps check for cancellation at every step."""
 
 Progress = Callable[[int, int], None]
-"""(done, total), in steps of the job. It ends the job, by an exception, when it was cancelled or is handed over."""
+"""Called with (done, total), in steps of the job. Raises `JobStopped` when the job was cancelled or is handed over."""
 Handler = Callable[[Job, Progress], Mapping[str, Any]]
-"""Does a job, and gives its result as JSON. Doing it twice must do no harm: a crash may come at any point."""
+"""Runs a job and returns its result as JSON. Running it twice must be harmless: a crash may come at any point."""
 
 logger = logging.getLogger(__name__)
 
 
 class JobStopped(BaseException):
-    """The job was cancelled, or is handed over to the next start. Raised in the handler; not an error."""
+    """The job was cancelled, or is left to the next start. Raised in the handler; not an error."""
 
 
 @dataclass(slots=True)
 class _Lane:
-    """The kinds of jobs that some threads do, and whose was the last one."""
+    """The kinds of jobs that some threads run, and the user whose job came last."""
 
     kinds: tuple[JobKind, ...]
     last_user: int = 0
 
 
 class JobRunner:
-    """Runs from `start` to `close`. One runner at a time per ledger: what it finds running, a dead one left.
+    """Runs from `start` to `close`. One runner at a time per ledger: jobs that it finds running were left by a crash.
 
-    ``on_done`` is called with a job that succeeded, once that is recorded. Jobs of the kinds ``apart`` have a thread
-    of their own: they may take an hour, and the others do not wait for them.
+    ``on_done`` is called with a job that succeeded, after that is recorded. Jobs of the kinds ``apart`` have a thread
+    of their own: they may take an hour, and other jobs do not wait for them.
     """
 
     def __init__(
@@ -70,18 +71,18 @@ class JobRunner:
         self._abandoned = threading.Event()
         self._wake = threading.Condition()
         self._claiming = threading.Lock()
-        self._at_work: dict[int, Job] = {}
+        self._running: dict[int, Job] = {}
         shared = _Lane(tuple(kind for kind in get_args(JobKind) if kind not in apart))
         lanes = [*[shared] * workers, *([_Lane(tuple(apart))] if apart else ())]
         self._threads = [
-            threading.Thread(target=self._run, args=(lane,), name=f"braid-job-{number}", daemon=True)
+            threading.Thread(target=self._run_lane, args=(lane,), name=f"braid-job-{number}", daemon=True)
             for number, lane in enumerate(lanes, start=1)
         ]
 
     def start(self) -> None:
-        """Queue again what was at work when the last process died, and begin."""
-        if found := self._store.requeue():
-            logger.info("event=jobs_requeued count=%d", found)
+        """Queue again the jobs that ran when the last process died, and start the threads."""
+        if count := self._store.requeue():
+            logger.info("event=jobs_requeued count=%d", count)
         for thread in self._threads:
             thread.start()
 
@@ -91,7 +92,7 @@ class JobRunner:
             self._wake.notify_all()
 
     def close(self, timeout_s: float = 10.0) -> None:
-        """Begin nothing more; finish what is at work within the time, else leave it queued for the next start."""
+        """Start no more jobs. Wait up to ``timeout_s`` for the running ones, then queue them for the next start."""
         self._stopping.set()
         self.wake()
         deadline = time.monotonic() + timeout_s
@@ -99,23 +100,23 @@ class JobRunner:
         for thread in started:
             thread.join(max(0.0, deadline - time.monotonic()))
         self._abandoned.set()
-        for job in list(self._at_work.values()):
+        for job in list(self._running.values()):
             logger.info("event=job_handed_over job=%d kind=%s", job.id, job.kind)
             self._store.hand_over(job)
 
     # ------------------------------------------------------------ in the threads
 
-    def _run(self, lane: _Lane) -> None:
+    def _run_lane(self, lane: _Lane) -> None:
         lower_thread_priority()
         while not self._stopping.is_set():
             try:
                 job = self._claim(lane)
                 if job is not None:
-                    self._do(job)
+                    self._run_job(job)
                     self._priority.rest()
                     continue
             except Exception:  # the edge of a thread: it must outlive an outage of the database
-                logger.exception("event=job_runner_stumbled")
+                logger.exception("event=job_runner_failed")
             with self._wake:
                 if not self._stopping.is_set():
                     self._wake.wait(POLL_S)
@@ -125,40 +126,41 @@ class JobRunner:
             job = self._store.claim(lane.last_user, kinds=lane.kinds)
             if job is not None:
                 lane.last_user = job.user_id
-                self._at_work[job.id] = job
+                self._running[job.id] = job
             return job
 
-    def _do(self, job: Job) -> None:
+    def _run_job(self, job: Job) -> None:
         try:
-            result = self._handlers[job.kind](job, _Throttled(self._store, job, self._abandoned))
+            result = self._handlers[job.kind](job, _ThrottledProgress(self._store, job, self._abandoned))
         except JobStopped:
             logger.info("event=job_stopped job=%d kind=%s", job.id, job.kind)
         except BraidError as error:
-            if self._stopping.is_set():  # which may be why; if not, it fails again
-                self._recorded(lambda: self._store.hand_over(job))
+            if self._stopping.is_set():  # perhaps the reason of the error; if not, the job fails again after the start
+                self._record(lambda: self._store.hand_over(job))
             else:
                 reason = str(error)
-                self._recorded(lambda: self._store.fail(job, reason))
-        except Exception as error:  # the edge of a thread: a fault of ours is logged here, and concerns no other job
+                self._record(lambda: self._store.fail(job, reason))
+        except Exception as error:  # the edge of a thread: log the fault and go on with the next job
             if not self._abandoned.is_set():
                 logger.error("event=job_failed job=%d kind=%s %s", job.id, job.kind, _fault(error))
-                told = f"internal error; the log says more under job {job.id}"
-                self._recorded(lambda: self._store.fail(job, told))
+                reason = f"internal error; the log says more under job {job.id}"
+                self._record(lambda: self._store.fail(job, reason))
         else:
-            self._recorded(lambda: self._store.finish(job, result))
+            self._record(lambda: self._store.finish(job, result))
             self._on_done(job)
         finally:
-            self._at_work.pop(job.id, None)
+            self._running.pop(job.id, None)
 
-    def _recorded(self, write: Callable[[], object]) -> None:
-        """Write down how a job ended, until the database takes it: unwritten, it would stand as running for ever, and
-        while it is out nothing else can be begun, either.
+    def _record(self, write: Callable[[], object]) -> None:
+        """Record how a job ended; try until the database takes it, or the job would seem to run for ever.
+
+        Waiting costs nothing: without the database no other job can start, either.
         """
         for pause in itertools.chain(RECORD_PAUSES_S, itertools.repeat(RECORD_PAUSES_S[-1])):
             try:
                 write()
             except (OperationalError, InterfaceError, PoolTimeoutError):
-                if self._abandoned.is_set():  # the next start finds it running, and does it again
+                if self._abandoned.is_set():  # the next start finds the job running, and runs it again
                     raise
                 logger.warning("event=job_not_recorded retry_s=%g", pause)
                 self._abandoned.wait(pause)
@@ -167,14 +169,14 @@ class JobRunner:
 
 
 def _fault(error: Exception) -> str:
-    """The kind of error and where it was raised, but not its message, which may quote a document."""
+    """The type of an error and where it was raised, without its message, which may quote a document."""
     frames = traceback.extract_tb(error.__traceback__)[-4:]
     at = " < ".join(f"{frame.filename}:{frame.lineno}" for frame in reversed(frames))
     return f"type={type(error).__name__} at={at}"
 
 
-class _Throttled:
-    """A job's progress, written at most twice a second, and for what takes less not at all."""
+class _ThrottledProgress:
+    """Writes a job's progress at most twice a second, and never for a shorter job."""
 
     def __init__(self, store: JobStore, job: Job, abandoned: threading.Event) -> None:
         self._store = store
@@ -183,10 +185,10 @@ class _Throttled:
         self._next = time.monotonic() + PROGRESS_EVERY_S
 
     def __call__(self, done: int, total: int) -> None:
-        if self._abandoned.is_set() or not self._goes_on(done, total):
+        if self._abandoned.is_set() or not self._may_continue(done, total):
             raise JobStopped
 
-    def _goes_on(self, done: int, total: int) -> bool:
+    def _may_continue(self, done: int, total: int) -> bool:
         if time.monotonic() < self._next:
             return total > FEW_STEPS or self._store.is_running(self._job)
         self._next = time.monotonic() + PROGRESS_EVERY_S

@@ -1,4 +1,4 @@
-"""Background jobs in the ledger: added in one transaction, each user's own, found again after a restart."""
+"""Background jobs in the ledger: added in one transaction, private to their user, kept over a restart."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ ADDING: tuple[JobKind, ...] = ("upload", "text", "url")
 """Kinds of jobs that read a file."""
 
 MAX_ATTEMPTS = 3
-"""A job that was begun so often and never ended, because the process died, is not begun again by itself."""
+"""After this many interrupted attempts a job is no longer restarted automatically."""
 MAX_TITLE_CHARS = 1000
-SECONDS_A_DAY = 86_400
+SECONDS_PER_DAY = 86_400
 
 
 @dataclass(frozen=True, slots=True)
 class NewJob:
-    """Work to be done. ``payload`` is JSON and says what; ``title`` is the file name or URL as it was given."""
+    """A job to queue. ``payload`` is JSON for its handler; ``title`` is the file name or URL as the user gave it."""
 
     kind: JobKind
     title: str
@@ -42,7 +42,7 @@ class NewJob:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job as it stands. Times are seconds since the epoch."""
+    """A job as it is in the ledger. Times are seconds since the epoch."""
 
     id: int
     user_id: int
@@ -55,7 +55,7 @@ class Job:
     result: Mapping[str, Any]
     done: int
     total: int
-    """``done`` of ``total`` steps; 0 of 0 while nothing is known."""
+    """``done`` of ``total`` steps; 0 of 0 until the job reports progress."""
     attempts: int
     created_at: float
     started_at: float | None
@@ -63,12 +63,12 @@ class Job:
 
     @property
     def ended(self) -> bool:
-        """Whether nothing more happens by itself."""
-        return self.state not in ("queued", "running")
+        """Whether the job is neither queued nor running."""
+        return self.state not in OPEN
 
 
 class JobStore:
-    """The ledger's jobs. Where a user id is given, nobody else's job is seen or touched."""
+    """The ledger's jobs. A method with a user id reads and changes that user's jobs only."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
@@ -76,7 +76,7 @@ class JobStore:
     # ------------------------------------------------------------ for users
 
     def add(self, user_id: int, jobs: Sequence[NewJob]) -> list[Job]:
-        """Queue them all, or none. Raises NotFoundError when there is no such user."""
+        """Queue all of these jobs, or none. Raises NotFoundError when there is no such user."""
         for job in jobs:
             if job.kind not in get_args(JobKind):
                 known = ", ".join(get_args(JobKind))
@@ -87,12 +87,10 @@ class JobStore:
         with self._ledger.database.write() as connection:
             statement = insert(JobRow).returning(JobRow.id)
             ids = [connection.execute(statement, _values(user_id, job, now)).scalar_one() for job in jobs]
-            found = {
-                job.id: job
-                for part in batches(ids, ROWS_PER_STATEMENT)
-                for job in map(_job, connection.execute(_select().where(JobRow.id.in_(part))))
-            }
-        return [found[job_id] for job_id in ids]
+            added: dict[int, Job] = {}
+            for batch in batches(ids, ROWS_PER_STATEMENT):
+                added |= {row.id: _job(row) for row in connection.execute(_select().where(JobRow.id.in_(batch)))}
+        return [added[job_id] for job_id in ids]
 
     def of_user(
         self,
@@ -103,23 +101,22 @@ class JobStore:
         limit: int = 50,
         offset: int = 0,
     ) -> list[Job]:
-        """A user's jobs, the newest first."""
+        """A user's jobs, newest first."""
         conditions = [JobRow.user_id == user_id, *_conditions(dataset_id, state)]
         return self._read(_select().where(*conditions).order_by(JobRow.id.desc()).limit(limit).offset(offset))
 
     def get(self, user_id: int, job_id: int, *, dataset_id: int | None = None) -> Job:
-        """One of the user's jobs, and of this dataset where one is named. Raises NotFoundError for any other."""
+        """One of the user's jobs, of this dataset if one is given. Raises NotFoundError for any other."""
         conditions = _conditions(dataset_id, None)
-        found = self._read(_select().where(JobRow.id == job_id, JobRow.user_id == user_id, *conditions))
-        if not found:
+        jobs = self._read(_select().where(JobRow.id == job_id, JobRow.user_id == user_id, *conditions))
+        if not jobs:
             raise NotFoundError(f"there is no job {job_id}")
-        return found[0]
+        return jobs[0]
 
     def cancel(self, user_id: int, job_id: int) -> Job:
-        """End a job that waits or is at work; what it has stored so far stays. One that has ended stays as it is."""
+        """Cancel a queued or running job; documents that it has stored stay. A job that has ended stays as it is."""
         self.get(user_id, job_id)
-        open_ = JobRow.state.in_(("queued", "running"))
-        self._update(job_id, open_, state="cancelled", finished_at=time.time())
+        self._update(job_id, JobRow.state.in_(OPEN), state="cancelled", finished_at=time.time())
         return self.get(user_id, job_id)
 
     def retry(self, user_id: int, job_id: int) -> Job:
@@ -133,9 +130,9 @@ class JobStore:
         return self.get(user_id, job_id)
 
     def forget(self, user_id: int, job_id: int) -> Job:
-        """Take a job that has ended off the list, and give it back. Raises InvalidInputError for one that has not."""
+        """Delete and return a job that has ended. Raises InvalidInputError for a queued or running one."""
         job = self.get(user_id, job_id)
-        ended = JobRow.state.not_in(("queued", "running"))
+        ended = JobRow.state.not_in(OPEN)
         with self._ledger.database.write() as connection:
             if not connection.execute(delete(JobRow).where(JobRow.id == job_id, ended)).rowcount:
                 raise InvalidInputError(f"job {job_id} is {job.state}; cancel it first", field="job_id")
@@ -151,7 +148,7 @@ class JobStore:
         newest_first: bool = True,
         limit: int = 50,
     ) -> list[Job]:
-        """Everybody's jobs of a dataset, for who may see them; ``titles`` narrows them down."""
+        """All users' jobs of a dataset, of these titles if any are given. The caller checks who may see them."""
         conditions = [JobRow.dataset_id == dataset_id, JobRow.kind.in_(kinds), JobRow.state.in_(states)]
         if titles is not None:
             conditions.append(JobRow.title.in_(titles))
@@ -159,42 +156,42 @@ class JobStore:
         return self._read(_select().where(*conditions).order_by(order).limit(limit))
 
     def unread(self, dataset_ids: Collection[int]) -> int:
-        """How many files of these datasets are still to be read, so that nothing can find them yet."""
+        """Count the files of these datasets that no search can find yet, because they are still to be parsed."""
         conditions = (JobRow.kind.in_(ADDING), JobRow.state.in_(OPEN), JobRow.dataset_id.in_(dataset_ids))
         with self._ledger.database.read() as connection:
             return connection.execute(select(func.count()).select_from(JobRow).where(*conditions)).scalar_one()
 
-    def standing(self, user_id: int) -> int:
-        """How many of a user's jobs wait, are at work, or may be tried again, for which they keep their files."""
+    def count_not_done(self, user_id: int) -> int:
+        """Count a user's jobs that are queued, running, failed or cancelled: their files are kept in the spool."""
         conditions = (JobRow.user_id == user_id, JobRow.state != "done")
         with self._ledger.database.read() as connection:
             return connection.execute(select(func.count()).select_from(JobRow).where(*conditions)).scalar_one()
 
     def counts(self, user_id: int | None = None, *, dataset_id: int | None = None) -> dict[JobState, int]:
-        """How many jobs are in each state: a user's, or all. Every state is there."""
+        """Count jobs by state, of one user or of all. Every state is a key."""
         conditions = _conditions(dataset_id, None)
         if user_id is not None:
             conditions.append(JobRow.user_id == user_id)
         statement = select(JobRow.state, func.count()).where(*conditions).group_by(JobRow.state)
         with self._ledger.database.read() as connection:
-            found: dict[str, int] = {row[0]: row[1] for row in connection.execute(statement)}
-        return {state: found.get(state, 0) for state in get_args(JobState)}
+            counts: dict[str, int] = {row[0]: row[1] for row in connection.execute(statement)}
+        return {state: counts.get(state, 0) for state in get_args(JobState)}
 
     # ------------------------------------------------------------ for administrators
 
     def all(self, *, state: JobState | None = None, limit: int = 50, offset: int = 0) -> list[Job]:
-        """Everybody's jobs, the newest first."""
+        """All users' jobs, newest first."""
         conditions = _conditions(None, state)
         return self._read(_select().where(*conditions).order_by(JobRow.id.desc()).limit(limit).offset(offset))
 
     def prune(self, days: float) -> int:
-        """Forget jobs that ended more than so many days ago. Returns how many."""
-        before = time.time() - days * SECONDS_A_DAY
+        """Delete jobs that ended more than so many days ago. Returns how many."""
+        before = time.time() - days * SECONDS_PER_DAY
         with self._ledger.database.write() as connection:
             return connection.execute(delete(JobRow).where(JobRow.finished_at < before)).rowcount
 
     def kept_files(self) -> frozenset[str]:
-        """Names of the spooled files that jobs still need: to be done or tried again, or as their result."""
+        """Names of the spooled files that jobs need: to run, to be retried, or as their result."""
         columns = select(JobRow.state, JobRow.payload, JobRow.result)
         with self._ledger.database.read() as connection:
             rows = connection.execute(columns).all()
@@ -204,11 +201,11 @@ class JobStore:
     # ------------------------------------------------------------ for the runner
 
     def claim(self, after_user: int, *, kinds: Collection[JobKind] = get_args(JobKind)) -> Job | None:
-        """Begin the oldest queued job of the next user after ``after_user``, in a circle. None when nothing waits."""
+        """Start the oldest queued job of the next user after ``after_user``, round robin. None when none is queued."""
         next_first = (JobRow.user_id <= after_user, JobRow.user_id, JobRow.id)
         statement = _select().where(JobRow.state == "queued", JobRow.kind.in_(kinds)).order_by(*next_first).limit(1)
-        while found := self._read(statement):
-            job = found[0]
+        while jobs := self._read(statement):
+            job = jobs[0]
             run = replace(job, state="running", attempts=job.attempts + 1, started_at=time.time())
             changed = {name: getattr(run, name) for name in ("state", "attempts", "started_at")}
             if self._update(job.id, JobRow.state == "queued", **changed):
@@ -216,28 +213,28 @@ class JobStore:
         return None
 
     def is_running(self, job: Job) -> bool:
-        """Whether this run of the job still is the one that counts: not cancelled, and not handed over."""
+        """Whether this run of the job is the current one: not cancelled, and not handed over."""
         return bool(self._read(_select().where(JobRow.id == job.id, _is_run(job))))
 
     def progress(self, job: Job, done: int, total: int) -> bool:
-        """Record it. False when it is not `is_running` any more."""
+        """Record progress. False when the job is no longer `is_running`."""
         return self._update(job.id, _is_run(job), done=done, total=total)
 
     def finish(self, job: Job, result: Mapping[str, Any]) -> None:
-        """The job is done, unless it was cancelled meanwhile."""
+        """Record that the job is done, unless it was cancelled meanwhile."""
         values = {"result": dict(result), "done": JobRow.total, "error": "", "finished_at": time.time()}
         self._update(job.id, _is_run(job), state="done", **values)
 
     def fail(self, job: Job, error: str) -> None:
-        """The job failed, unless it was cancelled meanwhile."""
+        """Record that the job failed, unless it was cancelled meanwhile."""
         self._update(job.id, _is_run(job), state="failed", error=storable(error), finished_at=time.time())
 
     def hand_over(self, job: Job) -> None:
-        """Put a job that is at work back for the next start, which does not count as an attempt."""
+        """Queue a running job for the next start. The run does not count as an attempt."""
         self._update(job.id, _is_run(job), state="queued", attempts=job.attempts - 1, started_at=None)
 
     def requeue(self) -> int:
-        """At the start: what a process that died was at work on is queued again. Returns how many jobs."""
+        """Queue again the jobs that a dead process left running, or fail them after MAX_ATTEMPTS. Returns how many."""
         died = f"the server stopped {MAX_ATTEMPTS} times while it was at work on this; try it again by hand"
         running = JobRow.state == "running"
         with self._ledger.database.write() as connection:
@@ -261,10 +258,28 @@ class JobStore:
             )
 
 
+_COLUMNS = (
+    JobRow.id,
+    JobRow.user_id,
+    JobRow.kind,
+    JobRow.dataset_id,
+    JobRow.title,
+    JobRow.payload,
+    JobRow.state,
+    JobRow.error,
+    JobRow.result,
+    JobRow.done,
+    JobRow.total,
+    JobRow.attempts,
+    JobRow.created_at,
+    JobRow.started_at,
+    JobRow.finished_at,
+)
+
+
 def _select() -> Select[*tuple[Any, ...]]:
-    columns = (getattr(JobRow, name) for name in Job.__dataclass_fields__)
-    statement: Select[*tuple[Any, ...]] = select(*columns)
-    return statement
+    """The columns of a `Job`, under the names of its fields."""
+    return select(*_COLUMNS)
 
 
 def _job(row: Row[Any]) -> Job:
@@ -298,5 +313,5 @@ def _conditions(dataset_id: int | None, state: JobState | None) -> list[ColumnEl
 
 
 def _is_run(job: Job) -> ColumnElement[bool]:
-    """Whether the row still is this run of the job, not cancelled and not begun again."""
+    """Whether the row is still this run of the job: not cancelled, not started again."""
     return (JobRow.state == "running") & (JobRow.started_at == job.started_at)

@@ -67,15 +67,15 @@ def sources(braid: Braid, dataset: int) -> set[str]:
     return {os.path.basename(document.source) for document in braid.ledger.documents(dataset)}
 
 
-def passed(background: Background, folder: SyncedFolder) -> Job:
-    """The last pass, once none is under way."""
+def last_sync(background: Background, folder: SyncedFolder) -> Job:
+    """The last sync job, once none is queued or running."""
     wait_until(lambda: background.sync_jobs.find_last(folder) and not background.sync_jobs.find_active(folder))
     found = background.sync_jobs.find_last(folder)
     assert found is not None
     return found
 
 
-def kept(background: Background, dataset: int, folder: Path, **more: object) -> SyncedFolder:
+def add_folder(background: Background, dataset: int, folder: Path, **more: object) -> SyncedFolder:
     return background.supervisor.add(ANN, NewSyncedFolder(dataset, str(folder), **more))  # type: ignore[arg-type]
 
 
@@ -85,9 +85,9 @@ def kept(background: Background, dataset: int, folder: Path, **more: object) -> 
 def test_a_kept_folder_is_followed(
     braid: Braid, background: Background, dataset: int, folder: Path, embeddings: HashEmbeddings
 ) -> None:
-    followed = kept(background, dataset, folder)
+    followed = add_folder(background, dataset, folder)
     wait_until(lambda: sources(braid, dataset) == {"a.md", "b.md"})
-    assert passed(background, followed).state == "done"
+    assert last_sync(background, followed).state == "done"
     assert braid.indexer.wait(WAIT_S)
     assert braid.manager.search("pump hums", user_id=ANN).hits[0].passage.title == "Alpha"
 
@@ -103,14 +103,14 @@ def test_a_kept_folder_is_followed(
 
     (folder / "a.md").unlink()
     wait_until(lambda: sources(braid, dataset) == {"renamed.md"})
-    assert passed(background, followed).state == "done"
+    assert last_sync(background, followed).state == "done"
 
 
 def test_a_restart_goes_on_with_what_happened_meanwhile(braid: Braid, dataset: int, folder: Path) -> None:
     first = Background(braid)
     first.start()
-    followed = kept(first, dataset, folder)
-    passed(first, followed)
+    followed = add_folder(first, dataset, folder)
+    last_sync(first, followed)
     first.close()
     (folder / "c.md").write_text("# Gamma\n\nthe tank is full")
     second = Background(braid)
@@ -119,18 +119,18 @@ def test_a_restart_goes_on_with_what_happened_meanwhile(braid: Braid, dataset: i
     second.close()
 
 
-def test_a_file_that_cannot_be_read_fails_no_pass_and_is_read_once(
+def test_a_file_that_cannot_be_read_fails_no_sync_and_is_read_once(
     background: Background, dataset: int, folder: Path
 ) -> None:
     (folder / "bad.pdf").write_text("not a pdf")
-    followed = kept(background, dataset, folder)
-    first = passed(background, followed)
+    followed = add_folder(background, dataset, folder)
+    first = last_sync(background, followed)
     assert (first.state, first.result["put"], first.result["failed"]) == ("done", 2, 1)
     [failure] = first.result["failures"]
     assert failure["source"].endswith("bad.pdf")
     background.sync_jobs.queue(followed)
-    wait_until(lambda: passed(background, followed).id > first.id)
-    again = passed(background, followed).result
+    wait_until(lambda: last_sync(background, followed).id > first.id)
+    again = last_sync(background, followed).result
     assert (again["put"], again["unchanged"], again["failures"]) == (0, 3, [failure])
 
 
@@ -138,15 +138,15 @@ def test_a_file_that_cannot_be_read_fails_no_pass_and_is_read_once(
 def test_an_unmounted_disk_loses_nothing_and_is_followed_when_it_is_back(
     braid: Braid, background: Background, dataset: int, folder: Path, gone: bool
 ) -> None:
-    followed = kept(background, dataset, folder)
-    passed(background, followed)
+    followed = add_folder(background, dataset, folder)
+    last_sync(background, followed)
     mounted = folder.rename(folder.with_name("mounted"))
     if gone:
         wait_until(lambda: "there is no folder" in background.supervisor.problem(followed.id))
     else:
         folder.mkdir()
-        wait_until(lambda: passed(background, followed).state == "failed")
-        assert "is its disk mounted?" in passed(background, followed).error
+        wait_until(lambda: last_sync(background, followed).state == "failed")
+        assert "is its disk mounted?" in last_sync(background, followed).error
         folder.rmdir()
     assert sources(braid, dataset) == {"a.md", "b.md"}
     (mounted / "c.md").write_text("# Gamma\n\nthe tank is full")
@@ -159,7 +159,7 @@ def test_a_folder_that_is_missing_at_the_start_is_tried_again(braid: Braid, data
     background = Background(braid)  # whose own supervisor is not started
     background._runner.start()
     supervisor = FolderSupervisor(background.folders, background.sync_jobs, retry_s=0.2)
-    followed = kept(background, dataset, folder)
+    followed = add_folder(background, dataset, folder)
     hidden = folder.rename(folder.with_name("hidden"))
     supervisor.start()
     wait_until(lambda: "there is no folder" in supervisor.problem(followed.id))
@@ -170,7 +170,7 @@ def test_a_folder_that_is_missing_at_the_start_is_tried_again(braid: Braid, data
     background.close()
 
 
-def test_a_long_pass_keeps_no_upload_waiting(braid: Braid, dataset: int, folder: Path) -> None:
+def test_a_long_sync_keeps_no_upload_waiting(braid: Braid, dataset: int, folder: Path) -> None:
     background = Background(braid, workers=1)
     begun, may_end = threading.Event(), threading.Event()
 
@@ -181,32 +181,30 @@ def test_a_long_pass_keeps_no_upload_waiting(braid: Braid, dataset: int, folder:
 
     background.sync_jobs._parse = slow
     background.start()
-    followed = kept(background, dataset, folder)
+    followed = add_folder(background, dataset, folder)
     assert begun.wait(WAIT_S)
     [job] = background.add(ANN, [new_text(background.spool, dataset, "Note", "by hand", max_bytes=1000)])
     wait_until(lambda: background.store.get(ANN, job.id).ended)
     assert background.sync_jobs.find_active(followed) is not None
     may_end.set()
-    passed(background, followed)
+    last_sync(background, followed)
     background.close()
 
 
-def test_passes_that_found_nothing_to_do_leave_only_the_last(
-    background: Background, dataset: int, folder: Path
-) -> None:
-    followed = kept(background, dataset, folder)
-    first = passed(background, followed)
+def test_syncs_that_found_nothing_to_do_leave_only_the_last(background: Background, dataset: int, folder: Path) -> None:
+    followed = add_folder(background, dataset, folder)
+    first = last_sync(background, followed)
     for _ in range(3):
-        before = passed(background, followed)
+        before = last_sync(background, followed)
         background.sync_jobs.queue(followed)
-        wait_until(lambda before=before: passed(background, followed).id > before.id)  # type: ignore[misc]
+        wait_until(lambda before=before: last_sync(background, followed).id > before.id)  # type: ignore[misc]
     assert background.sync_jobs.find_last_change(followed) == first
     assert len(background.store.of_user(ANN)) <= 3, "the first, the last, and the one before"
 
 
-def test_only_one_pass_waits_or_is_at_work(braid: Braid, dataset: int, folder: Path) -> None:
-    background = Background(braid)  # not started: the pass waits
-    followed = kept(background, dataset, folder)
+def test_only_one_sync_is_queued_or_running(braid: Braid, dataset: int, folder: Path) -> None:
+    background = Background(braid)  # not started: the job stays queued
+    followed = add_folder(background, dataset, folder)
     first = background.sync_jobs.queue(followed)
     assert first is not None
     assert background.sync_jobs.queue(followed) is None
@@ -216,8 +214,8 @@ def test_only_one_pass_waits_or_is_at_work(braid: Braid, dataset: int, folder: P
 def test_a_dropped_folder_leaves_its_documents_and_is_not_followed(
     braid: Braid, background: Background, dataset: int, folder: Path
 ) -> None:
-    followed = kept(background, dataset, folder)
-    passed(background, followed)
+    followed = add_folder(background, dataset, folder)
+    last_sync(background, followed)
     assert background.supervisor.remove(followed.id) == followed
     wait_until(lambda: followed.id not in background.supervisor._watchers)
     (folder / "a.md").unlink()
@@ -230,11 +228,11 @@ def test_a_dropped_folder_leaves_its_documents_and_is_not_followed(
 def test_a_folder_that_is_kept_again_begins_anew(
     braid: Braid, background: Background, dataset: int, folder: Path
 ) -> None:
-    first = kept(background, dataset, folder)
-    passed(background, first)
+    first = add_folder(background, dataset, folder)
+    last_sync(background, first)
     background.supervisor.remove(first.id)
     background.supervisor.close()
-    again = kept(background, dataset, folder, id_prefix="wiki/")
+    again = add_folder(background, dataset, folder, id_prefix="wiki/")
     assert (background.sync_jobs.find_last(again), background.sync_jobs.find_last_change(again)) == (None, None)
 
 
@@ -242,8 +240,8 @@ def test_a_folder_that_is_kept_again_begins_anew(
 def test_a_link_never_brings_in_what_is_not_in_the_folder(
     braid: Braid, background: Background, dataset: int, folder: Path, to: str
 ) -> None:
-    followed = kept(background, dataset, folder)
-    first = passed(background, followed)
+    followed = add_folder(background, dataset, folder)
+    first = last_sync(background, followed)
     if to == "data":  # the folder itself is replaced
         (braid.data_dir / "inner").mkdir()
         (braid.data_dir / "inner" / "key.txt").write_text("the key of the safe")
@@ -252,8 +250,8 @@ def test_a_link_never_brings_in_what_is_not_in_the_folder(
     else:
         (folder.parent / "key.txt").write_text("the key of the safe")
         (folder / "key.txt").symlink_to(folder.parent / "key.txt")
-    wait_until(lambda: passed(background, followed).id > first.id)
-    last = passed(background, followed)
+    wait_until(lambda: last_sync(background, followed).id > first.id)
+    last = last_sync(background, followed)
     if to == "data":
         assert "is in the data directory" in last.error
         assert sources(braid, dataset) == {"a.md", "b.md"}
@@ -265,8 +263,8 @@ def test_a_link_never_brings_in_what_is_not_in_the_folder(
 def test_a_removed_dataset_takes_its_folders_along(
     braid: Braid, background: Background, dataset: int, folder: Path
 ) -> None:
-    followed = kept(background, dataset, folder)
-    passed(background, followed)
+    followed = add_folder(background, dataset, folder)
+    last_sync(background, followed)
     braid.remove_dataset(dataset)
     assert background.folders.all() == []
     with pytest.raises(NotFoundError, match="no folder"):
@@ -278,8 +276,8 @@ def test_who_is_no_administrator_any_more_has_nothing_followed(
 ) -> None:
     accounts = Accounts(braid.ledger)
     accounts.add("root", "correct horse", is_admin=True)
-    followed = kept(background, dataset, folder)
-    passed(background, followed)
+    followed = add_folder(background, dataset, folder)
+    last_sync(background, followed)
     accounts.set_admin(ANN, False)
     (folder / "c.md").write_text("# Gamma\n\nthe tank is full")
     [job] = background.add(ANN, [new_sync_job(followed)])
@@ -319,16 +317,16 @@ def test_what_cannot_be_kept_is_named(braid: Braid, dataset: int, folder: Path) 
     other, third = folder.with_name("other"), folder.with_name("third")
     other.mkdir()
     third.mkdir()
-    kept(background, dataset, folder, id_prefix="wiki/")
+    add_folder(background, dataset, folder, id_prefix="wiki/")
     refused(InvalidInputError, "is kept equal to .* already")
-    kept(background, dataset, other, id_prefix="caf\u00e9/")
+    add_folder(background, dataset, other, id_prefix="caf\u00e9/")
     refused(
         InvalidInputError, "is kept equal to .* already", folder=str(third), id_prefix="cafe\u0301/"
     )  # the same text
     (folder / "sub").mkdir()
     refused(InvalidInputError, "give another prefix", folder=str(folder / "sub"), id_prefix="wiki/sub/")
     assert len(background.folders.all()) == 2
-    assert kept(background, dataset, folder / "sub", id_prefix="other/").id == 3
+    assert add_folder(background, dataset, folder / "sub", id_prefix="other/").id == 3
 
 
 # ---------------------------------------------------------------- the page and the API
@@ -363,18 +361,18 @@ def test_an_administrator_sees_what_would_change_and_keeps_the_folder(
     assert post(ann, "/admin/folders", **form, action="add").status_code == 302
     [followed] = background.folders.all()
     assert (followed.ignore, followed.id_prefix) == (("b.*",), "wiki/")
-    passed(background, followed)
+    last_sync(background, followed)
     page = ann.get("/admin/folders").text
     assert "1 stored, 0 renamed, 0 removed, 0 unchanged" in page
     assert f'href="/datasets/{dataset}"' in page
     assert "folder in sync: " in ann.get("/admin/jobs").text
 
     (folder / "a.md").unlink()
-    wait_until(lambda: passed(background, followed).state == "failed")
+    wait_until(lambda: last_sync(background, followed).state == "failed")
     assert "is its disk mounted?" in ann.get("/admin/folders").text
-    before = passed(background, followed).id
+    before = last_sync(background, followed).id
     assert post(ann, f"/admin/folders/{followed.id}/sync").status_code == 302
-    assert passed(background, followed).id > before
+    assert last_sync(background, followed).id > before
 
     asked = post(ann, f"/admin/folders/{followed.id}/remove").text
     assert "No longer keep this folder in sync?" in asked
@@ -415,7 +413,7 @@ def test_the_api_keeps_lists_and_removes(app: Flask, braid: Braid, dataset: int,
     made = client.post("/api/v1/folders", json=given, headers=admin)
     assert made.status_code == 201
     address = made.headers["Location"]
-    passed(background, background.folders.get(made.get_json()["id"]))
+    last_sync(background, background.folders.get(made.get_json()["id"]))
     shown = client.get(address, headers=admin).get_json()
     assert (shown["problem"], shown["last_pass"]["kind"], shown["last_pass"]["result"]["put"]) == ("", "sync", 2)
     assert [each["id"] for each in client.get("/api/v1/folders", headers=admin).get_json()["items"]] == [shown["id"]]

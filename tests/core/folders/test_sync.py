@@ -1,4 +1,4 @@
-"""A folder and a dataset kept equal: passes, renames, a week of edits, and the watching command."""
+"""A folder and a dataset kept equal: syncs, renames, a week of edits, and the watching command."""
 
 from __future__ import annotations
 
@@ -345,14 +345,14 @@ def test_a_watched_folder_is_followed(sync: FolderSync, folder: Path, braid: Bra
 def test_a_folder_that_is_mounted_later_is_followed(sync: FolderSync, folder: Path, braid: Braid, dataset: int) -> None:
     reasons: list[str] = []
 
-    def run_pass() -> None:
+    def sync_once() -> None:
         try:
             sync.run()
         except InvalidInputError as error:
             reasons.append(str(error))
 
     with FolderWatch(str(folder)) as watching:
-        thread = threading.Thread(target=watching.follow, args=(run_pass,))
+        thread = threading.Thread(target=watching.follow, args=(sync_once,))
         thread.start()
         wait_until(lambda: len(sources(braid, dataset)) == 3)
         mounted = folder.rename(folder.with_name("mounted"))
