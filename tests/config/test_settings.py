@@ -227,7 +227,7 @@ def test_any_environment_gives_settings_or_an_invalid_input_error(env: dict[str,
 
 def test_the_documented_table_is_the_one_in_the_code() -> None:
     assert settings_table() in DOCS.read_text(encoding="utf-8"), (
-        "docs/settings.md is out of date; put the output of `python -m config.settings` there"
+        "docs/settings.md is out of date; put the output of `python -m braid.config.settings` there"
     )
 
 
