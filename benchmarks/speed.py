@@ -30,7 +30,7 @@ from braid.core.braid import Braid, IndexOptions
 from braid.core.data_directory import DataDirectory
 from braid.core.ledger.change_log import ChangeLog
 from braid.core.models.embeddings import embed_passages, embed_query
-from braid.core.search.fusion import add_shares, by_score_then_id, rrf_shares
+from braid.core.search.fusion import add_contributions, by_score_then_id, rrf_contributions
 from braid.core.types import ChunkInput, Dataset, DocumentInput, ScoredChunk
 
 COLLECTIONS = 4
@@ -189,8 +189,8 @@ def _built_for_the_query(braid: Braid, query: str, tokens: Callable[[str], list[
         best = np.argsort(scores)[::-1][:DEPTH]
         rankings.append([ScoredChunk(chunks[place].id, float(scores[place])) for place in best])
         rankings.append(braid.dense.search(collection, vector, DEPTH))
-    shares = [rrf_shares(ranking, 1 / len(rankings)) for ranking in rankings]
-    return by_score_then_id(add_shares(shares))[:K]
+    shares = [rrf_contributions(ranking, 1 / len(rankings)) for ranking in rankings]
+    return by_score_then_id(add_contributions(shares))[:K]
 
 
 # ---------------------------------------------------------------- a fresh document

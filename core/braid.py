@@ -16,11 +16,11 @@ from braid.core.priority import SearchPriority
 from braid.core.types import Leg, SearchResult
 
 if TYPE_CHECKING:  # the engines take more than a second to load: they are imported by the owner alone, below
+    from braid.core.langchain import SearchRetriever
     from braid.core.models.chat import ChatModels
     from braid.core.models.prompts import Prompts
     from braid.core.models.rerank import Rerankers
     from braid.core.retriever_manager import RetrieverManager
-    from braid.core.search_retriever import SearchRetriever
 
 SEARCH_THREADS = 16
 """Per leg."""
@@ -116,7 +116,7 @@ class Braid(DataDirectory):
         from braid.core.models.prompts import Prompts
         from braid.core.models.rerank import Rerankers
         from braid.core.retriever_manager import RetrieverManager
-        from braid.core.search.gather import SearchContext
+        from braid.core.search.context import SearchContext, SearchModels
 
         rerankers = rerankers or Rerankers()
         legs: tuple[Leg, ...] = ("dense", "bm25")
@@ -134,9 +134,7 @@ class Braid(DataDirectory):
             model_of=self.model_of,
             executors=executors,
             leg_timeout_s=options.leg_timeout_s,
-            rerankers=rerankers,
-            models=models or ChatModels(),
-            prompts=prompts or Prompts(),
+            models=SearchModels(models or ChatModels(), prompts or Prompts(), rerankers),
             priority=self.priority,
         )
         return RetrieverManager(context, self.registry)

@@ -1,4 +1,4 @@
-"""Searches come first: work in the background waits for them between its batches."""
+"""Priority of searches: work in the background waits for them between its batches."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ RECENTLY_S = 2.0
 LONGEST_REST_S = 0.25
 REST_S = 0.05
 BACKGROUND_NICE = 10
-"""Of 0 (as others) to 19 (last)."""
+"""From 0 (like other threads) to 19 (last)."""
 
 
 class SearchPriority:
-    """Knows of the searches under way. Safe to use from several threads."""
+    """Counts the running searches, so that background work can wait for them. Safe to use from several threads."""
 
     def __init__(self) -> None:
         self._free = threading.Condition()
@@ -27,7 +27,7 @@ class SearchPriority:
 
     @contextmanager
     def search(self) -> Iterator[None]:
-        """A search is under way as long as the block lasts."""
+        """Count a search as running until the block ends."""
         with self._free:
             self._searches += 1
         try:
@@ -39,29 +39,27 @@ class SearchPriority:
                 self._free.notify_all()
 
     def wait_for_searches(self, longest_s: float) -> None:
-        """Wait until no search is under way, but at most so long: the work must come to an end, too."""
+        """Wait until no search is running, but at most ``longest_s``: background work must finish, too."""
         with self._free:
             self._free.wait_for(lambda: not self._searches, longest_s)
 
     def rest(self) -> None:
-        """For who does many short pieces of work, after each: none while a search is under way, and beside searches
-        fewer than the processor can do.
-        """
+        """Call between short pieces of background work: waits for running searches, then pauses if there were any."""
         self.wait_for_searches(LONGEST_REST_S)
         if self.busy:
             time.sleep(REST_S)
 
     @property
     def busy(self) -> bool:
-        """Whether somebody is searching, or was a moment ago and may again."""
+        """Whether a search is running, or was within the last 2 seconds."""
         with self._free:
             return bool(self._searches) or time.monotonic() - self._last < RECENTLY_S
 
 
 def lower_thread_priority() -> None:
-    """Let this thread, which works in the background, have what processor time the others leave. On Linux a thread
-    has a priority of its own; elsewhere this does nothing.
+    """Give this thread only the processor time that others leave. On Linux, where a thread has its own priority;
+    elsewhere this does nothing.
     """
     if sys.platform == "linux":
-        with contextlib.suppress(OSError):  # forbidden in some sandboxes; it is a help, not a need
+        with contextlib.suppress(OSError):  # forbidden in some sandboxes; the work goes on without it
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), BACKGROUND_NICE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
@@ -181,16 +181,15 @@ class Scope:
         return frozenset().union(*(c.dataset_ids for c in self.collections))
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
-    """One search request, validated. Raises InvalidInputError with the field's name."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchOptions:
+    """How to search, without the text. Raises InvalidInputError with the field's name."""
 
-    text: str
     mode: Mode = "hybrid"
     k: int = 5
     fusion: Fusion = "rrf"
     alpha: float | None = None
-    """Share of the dense leg in ``weighted`` fusion, 0.0–1.0; None means 0.7."""
+    """Weight of the dense leg in ``weighted`` fusion, 0.0–1.0; None means 0.7."""
     dense_weight: float = 0.5
     """Weight of the dense leg in ``rrf`` fusion, 0.0–1.0; the keyword leg has the rest."""
     pooling: Pooling = "pooled"
@@ -205,7 +204,6 @@ class Query:
     """``cohere:MODEL`` or ``local:MODEL``; empty means none."""
 
     def __post_init__(self) -> None:
-        _require_text(self.text)
         _require_choice("mode", self.mode, get_args(Mode))
         _require_choice("fusion", self.fusion, get_args(Fusion))
         _require_choice("pooling", self.pooling, get_args(Pooling))
@@ -213,29 +211,37 @@ class Query:
         _require_choice("generator", self.generator, get_args(Generator))
         if isinstance(self.k, bool) or not isinstance(self.k, int) or not 1 <= self.k <= MAX_K:
             raise InvalidInputError(f"k is {self.k!r}; it must be a whole number from 1 to {MAX_K}", field="k")
-        if self.alpha is not None and not (_is_number(self.alpha) and 0.0 <= self.alpha <= 1.0):
-            raise InvalidInputError(f"alpha is {self.alpha!r}; it must be from 0.0 to 1.0", field="alpha")
-        if not (_is_number(self.dense_weight) and 0.0 <= self.dense_weight <= 1.0):
-            raise InvalidInputError(
-                f"dense_weight is {self.dense_weight!r}; it must be from 0.0 to 1.0", field="dense_weight"
-            )
+        if self.alpha is not None:
+            _require_weight("alpha", self.alpha)
+        _require_weight("dense_weight", self.dense_weight)
         if self.min_score is not None and not _is_number(self.min_score):
             raise InvalidInputError(f"min_score is {self.min_score!r}; it must be a number", field="min_score")
         if not isinstance(self.filters, Filters):
             raise InvalidInputError(f"filters is {self.filters!r}; it must be a Filters", field="filters")
-        if self.engine == "reference" and self.fusion != "rrf":
-            raise InvalidInputError(f"engine 'reference' knows fusion 'rrf' only, not {self.fusion!r}", field="fusion")
-        if self.engine == "reference" and self.dense_weight != 0.5:
-            raise InvalidInputError(
-                f"engine 'reference' knows equal weights only, not dense_weight {self.dense_weight:g}",
-                field="dense_weight",
-            )
+        if self.engine == "reference":
+            _require_stock_fusion(self.fusion, self.dense_weight)
         _require_reranker(self.reranker)
 
-    @property
-    def dense_share(self) -> float:
-        """Alpha with its default."""
-        return 0.7 if self.alpha is None else self.alpha
+    def changed(self, options: Mapping[str, object]) -> SearchOptions:
+        """The same with these options instead. Raises InvalidInputError for an unknown name or a wrong value."""
+        known = [option.name for option in fields(SearchOptions)]
+        for name in options:
+            if name not in known:
+                raise InvalidInputError(f"there is no option {name!r}; the options are {', '.join(known)}", field=name)
+        return replace(self, **options) if options else self  # type: ignore[arg-type]  # checked in __post_init__
+
+    def for_text(self, text: str) -> Query:
+        """A query with these options. Raises InvalidInputError for an empty or too long text."""
+        return Query(text, **{option.name: getattr(self, option.name) for option in fields(SearchOptions)})
+
+    def weight_of(self, leg: Leg) -> float:
+        """The leg's weight in the fusion; 1.0 for the only leg of its mode."""
+        if self.mode != "hybrid":
+            return 1.0
+        dense_weight = self.dense_weight
+        if self.fusion == "weighted":
+            dense_weight = 0.7 if self.alpha is None else self.alpha
+        return dense_weight if leg == "dense" else 1.0 - dense_weight
 
     @property
     def fetch_k(self) -> int:
@@ -246,6 +252,17 @@ class Query:
     def candidates(self) -> int:
         """How many fused hits are read: ``k``, or with a reranker enough for it to have a choice."""
         return min(max(4 * self.k, MIN_RERANKED), MAX_RERANKED) if self.reranker else self.k
+
+
+@dataclass(frozen=True, slots=True)
+class Query(SearchOptions):
+    """A text to search for, with the options. Raises InvalidInputError with the field's name."""
+
+    text: str
+
+    def __post_init__(self) -> None:
+        _require_text(self.text)
+        SearchOptions.__post_init__(self)
 
 
 # ---------------------------------------------------------------- what is answered
@@ -267,14 +284,14 @@ class LegScore:
     score: float
     """Cosine similarity (dense) or BM25 (bm25); higher is better."""
     share: float
-    """What this leg adds to the hit's fused score."""
+    """The leg's contribution to the hit's fused score."""
     query: str
     """The query variant that found it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Another place where the same text stands."""
+class Occurrence:
+    """Another passage with the same text."""
 
     chunk_id: str
     dataset_id: int
@@ -289,7 +306,7 @@ class Hit:
     passage: Passage
     score: float
     legs: tuple[LegScore, ...]
-    also_in: tuple[Place, ...] = ()
+    also_in: tuple[Occurrence, ...] = ()
     rerank_score: float | None = None
     """What the reranker gave, on its own scale, higher is better; None where it was not asked, or failed."""
     covers: tuple[str, ...] = ()
@@ -358,6 +375,21 @@ def _require_reranker(name: str) -> None:
     if name != "" and (provider not in RERANKERS or not model.strip()):
         forms = " or ".join(f"{known}:MODEL" for known in RERANKERS)
         raise InvalidInputError(f"reranker is {name!r}; write {forms}, or nothing for none", field="reranker")
+
+
+def _require_weight(name: str, weight: float) -> None:
+    if not (_is_number(weight) and 0.0 <= weight <= 1.0):
+        raise InvalidInputError(f"{name} is {weight!r}; it must be from 0.0 to 1.0", field=name)
+
+
+def _require_stock_fusion(fusion: Fusion, dense_weight: float) -> None:
+    """The reference engine fuses as LangChain's EnsembleRetriever does: by RRF, with equal weights."""
+    if fusion != "rrf":
+        raise InvalidInputError(f"engine 'reference' knows fusion 'rrf' only, not {fusion!r}", field="fusion")
+    if dense_weight != 0.5:
+        raise InvalidInputError(
+            f"engine 'reference' knows equal weights only, not dense_weight {dense_weight:g}", field="dense_weight"
+        )
 
 
 def _is_number(value: object) -> bool:

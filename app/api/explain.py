@@ -8,11 +8,12 @@ from pydantic import Field
 
 from braid.app.api.framework.operations import Resource
 from braid.app.api.framework.requests import KEY_HEADERS
-from braid.app.api.request_models import search_manager
+from braid.app.api.request_models import search_models
 from braid.app.api.schemas import Shown
 from braid.app.api.search import LegShown, TextSearch
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
+from braid.app.site import site
 
 resource = Resource("explain", "Why a passage is, or is not, in the result of a search.")
 
@@ -41,12 +42,13 @@ class ExplanationShown(Shown):
 def explain(body: ExplainBody) -> ExplanationShown:
     """Say why a passage is, or is not, among the hits of a search."""
     options = body.options("hybrid")
-    found = search_manager(body, options).explain(
+    found = site().braid.manager.explain(
         body.query,
         chunk_id=body.chunk_id,
         user_id=identity().account.id,
         dataset_ids=body.dataset_ids or None,
         strategy=body.strategy,
+        models=search_models(body, options),
         **options,
     )
     return ExplanationShown.model_validate(found)

@@ -30,39 +30,38 @@ from braid.core.errors import InvalidInputError
 from braid.core.models.chat import ModelSettings, Role
 from braid.core.models.prompts import Prompts, custom_prompts
 from braid.core.models.rerank import Rerankers
-from braid.core.retriever_manager import RetrieverManager
+from braid.core.search.context import SearchModels
 
 HOSTED = ("anthropic", "google_genai", "mistralai", "openai")
 """Providers that a caller's own key may be used with: their packages take the key as it is given, and have an address
 of their own. Others find credentials or servers of the site's."""
 
 
-def search_manager(body: SearchOptions, options: dict[str, Any]) -> RetrieverManager:
-    """The way in to searches as the request wants them. Raises InvalidInputError."""
-    return _manager(body, _choose_models(body), options)
+def search_models(body: SearchOptions, options: dict[str, Any]) -> SearchModels:
+    """Return the models of the request's search. Raises InvalidInputError."""
+    return _search_models(body, _choose_models(body), options)
 
 
 def conversation(body: SearchOptions, options: dict[str, Any]) -> Conversation:
     """A conversation as the request wants it. Raises InvalidInputError."""
-    chosen, prompts = _choose_models(body), _prompts(body)
-    manager = _manager(body, chosen, options)
-    if prompts is None and not _key("reranker"):
+    chosen = _choose_models(body)
+    models = _search_models(body, chosen, options)
+    if not body.custom_prompts and not _key("reranker"):
         return model_shelf().conversation(chosen)
     return Conversation(
         site().braid,
-        models=model_shelf().models(chosen),
-        prompts=prompts,
-        manager=manager,
+        models=models.chat,
+        prompts=models.prompts,
+        rerankers=models.rerankers,
         prompt_tokens=site().settings.answer_prompt_tokens,
     )
 
 
-def _manager(body: SearchOptions, chosen: ChosenModels, options: dict[str, Any]) -> RetrieverManager:
+def _search_models(body: SearchOptions, chosen: ChosenModels, options: dict[str, Any]) -> SearchModels:
+    """The chosen models, with the prompts and the reranker's key that the request brings."""
+    sites = model_shelf().search_models(chosen)
     rerankers, prompts = _rerankers(options["reranker"]), _prompts(body)
-    if rerankers is None and prompts is None:
-        return model_shelf().manager(chosen)
-    models = model_shelf().models(chosen)
-    return site().braid.manager.with_models(models, prompts=prompts, rerankers=rerankers)
+    return replace(sites, prompts=prompts or sites.prompts, rerankers=rerankers or sites.rerankers)
 
 
 def _choose_models(body: SearchOptions) -> ChosenModels:

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
 from braid.app.api.framework.operations import Answered, Resource
 from braid.app.api.framework.requests import KEY_HEADERS, SAYS_SOMETHING
-from braid.app.api.request_models import conversation, search_manager
+from braid.app.api.request_models import conversation, search_models
 from braid.app.api.schemas import DegradedShown, PassageShown, Shown
 from braid.app.api.search_options import SearchOptions
 from braid.app.auth.access import rule
@@ -156,8 +156,13 @@ def search(body: SearchBody) -> Answered:
     here.usage.count(account.id, "search")
     if isinstance(body, TextSearch):
         options = body.options("hybrid")
-        result = search_manager(body, options).search(
-            body.query, user_id=account.id, dataset_ids=body.dataset_ids or None, strategy=body.strategy, **options
+        result = here.braid.manager.search(
+            body.query,
+            user_id=account.id,
+            dataset_ids=body.dataset_ids or None,
+            strategy=body.strategy,
+            models=search_models(body, options),
+            **options,
         )
         here.metrics.count_search(result)
         answer = show_search(to_json(result))

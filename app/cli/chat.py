@@ -60,7 +60,7 @@ def chat(
 
 
 def _show(event: Event) -> None:
-    """The answer on stdout as it comes, progress on stderr."""
+    """Print the answer on stdout as it comes, and progress on stderr."""
     from braid.core.chat.types import AnswerText, AnswerWithdrawn, QueryWritten, Searched
 
     if isinstance(event, AnswerText):

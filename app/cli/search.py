@@ -1,4 +1,4 @@
-"""``search`` and ``explain``: cited passages, and why one is or is not among them."""
+"""``search`` and ``explain``: passages, and why one is or is not among them."""
 
 from __future__ import annotations
 
@@ -98,14 +98,14 @@ def _arguments(
 
 
 def _refuse_unknown(unresolved: tuple[int, ...], asked: tuple[int, ...]) -> None:
-    """Nothing that was asked for can be searched: wrong use."""
+    """Raise NotFoundError if none of the asked datasets can be searched."""
     if asked and set(asked) <= set(unresolved):
         ids = ", ".join(map(str, unresolved))
         raise NotFoundError(f"no dataset with id {ids} is open to this user; see: dataset list")
 
 
 def _chunk_of_source(searcher: Searcher, text: str, source: str, arguments: Mapping[str, Any]) -> str:
-    """A chunk id as it is; for a source its best passage."""
+    """Return a chunk id as it is; for a source that of its best passage."""
     from braid.core.datasets.scope import resolve_scope
     from braid.core.ingest.plan import source_name
     from braid.core.search.explain import best_passage
@@ -166,7 +166,7 @@ def _position(passage: Passage) -> str:
 
 
 def _reasons(legs: Iterable[LegScore]) -> str:
-    """``dense #1 (0.8312) 0.0164 + bm25 #3 (7.2100) 0.0159``: leg, rank, its own score, its share."""
+    """Write ``dense #1 (0.8312) 0.0164 + bm25 #3 (7.2100) 0.0159``: leg, rank, its own score, its share."""
     return " + ".join(f"{leg.leg} #{leg.rank} ({leg.score:.4f}) {leg.share:.4f}" for leg in legs) or "no leg"
 
 

@@ -14,9 +14,9 @@ from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.site import site
 from braid.core.errors import InvalidInputError
-from braid.core.types import Explanation, Filters, Query, SearchResult
+from braid.core.types import Explanation, Filters, SearchOptions, SearchResult
 
-KNOWN = frozenset({"dataset_ids", "strategy", "chunk_id", *Query.__dataclass_fields__}) - {"text"}
+KNOWN = frozenset({"dataset_ids", "strategy", "chunk_id", *SearchOptions.__dataclass_fields__})
 
 owner = Blueprint("owner", __name__, url_prefix="/owner")
 

@@ -18,7 +18,7 @@ from braid.core.chat.conversation import Conversation
 from braid.core.errors import InvalidInputError
 from braid.core.lru import LeastRecentlyUsed
 from braid.core.models.chat import ChatModel, ChatModels, ModelSettings, Role
-from braid.core.retriever_manager import RetrieverManager
+from braid.core.search.context import SearchModels
 
 NO_MODEL = "none"
 """A choice that is always there: the query is completed by feedback, and answers are quoted."""
@@ -131,7 +131,7 @@ def _name(account: Account, role: Role, wanted: str | None) -> str:
 
 
 class ModelShelf:
-    """Makes models, conversations and managers of a choice.
+    """Makes models and conversations of a choice.
 
     It keeps what it makes with the site's keys, so that all requests know of an outage. What is made with a user's own
     key is made for the request and never kept.
@@ -142,7 +142,6 @@ class ModelShelf:
         self._prompt_tokens = settings.answer_prompt_tokens
         self._models: LeastRecentlyUsed[ModelSettings, ChatModel] = LeastRecentlyUsed(MAX_KEPT)
         self._conversations: LeastRecentlyUsed[ChosenModels, Conversation] = LeastRecentlyUsed(MAX_KEPT)
-        self._managers: LeastRecentlyUsed[ChosenModels, RetrieverManager] = LeastRecentlyUsed(MAX_KEPT)
 
     def models(self, chosen: ChosenModels) -> ChatModels:
         """The models of this choice."""
@@ -156,14 +155,9 @@ class ModelShelf:
 
         return make() if chosen.own_key else self._conversations.get_or_make(chosen, make)
 
-    def manager(self, chosen: ChosenModels) -> RetrieverManager:
-        """The way in to searches, whose strategies ask the search model of this choice."""
-        chosen = replace(chosen, summary=None)
-
-        def make() -> RetrieverManager:
-            return self._braid.manager.with_models(self.models(chosen))
-
-        return make() if chosen.own_key else self._managers.get_or_make(chosen, make)
+    def search_models(self, chosen: ChosenModels) -> SearchModels:
+        """Return the models of this choice for a search, with the site's prompts and rerankers."""
+        return replace(self._braid.manager.search_models, chat=self.models(chosen))
 
     def _model(self, chosen: ChosenModel | None) -> ChatModel | None:
         if chosen is None:

@@ -1,4 +1,4 @@
-"""Who may sign in: passwords, groups, administrators, and what each user prefers."""
+"""Accounts: users with their passwords, groups, administrator rights and preferences."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from braid.core.types import MAX_NAME_CHARS
 
 MIN_PASSWORD_CHARS = 8
 MAX_PASSWORD_CHARS = 200
-"""Hashing a longer one would cost time for nothing."""
+"""Longest password; hashing a longer one would only cost time."""
 
 _HASHER = PasswordHasher()
 _COLUMNS = (UserRow.id, UserRow.name, UserRow.password_hash, UserRow.is_admin, UserRow.disabled, UserRow.preferences)
@@ -29,7 +29,7 @@ _COLUMNS = (UserRow.id, UserRow.name, UserRow.password_hash, UserRow.is_admin, U
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A user as the app sees them. ``preferences`` are theirs alone, and hold no secret."""
+    """A user as the app sees them. ``preferences`` hold no secret."""
 
     id: int
     name: str
@@ -41,7 +41,7 @@ class Account:
 
 
 class Accounts:
-    """The ledger's users with what belongs to signing in.
+    """The ledger's users as accounts.
 
     Methods raise NotFoundError for an unknown user, and InvalidInputError with the field's name for a wrong value.
     """
@@ -55,9 +55,9 @@ class Accounts:
             return connection.execute(select(UserRow.id).where(UserRow.password_hash != "").limit(1)).first() is None
 
     def create_first(self, name: str, password: str) -> Account:
-        """The administrator of a new data directory. The user that the command line made becomes theirs."""
-        hashed = _hashed(password)
-        name = _name(name)
+        """Create the administrator of a new data directory; takes over a user that the command line made."""
+        hashed = _hash_password(password)
+        name = _clean_name(name)
         with self._ledger.database.write() as connection:
             if connection.execute(select(UserRow.id).where(UserRow.password_hash != "").limit(1)).first():
                 raise InvalidInputError("there is an administrator already; sign in instead", field="name")
@@ -69,16 +69,16 @@ class Accounts:
         return self.get(user_id)
 
     def add(self, name: str, password: str = "", *, is_admin: bool = False, groups: Iterable[str] = ()) -> Account:
-        """Another user; without a password nobody can sign in as them."""
-        hashed = _hashed(password) if password else ""
-        groups = _groups(groups)
+        """Add a user; without a password nobody can sign in as them."""
+        hashed = _hash_password(password) if password else ""
+        groups = _clean_groups(groups)
         with self._ledger.database.write() as connection:
-            user_id = _add(connection, {"name": _name(name), "password_hash": hashed, "is_admin": is_admin})
+            user_id = _add(connection, {"name": _clean_name(name), "password_hash": hashed, "is_admin": is_admin})
             _set_groups(connection, user_id, groups)
         return self.get(user_id)
 
     def verify(self, name: str, password: str) -> Account | None:
-        """The account with this name and password, unless it is disabled. Takes equally long for an unknown name."""
+        """Return the account with this name and password, unless it is disabled; as slow for an unknown name."""
         with self._ledger.database.read() as connection:
             row = connection.execute(select(*_COLUMNS).where(UserRow.name == storable(name.strip()))).one_or_none()
         matches = _matches(row.password_hash if row and row.password_hash else _nobodys_hash(), password)
@@ -89,48 +89,48 @@ class Accounts:
         return self.get(row.id)
 
     def get(self, user_id: int) -> Account:
-        """The account with this id."""
+        """Return the account with this id."""
         found = self._accounts(user_id)
         if not found:
             raise NotFoundError(f"there is no user {user_id}")
         return found[0]
 
     def named(self, name: str) -> Account | None:
-        """The account with this name."""
+        """Return the account with this name; None when there is none."""
         user = self._ledger.user_named(name)
         return None if user is None else self.get(user.id)
 
     def all(self) -> list[Account]:
-        """All accounts by id."""
+        """Return all accounts by id."""
         return self._accounts(None)
 
     def set_password(self, user_id: int, password: str) -> None:
-        """Give a new password, and sign the user out everywhere."""
-        hashed = _hashed(password)
+        """Set a new password, and sign the user out everywhere."""
+        hashed = _hash_password(password)
         with self._ledger.database.write() as connection:
             _change(connection, user_id, {"password_hash": hashed})
             connection.execute(delete(WebSessionRow).where(WebSessionRow.user_id == user_id))
 
     def rename(self, user_id: int, name: str) -> None:
-        """Give another name, which must be free."""
-        self._set(user_id, name=_name(name))
+        """Rename the user. The name must be free."""
+        self._set(user_id, name=_clean_name(name))
 
     def set_groups(self, user_id: int, groups: Iterable[str]) -> None:
-        """Put the user in these groups and no others."""
-        groups = _groups(groups)
+        """Make the user a member of exactly these groups."""
+        groups = _clean_groups(groups)
         with self._ledger.database.write() as connection:
             _change(connection, user_id, {})
             connection.execute(delete(UserGroupRow).where(UserGroupRow.user_id == user_id))
             _set_groups(connection, user_id, groups)
 
     def set_admin(self, user_id: int, is_admin: bool) -> None:
-        """Make an administrator, or no longer one; the last one stays."""
+        """Grant or revoke administrator rights; the last administrator keeps them."""
         with self._ledger.database.write() as connection:
             _change(connection, user_id, {"is_admin": is_admin})
             _require_an_administrator(connection)
 
     def mirror_admin(self, user_id: int, is_admin: bool) -> None:
-        """Take over what a host app says, which has administrators of its own."""
+        """Copy the right from a host app, which has administrators of its own."""
         self._set(user_id, is_admin=is_admin)
 
     def set_disabled(self, user_id: int, disabled: bool) -> None:
@@ -144,11 +144,11 @@ class Accounts:
     def remove(self, user_id: int) -> None:
         """Delete a user with all they own: datasets, conversations, sessions and tokens.
 
-        The row stays, without its name, so that the id and the collection are never given again.
+        The row stays, without its name, so that the id and the collection are never used again.
         """
         account = self.get(user_id)
         is_needed = account.is_admin and account.has_password and not account.disabled
-        if is_needed:  # before anything of theirs is deleted
+        if is_needed:  # checked before anything is deleted
             with self._ledger.database.write() as connection:
                 _require_an_administrator(connection, besides=user_id)
         for dataset in self._ledger.datasets(user_id):
@@ -162,7 +162,7 @@ class Accounts:
                 _require_an_administrator(connection)
 
     def set_preferences(self, user_id: int, changes: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Change some preferences; None takes one back to its default. Returns all."""
+        """Change some preferences, None resets one to its default; return all."""
         with self._ledger.database.write() as connection:
             statement = select(UserRow.preferences).where(UserRow.id == user_id).with_for_update()
             stored = connection.execute(statement).scalar_one_or_none()
@@ -227,7 +227,7 @@ def _set_groups(connection: Connection, user_id: int, groups: frozenset[str]) ->
 
 
 def _forget(connection: Connection, user_id: int) -> None:
-    """Take the name, the password and all that hangs on the user away."""
+    """Remove the user's name, password and everything else that is theirs."""
     _change(connection, user_id, {"name": f"{REMOVED_USER}{user_id}", "password_hash": "", "is_admin": False})
     connection.execute(update(UserRow).where(UserRow.id == user_id).values(disabled=True, preferences={}))
     for table in UserRow.metadata.sorted_tables:
@@ -236,7 +236,7 @@ def _forget(connection: Connection, user_id: int) -> None:
 
 
 def _require_an_administrator(connection: Connection, *, besides: int | None = None) -> None:
-    """Raises when no administrator is left (``besides`` a user) who can sign in; the transaction is then undone."""
+    """Raise InvalidInputError when no administrator but ``besides`` could sign in; that undoes the transaction."""
     able = select(func.count()).where(UserRow.is_admin, ~UserRow.disabled, UserRow.password_hash != "")
     able = able if besides is None else able.where(UserRow.id != besides)
     if not connection.execute(able).scalar_one():
@@ -255,7 +255,7 @@ def _matches(hashed: str, password: str) -> bool:
         return False
 
 
-def _hashed(password: str) -> str:
+def _hash_password(password: str) -> str:
     if not MIN_PASSWORD_CHARS <= len(password) <= MAX_PASSWORD_CHARS:
         raise InvalidInputError(
             f"the password has {len(password)} characters; {MIN_PASSWORD_CHARS} to {MAX_PASSWORD_CHARS} are needed",
@@ -264,7 +264,7 @@ def _hashed(password: str) -> str:
     return _HASHER.hash(password)
 
 
-def _name(name: str) -> str:
+def _clean_name(name: str) -> str:
     name = storable(name).strip()
     if not name or len(name) > MAX_NAME_CHARS or not name.isprintable():
         raise InvalidInputError(
@@ -273,7 +273,7 @@ def _name(name: str) -> str:
     return name
 
 
-def _groups(groups: Iterable[str]) -> frozenset[str]:
+def _clean_groups(groups: Iterable[str]) -> frozenset[str]:
     cleaned = frozenset(name for name in (storable(group).strip() for group in groups) if name)
     for name in cleaned:
         if len(name) > MAX_NAME_CHARS or not name.isprintable():

@@ -1,4 +1,4 @@
-"""The audit log: what administrators did."""
+"""The audit log: acts of administrators."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class AuditLog:
         self._database = ledger.database
 
     def add(self, actor: str, action: str, target: str, detail: str = "") -> None:
-        """Record an act. Put no secret and no document text into ``detail``."""
+        """Record an act. ``detail`` must hold no secret and no document text."""
         values = {"actor": actor, "action": action, "target": target, "detail": detail}
         with self._database.write() as connection:
             row = {name: storable(value) for name, value in values.items()}
             connection.execute(insert(AuditRow).values(at=time.time(), **row))
 
     def entries(self, *, limit: int = 100, offset: int = 0) -> list[AuditEntry]:
-        """The acts, the newest first."""
+        """Return the acts, the newest first."""
         statement = select(*AuditRow.__table__.columns).order_by(AuditRow.id.desc()).limit(limit).offset(offset)
         with self._database.read() as connection:
             return [AuditEntry(**row._mapping) for row in connection.execute(statement)]

@@ -1,4 +1,4 @@
-"""What stands for a signed-in user: a browser's session, a program's API token. Only hashes are stored."""
+"""Credentials: sessions of browsers and API tokens of programs. Only their hashes are stored."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.tables import ApiTokenRow, WebSessionRow
 
 Permission = Literal["read", "write", "admin", "owner"]
-"""``owner`` is for processes that can write to the ledger anyway; no page gives it, nobody has it by signing in."""
+"""``owner`` is for processes that can write to the ledger anyway; neither a page nor signing in grants it."""
 TOKEN_PREFIX = "braid_"
 SESSION_DAYS = 30
 SEEN_EVERY_S = 60
-"""How exactly the time of last use is kept; more would be a write at each request."""
+"""Precision of the time of last use; a finer one would be a write per request."""
 MAX_TOKENS = 100
 MAX_TOKEN_DAYS = 3650
 DAY_S = 86_400
@@ -58,7 +58,7 @@ class WebSessions:
         self._database = ledger.database
 
     def open(self, user_id: int, user_agent: str = "") -> str:
-        """Sign a browser in; returns the secret for its cookie. Old sessions are dropped."""
+        """Sign a browser in and return the secret for its cookie; delete old sessions."""
         secret, now = secrets.token_urlsafe(32), time.time()
         values = {"user_id": user_id, "token_hash": _hash(secret), "user_agent": storable(user_agent)[:300]}
         with self._database.write() as connection:
@@ -67,7 +67,7 @@ class WebSessions:
         return secret
 
     def find(self, secret: str) -> WebSession | None:
-        """The session of this secret, unless it ended or was not used for `SESSION_DAYS`."""
+        """Return the session of this secret, unless it ended or was not used for `SESSION_DAYS`."""
         now = time.time()
         with self._database.read() as connection:
             row = connection.execute(
@@ -83,13 +83,13 @@ class WebSessions:
         return WebSession(**row._mapping)
 
     def of_user(self, user_id: int) -> list[WebSession]:
-        """A user's sessions, the one used last first."""
+        """Return a user's sessions, the last used first."""
         statement = select(*_SESSION).where(WebSessionRow.user_id == user_id).order_by(WebSessionRow.seen_at.desc())
         with self._database.read() as connection:
             return [WebSession(**row._mapping) for row in connection.execute(statement)]
 
     def end(self, user_id: int, session_id: int) -> None:
-        """End one of the user's sessions; nothing happens when it is not there."""
+        """End one of the user's sessions; does nothing when there is no such session."""
         owned = (WebSessionRow.id == session_id, WebSessionRow.user_id == user_id)
         with self._database.write() as connection:
             connection.execute(delete(WebSessionRow).where(*owned))
@@ -107,7 +107,7 @@ class ApiTokens:
         self._database = ledger.database
 
     def add(self, user_id: int, name: str, scopes: Collection[str], *, days: int | None = None) -> tuple[ApiToken, str]:
-        """A new token and its key, which is not shown again. ``days`` None means that it does not expire.
+        """Create a token; return it with its key, which cannot be read again. ``days`` None means no expiry.
 
         Raises InvalidInputError for an empty name, an unknown scope, a wrong time or too many tokens.
         """
@@ -127,7 +127,7 @@ class ApiTokens:
         return _token(row), key
 
     def find(self, key: str) -> ApiToken | None:
-        """The token of this key, unless it was revoked or has expired."""
+        """Return the token of this key, unless it was revoked or has expired."""
         now = time.time()
         with self._database.read() as connection:
             row = connection.execute(select(*_TOKEN).where(ApiTokenRow.token_hash == _hash(key))).one_or_none()
@@ -139,13 +139,13 @@ class ApiTokens:
         return _token(row)
 
     def of_user(self, user_id: int) -> list[ApiToken]:
-        """A user's tokens, the newest first; expired ones are among them."""
+        """Return a user's tokens, the newest first, expired ones included."""
         statement = select(*_TOKEN).where(ApiTokenRow.user_id == user_id).order_by(ApiTokenRow.id.desc())
         with self._database.read() as connection:
             return [_token(row) for row in connection.execute(statement)]
 
     def revoke(self, user_id: int, token_id: int) -> None:
-        """Make a token worthless. Raises NotFoundError when it is not the user's."""
+        """Delete a token. Raises NotFoundError when it is not the user's."""
         owned = (ApiTokenRow.id == token_id, ApiTokenRow.user_id == user_id)
         with self._database.write() as connection:
             if connection.execute(delete(ApiTokenRow).where(*owned)).rowcount == 0:
@@ -171,7 +171,7 @@ _TOKEN = (
 
 
 def _hash(secret: str) -> str:
-    """SHA-256 is enough: the secrets are 256 random bits, not words that somebody chose."""
+    """Hash with SHA-256, which is enough for secrets of 256 random bits."""
     return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()
 
 

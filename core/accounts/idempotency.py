@@ -1,4 +1,4 @@
-"""Writes that carry a key: sent again, they are answered again and not done again."""
+"""Idempotency keys: a write that is sent again is answered again and not done again."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.tables import IdempotencyRow
 
 KEPT_S = 86_400
-"""How long an answer is kept."""
+"""Seconds for which an answer is kept."""
 WORK_S = 900
-"""How long a request may be at work; after that its process is taken for dead and the key is free again."""
+"""Seconds that a request may run; after that its process counts as dead and the key is free again."""
 
 
 class KeyInUseError(BraidError):
-    """The first request with this key is still at work."""
+    """The first request with this key is still running."""
 
 
 class KeyReusedError(BraidError):
@@ -28,7 +28,7 @@ class KeyReusedError(BraidError):
 
 @dataclass(frozen=True, slots=True)
 class KeptAnswer:
-    """What the first request was answered with."""
+    """The answer to the first request."""
 
     status: int
     body: str
@@ -41,12 +41,10 @@ class IdempotencyKeys:
         self._database = ledger.database
 
     def begin(self, user_id: int, key: str, request_hash: str) -> KeptAnswer | None:
-        """None when this request is the first with the key and is to be done; else the answer of the first.
+        """Return None when this request is the first with the key and is to be done, else the answer to the first.
 
-        ``request_hash`` tells requests apart. It is stored, so it must be made with a secret: there may be passwords in
-        them.
-
-        Raises KeyInUseError, and KeyReusedError when that was another request.
+        ``request_hash`` identifies the request. It is stored, and requests may hold passwords, so it must be made with
+        a secret. Raises KeyInUseError while the first request is running, and KeyReusedError when that was another one.
         """
         now = time.time()
         owned = (IdempotencyRow.user_id == user_id, IdempotencyRow.key == key)
@@ -59,27 +57,27 @@ class IdempotencyKeys:
                 connection.execute(insert(IdempotencyRow).values(**values, created_at=now))
             return None
         except IntegrityError:
-            return self._kept(user_id, key, request_hash)
+            return self._stored_answer(user_id, key, request_hash)
 
     def finish(self, user_id: int, key: str, status: int, body: str) -> None:
-        """Keep the answer."""
+        """Store the answer."""
         owned = (IdempotencyRow.user_id == user_id, IdempotencyRow.key == key)
         with self._database.write() as connection:
             connection.execute(update(IdempotencyRow).where(*owned).values(status=status, body=body))
 
     def forget(self, user_id: int, key: str) -> None:
-        """Nothing was done: the key is free again."""
+        """Free the key: nothing was done."""
         owned = (IdempotencyRow.user_id == user_id, IdempotencyRow.key == key)
         with self._database.write() as connection:
             connection.execute(delete(IdempotencyRow).where(*owned))
 
-    def _kept(self, user_id: int, key: str, request_hash: str) -> KeptAnswer | None:
+    def _stored_answer(self, user_id: int, key: str, request_hash: str) -> KeptAnswer | None:
         columns = (IdempotencyRow.request_hash, IdempotencyRow.status, IdempotencyRow.body)
         owned = (IdempotencyRow.user_id == user_id, IdempotencyRow.key == key)
         with self._database.read() as connection:
             row = connection.execute(select(*columns).where(*owned)).one_or_none()
         if row is None or not row.body:
-            raise KeyInUseError("the first request with this Idempotency-Key is still at work; try again in a second")
+            raise KeyInUseError("the first request with this Idempotency-Key is still running; try again in a second")
         if row.request_hash != request_hash:
             raise KeyReusedError("this Idempotency-Key was sent with another request before; make a new one")
         return KeptAnswer(row.status, row.body)

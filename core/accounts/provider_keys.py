@@ -1,4 +1,4 @@
-"""Users' own keys for providers of chat models: encrypted in the ledger, and never shown again."""
+"""Users' own keys for providers of chat models, encrypted in the ledger."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ProviderKeys:
         self._secret = secret
 
     def set(self, user_id: int, provider: str, key: str) -> None:
-        """Keep a key in the place of the one before. Raises InvalidInputError, which does not repeat the key."""
+        """Store a key, replacing an earlier one. Raises InvalidInputError, which does not repeat the key."""
         key = key.strip()
         if not _PROVIDER.fullmatch(provider):
             raise InvalidInputError(
@@ -47,22 +47,22 @@ class ProviderKeys:
             connection.execute(insert(ProviderKeyRow).values(user_id=user_id, provider=provider, secret=secret))
 
     def remove(self, user_id: int, provider: str) -> None:
-        """Forget a key. Raises NotFoundError when there is none."""
+        """Delete a key. Raises NotFoundError when there is none."""
         with self._database.write() as connection:
             if not connection.execute(delete(ProviderKeyRow).where(_row(user_id, provider))).rowcount:
                 raise NotFoundError(f"there is no key for {provider[:60]!r}")
 
     def of_user(self, user_id: int) -> Mapping[str, str]:
-        """A user's keys by provider, in its order. One that cannot be decrypted, since the data directory got another
-        secret, is empty.
+        """Return a user's keys by provider, sorted. A key is empty when the data directory has another secret than the
+        one it was encrypted with.
         """
         columns = select(ProviderKeyRow.provider, ProviderKeyRow.secret)
         statement = columns.where(ProviderKeyRow.user_id == user_id).order_by(ProviderKeyRow.provider)
         with self._database.read() as connection:
             rows = connection.execute(statement).all()
-        return {provider: self._decrypted(user_id, provider, secret) for provider, secret in rows}
+        return {provider: self._decrypt(user_id, provider, secret) for provider, secret in rows}
 
-    def _decrypted(self, user_id: int, provider: str, secret: str) -> str:
+    def _decrypt(self, user_id: int, provider: str, secret: str) -> str:
         try:
             return self._fernet(user_id, provider).decrypt(secret.encode()).decode()
         except InvalidToken:

@@ -1,4 +1,4 @@
-"""The secret of a data directory: it signs cookies, and keys that are kept are encrypted with it."""
+"""The secret of a data directory, which signs cookies and encrypts stored keys."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SECRET_BYTES = 32
 
 
 def secret_key(data_dir: Path) -> bytes:
-    """Made once for a data directory, and readable by its owner alone."""
+    """Return the secret; create it at first, readable only by its owner."""
     path = data_dir / "secret_key"
     try:
         with open(path, "xb", opener=_owner_only) as file:

@@ -22,10 +22,10 @@ logger = logging.getLogger(__name__)
 
 
 class Usage:
-    """How often something was done, by day, user and kind (``search``, ``chat``, ``upload`` …).
+    """Counts by day, user and kind (``search``, ``chat``, ``upload`` …).
 
-    Counts are collected and written every few seconds by a thread of its own: a search must not wait for the
-    database's lock. A process that is killed loses those of its last seconds.
+    They are collected in memory and written every 5 seconds by a thread of their own, so that a search does not wait
+    for the database's lock. A process that is killed loses the counts of its last seconds.
     """
 
     def __init__(self, ledger: Ledger) -> None:
@@ -44,7 +44,7 @@ class Usage:
                 self._writer.start()
 
     def write(self) -> None:
-        """Write what was counted so far."""
+        """Write the counts collected so far."""
         with self._lock:
             counted, self._unwritten = self._unwritten, Counter()
             if self._writer is not None:
@@ -62,15 +62,15 @@ class Usage:
     def _write_later(self) -> None:
         try:
             self.write()
-        except SQLAlchemyError as error:  # it is tried again with the next count
+        except SQLAlchemyError as error:  # the next count tries again
             logger.warning("event=usage_not_written type=%s", type(error).__name__)
 
     def daily(self, *, days: int = 30) -> list[tuple[str, str, int]]:
-        """(day, kind, count) over all users of the last ``days`` days, by day."""
+        """Return (day, kind, count) over all users of the last ``days`` days, by day."""
         return [(day, kind, count) for day, kind, count in self._sums(UsageRow.day, days)]
 
     def by_user(self, *, days: int = 30) -> list[tuple[int, str, int]]:
-        """(user id, kind, count) of the last ``days`` days."""
+        """Return (user id, kind, count) of the last ``days`` days."""
         return [(user_id, kind, count) for user_id, kind, count in self._sums(UsageRow.user_id, days)]
 
     def _sums(self, by: InstrumentedAttribute[Any], days: int) -> list[tuple[Any, str, int]]:
@@ -83,7 +83,7 @@ class Usage:
 
 
 def _add(connection: Connection, day: str, user_id: int, kind: str, times: int) -> None:
-    """Nothing happens for a user who was deleted meanwhile."""
+    """Add to a stored count; does nothing for a user who was deleted meanwhile."""
     key = (UsageRow.day == day, UsageRow.user_id == user_id, UsageRow.kind == kind)
     if connection.execute(update(UsageRow).where(*key).values(count=UsageRow.count + times)).rowcount:
         return
@@ -92,7 +92,7 @@ def _add(connection: Connection, day: str, user_id: int, kind: str, times: int) 
 
 
 def last_days(days: int) -> Sequence[str]:
-    """The names of the last ``days`` days, the oldest first: the axis of a chart."""
+    """Return the names of the last ``days`` days, the oldest first: the axis of a chart."""
     today = datetime.now(UTC)
     return [_day(today - timedelta(days=back)) for back in range(days - 1, -1, -1)]
 

@@ -1,4 +1,4 @@
-"""Three-field searches: what is asked for by purpose, materials and methods, and how passages compare with it."""
+"""Three-field searches: a query by purpose, materials and methods, and how passages compare with it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from braid.core.chat.texts import Language, say
 from braid.core.errors import InvalidInputError
 from braid.core.models.citations import Citation, without_marks
 from braid.core.text.analyzer import Analyzer
-from braid.core.text.units import quantities, unified
+from braid.core.text.units import quantities, unify_units
 from braid.core.types import MAX_QUERY_CHARS
 
 MAX_INSTRUCTION_CHARS = 2_000
@@ -24,7 +24,7 @@ Weigh = Callable[[str], Mapping[str, float]]
 class ThreeFields:
     """A search by what is done (purpose), with what (materials), and how (methods).
 
-    ``instruction`` says what else the comparison should heed. Raises InvalidInputError when all three are empty,
+    ``instruction`` is a further instruction for the comparison. Raises InvalidInputError when all three are empty,
     or a text is too long.
     """
 
@@ -48,7 +48,7 @@ class ThreeFields:
 
     @property
     def named(self) -> dict[str, str]:
-        """The fields that are filled in, by name, without the instruction."""
+        """The non-empty fields by name, without the instruction."""
         fields = {"purpose": self.purpose, "materials": self.materials, "methods": self.methods}
         return {name: text.strip() for name, text in fields.items() if text.strip()}
 
@@ -58,15 +58,15 @@ class ThreeFields:
         return "\n".join(self.named.values())
 
     def unified(self) -> ThreeFields:
-        """With units in one way of writing; as they are when that would be too long."""
-        texts = map(unified, (self.purpose, self.materials, self.methods, self.instruction))
+        """Normalize units; return the fields unchanged if that would make them too long."""
+        texts = map(unify_units, (self.purpose, self.materials, self.methods, self.instruction))
         try:
             return ThreeFields(*texts)
         except InvalidInputError:
             return self
 
     def described(self, language: Language) -> str:
-        """For people and models: one line a field."""
+        """Write the fields for people and models, one line per field."""
         named = {**self.named, "instruction": self.instruction.strip()}
         return "\n".join(f"{say(name, language)}: {text}" for name, text in named.items() if text)
 
@@ -75,16 +75,16 @@ class ThreeFields:
 class _Agreement:
     agrees: tuple[str, ...]
     differs: tuple[tuple[str, str], ...]
-    """What the passage has, and what was asked for."""
+    """Pairs of what the passage has and what was asked for."""
     missing: tuple[str, ...]
 
 
 def compare(
     asked: ThreeFields, citations: Sequence[Citation], weigh: Weigh, analyzer: Analyzer, language: Language
 ) -> str:
-    """Markdown: for each passage and field what agrees and what differs, with citations; then a summary.
+    """Return Markdown: for each passage and field what agrees and what differs, with citations; then a summary.
 
-    By words (their terms) and by quantities, which are compared across units.
+    Compares words by their terms, and quantities across units.
     """
     parts = [say("compared_without_model", language)]
     found: dict[int, dict[str, _Agreement]] = {}
@@ -111,7 +111,7 @@ def _agreement(text: str, citation: Citation, analyzer: Analyzer) -> _Agreement:
         else:
             absent.append(quantity.text)
     terms = frozenset(analyzer.tokens(f"{citation.passage.title} {citation.passage.heading_path} {citation.text}"))
-    words = content_words(_without(unified(text), [quantity.text for quantity in asked]), analyzer)
+    words = content_words(_without(unify_units(text), [quantity.text for quantity in asked]), analyzer)
     same += [word for word, needed in words.items() if needed <= terms]
     absent += [word for word, needed in words.items() if not needed <= terms]
     return _Agreement(tuple(same), tuple(other), tuple(absent))

@@ -19,13 +19,14 @@ from braid.core.errors import InvalidInputError
 from braid.core.models.chat import ChatModel, ChatModels
 from braid.core.models.citations import Citation
 from braid.core.models.prompts import Prompts
+from braid.core.models.rerank import Rerankers
+from braid.core.search.context import SearchModels
 from braid.core.search.term_weights import TermWeights
 from braid.core.text.token_budget import MIN_PROMPT_TOKENS
 from braid.core.types import Degraded, Scope
 
 if TYPE_CHECKING:
     from braid.core.braid import Braid
-    from braid.core.retriever_manager import RetrieverManager
 
 
 @dataclass(slots=True)
@@ -53,9 +54,10 @@ class GraphState:
 class Conversation:
     """Answers chat turns over an open data directory. Keeps no state between turns: the history is in the request.
 
-    ``models``, ``prompts`` and ``manager``, which searches, are those of the Braid unless others are given. With
-    `ChatModels()`, no models, the question is completed by feedback and the answer is extractive. Prompts of the
-    summary model have at most ``prompt_tokens`` by `estimate_tokens`, without its answer.
+    ``prompt_tokens`` is the most that the model of the answer is given, by `estimate_tokens`; the answer itself
+    comes on top. ``models`` and ``prompts`` are those that the Braid was opened with unless others are given; with
+    `ChatModels()`, no models, the question is completed by feedback and the answer is extractive. ``rerankers`` serve
+    the searches instead of the Braid's own.
     """
 
     def __init__(
@@ -65,16 +67,19 @@ class Conversation:
         models: ChatModels | None = None,
         prompts: Prompts | None = None,
         prompt_tokens: int = 6_000,
-        manager: RetrieverManager | None = None,
+        rerankers: Rerankers | None = None,
     ) -> None:
         if prompt_tokens < MIN_PROMPT_TOKENS:
             raise InvalidInputError(
                 f"prompt_tokens is {prompt_tokens}; at least {MIN_PROMPT_TOKENS} are needed", field="prompt_tokens"
             )
         self._braid = braid
-        self._manager = manager or braid.manager
+        self._manager = braid.manager
         self._models = self._manager.models if models is None else models
         self._prompts = self._manager.prompts if prompts is None else prompts
+        self._search_models = SearchModels(
+            self._models, self._prompts, rerankers or self._manager.search_models.rerankers
+        )
         self._answerer = Answerer(self._models.summary, prompt_tokens)
         self._graph = self._build_graph()
 
@@ -144,8 +149,9 @@ class Conversation:
     def _search(self, state: GraphState, writer: StreamWriter) -> None:
         turn = state.turn
         writer(StageStarted("search"))
+        strategy, models = turn.request.strategy, self._search_models
         options = {**turn.request.options, "generator": "feedback"}  # the model has written the query already
-        found = self._manager.search_in(turn.scope, turn.query.query, strategy=turn.request.strategy, **options)
+        found = self._manager.search_in(turn.scope, turn.query.query, strategy=strategy, models=models, **options)
         writer(Searched(found))
         turn.result = ChatResult(
             question=turn.query.question,

@@ -1,4 +1,4 @@
-"""Answers without a language model: the sentences of the passages that say most of what was asked."""
+"""Answers without a language model: quotes the sentences that have most of the question's terms."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from braid.core.text.token_budget import cut
 MAX_SENTENCES = 3
 MAX_SENTENCE_TOKENS = 160
 MIN_COVERAGE = 0.5
-"""Share of the question's terms, weighed by idf, that the passages must have between them. On mtrag-mini, of the best
-five passages, 3 % of the questions with a relevant one fall below it, and 26 % of those asked of other collections.
+"""Least share of the question's terms, weighted by idf, in all passages together. On mtrag-mini, with the best five
+passages, 3 % of the questions with a relevant one fall below it, and 26 % of those asked of other collections.
 """
 REPEATED = 0.25
-"""What a term counts that an earlier sentence has already."""
+"""Weight of a term that an earlier sentence has already."""
 NEAREST = 2
 LIST_MARK = re.compile(r"^(?:\d{1,3}[.)]|[-*+•・])\s+")
 
 
 @dataclass(frozen=True, slots=True)
 class Extract:
-    """An answer made of sentences as they stand in the passages."""
+    """An answer made of sentences quoted from the passages."""
 
     text: str
     found: bool
@@ -44,11 +44,11 @@ class _Sentence:
 def extract(
     weights: Mapping[str, float], citations: Sequence[Citation], analyzer: Analyzer, language: Language
 ) -> Extract:
-    """Up to three sentences, chosen one by one for the terms they add (as in maximal marginal relevance, Carbonell
-    and Goldstein 1998), each with its citation. ``weights`` are the question's terms with their idf.
+    """Quote up to three sentences, each with its citation. ``weights`` are the question's terms with their idf.
 
-    When the passages lack most of the question's terms the answer says that nothing was found, and then what came
-    nearest. Passages in another script than the question cannot have its words: the nearest ones are quoted.
+    Sentences are chosen one by one for the terms they add, as in maximal marginal relevance (Carbonell and Goldstein
+    1998). If the passages lack most of the question's terms the answer says that nothing was found, and quotes the
+    nearest passages. Passages in another script than the question cannot have its words: the nearest ones are quoted.
     """
     candidates = [
         _Sentence(citation.number, position, text, frozenset(analyzer.tokens(text)))
@@ -59,29 +59,29 @@ def extract(
     if coverage(weights, [candidate.terms for candidate in candidates]) < MIN_COVERAGE:
         nearest = [c for c in candidates if c.position == 0][:NEAREST]
         comparable = any(same_script(" ".join(weights), citation.text) for citation in citations)
-        said = [say("not_found" if comparable else "another_script", language)]
-        said += [say("nearest", language)] if nearest else []
-        return Extract("\n".join([*said, *map(_quoted, nearest)]), not comparable)
+        lines = [say("not_found" if comparable else "another_script", language)]
+        lines += [say("nearest", language)] if nearest else []
+        return Extract("\n".join([*lines, *map(_quoted, nearest)]), not comparable)
     chosen = _choose(weights, candidates)
     return Extract("\n".join([say("extractive", language), *map(_quoted, chosen)]), True)
 
 
 def coverage(weights: Mapping[str, float], found: Sequence[frozenset[str]]) -> float:
-    """Share of the weights whose terms are found, 0.0–1.0."""
+    """Return the share of the weights whose terms are found, 0.0–1.0."""
     total = sum(weights.values())
     terms = frozenset[str]().union(*found)
     return sum(weight for term, weight in weights.items() if term in terms) / total if total else 0.0
 
 
 def best_sentence(weights: Mapping[str, float], text: str, analyzer: Analyzer) -> str:
-    """The sentence with the weightiest terms; empty when none has any."""
+    """Return the sentence with the greatest weight; empty if none has any of the terms."""
     scored = [(sum(weights.get(t, 0.0) for t in set(analyzer.tokens(s))), s) for s in sentences(text)]
     weight, best = max(scored, key=lambda pair: pair[0], default=(0.0, ""))
     return quotable(best) if weight else ""
 
 
 def quotable(sentence: str) -> str:
-    """On one line, not too long, without the mark of a list, and without anything that looks like a citation."""
+    """Put a sentence on one line, not too long, without a list mark or anything that looks like a citation."""
     line = without_marks(LIST_MARK.sub("", " ".join(sentence.split())))
     return cut(line, MAX_SENTENCE_TOKENS) or line[: 2 * MAX_SENTENCE_TOKENS] + " …"
 
@@ -91,7 +91,7 @@ def _quoted(sentence: _Sentence) -> str:
 
 
 def _choose(weights: Mapping[str, float], candidates: Sequence[_Sentence]) -> list[_Sentence]:
-    """Best passages first among equals, for they were ranked by more than words."""
+    """Choose sentences for what they add; among equals those of better passages, ranked by more than words."""
     chosen: list[_Sentence] = []
     covered: frozenset[str] = frozenset()
     while len(chosen) < MAX_SENTENCES:

@@ -22,16 +22,16 @@ GRADES: Mapping[Kind, int] = {"up": 2, "click": 1, "down": 0}
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """What a user said about one passage of one search. Raises InvalidInputError with the field's name."""
+    """A user's feedback on one passage of one search. Raises InvalidInputError with the field's name."""
 
     kind: Kind
-    """A thumb ``up`` or ``down``, ``none`` when it is taken back, or a ``click`` on the citation."""
+    """A thumb ``up`` or ``down``, ``none`` to take it back, or a ``click`` on the citation."""
     chunk_id: str
     query: str
     scope: tuple[int, ...]
     """Ids of the datasets that were searched."""
     ranking: tuple[str, ...]
-    """Chunk ids in the order in which they were shown; the passage is among them."""
+    """Chunk ids in the order shown; the passage is among them."""
     created_at: float = 0.0
     """Seconds since the epoch; set when it is stored."""
 
@@ -51,13 +51,13 @@ class Feedback:
 
 
 class FeedbackStore:
-    """The ledger's feedback. Every method is about one user, and nobody else's rows are touched."""
+    """The feedback in the ledger. Every method reads or changes one user's rows only."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
 
     def add(self, user_id: int, feedback: Feedback) -> int:
-        """Store it; returns its id. Raises NotFoundError when there is no such user."""
+        """Store feedback and return its id. Raises NotFoundError if there is no such user."""
         if self._ledger.user(user_id) is None:
             raise NotFoundError(f"there is no user {user_id}; add one first")
         with self._ledger.database.write() as connection:
@@ -76,7 +76,7 @@ class FeedbackStore:
             ).scalar_one()
 
     def of_user(self, user_id: int) -> list[Feedback]:
-        """All that this user said, the oldest first."""
+        """Return all feedback of this user, the oldest first."""
         columns = (
             FeedbackRow.kind,
             FeedbackRow.chunk_id,
@@ -94,13 +94,13 @@ class FeedbackStore:
         ]
 
     def thumbs(self, user_id: int, query: str, chunk_ids: Sequence[str]) -> dict[str, Kind]:
-        """Chunk id → ``up`` or ``down``, as this user's thumbs for the question stand."""
+        """Return chunk id → ``up`` or ``down``, this user's current thumbs for the question."""
         said = [f for f in self.of_user(user_id) if f.query == storable(query) and f.chunk_id in chunk_ids]
         thumbs = {feedback.chunk_id: feedback.kind for feedback in said if feedback.kind != "click"}
         return {chunk_id: kind for chunk_id, kind in thumbs.items() if kind != "none"}
 
     def standing(self, user_id: int, chunk_ids: Sequence[str]) -> dict[tuple[str, str], Kind]:
-        """(Query, chunk id) → ``up`` or ``down``, as this user's thumbs for these passages stand."""
+        """Return (query, chunk id) → ``up`` or ``down``, this user's current thumbs for these passages."""
         columns = (FeedbackRow.query, FeedbackRow.chunk_id, FeedbackRow.kind)
         thumbs: dict[tuple[str, str], Kind] = {}
         with self._ledger.database.read() as connection:
@@ -112,13 +112,13 @@ class FeedbackStore:
         return {about: kind for about, kind in thumbs.items() if kind != "none"}
 
     def forget(self, user_id: int) -> int:
-        """Delete all that this user said; returns how much it was."""
+        """Delete all feedback of this user; return how many rows it was."""
         with self._ledger.database.write() as connection:
             return connection.execute(delete(FeedbackRow).where(FeedbackRow.user_id == user_id)).rowcount
 
 
 def judgements_of(said: Iterable[Feedback]) -> dict[str, dict[str, int]]:
-    """Question → chunk id → grade. The newest thumb counts, also against clicks; one taken back counts as nothing."""
+    """Return question → chunk id → grade. The newest thumb counts, before clicks; one taken back does not count."""
     thumbs: dict[tuple[str, str], Kind] = {}
     clicks: dict[tuple[str, str], None] = {}
     for feedback in said:

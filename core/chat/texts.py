@@ -1,4 +1,4 @@
-"""What Braid itself says in an answer, in the language of the question."""
+"""Braid's own sentences in an answer, in the language of the question."""
 
 from __future__ import annotations
 
@@ -57,5 +57,5 @@ TEXTS: Mapping[str, Mapping[Language, str]] = {
 
 
 def say(name: str, language: Language, **values: object) -> str:
-    """One of the texts."""
+    """Return a text by its name, with the values filled in."""
     return TEXTS[name][language].format(**values)

@@ -1,4 +1,4 @@
-"""Thumbs on answers as a whole: each user's own, one an answer, and counted for administrators."""
+"""Thumbs on whole answers: each user's own, one per answer, and counted for administrators."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DAY_S = 86_400
 
 @dataclass(frozen=True, slots=True)
 class ThumbCount:
-    """How the answers of one writer were found: a chat model by its name, or ``extractive``."""
+    """The thumbs of one generator: a chat model by its name, or ``extractive``."""
 
     generator: str
     up: int = 0
@@ -28,13 +28,13 @@ class ThumbCount:
 
 
 class AnswerThumbs:
-    """A thumb is kept with its answer, and goes with it."""
+    """The thumbs in the ledger. A thumb is stored with its answer, and deleted with it."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._database = ledger.database
 
     def put(self, user_id: int, conversation_id: int, message_id: int, thumb: Thumb) -> None:
-        """Set it, or take it back. Raises NotFoundError when this is no answer in a conversation of this user."""
+        """Set or take back a thumb. Raises NotFoundError if this is no answer in a conversation of this user."""
         if thumb not in get_args(Thumb):
             raise InvalidInputError(f"kind is {thumb!r}; choose one of {', '.join(get_args(Thumb))}", field="kind")
         owned = select(ConversationRow.id).where(
@@ -54,7 +54,7 @@ class AnswerThumbs:
             raise NotFoundError(f"there is no answer {message_id} in this conversation")
 
     def counts(self, *, days: int = 30) -> list[ThumbCount]:
-        """Over all users' answers of the last ``days`` days, by who wrote them, the most judged first."""
+        """Count the thumbs on all users' answers of the last ``days`` days, per generator, the most judged first."""
         generator = MessageRow.settings["generator"].as_string()
         since = time.time() - days * DAY_S
         statement = select(generator, MessageRow.thumb).where(MessageRow.thumb != "", MessageRow.created_at >= since)

@@ -1,4 +1,4 @@
-"""What shared_dbs.json may hold: the entry, its validation and its text form."""
+"""Entries of shared_dbs.json: their validation and their text form."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class SharedDataset:
 
 
 def decode(content: bytes) -> str:
-    """The text of a file's bytes. Raises RegistryError where they are not UTF-8."""
+    """Decode a file's bytes. Raises RegistryError when they are not UTF-8."""
     require_size(len(content))
     try:
         return content.decode()
@@ -49,9 +49,9 @@ def decode(content: bytes) -> str:
 
 
 def validate(text: str, *, retired_ids: Collection[int] = ()) -> tuple[SharedDataset, ...]:
-    """The entries of a text. Raises RegistryError that names the entry, the field, the value and the remedy.
+    """Parse the entries of a text. Raises RegistryError, which names the entry, the field, the value and the remedy.
 
-    ``retired_ids`` are those of removed datasets; they are rejected.
+    ``retired_ids`` are the ids of removed datasets; they are rejected.
     """
     require_size(len(text.encode("utf-8", "surrogatepass")))
     if text.startswith("\ufeff"):
@@ -60,7 +60,7 @@ def validate(text: str, *, retired_ids: Collection[int] = ()) -> tuple[SharedDat
         plain = json.loads(text, object_pairs_hook=_without_duplicates)
     except json.JSONDecodeError as error:
         raise RegistryError(
-            f"line {error.lineno}, column {error.colno}: this is not JSON ({error.msg}); mend that place"
+            f"line {error.lineno}, column {error.colno}: this is not JSON ({error.msg}); fix that place"
         ) from error
     except (ValueError, RecursionError) as error:
         raise RegistryError(f"a number is too long or lists are nested too deeply; write [{_EXAMPLE}]") from error
@@ -73,9 +73,9 @@ def validate(text: str, *, retired_ids: Collection[int] = ()) -> tuple[SharedDat
 
 
 def parse(plain: object, retired_ids: Collection[int] = ()) -> tuple[SharedDataset, ...]:
-    """The entries of a list of objects; raises as `validate` does."""
+    """Return the entries of a list of objects. Raises RegistryError as `validate` does."""
     if not isinstance(plain, list):
-        raise RegistryError(f"the file holds {_in_short(plain)}; write a list such as [{_EXAMPLE}]")
+        raise RegistryError(f"the file holds {_shorten(plain)}; write a list such as [{_EXAMPLE}]")
     entries = tuple(_entry(number, entry) for number, entry in enumerate(plain, start=1))
     _require_new_ids(entries, retired_ids)
     _require_one_meaning_per_collection(entries)
@@ -83,23 +83,23 @@ def parse(plain: object, retired_ids: Collection[int] = ()) -> tuple[SharedDatas
 
 
 def render(entries: Sequence[SharedDataset]) -> str:
-    """The entries as the text of shared_dbs.json; what has its default is left out."""
+    """Write the entries as the text of shared_dbs.json, without values equal to the default."""
     return json.dumps([as_plain(e) for e in entries], ensure_ascii=False, indent=2) + "\n"
 
 
 def as_plain(entry: SharedDataset) -> dict[str, Any]:
-    """The entry as it stands in the file; what has its default is left out."""
+    """Return the entry as in the file, without values equal to the default."""
     return {f.name: value for f in fields(entry) if (value := getattr(entry, f.name)) != f.default}
 
 
 def require_size(size: int) -> None:
-    """Raises RegistryError for more than MAX_FILE_BYTES."""
+    """Raise RegistryError for more than MAX_FILE_BYTES."""
     if size > MAX_FILE_BYTES:
         raise RegistryError(f"the file has more than {MAX_FILE_BYTES} bytes; shorten it")
 
 
 def _line_of(text: str, number: int) -> int:
-    """The line at which an entry of valid JSON begins; the first entry is number 1."""
+    """Return the line at which an entry of valid JSON begins; the first entry is number 1."""
     decoder, at = json.JSONDecoder(), text.index("[") + 1
     for _ in range(number - 1):
         _entry_before, at = decoder.raw_decode(text, _next_value(text, at))
@@ -113,17 +113,17 @@ def _next_value(text: str, at: int) -> int:
 
 def _entry(number: int, plain: object) -> SharedDataset:
     if not isinstance(plain, dict):
-        raise RegistryError(f"entry {number} is {_in_short(plain)}; write it as {_EXAMPLE}", entry=number)
-    where = f"entry {number} (id {_in_short(plain['id'])})" if "id" in plain else f"entry {number}"
+        raise RegistryError(f"entry {number} is {_shorten(plain)}; write it as {_EXAMPLE}", entry=number)
+    where = f"entry {number} (id {_shorten(plain['id'])})" if "id" in plain else f"entry {number}"
     for key in ("id", "name", "collection_name"):
         if key not in plain:
             raise RegistryError(f"{where}: {key} is missing; write the entry as {_EXAMPLE}", entry=number)
     for key, value in plain.items():
         if key not in _FIELDS:
-            raise RegistryError(f"{where}: {_in_short(key)} is not a field; use {', '.join(_FIELDS)}", entry=number)
+            raise RegistryError(f"{where}: {_shorten(key)} is not a field; use {', '.join(_FIELDS)}", entry=number)
         allowed, form = _FIELDS[key]
         if not allowed(value):
-            raise RegistryError(f"{where}: {key} is {_in_short(value)}; it must be {form}", entry=number)
+            raise RegistryError(f"{where}: {key} is {_shorten(value)}; it must be {form}", entry=number)
     return SharedDataset(**{**plain, "allowed_groups": tuple(plain.get("allowed_groups", ()))})
 
 
@@ -202,19 +202,19 @@ _FIELDS: Mapping[str, tuple[Callable[[object], bool], str]] = {
         f"the name of a model, at most {MAX_NAME_CHARS} characters, or empty",
     ),
 }
-"""What each field may be: a check, and the same in words."""
+"""The fields: a check of the value, and the same in words."""
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     plain: dict[str, Any] = {}
     for key, value in pairs:
         if key in plain:
-            raise RegistryError(f"{_in_short(key)} stands twice in one entry; keep one")
+            raise RegistryError(f"{_shorten(key)} is in one entry twice; keep one")
         plain[key] = value
     return plain
 
 
-def _in_short(value: object) -> str:
+def _shorten(value: object) -> str:
     short = reprlib.Repr()
     short.maxstring = short.maxother = 80
     return short.repr(value)

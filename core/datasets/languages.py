@@ -1,4 +1,4 @@
-"""In which languages datasets are, from a sample of their documents."""
+"""Languages of datasets, from a sample of their documents."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from braid.core.text.scripts import SEEN_CHARS, text_language
 from braid.core.types import Dataset
 
 SAMPLE = 200
-"""Documents of a dataset that are looked at."""
+"""Documents of a dataset in the sample."""
 LEAST_SHARE = 0.05
-"""Of the sample; what is rarer is not named."""
+"""Smallest share of the sample that a language needs to be named."""
 AGAIN_S = 5.0
-"""While a dataset changes all the time, as in a long upload, it is looked at this often."""
+"""Minimum seconds between two samples of a dataset that keeps changing, as in a long upload."""
 HASH_MODULUS = 2**32
 HASH_FACTOR = 2_654_435_761
-"""Knuth's multiplicative hash: ids next to each other come out far apart."""
+"""Knuth's multiplicative hash, which spreads consecutive ids."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class _Seen:
 
 
 class DatasetLanguages:
-    """Languages by dataset. They are kept, and found anew when something in the dataset's collection has changed."""
+    """Languages by dataset, cached until something in the dataset's collection changes."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
@@ -44,15 +44,18 @@ class DatasetLanguages:
         self._lock = threading.Lock()
 
     def of(self, datasets: Sequence[Dataset]) -> Mapping[int, tuple[str, ...]]:
-        """Dataset id → ISO 639-1 codes, the most frequent first; empty stands for all that is not recognized."""
+        """Return dataset id → ISO 639-1 codes, most frequent first; an empty code is for unrecognized texts."""
         filled = [dataset for dataset in datasets if dataset.chunks]
         if not filled:
             return {}
         heads = self._changes.heads({dataset.collection for dataset in filled})
-        return {dataset.id: _named(self._counts(dataset, heads.get(dataset.collection, 0))) for dataset in filled}
+        return {
+            dataset.id: _frequent_languages(self._counts(dataset, heads.get(dataset.collection, 0)))
+            for dataset in filled
+        }
 
     def counts(self, dataset: Dataset) -> Counter[str]:
-        """Documents of the sample by language, in codes as above."""
+        """Count the sample's documents by language code; an empty code is for unrecognized texts."""
         return self._counts(dataset, self._changes.heads({dataset.collection}).get(dataset.collection, 0))
 
     def _counts(self, dataset: Dataset, head: int) -> Counter[str]:
@@ -66,20 +69,20 @@ class DatasetLanguages:
         return seen.counts
 
     def _sample(self, dataset: Dataset) -> list[str]:
-        """How about `SAMPLE` documents begin. It costs a walk over a part of one index."""
-        chosen = select(DocumentRow.id).where(DocumentRow.dataset_id == dataset.id, _sampled(dataset.documents))
+        """Read the beginnings of about `SAMPLE` documents, which costs a walk over a part of one index."""
+        chosen = select(DocumentRow.id).where(DocumentRow.dataset_id == dataset.id, _in_sample(dataset.documents))
         text = select(func.substr(ChunkRow.text, 1, SEEN_CHARS))
         first = text.where(ChunkRow.position == 0, ChunkRow.document_id.in_(chosen.limit(2 * SAMPLE)))
         with self._ledger.database.read() as connection:
             return list(connection.execute(first).scalars())
 
 
-def _sampled(documents: int) -> ColumnElement[bool]:
+def _in_sample(documents: int) -> ColumnElement[bool]:
     below = HASH_MODULUS * SAMPLE // max(documents, SAMPLE)
     return (cast(DocumentRow.id, BigInteger) * HASH_FACTOR) % HASH_MODULUS < below
 
 
-def _named(counts: Counter[str]) -> tuple[str, ...]:
+def _frequent_languages(counts: Counter[str]) -> tuple[str, ...]:
     least = LEAST_SHARE * counts.total()
     enough = [code for code, count in counts.items() if count >= least]
     return tuple(sorted(enough, key=lambda code: (-counts[code], not code, code)))

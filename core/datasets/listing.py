@@ -1,4 +1,4 @@
-"""What a list of datasets says of each, and what stands in one dataset's list of documents."""
+"""Lists: an overview per dataset, and the documents of datasets by name and state."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from braid.core.ledger.tables import DatasetRow, DocumentRow, IndexStateRow, Job
 from braid.core.types import Dataset, Document
 
 DocumentState = Literal["waiting", "done", "failed"]
-"""On its way into the indexes, in both of them, or not readable."""
+"""Not in both indexes yet, in both, or not readable."""
 LEGS = 2
+NAMES = (DocumentRow.title, DocumentRow.source)
 
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """Of one dataset. ``size_bytes`` is that of the files as they came; ``failed`` and ``waiting`` are documents."""
+    """Counts of one dataset. ``size_bytes`` is of the original files; ``failed`` and ``waiting`` are documents."""
 
     size_bytes: int = 0
     failed: int = 0
@@ -30,14 +31,14 @@ class Overview:
 
     @property
     def busy(self) -> bool:
-        """Whether something is under way."""
+        """Whether jobs or documents are waiting."""
         return bool(self.jobs or self.waiting)
 
 
 def overviews(database: Database, datasets: Sequence[Dataset]) -> dict[int, Overview]:
-    """Dataset id → overview, in three statements however many there are.
+    """Return dataset id → overview, in three statements however many datasets there are.
 
-    Jobs are counted before documents: what is no job any more then is a document, so nothing under way is missed.
+    Jobs are counted before documents: a job that ends in between has become a document, so nothing is missed.
     """
     ids = [dataset.id for dataset in datasets]
     jobs = (
@@ -46,8 +47,8 @@ def overviews(database: Database, datasets: Sequence[Dataset]) -> dict[int, Over
         .group_by(JobRow.dataset_id)
     )
     with database.read() as connection:
-        under_way = {row[0]: row[1] for row in connection.execute(jobs)}
-    waiting = _waiting(_applied(database, {dataset.collection for dataset in datasets}))
+        running = {row[0]: row[1] for row in connection.execute(jobs)}
+    waiting = _waiting(_applied_seqs(database, {dataset.collection for dataset in datasets}))
     documents = (
         select(
             DocumentRow.dataset_id,
@@ -64,7 +65,7 @@ def overviews(database: Database, datasets: Sequence[Dataset]) -> dict[int, Over
     found = {}
     for each in ids:
         size_bytes, failed, waits = stored.get(each, (0, 0, 0))
-        found[each] = Overview(size_bytes, failed, waits, under_way.get(each, 0))
+        found[each] = Overview(size_bytes, failed, waits, running.get(each, 0))
     return found
 
 
@@ -77,7 +78,7 @@ def find_documents(
     limit: int = 50,
     offset: int = 0,
 ) -> tuple[list[Document], int]:
-    """Documents whose title or source contains ``name``, the last changed first, and how many there are in all."""
+    """Return a page of documents whose title or source contains ``name``, last changed first, and their number."""
     conditions: list[ColumnElement[bool]] = [DocumentRow.dataset_id == dataset.id]
     if part := storable(name).strip():
         conditions.append(_is_called(part))
@@ -91,19 +92,17 @@ def find_documents(
 
 
 def documents_named(database: Database, dataset_ids: Collection[int], part: str, *, limit: int = 20) -> list[Document]:
-    """Documents of the datasets whose title or source contains the part, those that begin with it first.
+    """Return documents of the datasets whose title or source contains ``part``, those that begin with it first.
 
-    Upper and lower case are equal as far as the database knows: SQLite does for a to z alone.
+    Case is ignored as far as the database can: SQLite only does for a to z.
     """
     part = storable(part).strip()
     if not part or not dataset_ids:
         return []
-    names = (DocumentRow.title, DocumentRow.source)
-    contains = or_(*(name.icontains(part, autoescape=True) for name in names))
-    begins = or_(*(name.istartswith(part, autoescape=True) for name in names))
+    begins = or_(*(name.istartswith(part, autoescape=True) for name in NAMES))
     statement = (
         select_documents()
-        .where(DocumentRow.dataset_id.in_(dataset_ids), contains)
+        .where(DocumentRow.dataset_id.in_(dataset_ids), _is_called(part))
         .order_by(begins.desc(), func.length(DocumentRow.source), DocumentRow.source)
         .limit(limit)
     )
@@ -112,26 +111,26 @@ def documents_named(database: Database, dataset_ids: Collection[int], part: str,
 
 
 def _is_called(part: str) -> ColumnElement[bool]:
-    return or_(*(name.icontains(part, autoescape=True) for name in (DocumentRow.title, DocumentRow.source)))
+    return or_(*(name.icontains(part, autoescape=True) for name in NAMES))
 
 
 def _in_state(database: Database, dataset: Dataset, state: DocumentState) -> ColumnElement[bool]:
     if state == "failed":
         return DocumentRow.state == "failed"
-    applied = _applied(database, {dataset.collection}).get(dataset.collection, -1)
+    applied = _applied_seqs(database, {dataset.collection}).get(dataset.collection, -1)
     behind = DocumentRow.changed_seq > applied if state == "waiting" else DocumentRow.changed_seq <= applied
     return (DocumentRow.state == "ready") & behind
 
 
 def _waiting(applied: dict[str, int]) -> ColumnElement[bool]:
-    """Whether a readable document is not in all indexes of its collection yet. The dataset has to be joined."""
+    """Return the condition that a readable document is not in both indexes yet. Needs the dataset joined."""
     seqs = [(DatasetRow.collection == collection, seq) for collection, seq in applied.items()]
     known = case(*seqs, else_=-1) if seqs else literal(-1)
     return (DocumentRow.state == "ready") & (DocumentRow.changed_seq > known)
 
 
-def _applied(database: Database, collections: Collection[str]) -> dict[str, int]:
-    """Collection → the last change that both of its indexes have; nothing while one is missing or being rebuilt."""
+def _applied_seqs(database: Database, collections: Collection[str]) -> dict[str, int]:
+    """Return collection → the last change that both indexes have, if neither is missing or being rebuilt."""
     states = (
         select(IndexStateRow.collection, func.min(IndexStateRow.applied_seq))
         .where(IndexStateRow.collection.in_(collections), IndexStateRow.state != "rebuilding")

@@ -1,7 +1,7 @@
-"""shared_dbs.json: the shared datasets, edited by people, by the admin page and by several processes.
+"""The registry, shared_dbs.json: the shared datasets, edited by people, the admin page and several processes.
 
-The file is validated before it comes into force and written atomically under a lock. While the file on disk
-is broken or gone, the last good version stays in force and `Registry.problem` says why.
+The file is validated before it takes effect, and written atomically under a lock. While the file on disk is invalid
+or missing, the last valid version stays in effect and `Registry.problem` says why.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ __all__ = ["Registry", "SharedDataset", "render", "validate"]
 
 LOCK_TIMEOUT_S = 10.0
 SETTLED_NS = 2_000_000_000
-"""Once a file is this old, a later write to it shows in its times, however coarse the file system's clock."""
+"""Age from which a later write shows in the file's times, however coarse the file system's clock."""
 
-_GONE = "the file was deleted; put it back or save the list anew"
+_GONE = "the file was deleted; put it back or save the list again"
 
 logger = logging.getLogger(__name__)
 
 
 class Registry:
-    """The shared datasets in force. Safe to use from many threads, and beside other processes.
+    """The current shared datasets. Safe to use from many threads, and beside other processes.
 
-    ``retired_ids`` gives the ids of removed datasets; they are rejected and never given again. It is called
-    whenever a changed file is validated. ``used_ids`` gives every id that ever had documents; none of them is given
-    to a new entry, also when the file has lost it.
+    ``retired_ids`` returns the ids of removed datasets, which are rejected and never used again; it is called
+    whenever a changed file is validated. ``used_ids`` returns every id that ever had documents; no new entry gets one
+    of them, even if the file has lost it.
     """
 
     def __init__(
@@ -71,25 +71,25 @@ class Registry:
 
     @property
     def version(self) -> int:
-        """Grows with every accepted change, whoever made it."""
+        """Number that grows with every accepted change, whoever made it."""
         with self._lock:
             self._refresh()
             return self._version
 
     def entries(self) -> tuple[SharedDataset, ...]:
-        """The entries in force, in the order of the file, disabled ones included."""
+        """Return the current entries in the order of the file, disabled ones included."""
         with self._lock:
             self._refresh()
             return self._entries
 
     def problem(self) -> str | None:
-        """Why the file on disk is not in force; None when it is."""
+        """Return why the file on disk is not in effect; None when it is."""
         with self._lock:
             self._refresh()
             return self._problem
 
     def get(self, dataset_id: int) -> SharedDataset | None:
-        """The entry with this id."""
+        """Return the entry with this id; None when there is none."""
         return next((e for e in self.entries() if e.id == dataset_id), None)
 
     def add(
@@ -101,7 +101,7 @@ class Registry:
         allowed_groups: Sequence[str] = (),
         embedding_model: str = "",
     ) -> SharedDataset:
-        """Add an entry with the next free negative id. Raises RegistryError, as all that change the file."""
+        """Add an entry with the next free negative id. Raises RegistryError, like every change of the file."""
         with self._exclusive():
             entries = self._on_disk()
             added = {
@@ -124,7 +124,7 @@ class Registry:
             return self._put([as_plain(e) | (changes if e.id == dataset_id else {}) for e in entries])[place]
 
     def remove(self, dataset_id: int) -> SharedDataset:
-        """Take an entry out and return it. Raises NotFoundError for an unknown id."""
+        """Remove an entry and return it. Raises NotFoundError for an unknown id."""
         with self._exclusive():
             entries = self._on_disk()
             removed = _entry_of(entries, dataset_id)
@@ -132,31 +132,33 @@ class Registry:
             return removed
 
     def text(self) -> tuple[str, str]:
-        """What stands in the file, valid or not, and its fingerprint; both empty when there is no file."""
+        """Return the file's text, valid or not, and its fingerprint; both are empty when there is no file."""
         try:
             content, _ = _read(self.path)
         except FileNotFoundError:
             return "", ""
         except OSError as error:
-            raise RegistryError(f"{self.path.name}: it cannot be read: {error.strerror}; mend that") from error
+            raise RegistryError(f"{self.path.name}: it cannot be read: {error.strerror}; fix that") from error
         return content.decode("utf-8", "replace"), _fingerprint(content)
 
     def replace_text(self, text: str, *, of: str | None = None) -> None:
-        """Put the text in place of the file, also of a broken one, if it is valid. With ``of``, the fingerprint of the
-        version that was edited, raises RegistryConflictError when the file is another one by now.
+        """Replace the file's text, if the new one is valid; the old one need not be.
+
+        With ``of``, the fingerprint of the version that was edited, raises RegistryConflictError when the file has
+        changed since.
         """
         with self._exclusive():
             validate(text, retired_ids=self._retired_ids())
             if of is not None and self.text()[1] != of:
                 raise RegistryConflictError(
-                    f"{self.path.name} was changed by somebody else meanwhile; compare with what stands there now"
+                    f"{self.path.name} was changed by somebody else meanwhile; compare with its text now"
                 )
             self._write(text)
 
     # ------------------------------------------------------------ reading
 
     def _refresh(self) -> None:
-        """Bring a changed file into force, or note why it is not."""
+        """Load a changed file, or record why it cannot take effect."""
         try:
             found = self.path.stat()
             if self._signature == _signature(found):
@@ -165,7 +167,7 @@ class Registry:
         except FileNotFoundError:
             self._forget(_GONE if self._loaded else None)
         except OSError as error:
-            self._forget(f"it cannot be read: {error.strerror}; mend that")
+            self._forget(f"it cannot be read: {error.strerror}; fix that")
         else:
             if content != self._content:
                 self._judge(content)
@@ -187,7 +189,7 @@ class Registry:
         self._lowest_id = min(self._lowest_id, *(e.id for e in entries), 0)
 
     def _forget(self, reason: str | None) -> None:
-        """There is no file to read; what it last held must be read anew when it is back."""
+        """Record that there is no file to read, so that it is read again when it is back."""
         self._content = self._signature = None
         self._set_problem(reason)
 
@@ -220,7 +222,7 @@ class Registry:
             yield
 
     def _on_disk(self) -> tuple[SharedDataset, ...]:
-        """What stands in the file now, by whomever. A broken file is not written over."""
+        """Return the current entries, whoever wrote them. Raises RegistryError: an invalid file is not overwritten."""
         try:
             content, _ = _read(self.path)
         except FileNotFoundError:
@@ -228,7 +230,7 @@ class Registry:
                 raise RegistryError(f"{self.path.name}: {_GONE}") from None
             return ()
         except OSError as error:
-            raise RegistryError(f"{self.path.name}: it cannot be read: {error.strerror}; mend that") from error
+            raise RegistryError(f"{self.path.name}: it cannot be read: {error.strerror}; fix that") from error
         return validate(decode(content))
 
     def _put(self, plain: list[dict[str, Any]]) -> tuple[SharedDataset, ...]:
@@ -247,7 +249,7 @@ class Registry:
 
     def _unwritable(self, error: OSError) -> RegistryError:
         return RegistryError(
-            f"{self.path.name} cannot be written: {error.strerror}; it is unchanged. Mend that and try again"
+            f"{self.path.name} cannot be written: {error.strerror}; it is unchanged. Fix that and try again"
         )
 
 
@@ -259,7 +261,7 @@ def _entry_of(entries: Sequence[SharedDataset], dataset_id: int) -> SharedDatase
 
 
 def _read(path: Path) -> tuple[bytes, os.stat_result]:
-    """The content, cut just over the limit, with what was known of the file before it was read."""
+    """Read the content, cut just over the limit, and the file's state from before it was read."""
     with path.open("rb") as file:
         found = os.fstat(file.fileno())
         return file.read(MAX_FILE_BYTES + 1), found
@@ -274,7 +276,7 @@ def _signature(found: os.stat_result) -> tuple[int, int, int]:
 
 
 def _replace_file(target: Path, content: bytes) -> None:
-    """All or nothing, also when the machine stops; the file keeps its permissions."""
+    """Replace the file atomically, even if the machine stops; it keeps its permissions."""
     temporary = target.with_name(f".{target.name}.tmp")
     try:
         with temporary.open("wb") as file:

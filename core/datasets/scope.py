@@ -1,4 +1,4 @@
-"""What the caller may read: made here and nowhere else, default-deny."""
+"""The scope of a request, which is what the caller may read: decided here and nowhere else, default-deny."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAX_DATASET_IDS = 1_000
 def resolve_scope(
     ledger: Ledger, registry: Registry, *, user_id: int | None, dataset_ids: Sequence[int] | None
 ) -> Scope:
-    """The scope of a request. No ids means all personal datasets of the user.
+    """Return the scope of a request. No ids means all personal datasets of the user.
 
     Ids that do not exist, are disabled or are not the caller's are listed as unresolved, without saying which of
     the three. Raises InvalidInputError for an id that is 0 or not a whole number.
@@ -41,7 +41,7 @@ def resolve_scope(
 
 
 def readable_shared(ledger: Ledger, registry: Registry, user_id: int | None) -> list[SharedDataset]:
-    """The shared datasets that a user may tick."""
+    """Return the shared datasets that a user may select."""
     return list(_readable(ledger, registry, user_id))
 
 

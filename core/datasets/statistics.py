@@ -1,4 +1,4 @@
-"""What a dataset holds: by format and by month."""
+"""Statistics of a dataset's documents by format and by month."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from braid.core.ledger.tables import DocumentRow
 
 @dataclass(frozen=True, slots=True)
 class FormatCount:
-    """How much there is of one format."""
+    """Counts of one format."""
 
     file_type: str
     documents: int
@@ -25,18 +25,18 @@ class FormatCount:
 
 @dataclass(frozen=True, slots=True)
 class DatasetStatistics:
-    """Counts over a dataset's documents; ``failed`` ones are among ``documents``."""
+    """Counts of a dataset's documents; ``documents`` includes ``failed`` ones."""
 
     formats: tuple[FormatCount, ...]
 
     @property
     def documents(self) -> int:
-        """All, readable or not."""
+        """All documents, readable or not."""
         return sum(each.documents for each in self.formats)
 
     @property
     def failed(self) -> int:
-        """Those that could not be read."""
+        """Documents that could not be read."""
         return sum(each.failed for each in self.formats)
 
     @property
@@ -46,12 +46,12 @@ class DatasetStatistics:
 
     @property
     def size_bytes(self) -> int:
-        """Of the files as they came."""
+        """Size of the original files."""
         return sum(each.size_bytes for each in self.formats)
 
 
 def statistics_of(ledger: Ledger, dataset_id: int) -> DatasetStatistics:
-    """Counts by format, the most frequent first."""
+    """Count documents by format, the most frequent first."""
     failed = func.sum(case((DocumentRow.state == "failed", 1), else_=0))
     statement = (
         select(
@@ -71,7 +71,7 @@ def statistics_of(ledger: Ledger, dataset_id: int) -> DatasetStatistics:
 
 
 def months_of(ledger: Ledger, dataset_id: int) -> list[tuple[str, int]]:
-    """(``2026-03``, documents) in order, in UTC; documents without a date, or with one out of bounds, are left out."""
+    """Count documents as (``2026-03``, documents) in order, in UTC, without those that have no valid date."""
     dates = select(DocumentRow.date).where(DocumentRow.dataset_id == dataset_id, DocumentRow.date.is_not(None))
     with ledger.database.read() as connection:
         months = Counter(_month(date) for date in connection.execute(dates).scalars() if date is not None)

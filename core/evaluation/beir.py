@@ -30,7 +30,7 @@ class CorpusDocument:
 
 @dataclass(frozen=True, slots=True)
 class JudgedSet:
-    """A corpus with the queries that were judged on it."""
+    """A corpus with the queries that are judged on it."""
 
     name: str
     """The folder's own name."""
@@ -55,7 +55,7 @@ class StoredVectors:
 
 
 def read_sets(folders: Sequence[Path]) -> list[JudgedSet]:
-    """The sets in these folders. Raises InvalidInputError, which names the file and the line."""
+    """Read the sets in these folders. Raises InvalidInputError, which names the file and the line."""
     if not folders:
         raise InvalidInputError("no folder is given; name at least one with corpus.jsonl, queries.jsonl, qrels.tsv")
     sets: dict[str, JudgedSet] = {}
@@ -70,7 +70,7 @@ def read_sets(folders: Sequence[Path]) -> list[JudgedSet]:
 
 
 def read_set(folder: Path) -> JudgedSet:
-    """The set in this folder. Raises InvalidInputError, which names the file and the line."""
+    """Read the set in this folder. Raises InvalidInputError, which names the file and the line."""
     folder = folder.resolve()
     for name in (CORPUS, QUERIES, QRELS):
         if not (folder / name).is_file():
@@ -89,7 +89,7 @@ def read_set(folder: Path) -> JudgedSet:
 
 
 def read_vectors(judged: JudgedSet, model: str) -> StoredVectors | None:
-    """The folder's vectors if they are of the model with this fingerprint. Raises InvalidInputError when damaged."""
+    """Read the folder's vectors if they are of this model. Raises InvalidInputError when they are damaged."""
     path = judged.folder / VECTORS
     if not path.is_file():
         return None
@@ -101,7 +101,7 @@ def read_vectors(judged: JudgedSet, model: str) -> StoredVectors | None:
             queries = dict(zip(arrays["qids"].tolist(), _unit(arrays["QV"]), strict=True))
     except (BadZipFile, KeyError, ValueError, OSError) as error:
         raise InvalidInputError(
-            f"{path} cannot be used: {error}; it must hold model, ids, qids, V and QV; write it anew or delete it"
+            f"{path} cannot be used: {error}; it must hold model, ids, qids, V and QV; write it again or delete it"
         ) from error
     texts = {text: queries[query_id] for query_id, text in judged.queries.items() if query_id in queries}
     return StoredVectors(documents, texts)
@@ -123,7 +123,7 @@ def _documents(path: Path) -> Iterator[CorpusDocument]:
         metadata = row.get("metadata") or {}
         collection = metadata.get("collection") or "" if isinstance(metadata, dict) else None
         if not isinstance(collection, str):
-            raise InvalidInputError(f"{where}: metadata.collection is not a text; mend it or leave it out")
+            raise InvalidInputError(f"{where}: metadata.collection is not a text; fix it or leave it out")
         title = row.get("title") or ""
         if not isinstance(title, str):
             raise InvalidInputError(f"{where}: title is {title!r}; it must be a text")
@@ -133,25 +133,25 @@ def _documents(path: Path) -> Iterator[CorpusDocument]:
 def _queries(path: Path) -> Iterator[tuple[str, str]]:
     for where, row in _objects(path):
         if not row["text"].strip() or len(row["text"]) > MAX_QUERY_CHARS:
-            raise InvalidInputError(f"{where}: the query must have 1 to {MAX_QUERY_CHARS} characters; mend it")
+            raise InvalidInputError(f"{where}: the query must have 1 to {MAX_QUERY_CHARS} characters; fix it")
         yield row["_id"], row["text"]
 
 
 def _objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Place and object of every line; each object has its own ``_id`` and a ``text``."""
+    """Yield place and object of every line; each object has its own ``_id`` and a ``text``."""
     seen: set[str] = set()
     for where, line in _lines(path):
         try:
             row = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise InvalidInputError(f"{where} is not JSON: {error}; write one object a line") from error
+            raise InvalidInputError(f"{where} is not JSON: {error}; write one object per line") from error
         if not isinstance(row, dict):
-            raise InvalidInputError(f"{where} is not a JSON object; write one object a line")
+            raise InvalidInputError(f"{where} is not a JSON object; write one object per line")
         for key in ("_id", "text"):
             if not isinstance(row.get(key), str):
                 raise InvalidInputError(f"{where}: {key} is {row.get(key)!r}; it must be a text")
         if not row["_id"].strip() or row["_id"] in seen:
-            raise InvalidInputError(f"{where}: _id {row['_id']!r} is empty or stands twice; give each line its own")
+            raise InvalidInputError(f"{where}: _id {row['_id']!r} is empty or used twice; give each line its own")
         seen.add(row["_id"])
         yield where, row
 
@@ -175,7 +175,7 @@ def _judgements(
             raise InvalidInputError(f"{where}: document {document_id!r} is not in {CORPUS}; add it or drop the line")
         judgements.setdefault(query_id, {})[document_id] = _grade(where, grade)
     if not judgements:
-        raise InvalidInputError(f"{path} judges nothing; after the header write query id, document id, grade a line")
+        raise InvalidInputError(f"{path} judges nothing; after the header write query id, document id, grade per line")
     return judgements
 
 
@@ -189,7 +189,7 @@ def _grade(where: str, grade: str) -> int:
 
 
 def _lines(path: Path) -> Iterator[tuple[str, str]]:
-    """Place and text of every line that is not blank."""
+    """Yield place and text of every line that is not blank."""
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
             where = f"{path}, line {number}"

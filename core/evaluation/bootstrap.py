@@ -1,4 +1,4 @@
-"""Confidence intervals of means by the bootstrap: what the mean could as well have been with other queries."""
+"""Confidence intervals by the bootstrap: how much a mean depends on the choice of queries."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ class Interval:
 
 
 class Bootstrap:
-    """The same resampled queries for every mean that is asked for, so that differences are paired.
+    """Resampled queries, the same for every mean, so that differences are paired.
 
-    Queries are drawn with replacement within each of the ``groups`` (a number per query: its set), so that every
-    resample has as many of each. Efron, "Bootstrap Methods: Another Look at the Jackknife", 1979; percentile method.
+    Queries are drawn with replacement within each of the ``groups`` (one number per query, its set), so that every
+    resample has as many queries of each set. Efron, "Bootstrap Methods: Another Look at the Jackknife", 1979;
+    percentile method.
     """
 
     def __init__(self, groups: Sequence[int], *, resamples: int = RESAMPLES, seed: int = 0) -> None:
@@ -40,7 +41,7 @@ class Bootstrap:
             self._counts[:, columns] = drawn
 
     def interval(self, scores: Scores) -> Interval:
-        """The mean of ``scores`` (queries,) with its interval of 95 %."""
+        """Return the mean of ``scores`` (queries,) with its 95 % interval."""
         means = self._counts @ scores / len(scores)
         tail = 100 * (1 - CONFIDENCE) / 2
         low, high = np.percentile(means, [tail, 100 - tail])

@@ -20,7 +20,7 @@ from braid.core.models.chat import ChatModels
 from braid.core.models.embeddings import EmbeddingModel, embed_query
 from braid.core.models.prompts import Prompts
 from braid.core.models.rerank import Rerankers
-from braid.core.types import LEGS_OF_MODE, Passage, Place, Query, SearchResult
+from braid.core.types import LEGS_OF_MODE, Occurrence, Passage, SearchOptions, SearchResult
 
 __all__ = ["EvaluationProgress", "EvaluationReport", "evaluate", "measure", "plot"]
 
@@ -31,32 +31,32 @@ MEASURES: Mapping[str, Measure] = {
     "mrr@10": RR @ 10,
 }
 DEPTH = 100
-"""Hits a query; the deepest measure needs them."""
+"""Hits per query, as many as the deepest measure needs."""
 TIMED_EMBEDDINGS = 30
 
 
 @dataclass(frozen=True, slots=True)
 class EvaluationReport:
-    """Figures by name, of each set and of ``all``, which is the mean over all queries.
+    """Figures by name, per set and for ``all``, the mean over all queries.
 
-    ``p50_ms`` and ``p95_ms`` are with the embedding of the query by the real model, ``p50_ms_search`` without. Where
-    vectors.npz has the queries' vectors the former two are of up to 30 queries a set, whose embedding is
-    timed by itself and added.
+    ``p50_ms`` and ``p95_ms`` include the embedding of the query by the real model, ``p50_ms_search`` does not. Where
+    vectors.npz has the queries' vectors, the first two are of up to 30 queries per set, whose embedding is timed
+    separately and added.
     """
 
     sets: Mapping[str, Mapping[str, float]]
     all: Mapping[str, float]
     degraded: tuple[str, ...] = ()
-    """What was missing from answers, each reason once: the figures are too low then."""
+    """Reasons why answers were incomplete, each once; the figures are then too low."""
 
     def as_json(self) -> dict[str, Any]:
-        """``{"sets": {folder: {figure: value}}, "all": {figure: value}}``."""
+        """Return ``{"sets": {folder: {figure: value}}, "all": {figure: value}}``."""
         return {"sets": {name: dict(figures) for name, figures in self.sets.items()}, "all": dict(self.all)}
 
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """What one query was answered. ``embed_ms`` is None when the query was not embedded by the real model."""
+    """The answer to one query. ``embed_ms`` is None when the real model did not embed the query."""
 
     found: tuple[str, ...]
     search_ms: float
@@ -78,20 +78,20 @@ def evaluate(
     models: ChatModels | None = None,
     prompts: Prompts | None = None,
 ) -> EvaluationReport:
-    """Search for every judged query of these folders in BEIR layout, in ``scratch_dir``, which is kept and re-used.
+    """Search for every judged query of these folders in BEIR layout, in ``scratch_dir``, which is kept and reused.
 
     With ``each`` a query searches the collections of its own folder, otherwise those of all folders at once.
-    ``options`` are the fields of `braid.core.types.Query` other than the text; each query asks for at least 100 hits.
+    ``options`` are the fields of `braid.core.types.SearchOptions`; each query asks for at least 100 hits.
     Raises InvalidInputError for what is wrong in a folder or an option.
     """
     options = dict(options or {})
-    query = _query(options)
+    mode = SearchOptions().changed(options).mode
     sets = read_sets([Path(folder) for folder in folders])
     with stored_sets(
         sets,
         scratch_dir=Path(scratch_dir),
         embedding_model=embedding_model,
-        legs=LEGS_OF_MODE[query.mode],
+        legs=LEGS_OF_MODE[mode],
         languages=languages,
         on_progress=on_progress,
         rerankers=rerankers,
@@ -110,13 +110,15 @@ def measure(
     timed_embeddings: int = TIMED_EMBEDDINGS,
     on_progress: OnProgress = lambda _: None,
 ) -> EvaluationReport:
-    """As `evaluate`, over sets that are stored already.
+    """Measure sets that are stored already; see `evaluate`.
 
-    Where vectors.npz spares the embedding, ``timed_embeddings`` queries a set (at least one) are embedded for the time.
+    Where vectors.npz has the queries' vectors, ``timed_embeddings`` queries per set (at least one) are embedded to take
+    the time.
     """
-    options = {**(options or {}), "k": max(DEPTH, _query(options or {}).k)}
+    checked = SearchOptions().changed(options or {})
+    options = {**(options or {}), "k": max(DEPTH, checked.k)}
     everywhere = stored.dataset_ids()
-    if "dense" in LEGS_OF_MODE[_query(options).mode]:
+    if "dense" in LEGS_OF_MODE[checked.mode]:
         embed_query(stored.model, "the first call loads the model")
     answers: dict[str, dict[str, _Answer]] = {}
     for judged in stored.sets:
@@ -124,14 +126,6 @@ def measure(
         arguments = {"user_id": None, "dataset_ids": dataset_ids, "strategy": strategy, **options}
         answers[judged.name] = _answer_set(stored, judged, arguments, timed_embeddings, on_progress)
     return _report(stored.sets, answers)
-
-
-def _query(options: Mapping[str, Any]) -> Query:
-    """The options as a query, checked."""
-    try:
-        return Query("options are checked before there is a text", **options)
-    except TypeError as error:
-        raise InvalidInputError(f"there is no such option: {error}") from error
 
 
 # ---------------------------------------------------------------- searching
@@ -153,14 +147,14 @@ def _answer_set(
         if text in stored.known_queries and "dense" in LEGS_OF_MODE[result.query.mode]:
             embed_ms = _embedding_ms(stored.model, text) if number <= timed_embeddings else None
         reasons = tuple(f"{part.leg} {part.collection}: {part.reason}" for part in result.degraded)
-        answers[query_id] = _Answer(_found(result, set_of), search_ms, embed_ms, reasons)
+        answers[query_id] = _Answer(_ranked_documents(result, set_of), search_ms, embed_ms, reasons)
         on_progress(EvaluationProgress("search", judged.name, number, len(judged.queries)))
     return answers
 
 
-def _found(result: SearchResult, set_of: Mapping[int, str]) -> tuple[str, ...]:
-    """``set/document`` in the order of the hits; other places of an equal text follow at once."""
-    places: list[Passage | Place] = []
+def _ranked_documents(result: SearchResult, set_of: Mapping[int, str]) -> tuple[str, ...]:
+    """Return ``set/document`` in the order of the hits; other places of an equal text follow directly."""
+    places: list[Passage | Occurrence] = []
     for hit in result.hits:
         places += [hit.passage, *hit.also_in]
     return tuple(dict.fromkeys(f"{set_of[place.dataset_id]}/{place.source}" for place in places))
@@ -185,7 +179,7 @@ def _report(sets: Sequence[JudgedSet], answers: Mapping[str, Mapping[str, _Answe
 
 
 def _scores(judged: JudgedSet, answers: Mapping[str, _Answer]) -> dict[str, dict[str, float]]:
-    """Query id → measure → value. A query that found nothing has 0."""
+    """Return query id → measure → value. A query without hits has 0."""
     qrels = [
         Qrel(query_id, f"{judged.name}/{document_id}", grade)
         for query_id, grades in judged.judgements.items()
@@ -218,7 +212,10 @@ def _figures(scores: Sequence[Mapping[str, float]], answers: Sequence[_Answer]) 
 
 
 def plot(report: EvaluationReport, path: Path) -> None:
-    """Bars of the measures by set, as the file's suffix says: png, svg or pdf. Raises InvalidInputError."""
+    """Draw the measures by set as bars into a png, svg or pdf file.
+
+    Raises InvalidInputError when the file cannot be written.
+    """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

@@ -30,15 +30,15 @@ from braid.core.types import ChunkInput, Dataset, DocumentInput, Leg, Vector
 
 DOCUMENTS_PER_PUT = 500
 LEG_TIMEOUT_S = 60.0
-"""So long that figures tell of quality, not of a busy machine."""
+"""Long enough that figures depend on quality, not on a busy machine."""
 WAIT_STEP_S = 0.1
 PATIENCE_S = 20.0
-"""How long an index may fail before the evaluation gives up."""
+"""Seconds that an index may fail before the evaluation gives up."""
 
 
 @dataclass(frozen=True, slots=True)
 class EvaluationProgress:
-    """How far a stage of an evaluation is, for one set (``store``, ``search``) or all (``index``)."""
+    """Progress of one stage of an evaluation, for one set (``store``, ``search``) or all (``index``)."""
 
     stage: Literal["store", "index", "search"]
     name: str
@@ -58,17 +58,17 @@ class StoredSets:
     datasets: Mapping[str, tuple[int, ...]]
     """Name of a set → ids of its shared datasets."""
     model: EmbeddingModel
-    """The real one, to measure with; the directory's answers known queries from vectors.npz."""
+    """The real model, to measure with; the directory's own takes known queries from vectors.npz."""
     known_queries: frozenset[str]
     """Texts that the directory does not embed."""
 
     def dataset_ids(self) -> list[int]:
-        """Those of all sets."""
+        """Return the ids of all sets' datasets."""
         return [dataset_id for ids in self.datasets.values() for dataset_id in ids]
 
 
 class KnownQueries:
-    """A model that has the vectors of some queries at hand."""
+    """A model with stored vectors for some queries."""
 
     def __init__(self, model: EmbeddingModel, queries: Mapping[str, Vector]) -> None:
         self._model = model
@@ -76,15 +76,15 @@ class KnownQueries:
 
     @property
     def fingerprint(self) -> str:
-        """The real model's."""
+        """The real model's fingerprint."""
         return self._model.fingerprint
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        """The real model's vectors."""
+        """Embed with the real model."""
         return self._model.embed_documents(texts)
 
     def embed_query(self, text: str) -> list[float]:
-        """The known vector, or else the real model's."""
+        """Return the stored vector, or embed with the real model."""
         known = self._queries.get(text)
         return self._model.embed_query(text) if known is None else [float(value) for value in known]
 
@@ -135,7 +135,7 @@ def stored_sets(
 
 
 def own_collection(dataset_name: str) -> str:
-    """A collection for this dataset alone; readable, and valid whatever the name's script."""
+    """Return a collection name for this dataset alone; readable, and valid whatever the name's script."""
     digest = hashlib.sha256(dataset_name.encode()).hexdigest()[:8]
     readable = re.sub(r"[^a-zA-Z0-9]+", "-", dataset_name).strip("-")[:60]
     return "_".join(part for part in ("shared", readable, digest) if part)
@@ -151,7 +151,7 @@ def _model(model: str | EmbeddingModel) -> EmbeddingModel:
 def _store_set(
     directory: DataDirectory, judged: JudgedSet, collection_of: Callable[[str], str], on_progress: OnProgress
 ) -> tuple[Dataset, ...]:
-    """The set's datasets, with exactly the documents of its corpus. Nothing is written when they are there."""
+    """Store the set's datasets with exactly the documents of its corpus; write nothing when they are stored."""
     of_collection: dict[str, list[CorpusDocument]] = {}
     for document in judged.documents:
         of_collection.setdefault(document.collection, []).append(document)

@@ -1,6 +1,6 @@
-"""Which fusion and weights suit judged questions best: found by cross-validation, and only proposed.
+"""Tuning: which fusion and weights suit judged questions best, by cross-validation. The result is only proposed.
 
-Each leg is searched once a query; all configurations are then tried on these rankings in memory.
+Each leg is searched once per query; all configurations are then tried on these rankings in memory.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ NDCG = nDCG @ 10
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """A way to fuse. ``dense_share`` is alpha in ``weighted`` fusion, and the dense leg's weight in ``rrf``."""
+    """A way to fuse. ``dense_weight`` is alpha in ``weighted`` fusion, and the dense leg's weight in ``rrf``."""
 
     fusion: Fusion
-    dense_share: float
+    dense_weight: float
 
     @property
     def settings(self) -> Mapping[str, str | float]:
         """As settings."""
-        return {"fusion": self.fusion, "alpha" if self.fusion == "weighted" else "dense_weight": self.dense_share}
+        return {"fusion": self.fusion, "alpha" if self.fusion == "weighted" else "dense_weight": self.dense_weight}
 
     def as_toml(self) -> str:
-        """As lines of braid.toml."""
+        """Return the settings as lines of braid.toml."""
         return "\n".join(
             f'{name} = "{value}"' if isinstance(value, str) else f"{name} = {value:g}"
             for name, value in self.settings.items()
@@ -65,26 +65,26 @@ class Outcome:
     difference: Interval
 
     def as_json(self) -> dict[str, Any]:
-        """The settings beside the figures."""
+        """Return the settings beside the figures."""
         return {**self.config.settings, "ndcg@10": asdict(self.ndcg), "difference": asdict(self.difference)}
 
 
 @dataclass(frozen=True, slots=True)
 class TuningReport:
-    """All configurations, and what is to be expected of the best one on questions it was not chosen by."""
+    """All configurations, and what to expect of the best one on questions that it was not chosen by."""
 
     default: Outcome
     best: Outcome
     outcomes: tuple[Outcome, ...]
-    """All, the default among them, best first. Their figures are of the questions that they are compared by."""
+    """All configurations with the default, best first. Figures are of the questions they are compared by."""
     expected: Interval
-    """nDCG@10 of the choice on the questions that were left out of it (cross-validation)."""
+    """nDCG@10 of the chosen configuration on the questions that were left out (cross-validation)."""
     expected_difference: Interval
     queries: int
     sets: Mapping[str, Mapping[str, float]]
-    """Name of a set → nDCG@10 of the ``default`` and of the ``best``."""
+    """Set name → nDCG@10 of the ``default`` and of the ``best``."""
     degraded: tuple[str, ...] = ()
-    """What was missing from searches, each reason once: the figures are of no use then."""
+    """Reasons why searches were incomplete, each once; the figures are then useless."""
 
     @property
     def pays(self) -> bool:
@@ -93,11 +93,11 @@ class TuningReport:
 
     @property
     def proposal(self) -> str:
-        """Lines for braid.toml; empty when the default is to be kept."""
+        """Lines for braid.toml; empty when the default should stay."""
         return self.best.config.as_toml() if self.pays else ""
 
     def as_json(self) -> dict[str, Any]:
-        """Everything, as plain values."""
+        """Return the report as plain values."""
         return {
             "queries": self.queries,
             "default": self.default.as_json(),
@@ -123,7 +123,7 @@ def tune(
     """Compare configurations with ``default`` on the judged folders; see `braid.core.evaluation.evaluation.evaluate`
     for the rest.
 
-    Raises InvalidInputError for what is wrong in a folder, and for too few judged queries.
+    Raises InvalidInputError for an error in a folder, and for too few judged queries.
     """
     with stored_sets(
         read_sets([Path(folder) for folder in folders]),
@@ -140,7 +140,7 @@ def tune(
 
 
 def configurations(default: Config) -> list[Config]:
-    """What is tried; the default comes first, and so wins every tie."""
+    """Return the configurations to try; the default comes first and so wins every tie."""
     shares = [step / STEPS for step in range(STEPS + 1)]
     grid = [Config("rrf", share) for share in shares] + [Config("weighted", share) for share in shares]
     return list(dict.fromkeys([default, *grid]))
@@ -148,9 +148,9 @@ def configurations(default: Config) -> list[Config]:
 
 def fused_documents(judged: Judged, config: Config) -> list[str]:
     """The documents in the order of the fused list, as `braid.core.search.pipeline.fuse` makes it."""
-    weights: Mapping[Leg, float] = {"dense": config.dense_share, "bm25": 1.0 - config.dense_share}
-    shares = fusion.min_max_shares if config.fusion == "weighted" else fusion.rrf_shares
-    fused = fusion.add_shares(shares(judged.rankings[leg], weight) for leg, weight in weights.items())
+    weights: Mapping[Leg, float] = {"dense": config.dense_weight, "bm25": 1.0 - config.dense_weight}
+    shares = fusion.min_max_contributions if config.fusion == "weighted" else fusion.rrf_contributions
+    fused = fusion.add_contributions(shares(judged.rankings[leg], weight) for leg, weight in weights.items())
     of_text: dict[str, list[str]] = {}
     ties = fusion.rrf_ties([(judged.rankings[leg], weight) for leg, weight in weights.items()])
     for hit in fusion.by_score_then_id(fused, ties):
@@ -159,7 +159,7 @@ def fused_documents(judged: Judged, config: Config) -> list[str]:
 
 
 def ndcg_scores(judged: Sequence[Judged], config: Config) -> Scores:
-    """(queries,) nDCG@10."""
+    """Return nDCG@10 per query, (queries,)."""
     qrels = [Qrel(str(n), document, g) for n, query in enumerate(judged) for document, g in query.grades.items()]
     run = [
         ScoredDoc(str(n), document, -float(rank))
@@ -173,7 +173,7 @@ def ndcg_scores(judged: Sequence[Judged], config: Config) -> Scores:
 
 
 def compare(judged: Sequence[Judged], *, default: Config, degraded: tuple[str, ...] = ()) -> TuningReport:
-    """Try every configuration on the collected rankings. Raises InvalidInputError for under 10 queries."""
+    """Try every configuration on the collected rankings. Raises InvalidInputError for fewer than 10 queries."""
     if len(judged) < 2 * FOLDS:
         raise InvalidInputError(
             f"{len(judged)} judged queries are too few to tune on; give folders with at least {2 * FOLDS} in all"
@@ -183,7 +183,7 @@ def compare(judged: Sequence[Judged], *, default: Config, degraded: tuple[str, .
     names = list(dict.fromkeys(query.set_name for query in judged))
     groups = np.array([names.index(query.set_name) for query in judged])
     bootstrap = Bootstrap(groups.tolist())
-    held_out = cross_validated(scores, folds_of(groups))
+    held_out = cross_validate(scores, folds_of(groups))
     outcomes = [
         Outcome(config, bootstrap.interval(row), bootstrap.interval(row - scores[0]))
         for config, row in zip(configs, scores, strict=True)
@@ -208,12 +208,12 @@ def compare(judged: Sequence[Judged], *, default: Config, degraded: tuple[str, .
 
 
 def choose(scores: Scores) -> int:
-    """The row of (configurations, queries) with the highest mean; the first of equals."""
+    """Return the row of (configurations, queries) with the highest mean; the first of equals."""
     return int(np.argmax(np.round(scores.mean(axis=1), 9)))
 
 
 def folds_of(groups: NDArray[np.int64], seed: int = 0) -> NDArray[np.int64]:
-    """A fold for every query, dealt out in random order within each set."""
+    """Return a fold per query, dealt out in random order within each set."""
     random = np.random.default_rng(seed)
     folds = np.zeros(len(groups), dtype=np.int64)
     dealt = 0
@@ -224,8 +224,8 @@ def folds_of(groups: NDArray[np.int64], seed: int = 0) -> NDArray[np.int64]:
     return folds
 
 
-def cross_validated(scores: Scores, folds: NDArray[np.int64]) -> Scores:
-    """(queries,) the score of each query under the configuration that the other folds choose."""
+def cross_validate(scores: Scores, folds: NDArray[np.int64]) -> Scores:
+    """Return each query's score under the configuration that the other folds choose, (queries,)."""
     held_out = np.zeros(scores.shape[1])
     for fold in np.unique(folds):
         here = folds == fold
@@ -249,14 +249,14 @@ def plot(report: TuningReport, path: Path) -> None:
     axes = figure.add_subplot()
     labels = {"rrf": "rrf, by dense_weight", "weighted": "weighted, by alpha"}
     for name in get_args(Fusion):
-        line = sorted((o for o in report.outcomes if o.config.fusion == name), key=lambda o: o.config.dense_share)
-        shares = [outcome.config.dense_share for outcome in line]
+        line = sorted((o for o in report.outcomes if o.config.fusion == name), key=lambda o: o.config.dense_weight)
+        shares = [outcome.config.dense_weight for outcome in line]
         axes.plot(shares, [outcome.ndcg.mean for outcome in line], marker="o", label=labels[name])
         axes.fill_between(
             shares, [outcome.ndcg.low for outcome in line], [outcome.ndcg.high for outcome in line], alpha=0.15
         )
     for name, outcome, marker in (("default", report.default, "s"), ("best", report.best, "*")):
-        axes.plot(outcome.config.dense_share, outcome.ndcg.mean, marker, markersize=12, color="black", label=name)
+        axes.plot(outcome.config.dense_weight, outcome.ndcg.mean, marker, markersize=12, color="black", label=name)
     axes.set_xlabel("share of the dense leg (0: keywords, 1: meaning)")
     axes.set_ylabel(f"nDCG@10, {report.queries} queries")
     axes.grid(alpha=0.3)

@@ -1,4 +1,4 @@
-"""What both legs find for judged queries, collected once, so that ways to fuse it can be tried in memory."""
+"""Rankings of both legs for judged queries, collected once so that fusions can be tried in memory."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 from braid.core.evaluation.judged_store import EvaluationProgress, OnProgress, StoredSets
 from braid.core.search import fusion
-from braid.core.types import Hit, Leg, Passage, Place, Query, ScoredChunk
+from braid.core.types import Hit, Leg, Occurrence, Passage, ScoredChunk, SearchOptions
 
-DEPTH = Query("?", k=10).fetch_k
+DEPTH = SearchOptions(k=10).fetch_k
 """Hits of each leg, as many as a search for ten hits fetches."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A judged query with what the legs found for it."""
+    """A judged query with the legs' rankings."""
 
     set_name: str
     query_id: str
@@ -23,13 +23,13 @@ class Judged:
     documents: Mapping[str, str]
     """Chunk id → ``set/document``."""
     shown_as: Mapping[str, str]
-    """Chunk id → id that all chunks of the same text have; they are shown at the best place of them."""
+    """Chunk id → id shared by all chunks of the same text; they are shown together, at their best place."""
     grades: Mapping[str, int]
     """``set/document`` → grade."""
 
 
 def collect(stored: StoredSets, *, each: bool, on_progress: OnProgress) -> tuple[list[Judged], tuple[str, ...]]:
-    """Every judged query with both legs' rankings, and what was missing from the searches."""
+    """Return every judged query with both legs' rankings, and the reasons why searches were incomplete."""
     set_of = {dataset_id: name for name, ids in stored.datasets.items() for dataset_id in ids}
     collected, reasons = list[Judged](), dict[str, None]()
     for judged in stored.sets:
@@ -62,7 +62,7 @@ def _judged(
         scored = []
         for hit in hits:
             first = first_of_text.setdefault(" ".join(hit.passage.text.split()), hit.passage.chunk_id)
-            places: list[Passage | Place] = [hit.passage, *hit.also_in]
+            places: list[Passage | Occurrence] = [hit.passage, *hit.also_in]
             for place in places:
                 documents[place.chunk_id] = f"{set_of[place.dataset_id]}/{place.source}"
                 shown_as[place.chunk_id] = first

@@ -1,7 +1,7 @@
-"""What an index is: derived from the ledger, disposable, one implementation a leg.
+"""The interface of an index: derived from the ledger, disposable, one implementation per leg.
 
-An index knows ids and scores and nothing else. Another engine takes the place of one of ours by
-implementing `LegIndex` and the search method of its leg.
+An index has ids and scores and nothing else. Another engine replaces one of Braid's by implementing `LegIndex` and
+the search method of its leg.
 """
 
 from __future__ import annotations
@@ -14,35 +14,39 @@ from braid.core.types import Leg
 
 
 class LegIndex(Protocol):
-    """One leg's index over all collections of a data directory. Every method may raise IndexUnavailableError."""
+    """One leg's index over all collections of a data directory: apply changes, count, check, drop.
+
+    Each leg has a search method of its own, since one takes a vector and the other terms. Every method may raise
+    IndexUnavailableError.
+    """
 
     leg: Leg
     crash_safe: bool
-    """Whether a process killed in the middle of `apply` leaves a sound index."""
+    """Whether the index is sound after a process was killed during `apply`."""
 
     def apply(self, collection: str, upserts: Sequence[IndexedChunk], deletes: Sequence[str]) -> None:
-        """Make the chunks findable and the deleted ids gone; durable on return; applying twice is harmless."""
+        """Add or replace chunks and delete ids; durable on return, harmless when repeated."""
 
     def count(self, collection: str) -> int:
-        """Chunks in the collection; 0 when it does not exist."""
+        """Count the chunks in the collection; 0 when it does not exist."""
 
     def ids(self, collection: str) -> Iterator[str]:
-        """Every chunk id in the collection, in no order."""
+        """Yield every chunk id in the collection, in no order."""
 
     def check(self, collection: str) -> str:
-        """What is wrong with the collection, found by probing it, in one sentence; empty when sound."""
+        """Probe the collection and return what is wrong, in one sentence; empty when it is sound."""
 
     def drop(self, collection: str) -> None:
-        """Forget the collection, also when it is broken; the next `apply` creates it anew."""
+        """Delete the collection, even if it is broken; the next `apply` creates it again."""
 
     def reset(self) -> bool:
-        """Abandon a store that all collections share, also when it cannot be opened, and start empty.
+        """Abandon a store that all collections share, even if it cannot be opened, and start empty.
 
-        False, and nothing done, when each collection stands by itself.
+        False, with nothing done, when the collections are independent.
         """
 
     def collections(self) -> list[str]:
-        """Names of the collections that exist, sorted."""
+        """Return the names of the collections that exist, sorted."""
 
     def close(self) -> None:
         """Release files and threads."""

@@ -1,4 +1,4 @@
-"""The BM25 leg: one tantivy index per collection, over tokens of our own analyzer."""
+"""The BM25 leg: one tantivy index per collection, over the tokens of Braid's analyzer."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WRITER_HEAP_BYTES = 64_000_000
 
 @dataclass(frozen=True, slots=True)
 class Bm25Statistics:
-    """What BM25 knows of a collection, as tantivy counts it (deleted documents stay in until a merge)."""
+    """BM25's statistics of a collection, as tantivy counts them (deleted documents count until a merge)."""
 
     documents: int
     average_length: float
@@ -73,17 +73,17 @@ class Bm25Index:
         if opened is None or not terms or k < 1:
             return []
         query = self._query(terms, dataset_ids, document_ids)
-        with _named_failure(collection):
+        with _translate_errors(collection):
             hits = opened.searcher.search(query, k, count=False).hits
             scored = [ScoredChunk(str(opened.searcher.doc(address).get_first("id")), score) for score, address in hits]
         return sorted(scored, key=lambda hit: (-hit.score, hit.chunk_id))
 
     def statistics(self, collection: str, terms: Collection[str]) -> Bm25Statistics:
-        """Counts for pooling scores with those of other collections."""
+        """Return the counts that scores of several collections are pooled with."""
         opened = self._open(collection)
         if opened is None:
             return Bm25Statistics(0, 0.0, {})
-        with _named_failure(collection):
+        with _translate_errors(collection):
             frequencies = {term: opened.searcher.doc_freq("body", term) for term in terms}
         return Bm25Statistics(opened.documents, opened.average_length, frequencies)
 
@@ -107,13 +107,13 @@ class Bm25Index:
     # ------------------------------------------------------------ following the ledger
 
     def apply(self, collection: str, upserts: Sequence[IndexedChunk], deletes: Sequence[str]) -> None:
-        """Make the chunks findable and the deleted ids gone; durable on return."""
+        """Add or replace chunks and delete ids; durable on return."""
         folder = self._path / collection
-        with _named_failure(collection):
+        with _translate_errors(collection):
             folder.mkdir(parents=True, exist_ok=True)
             index = tantivy.Index(self._schema, path=str(folder), reuse=True)
             writer = index.writer(WRITER_HEAP_BYTES, 1)
-            writer.garbage_collect_files()  # a commit that was killed leaves a file whose name the next one takes
+            writer.garbage_collect_files()  # a killed commit leaves a file with the name that the next one uses
             for chunk_id in [*deletes, *(chunk.id for chunk in upserts)]:
                 writer.delete_documents_by_term("id", chunk_id)
             for chunk in upserts:
@@ -134,7 +134,7 @@ class Bm25Index:
         return document
 
     def drop(self, collection: str) -> None:
-        """Forget the collection; the next `apply` creates it anew."""
+        """Delete the collection; the next `apply` creates it again."""
         with self._lock:
             self._opened.pop(collection, None)
         folder = self._path / collection
@@ -144,35 +144,35 @@ class Bm25Index:
             folder.unlink(missing_ok=True)
 
     def reset(self) -> bool:
-        """Nothing: each collection stands by itself."""
+        """Do nothing and return False: the collections are independent."""
         return False
 
-    # ------------------------------------------------------------ looking at it
+    # ------------------------------------------------------------ inspecting
 
     def count(self, collection: str) -> int:
-        """Chunks in the collection; 0 when it does not exist."""
+        """Count the chunks in the collection; 0 when it does not exist."""
         opened = self._open(collection)
         return 0 if opened is None else opened.searcher.num_docs
 
     def ids(self, collection: str) -> Iterator[str]:
-        """Every chunk id in the collection."""
+        """Yield every chunk id in the collection."""
         opened = self._open(collection)
         if opened is None or opened.searcher.num_docs == 0:
             return
-        with _named_failure(collection):
+        with _translate_errors(collection):
             for _, address in opened.searcher.search(Query.all_query(), opened.searcher.num_docs, count=False).hits:
                 yield str(opened.searcher.doc(address).get_first("id"))
 
     def check(self, collection: str) -> str:
-        """What is wrong with the collection, in one sentence; empty when it opens and every id can be read."""
+        """Return what is wrong, in one sentence; empty when the collection opens and every id can be read."""
         try:
             ids = list(self.ids(collection))
         except IndexUnavailableError as error:
             return str(error)
-        return "" if len(ids) == len(set(ids)) else f"{len(ids) - len(set(ids))} chunks stand twice in {collection}"
+        return "" if len(ids) == len(set(ids)) else f"{len(ids) - len(set(ids))} chunks are in {collection} twice"
 
     def collections(self) -> list[str]:
-        """Names of the collections that exist."""
+        """Return the names of the collections that exist, sorted."""
         return sorted(path.name for path in self._path.iterdir() if path.is_dir()) if self._path.is_dir() else []
 
     def close(self) -> None:
@@ -181,7 +181,7 @@ class Bm25Index:
             self._opened.clear()
 
     def _open(self, collection: str) -> _Open | None:
-        """The collection's current searcher; None when it was never written."""
+        """Return the collection's current searcher; None when it was never written."""
         signature = _signature(self._path / collection)
         with self._lock:
             opened = self._opened.get(collection)
@@ -192,7 +192,7 @@ class Bm25Index:
             if opened is None:
                 return None
             raise IndexUnavailableError(f"the keyword index of {collection} was removed from disk; it is being rebuilt")
-        with _named_failure(collection):
+        with _translate_errors(collection):
             index = tantivy.Index.open(str(self._path / collection))
             searcher = index.searcher()
             opened = _Open(index, searcher, *_size_seen_by_bm25(self._schema, searcher), signature)
@@ -214,7 +214,7 @@ def _schema() -> tantivy.Schema:
 
 
 def _signature(folder: Path) -> tuple[int, int, int] | None:
-    """Changes with every commit, and with every damage to tantivy's table of contents."""
+    """Return a value that changes with every commit and every damage to tantivy's table of contents."""
     try:
         stat = (folder / "meta.json").stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -223,9 +223,9 @@ def _signature(folder: Path) -> tuple[int, int, int] | None:
 
 
 def _size_seen_by_bm25(schema: tantivy.Schema, searcher: tantivy.Searcher) -> tuple[int, float]:
-    """Documents and average length as BM25 uses them.
+    """Return the number of documents and their average length as BM25 uses them.
 
-    tantivy tells them in the explanation of a score alone, for which ``probe`` holds one word of each chunk.
+    tantivy has them only in the explanation of a score; ``probe`` holds one word of each chunk to get one.
     """
     without_words = Query.term_query(schema, "probe", "", "basic")
     query = Query.boolean_query([(Occur.Must, Query.all_query()), (Occur.MustNot, without_words)])
@@ -246,8 +246,8 @@ def _factors(explanation: Mapping[str, object]) -> dict[str, float]:
 
 
 @contextmanager
-def _named_failure(collection: str) -> Iterator[None]:
-    """Turn tantivy's errors, also panics of its Rust code, into ours."""
+def _translate_errors(collection: str) -> Iterator[None]:
+    """Turn tantivy's errors, and panics of its Rust code, into IndexUnavailableError."""
     try:
         yield
     except (ValueError, OSError) as error:

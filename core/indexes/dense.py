@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from braid.core.batches import batches
 from braid.core.errors import EmbeddingError, IndexUnavailableError, InvalidInputError
 from braid.core.indexes.chroma.collections import DIMENSION, Collections, subject
-from braid.core.indexes.chroma.errors import StoreUnreachableError, told
-from braid.core.indexes.chroma.filters import NOTHING, checked, simplified
+from braid.core.indexes.chroma.errors import StoreUnreachableError, translate_errors
+from braid.core.indexes.chroma.filters import NOTHING, simplify, to_where
 from braid.core.indexes.chroma.probe import IDS_PER_PAGE, fault_in_answers, id_page
 from braid.core.indexes.chroma.sessions import Sessions
 from braid.core.indexes.chroma.stores import EmbeddedStore, ServerStore, Session
@@ -28,7 +28,7 @@ _DEAD_ENTRIES_PER_CHUNK = 4
 
 
 class DenseIndex:
-    """Chroma in a folder of this process alone, or behind ``url`` (a ``chroma run`` server, ``http://host:port``).
+    """Chroma in a folder that only this process uses, or behind ``url`` (a ``chroma run`` server, ``http://host:port``).
 
     At most ``max_open_collections`` are in memory, about 3 MB each and more for large ones. Searches come from any
     thread, `apply` and `drop` from one.
@@ -44,7 +44,7 @@ class DenseIndex:
 
     @property
     def store_id(self) -> str:
-        """Which store this is; another one after `reset`, and when it was not found on disk. Empty before first use."""
+        """The store's identity: another one after `reset` or when it was missing on disk; empty before first use."""
         return self._store.store_id
 
     # ------------------------------------------------------------ searching
@@ -54,22 +54,22 @@ class DenseIndex:
     ) -> list[ScoredChunk]:
         """The ``k`` chunks nearest to ``vector`` (dim,) float32, by cosine similarity, ties by id.
 
-        ``where`` is a Chroma filter, or None. Empty when the collection is, or does not exist. Raises
-        IndexUnavailableError when the store is broken, EmbeddingError when the vector is not one of this collection.
+        ``where`` is a Chroma filter, or None. Empty when the collection is empty or does not exist. Raises
+        IndexUnavailableError when the store is broken, EmbeddingError when the vector does not fit the collection.
         """
         if k < 1:
             raise InvalidInputError(f"k is {k}; it must be at least 1", field="k")
         matrix = _matrix([vector])
-        restriction = simplified(where)
+        restriction = simplify(where)
         if restriction is NOTHING:
             return []
-        chroma_where = None if restriction is None else checked(restriction)
+        chroma_where = None if restriction is None else to_where(restriction)
         with self._sessions.lend(collection) as session:
             handle = self._collections.get(session, collection)
             if handle is None:
                 return []
             _require_dimension(handle, matrix)
-            with told(subject(collection)):
+            with translate_errors(subject(collection)):
                 found = handle.query(query_embeddings=matrix, n_results=k, where=chroma_where, include=["distances"])
         distances = found["distances"] or [[]]
         hits = [ScoredChunk(*pair) for pair in zip(found["ids"][0], (1.0 - d for d in distances[0]), strict=True)]
@@ -78,7 +78,7 @@ class DenseIndex:
     # ------------------------------------------------------------ following the ledger
 
     def apply(self, collection: str, upserts: Sequence[IndexedChunk], deletes: Sequence[str]) -> None:
-        """Make the chunks findable and the deleted ids gone; an id in both is there in the end. Durable on return.
+        """Add or replace chunks and delete ids; an id in both is added. Durable on return.
 
         Raises EmbeddingError, with nothing done, when a vector is missing, zero, not finite or of another dimension.
         """
@@ -98,45 +98,45 @@ class DenseIndex:
         with self._sessions.lend(collection) as session:
             handle = self._collections.get(session, collection)
             if handle is not None:
-                with told(subject(collection)):
+                with translate_errors(subject(collection)):
                     handle.delete(ids=list(ids))
 
     def _upsert(self, collection: str, chunks: Sequence[IndexedChunk], matrix: NDArray[np.float32]) -> None:
         ids = [chunk.id for chunk in chunks]
         with self._sessions.lend(collection) as session:
             handle = self._collections.get_or_create(session, collection, matrix.shape[1])
-            with told(subject(collection)):
+            with translate_errors(subject(collection)):
                 handle.upsert(ids=ids, embeddings=matrix, metadatas=[_metadata(chunk) for chunk in chunks])
 
     def drop(self, collection: str) -> None:
-        """Forget the collection, also when it is broken. Where Chroma refuses, IndexUnavailableError; see `reset`."""
+        """Delete the collection, even if it is broken. Raises IndexUnavailableError; then see `reset`."""
         with self._sessions.alone() as session:
             self._collections.delete(session, collection)
 
     def reset(self) -> bool:
-        """Abandon the embedded store, however broken, and begin an empty one. False with a server: `drop` instead."""
+        """Abandon the embedded store, however broken, and begin an empty one. False with a server: use `drop`."""
         replaced = self._sessions.replace()
         if replaced:
             self._collections.forget_all()
         return replaced
 
-    # ------------------------------------------------------------ looking at it
+    # ------------------------------------------------------------ inspecting
 
     def dimension(self, collection: str) -> int | None:
-        """Of the collection's vectors; None when it does not exist."""
+        """Return the dimension of the collection's vectors; None when it does not exist."""
         with self._sessions.lend(collection) as session:
             handle = self._collections.get(session, collection)
             return None if handle is None else int(handle.metadata[DIMENSION])
 
     def count(self, collection: str) -> int:
-        """Chunks in the collection; 0 when it does not exist."""
+        """Count the chunks in the collection; 0 when it does not exist."""
         with self._sessions.lend(collection) as session:
             handle = self._collections.get(session, collection)
-            with told(subject(collection)):
+            with translate_errors(subject(collection)):
                 return 0 if handle is None else handle.count()
 
     def ids(self, collection: str) -> Iterator[str]:
-        """Every chunk id in the collection."""
+        """Yield every chunk id in the collection."""
         page, offset = self._id_page(collection, 0), 0
         while page:
             yield from page
@@ -146,19 +146,20 @@ class DenseIndex:
     def _id_page(self, collection: str, offset: int) -> list[str]:
         with self._sessions.lend(collection) as session:
             handle = self._collections.get(session, collection)
-            with told(subject(collection)):
+            with translate_errors(subject(collection)):
                 return [] if handle is None else id_page(handle, offset)
 
     def check(self, collection: str) -> str:
-        """What is wrong with the collection, in one sentence; empty when its files, ids and a sample of searches are
-        sound. Raises IndexUnavailableError when the server does not answer, which is no reason to rebuild.
+        """Return what is wrong, in one sentence; empty when files, ids and a sample of searches are sound.
+
+        Raises IndexUnavailableError when the server does not answer, which is no reason to rebuild.
         """
         try:
             with self._sessions.lend(collection) as session:
                 handle = self._collections.get(session, collection)
                 if handle is None:
                     return ""
-                with told(subject(collection)):
+                with translate_errors(subject(collection)):
                     fault = fault_in_answers(handle) or _waste(session, collection, handle.count())
         except StoreUnreachableError:
             raise
@@ -167,22 +168,22 @@ class DenseIndex:
         return f"{subject(collection)} is damaged: {fault}" if fault else ""
 
     def collections(self) -> list[str]:
-        """Names of the collections that exist, sorted. Those that others keep on the same server are not ours."""
-        with self._sessions.lend() as session, told("the dense store"):
+        """Return the names of Braid's collections, sorted, without those of others on the same server."""
+        with self._sessions.lend() as session, translate_errors("the dense store"):
             return sorted(c.name for c in session.client.list_collections() if DIMENSION in (c.metadata or {}))
 
     def close(self) -> None:
-        """Wait for the calls under way; release files and threads."""
+        """Wait for the running calls; release files and threads."""
         self._sessions.close()
 
 
 def _metadata(chunk: IndexedChunk) -> dict[str, int | None]:
-    """None removes a value that an earlier version of the chunk had; an upsert alone would keep it."""
+    """Return the chunk's ids; None removes a value of an earlier version, which an upsert alone would keep."""
     return {"user_id": chunk.user_id, "dataset_id": chunk.dataset_id, "document_id": chunk.document_id}
 
 
 def _matrix(vectors: Sequence[Vector | None], ids: Sequence[str] = ()) -> NDArray[np.float32]:
-    """The vectors as rows (n, dim) float32. Raises EmbeddingError for what is not a vector, which Chroma would take."""
+    """Stack the vectors as rows (n, dim) float32. Raises EmbeddingError for bad vectors, which Chroma would accept."""
     rows = []
     for number, vector in enumerate(vectors):
         row = np.asarray(vector if vector is not None else [], dtype=np.float32)
@@ -205,7 +206,7 @@ def _require_dimension(handle: chromadb.Collection, matrix: NDArray[np.float32])
 
 
 def _waste(session: Session, collection: str, count: int) -> str:
-    """Chroma never removes deleted vectors from an index: it grows, and its searches slow down."""
+    """Return how much of the index is waste, in words: Chroma keeps deleted vectors, which slow searches down."""
     segment = session.segments.get(collection)
     entries = segment.entries() if segment else 0
     if entries - count <= _DEAD_ENTRIES_ALLOWED + _DEAD_ENTRIES_PER_CHUNK * count:

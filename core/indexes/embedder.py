@@ -1,4 +1,4 @@
-"""Vectors for chunks that have none: a few at a time, kept in the ledger, refusals told from outages."""
+"""The embedder: vectors for chunks that have none, a few at a time, stored in the ledger."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from braid.core.priority import SearchPriority
 from braid.core.types import Vector
 
 CHUNKS_PER_EMBEDDING = 8
-"""Stopping waits for one batch."""
+"""Size of a batch; stopping waits for one."""
 CHUNKS_BESIDE_SEARCHES = 2
-"""While somebody searches: a query that wants the processor waits for one batch, too."""
+"""Size of a batch during searches, which wait for one, too."""
 LONGEST_WAIT_S = 0.5
 REFUSALS = 3
-"""So often a model may refuse a chunk, while it takes others, before the chunk is left out."""
+"""Refusals after which a chunk is left out, if the model takes others."""
 PROBE = "braid"
 
 logger = logging.getLogger(__name__)
 
 
 class ChunkEmbedder:
-    """Embeds for the dense leg. Used by its thread alone."""
+    """Embeds chunks for the dense leg. Used only by its thread."""
 
     def __init__(self, ledger: Ledger, changes: ChangeLog, priority: SearchPriority) -> None:
         self._ledger = ledger
@@ -41,10 +41,10 @@ class ChunkEmbedder:
     def leading(
         self, collection: str, model: EmbeddingModel, chunks: Sequence[IndexedChunk]
     ) -> tuple[list[IndexedChunk], int]:
-        """The leading chunks with vectors, and how many chunks that covers: up to 8 that had none are embedded.
+        """Return the leading chunks with vectors, and how many chunks that covers; up to 8 that had none are embedded.
 
-        Raises EmbeddingError when the model fails, or refuses a chunk that it may still take later; the vectors it
-        gave are kept. A chunk refused three times, while the model takes others, is left out.
+        Raises EmbeddingError when the model fails, or refuses a chunk that it may take later; vectors that it returned
+        are stored. A chunk that is refused three times, while the model takes others, is left out.
         """
         bare = [position for position, chunk in enumerate(chunks) if chunk.vector is None]
         if bare:
@@ -55,18 +55,18 @@ class ChunkEmbedder:
         if vectors:
             self._ledger.store_embeddings(model.fingerprint, list(vectors), np.stack(list(vectors.values())))
         if refused:
-            self._note(collection, refused)
+            self._count_refusals(collection, refused)
         complete = [replace(c, vector=vectors.get(c.id) if c.vector is None else c.vector) for c in chunks[:covered]]
         return [chunk for chunk in complete if chunk.vector is not None], covered
 
     def left_out(self, collection: str, model: EmbeddingModel) -> int:
-        """Chunks of a collection that were passed over and so have no vector. Counted once, and while there are any."""
+        """Count the collection's chunks without a vector, after all were covered; counted again while there are any."""
         if self._left_out.get(collection, 1):
             embedded = self._changes.embedded_count(collection, model.fingerprint)
             self._left_out[collection] = max(0, self._changes.chunk_count(collection) - embedded)
         return self._left_out[collection]
 
-    def _note(self, collection: str, refused: Mapping[str, EmbeddingError]) -> None:
+    def _count_refusals(self, collection: str, refused: Mapping[str, EmbeddingError]) -> None:
         self._refusals.update(refused.keys())
         for chunk_id, error in refused.items():
             if self._refusals[chunk_id] < REFUSALS:
@@ -76,13 +76,13 @@ class ChunkEmbedder:
 
 
 def _embed(texts: Mapping[str, str], model: EmbeddingModel) -> tuple[dict[str, Vector], dict[str, EmbeddingError]]:
-    """Vectors, and refusals of single texts. Raises EmbeddingError when it is not the texts, but the model."""
+    """Return vectors, and refusals of single texts. Raises EmbeddingError when the model itself fails."""
     if not texts:
         return {}, {}
     try:
         return dict(zip(texts, embed_passages(model, list(texts.values())), strict=True)), {}
     except EmbeddingError:
-        embed_passages(model, [PROBE])
+        embed_passages(model, [PROBE])  # raises in an outage; otherwise some of the texts were refused
     vectors: dict[str, Vector] = {}
     refused: dict[str, EmbeddingError] = {}
     for chunk_id, text in texts.items():

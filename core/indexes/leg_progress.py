@@ -1,4 +1,4 @@
-"""How far one leg's indexes are, as status pages, searches and command lines are told."""
+"""Progress of one leg's indexes, for searches, status pages and the command line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ProgressState = Literal["checking", "ready", "rebuilding", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class LegProgress:
-    """How far one leg's index of one collection is."""
+    """Progress of one leg's index of one collection."""
 
     leg: Leg
     collection: str
@@ -39,7 +39,7 @@ class LegProgress:
 
     @property
     def shortfall(self) -> str:
-        """What a search of the index misses though it may be searched, in one sentence; empty when nothing."""
+        """Passages that a search misses though the index may be searched, in one sentence; empty when none."""
         if self.state == "ready" and self.left_out and not self.pending:
             return f"{self.left_out} passages of {self.collection} were refused by the embedding model"
         if self.state != "ready" or not self.pending:

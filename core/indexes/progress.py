@@ -1,4 +1,4 @@
-"""How far documents are on their way into the indexes, in SQL that reads only the documents asked for."""
+"""Progress of documents into the indexes, in SQL that reads only the documents asked for."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DOCUMENTS_PER_BATCH = 20
 
 @dataclass(frozen=True, slots=True)
 class DocumentProgress:
-    """How far one document is. ``embedded`` of ``chunks`` passages have a vector of the collection's model."""
+    """Progress of one document. ``embedded`` of ``chunks`` passages have a vector of the collection's model."""
 
     document_id: int
     chunks: int
@@ -28,13 +28,13 @@ class DocumentProgress:
     bm25_ready: bool
     """The keyword index has all of its passages."""
     dense_ready: bool
-    """The dense index has followed all of its changes; passages that the model refused are not in it."""
+    """The dense index has applied all of its changes; passages that the model refused are not in it."""
     failed: bool
     error: str
 
     @property
     def stage(self) -> Stage:
-        """The one word for it. ``embedding`` comes with ``embedded`` of ``chunks``."""
+        """The progress in one word. ``embedding`` goes with ``embedded`` of ``chunks``."""
         if self.failed:
             return "failed"
         if self.dense_ready:
@@ -96,7 +96,7 @@ def reembed(directory: DataDirectory, dataset_id: int) -> int:
 
 
 def _applied(connection: Connection, collection: str) -> dict[Leg, int]:
-    """Leg → the last change that its index has; nothing for an index that is being built."""
+    """Return leg → the last change that its index has, without indexes that are being built."""
     states = connection.execute(select(IndexStateRow).where(IndexStateRow.collection == collection))
     return {row.leg: row.applied_seq for row in states if row.state != "rebuilding"}
 
@@ -109,7 +109,7 @@ def _model(directory: DataDirectory, collection: str) -> str:
 
 
 def _embedded(connection: Connection, model: str, document_ids: Collection[int]) -> dict[int, int]:
-    # The vectors are found by their key alone: the index has it all, the vectors themselves are not read.
+    # The key of the table is enough: the vectors themselves are not read.
     statement = (
         select(ChunkRow.document_id, func.count(EmbeddingRow.chunk_id))
         .join(EmbeddingRow, (EmbeddingRow.chunk_id == ChunkRow.id) & (EmbeddingRow.model == model))

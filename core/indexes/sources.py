@@ -14,7 +14,7 @@ CHUNKS_PER_READ = 2000
 
 
 class ChunkSource(Protocol):
-    """What a follower needs of its leg besides the index. Methods may raise EmbeddingError."""
+    """A leg's chunks for its follower, made ready for the index. Methods may raise EmbeddingError."""
 
     def version(self, collection: str) -> str:
         """Return the analyzer version or model fingerprint that the collection's index must have."""

@@ -1,4 +1,4 @@
-"""The indexes' side of the ledger: what changed, what a chunk is now, and how far an index has come."""
+"""The change log, the indexes' side of the ledger: changes, chunks as they are now, and states of indexes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ State = Literal["ready", "writing", "rebuilding"]
 
 @dataclass(frozen=True, slots=True)
 class IndexState:
-    """How far one leg's index of one collection has followed the log, and with which version."""
+    """State of one leg's index of one collection: the last change applied, and the version it was built with."""
 
     version: str
     applied_seq: int
@@ -54,21 +54,21 @@ class IndexedChunk:
 
 
 class ChangeLog:
-    """Reads the log and keeps the index states."""
+    """Reads the log, and reads and writes the states of the indexes."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def heads(self, collections: Collection[str] | None = None) -> dict[str, int]:
-        """Per collection that has datasets: its last sequence number, 0 when its log is empty."""
+        """Return the last sequence number per collection that has datasets, 0 when its log is empty."""
         return self._ends(func.max(ChangeRow.seq), collections)
 
     def first_seqs(self) -> dict[str, int]:
-        """Per collection that has datasets the oldest sequence number that is still in the log, 0 when it is empty."""
+        """Return the oldest sequence number per collection that has datasets, 0 when its log is empty."""
         return self._ends(func.min(ChangeRow.seq), None)
 
     def _ends(self, end: ColumnElement[int], collections: Collection[str] | None) -> dict[str, int]:
-        """One look into the index a collection, however long the log is."""
+        """Return one end of each collection's log, by one lookup per collection however long the log is."""
         known = select(DatasetRow.collection).distinct()
         if collections is not None:
             known = known.where(DatasetRow.collection.in_(collections))
@@ -79,7 +79,7 @@ class ChangeLog:
             return {row[0]: row[1] for row in rows}
 
     def after(self, collection: str, seq: int, limit: int) -> list[Change]:
-        """Up to ``limit`` changes of a collection after ``seq``, oldest first."""
+        """Return up to ``limit`` changes of a collection after ``seq``, oldest first."""
         with self._database.read() as connection:
             rows = connection.execute(
                 select(ChangeRow.seq, ChangeRow.chunk_id)
@@ -90,15 +90,15 @@ class ChangeLog:
         return [Change(row.seq, row.chunk_id) for row in rows]
 
     def pending(self, collection: str, seq: int) -> int:
-        """Changes of a collection after ``seq``."""
+        """Count the changes of a collection after ``seq``."""
         with self._database.read() as connection:
             condition = (ChangeRow.collection == collection, ChangeRow.seq > seq)
             return connection.execute(select(func.count()).where(*condition)).scalar_one()
 
     def prune(self, collection: str, seq: int) -> None:
-        """Forget the changes up to ``seq``: every index has applied them.
+        """Delete the changes before ``seq``, which every index has applied.
 
-        The last one is kept, so that the log still tells how far it has come.
+        The change ``seq`` stays, so that the log still has its last sequence number.
         """
         with self._database.write() as connection:
             connection.execute(delete(ChangeRow).where(ChangeRow.collection == collection, ChangeRow.seq < seq))
@@ -106,13 +106,13 @@ class ChangeLog:
     # ------------------------------------------------------------ chunks
 
     def chunks(self, collection: str, chunk_ids: Sequence[str], model: str = "") -> list[IndexedChunk]:
-        """What these chunks are now, those that are still in the collection; with vectors if a model is named."""
+        """Read these chunks as they are now, without those that are gone; with vectors if a model is named."""
         with self._database.read() as connection:
             rows = connection.execute(_select_chunks(collection, model).where(ChunkRow.id.in_(chunk_ids)))
-            return [_indexed(row) for row in rows]
+            return [_indexed_chunk(row) for row in rows]
 
     def all_chunks(self, collection: str, batch: int, model: str = "") -> Iterator[list[IndexedChunk]]:
-        """Every chunk that the collection has now, in batches, by id; those that go meanwhile are left out."""
+        """Yield every chunk of the collection in batches by id; those deleted meanwhile are left out."""
         ids = sorted(self.chunk_ids(collection))
         for part in batches(ids, batch):
             chunks = self.chunks(collection, part, model)
@@ -120,48 +120,52 @@ class ChangeLog:
                 yield sorted(chunks, key=lambda chunk: chunk.id)
 
     def chunk_ids(self, collection: str) -> set[str]:
-        """Ids of every chunk of the collection."""
+        """Return the ids of every chunk of the collection."""
         statement = select(ChunkRow.id).join(DatasetRow, DatasetRow.id == ChunkRow.dataset_id)
         with self._database.read() as connection:
-            return set(connection.execute(statement.where(*_alive(collection))).scalars())
+            return set(connection.execute(statement.where(*_in_collection(collection))).scalars())
 
     def chunk_count(self, collection: str) -> int:
-        """Chunks in the collection, from the datasets' counters."""
-        statement = select(func.sum(DatasetRow.chunks)).where(*_alive(collection))
+        """Return the number of chunks in the collection, from the datasets' counters."""
+        statement = select(func.sum(DatasetRow.chunks)).where(*_in_collection(collection))
         with self._database.read() as connection:
             return connection.execute(statement).scalar() or 0
 
     def embedded_ids(self, collection: str, model: str) -> set[str]:
-        """Ids of the collection's chunks that have a vector under the model."""
+        """Return the ids of the collection's chunks that have a vector under the model."""
         with self._database.read() as connection:
             return set(connection.execute(_select_embedded(collection, model)).scalars())
 
     def embedded_count(self, collection: str, model: str) -> int:
-        """Chunks of the collection that have a vector under the model."""
+        """Count the chunks of the collection that have a vector under the model."""
         statement = select(func.count()).select_from(_select_embedded(collection, model).subquery())
         with self._database.read() as connection:
             return connection.execute(statement).scalar_one()
 
     def forget_other_models(self, collection: str, model: str) -> None:
         """Delete the collection's vectors of every model but this one."""
-        ids = select(ChunkRow.id).join(DatasetRow, DatasetRow.id == ChunkRow.dataset_id).where(*_alive(collection))
+        ids = (
+            select(ChunkRow.id)
+            .join(DatasetRow, DatasetRow.id == ChunkRow.dataset_id)
+            .where(*_in_collection(collection))
+        )
         with self._database.write() as connection:
-            lock_datasets(connection, and_(*_alive(collection)))
+            lock_datasets(connection, and_(*_in_collection(collection)))
             connection.execute(delete(EmbeddingRow).where(EmbeddingRow.model != model, EmbeddingRow.chunk_id.in_(ids)))
 
     # ------------------------------------------------------------ states
 
     def states(self, leg: Leg) -> dict[str, IndexState]:
-        """The states of one leg's indexes by collection."""
+        """Return the states of one leg's indexes by collection."""
         with self._database.read() as connection:
             rows = connection.execute(select(IndexStateRow).where(IndexStateRow.leg == leg))
             return {row.collection: IndexState(row.version, row.applied_seq, row.state) for row in rows}
 
     def set_state(self, leg: Leg, collection: str, state: IndexState) -> None:
-        """Record how far an index has come."""
+        """Record how far an index has followed the log."""
         try:
             self._write_state(leg, collection, state)
-        except IntegrityError:  # another thread has added the row in the same moment
+        except IntegrityError:  # another thread has just added the row
             self._write_state(leg, collection, state)
 
     def _write_state(self, leg: Leg, collection: str, state: IndexState) -> None:
@@ -176,7 +180,7 @@ def _update_count(connection: Connection, key: Any, values: dict[str, Any]) -> i
     return connection.execute(update(IndexStateRow).where(key).values(**values)).rowcount
 
 
-def _alive(collection: str) -> tuple[Any, ...]:
+def _in_collection(collection: str) -> tuple[Any, ...]:
     return (DatasetRow.collection == collection, DatasetRow.removed_at.is_(None))
 
 
@@ -185,13 +189,13 @@ def _select_embedded(collection: str, model: str) -> Select[*tuple[Any, ...]]:
         select(EmbeddingRow.chunk_id)
         .join(ChunkRow, ChunkRow.id == EmbeddingRow.chunk_id)
         .join(DatasetRow, DatasetRow.id == ChunkRow.dataset_id)
-        .where(*_alive(collection), EmbeddingRow.model == model)
+        .where(*_in_collection(collection), EmbeddingRow.model == model)
     )
 
 
 def _select_chunks(collection: str, model: str) -> Select[*tuple[Any, ...]]:
-    # Chunks are found by their ids here. With "+ 0" SQLite cannot begin with the collection's datasets, for which it
-    # would read every chunk of the collection at each batch.
+    # Chunks are looked up by id here. Without "+ 0" SQLite would begin with the collection's datasets and read every
+    # chunk of the collection for each batch.
     columns = (
         ChunkRow.id,
         ChunkRow.document_id,
@@ -205,7 +209,7 @@ def _select_chunks(collection: str, model: str) -> Select[*tuple[Any, ...]]:
         select(*columns)
         .join(DocumentRow, DocumentRow.id == ChunkRow.document_id)
         .join(DatasetRow, DatasetRow.id == ChunkRow.dataset_id + 0)
-        .where(*_alive(collection))
+        .where(*_in_collection(collection))
     )
     if not model:
         return statement
@@ -213,7 +217,7 @@ def _select_chunks(collection: str, model: str) -> Select[*tuple[Any, ...]]:
     return statement.add_columns(EmbeddingRow.vector).outerjoin(EmbeddingRow, joined)
 
 
-def _indexed(row: Row[Any]) -> IndexedChunk:
+def _indexed_chunk(row: Row[Any]) -> IndexedChunk:
     vector = getattr(row, "vector", None)
     return IndexedChunk(
         id=row.id,

@@ -1,4 +1,4 @@
-"""Opening the ledger's database: connection settings, transactions, migrations."""
+"""The ledger's database: connection settings, transactions, migrations."""
 
 from __future__ import annotations
 
@@ -36,26 +36,26 @@ class Database:
             self.engine = _make_engine(url)
             _migrate(self.engine)
         except (ArgumentError, ModuleNotFoundError) as error:
-            raise InvalidInputError(f"database_url {_shown(url)!r} cannot be used: {error}") from error
+            raise InvalidInputError(f"database_url {_without_password(url)!r} cannot be used: {error}") from error
         except SQLAlchemyError as error:
             reason = str(getattr(error, "orig", error)).strip()
-            raise InvalidInputError(f"the database at {_shown(url)} cannot be opened: {reason}") from error
+            raise InvalidInputError(f"the database at {_without_password(url)} cannot be opened: {reason}") from error
         self._writer = self.engine.execution_options(braid_write=True)
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """A transaction that sees one state of the database."""
+        """Give a transaction that sees one state of the database."""
         with self.engine.connect() as connection:
             yield connection
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        """A transaction that is committed at the end, or rolled back when the block raises."""
+        """Give a transaction that is committed at the end, or rolled back when the block raises."""
         with self._writer.begin() as connection:
             yield connection
 
     def close(self) -> None:
-        """Give all connections back."""
+        """Close all connections."""
         self.engine.dispose()
 
 
@@ -78,7 +78,7 @@ def _make_engine(url: str) -> Engine:
 
 
 def _configure_sqlite(connection: sqlite3.Connection, _record: object) -> None:
-    connection.isolation_level = None  # we say BEGIN ourselves
+    connection.isolation_level = None  # `_begin_sqlite` sends BEGIN
     for pragma in ("journal_mode=WAL", "foreign_keys=ON", "synchronous=FULL", "cache_size=-20000"):
         connection.execute(f"PRAGMA {pragma}")
 
@@ -117,7 +117,7 @@ def _foreign_tables(url: str, current: str, *, oldest: str) -> InvalidInputError
 
 
 def alembic_config(connection: Connection | None = None) -> Config:
-    """Alembic's configuration for our migrations, run on the given connection."""
+    """Return Alembic's configuration for the migrations, run on the given connection."""
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS))
     attributes: dict[str, Any] = config.attributes
@@ -125,7 +125,7 @@ def alembic_config(connection: Connection | None = None) -> Config:
     return config
 
 
-def _shown(url: str) -> str:
+def _without_password(url: str) -> str:
     try:
         return make_url(url).render_as_string(hide_password=True)
     except ArgumentError:
@@ -133,5 +133,5 @@ def _shown(url: str) -> str:
 
 
 def storable(text: str) -> str:
-    """Text that every database can store: no NUL, no lone surrogates."""
+    """Make the text one that every database can store: no NUL, no lone surrogates."""
     return text.replace("\x00", "").encode("utf-8", "replace").decode("utf-8")

@@ -1,8 +1,7 @@
 """The ledger: users, datasets, documents, chunks and their embeddings, in SQL.
 
-Every change of a chunk leaves a row in the change log in the same transaction; `braid.core.ledger.change_log` is the
-side of
-the ledger that the indexes read.
+Every change of a chunk writes a row of the change log in the same transaction; indexes read that log through
+`braid.core.ledger.change_log`.
 """
 
 from __future__ import annotations
@@ -52,14 +51,14 @@ from braid.core.ledger.tables import (
 from braid.core.types import MAX_NAME_CHARS, Dataset, Document, DocumentInput, Filters, Passage, Vector
 
 Check = Callable[[Document | None], None]
-"""Looks, in a write's own transaction, at the document that is stored; what it raises leaves it so."""
+"""Called in a write's transaction with the stored document; the write is undone when it raises."""
 REMOVED_USER = "\x1fremoved "
-"""Begins the name of a deleted user's row, which stays so that the id is never given again."""
+"""Prefix of a deleted user's name; the row stays so that the id is never used again."""
 
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Somebody who owns datasets."""
+    """A user, who owns datasets."""
 
     id: int
     name: str
@@ -73,7 +72,7 @@ class Ledger:
         self.database = Database(url)
 
     def close(self) -> None:
-        """Give all connections back."""
+        """Close all connections."""
         self.database.close()
 
     # ------------------------------------------------------------ users
@@ -98,7 +97,7 @@ class Ledger:
         return User(user_id, name, groups)
 
     def users(self) -> list[User]:
-        """All users by id."""
+        """Return all users by id."""
         with self.database.read() as connection:
             rows = connection.execute(_users().order_by(UserRow.id)).all()
             memberships = connection.execute(select(UserGroupRow.user_id, UserGroupRow.group_name)).all()
@@ -108,7 +107,7 @@ class Ledger:
         return [User(row.id, row.name, frozenset(groups.get(row.id, ()))) for row in rows]
 
     def user(self, user_id: int) -> User | None:
-        """The user with this id."""
+        """Return the user with this id; None when there is none."""
         with self.database.read() as connection:
             name = connection.execute(
                 select(UserRow.name).where(UserRow.id == user_id, ~UserRow.name.startswith(REMOVED_USER))
@@ -119,7 +118,7 @@ class Ledger:
             return User(user_id, name, frozenset(groups.scalars()))
 
     def user_named(self, name: str) -> User | None:
-        """The user with this name."""
+        """Return the user with this name; None when there is none."""
         with self.database.read() as connection:
             user_id = connection.execute(select(UserRow.id).where(UserRow.name == storable(name))).scalar_one_or_none()
         return None if user_id is None else self.user(user_id)
@@ -141,7 +140,7 @@ class Ledger:
         return Dataset(dataset_id, name, collection, user_id)
 
     def rename_dataset(self, dataset_id: int, name: str) -> Dataset:
-        """Give a personal dataset another name."""
+        """Rename a personal dataset. Raises NotFoundError."""
         with self.database.write() as connection:
             require_dataset(connection, dataset_id)
             connection.execute(
@@ -150,29 +149,29 @@ class Ledger:
         return self.dataset(dataset_id)
 
     def datasets(self, user_id: int) -> list[Dataset]:
-        """A user's personal datasets by id."""
+        """Return a user's personal datasets by id."""
         return self._datasets(DatasetRow.user_id == user_id)
 
     def dataset(self, dataset_id: int) -> Dataset:
-        """One dataset, personal or the mirror of a shared one. Raises NotFoundError."""
+        """Return one dataset, personal or the mirror of a shared one. Raises NotFoundError."""
         found = self._datasets(DatasetRow.id == dataset_id)
         if not found:
             raise NotFoundError(f"there is no dataset {dataset_id}")
         return found[0]
 
     def datasets_in(self, collections: Collection[str]) -> list[Dataset]:
-        """All datasets that live in these collections, with their counts."""
+        """Return all datasets of these collections, with their counts."""
         return self._datasets(DatasetRow.collection.in_(collections))
 
     def all_datasets(self) -> list[Dataset]:
-        """All datasets that are not removed."""
+        """Return all datasets that are not removed."""
         return self._datasets(literal(True))
 
     def register_shared(self, dataset_id: int, name: str, collection: str) -> None:
         """Mirror a shared dataset; one that changed its collection moves there with its chunks."""
         try:
             self._mirror_shared(dataset_id, name, collection)
-        except IntegrityError:  # another process has added it in the same moment
+        except IntegrityError:  # another process has just added it
             self._mirror_shared(dataset_id, name, collection)
 
     def _mirror_shared(self, dataset_id: int, name: str, collection: str) -> None:
@@ -195,7 +194,7 @@ class Ledger:
                 )
 
     def retired_shared_ids(self) -> frozenset[int]:
-        """Ids of removed shared datasets; they are never given again."""
+        """Return the ids of removed shared datasets, which are never used again."""
         with self.database.read() as connection:
             rows = connection.execute(
                 select(DatasetRow.id).where(DatasetRow.id < 0, DatasetRow.removed_at.is_not(None))
@@ -203,12 +202,12 @@ class Ledger:
             return frozenset(rows.scalars())
 
     def shared_ids(self) -> frozenset[int]:
-        """Ids of all shared datasets that there ever were, removed or not, listed or not."""
+        """Return the ids of all shared datasets that there ever were, removed or not, listed or not."""
         with self.database.read() as connection:
             return frozenset(connection.execute(select(DatasetRow.id).where(DatasetRow.id < 0)).scalars())
 
     def remove_dataset(self, dataset_id: int) -> None:
-        """Delete a dataset with its documents at once; the indexes follow. Raises NotFoundError."""
+        """Delete a dataset with its documents; the indexes follow. Raises NotFoundError."""
         with self.database.write() as connection:
             collection = require_dataset(connection, dataset_id)
             log_dataset(connection, dataset_id, collection)
@@ -244,8 +243,8 @@ class Ledger:
         """Store a document, or replace the one with the same source, in one transaction.
 
         Chunks whose text, title and heading path are as before keep their id and embedding. With an equal
-        ``content_hash`` and title only date and metadata are put. Raises NotFoundError when there is no such dataset,
-        and what ``check`` raises.
+        ``content_hash`` and title only date and metadata are updated. Raises NotFoundError when there is no such
+        dataset, and what ``check`` raises.
         """
         with self.database.write() as connection:
             collection = require_dataset(connection, dataset_id)
@@ -253,13 +252,13 @@ class Ledger:
             return put(connection, dataset_id, collection, document)
 
     def put_documents(self, dataset_id: int, documents: Iterable[DocumentInput]) -> list[PutResult]:
-        """`put_document` for several in one transaction, which takes a third of the time; all are stored or none."""
+        """Store several documents in one transaction, all or none, in a third of the time of single ones."""
         with self.database.write() as connection:
             collection = require_dataset(connection, dataset_id)
             return [put(connection, dataset_id, collection, document) for document in documents]
 
     def rename_document(self, dataset_id: int, source: str, document: DocumentInput) -> PutResult:
-        """`put_document` under another source, in one transaction: what is stored under ``source`` becomes it.
+        """Replace the document stored under ``source`` by one with another source, in one transaction.
 
         Chunks whose text, title and heading path are as before keep their id and embedding. Raises NotFoundError when
         nothing is stored under ``source``, and InvalidInputError when the new one is taken.
@@ -276,7 +275,7 @@ class Ledger:
             return put(connection, dataset_id, collection, document)
 
     def set_date(self, document_id: int, date: float) -> None:
-        """Give a document another date, and nothing else. Raises NotFoundError when there is no such document."""
+        """Change a document's date alone. Raises NotFoundError when there is no such document."""
         with self.database.write() as connection:
             found = connection.execute(select(DocumentRow.id).where(DocumentRow.id == document_id)).one_or_none()
             if found is None:
@@ -294,9 +293,9 @@ class Ledger:
         size_bytes: int = 0,
         content_hash: str = "",
     ) -> int:
-        """Record a source that cannot be read, with the reason. Returns the document id.
+        """Record a source that cannot be read, with the reason, and return the document id.
 
-        Chunks stored from an earlier, readable version stay searchable: nothing already stored is lost.
+        Chunks of an earlier, readable version stay searchable.
         """
         with self.database.write() as connection:
             require_dataset(connection, dataset_id)
@@ -316,7 +315,7 @@ class Ledger:
         limit: int | None = None,
         offset: int = 0,
     ) -> list[Document]:
-        """Documents of a dataset by source."""
+        """Return documents of a dataset by source."""
         statement = select_documents().where(DocumentRow.dataset_id == dataset_id)
         if source_prefix:
             statement = statement.where(source_starts_with(source_prefix))
@@ -327,21 +326,21 @@ class Ledger:
             return [Document(**row._mapping) for row in connection.execute(statement)]
 
     def document(self, dataset_id: int, source: str) -> Document | None:
-        """The document with this source in this dataset."""
+        """Return the document with this source in this dataset; None when there is none."""
         condition = (DocumentRow.dataset_id == dataset_id, DocumentRow.source == storable(source))
         with self.database.read() as connection:
             row = connection.execute(select_documents().where(*condition)).one_or_none()
         return _document(row)
 
     def document_with_id(self, document_id: int, dataset_ids: Collection[int]) -> Document | None:
-        """The document with this id, if it is in one of these datasets."""
+        """Return the document with this id, if it is in one of these datasets."""
         condition = (DocumentRow.dataset_id.in_(dataset_ids), DocumentRow.id == document_id)
         with self.database.read() as connection:
             row = connection.execute(select_documents().where(*condition)).one_or_none()
         return _document(row)
 
     def remove_document(self, dataset_id: int, source: str, *, check: Check = lambda stored: None) -> bool:
-        """Delete a document at once; the indexes follow. False when there is none. Raises what ``check`` raises."""
+        """Delete a document; the indexes follow. False when there is none. Raises what ``check`` raises."""
         with self.database.write() as connection:
             collection = require_dataset(connection, dataset_id)
             old = find_document(connection, dataset_id, source)
@@ -355,7 +354,7 @@ class Ledger:
             return True
 
     def store_embeddings(self, model: str, chunk_ids: Sequence[str], vectors: Vector) -> None:
-        """Keep vectors (n, dim) float32 of unit length under the model's fingerprint.
+        """Store vectors (n, dim) float32 of unit length under the model's fingerprint.
 
         Chunks that were deleted meanwhile are left out.
         """
@@ -386,9 +385,9 @@ class Ledger:
         *,
         texts: Collection[str] | None = None,
     ) -> dict[str, Passage]:
-        """The passages with these ids that the scope allows and the filters select: the one way out of an index.
+        """Return the passages with these ids that the scope allows and the filters select.
 
-        ``texts`` narrows them down to these texts.
+        Every hit of an index is read through here. ``texts`` restricts the passages to these texts.
         """
         if not chunk_ids or not dataset_ids:
             return {}
@@ -407,7 +406,7 @@ class Ledger:
     def visible(
         self, chunk_ids: Sequence[str], dataset_ids: Collection[int], filters: Filters | None = None
     ) -> set[str]:
-        """Those of the ids that the scope allows and the filters select."""
+        """Return those of the ids that the scope allows and the filters select."""
         statement = (
             select(ChunkRow.id)
             .join(DocumentRow, DocumentRow.id == ChunkRow.document_id)
@@ -426,7 +425,7 @@ class Ledger:
     def document_passages(
         self, document_id: int, dataset_ids: Collection[int], *, limit: int | None = None, offset: int = 0
     ) -> list[Passage]:
-        """A document's passages in order, if the scope allows the document."""
+        """Return a document's passages in order, if the scope allows the document."""
         statement = select_passages(None).where(ChunkRow.document_id == document_id)
         statement = statement.order_by(ChunkRow.position).limit(limit).offset(offset)
         with self.database.read() as connection:
@@ -436,7 +435,7 @@ class Ledger:
     def matching_documents(
         self, dataset_ids: Collection[int], filters: Filters, *, limit: int | None = None
     ) -> tuple[list[int], int]:
-        """Ids of documents that the filters select, up to ``limit``, and the number of chunks of all of them."""
+        """Return up to ``limit`` ids of documents that the filters select, and the number of chunks of all of them."""
         conditions = (DocumentRow.dataset_id.in_(dataset_ids), DocumentRow.chunks > 0, *document_conditions(filters))
         with self.database.read() as connection:
             ids = connection.execute(select(DocumentRow.id).where(*conditions).limit(limit)).scalars().all()
@@ -444,7 +443,7 @@ class Ledger:
         return list(ids), int(chunks or 0)
 
     def embeddings(self, model: str, chunk_ids: Collection[str]) -> dict[str, Vector]:
-        """Stored vectors (dim,) float32 of these chunks under this model."""
+        """Return the stored vectors (dim,) float32 of these chunks under this model."""
         found: dict[str, Vector] = {}
         with self.database.read() as connection:
             for ids in batches(list(chunk_ids), ROWS_PER_STATEMENT):
@@ -462,7 +461,7 @@ def _users() -> Select[int, str]:
 
 
 def personal_collection(user_id: int) -> str:
-    """The collection of a user's personal datasets."""
+    """Return the collection of a user's personal datasets."""
     return f"user_{user_id}"
 
 

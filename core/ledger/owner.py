@@ -1,4 +1,4 @@
-"""One process owns a data directory and alone touches its indexes."""
+"""Ownership of a data directory: one process alone touches its indexes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from braid.core.errors import NotOwnerError
 
 
 class OwnerLock:
-    """The lock of a data directory. The operating system gives it back when the owner dies, however it dies."""
+    """The lock of a data directory. The operating system releases it when the owner dies, however it dies."""
 
     def __init__(self, data_dir: Path) -> None:
         self._lock = FileLock(str(data_dir / "owner.lock"))
@@ -35,15 +35,15 @@ class OwnerLock:
         return self._crash_noted
 
     def announce(self, url: str) -> None:
-        """Tell other processes where the owner answers."""
+        """Record for other processes where the owner answers."""
         self._note.write_text(json.dumps({"pid": os.getpid(), "url": url}), encoding="utf-8")
 
     def recovered(self) -> None:
-        """What a killed owner left has been checked. Before that it stays noted for the next owner."""
+        """Record that everything a killed owner left has been checked; until then the next owner checks it, too."""
         self._crash_noted = False
 
     def release(self) -> None:
-        """Leave in order."""
+        """Give up ownership."""
         if not self._crash_noted:
             self._note.unlink(missing_ok=True)
         self._lock.release()
@@ -57,7 +57,7 @@ class OwnerLock:
 
 
 def owner_url(data_dir: Path) -> str:
-    """Where the owner of a data directory answers; empty when it serves nothing, or cannot be known."""
+    """Return where the owner of a data directory answers; empty when it serves nothing or is unknown."""
     try:
         return str(json.loads((data_dir / "owner.json").read_text(encoding="utf-8"))["url"])
     except (OSError, ValueError, KeyError, TypeError):

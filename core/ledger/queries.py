@@ -1,4 +1,4 @@
-"""Reading documents and passages: the statements behind the ledger's answers."""
+"""Statements that read documents and passages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from braid.core.types import Filters, Passage
 
 
 def select_documents() -> Select[*tuple[Any, ...]]:
-    """The columns of `braid.core.types.Document`."""
+    """Return a statement with the columns of `braid.core.types.Document`."""
     statement: Select[*tuple[Any, ...]] = select(
         DocumentRow.id,
         DocumentRow.dataset_id,
@@ -31,14 +31,16 @@ def select_documents() -> Select[*tuple[Any, ...]]:
 
 
 def within_datasets() -> ColumnElement[bool]:
-    """The scope, as the parameter ``datasets``. It is checked for rows that are found by their own id, so the index
-    on ``dataset_id`` must not be used: SQLite would read every chunk of the datasets for it. Hence the ``+ 0``.
+    """Return the condition that a chunk is in one of the datasets of the parameter ``datasets``.
+
+    It is for rows that are looked up by their own id, so SQLite must not use the index on ``dataset_id``, for which it
+    would read every chunk of the datasets. Hence the ``+ 0``.
     """
     return (ChunkRow.dataset_id + 0).in_(bindparam("datasets", expanding=True))
 
 
 def select_passages(filters: Filters | None) -> Select[*tuple[Any, ...]]:
-    """Passages of the datasets in parameter ``datasets`` that the filters select."""
+    """Return a statement for passages of the datasets in parameter ``datasets`` that the filters select."""
     statement: Select[*tuple[Any, ...]] = (
         select(
             ChunkRow.id.label("chunk_id"),
@@ -70,7 +72,7 @@ def select_passages(filters: Filters | None) -> Select[*tuple[Any, ...]]:
 
 
 def document_conditions(filters: Filters | None) -> list[ColumnElement[bool]]:
-    """The filters as conditions on documents."""
+    """Return the filters as conditions on documents."""
     if not filters:
         return []
     conditions: list[ColumnElement[bool]] = []
@@ -86,11 +88,11 @@ def document_conditions(filters: Filters | None) -> list[ColumnElement[bool]]:
 
 
 def source_starts_with(prefix: str) -> ColumnElement[bool]:
-    """Exactly: SQLite's LIKE takes upper and lower case for equal."""
+    """Return the condition that the source starts with ``prefix``, case-sensitive, as SQLite's LIKE is not."""
     prefix = storable(prefix)
     return func.substr(DocumentRow.source, 1, len(prefix)) == prefix
 
 
 def passage_of(row: RowMapping) -> Passage:
-    """A row of `select_passages` as a passage."""
+    """Return a row of `select_passages` as a passage."""
     return Passage(**row)

@@ -1,4 +1,4 @@
-"""The ledger's tables. SQL is the truth; both indexes are derived from what stands here."""
+"""The ledger's tables. SQL is the truth; both indexes are derived from them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Base(DeclarativeBase):
 
 
 class UserRow(Base):
-    """Somebody who owns datasets."""
+    """A user, who owns datasets."""
 
     __tablename__ = "users"
     __table_args__ = (NEVER_REUSE_IDS,)
@@ -57,7 +57,7 @@ class UserGroupRow(Base):
 class DatasetRow(Base):
     """A personal dataset (id > 0), or the mirror of a shared one (id < 0) whose truth is shared_dbs.json.
 
-    A removed dataset keeps its row, so that its id is never given again.
+    A removed dataset keeps its row, so that its id is never used again.
     """
 
     __tablename__ = "datasets"
@@ -126,7 +126,7 @@ class EmbeddingRow(Base):
 
 
 class ChangeRow(Base):
-    """Chunk ``chunk_id`` of ``collection`` came, went or moved; what it is now stands in `chunks`."""
+    """Chunk ``chunk_id`` of ``collection`` came, went or moved; the chunk itself is in `chunks`."""
 
     __tablename__ = "changes"
     __table_args__ = (Index(None, "collection", "seq"), NEVER_REUSE_IDS)
@@ -137,7 +137,7 @@ class ChangeRow(Base):
 
 
 class IndexStateRow(Base):
-    """How far one leg's index of one collection has followed the change log."""
+    """State of one leg's index of one collection: the last change of the log that it has applied."""
 
     __tablename__ = "index_state"
 
@@ -147,7 +147,7 @@ class IndexStateRow(Base):
     """Analyzer version or model fingerprint the index was built with."""
     applied_seq: Mapped[int]
     state: Mapped[str]
-    """``ready``, ``writing`` (a batch is under way; found at start it means a crash) or ``rebuilding``."""
+    """``ready``, ``writing`` (a batch is being applied; at the start it means a crash) or ``rebuilding``."""
 
 
 class ConversationRow(Base):
@@ -164,7 +164,7 @@ class ConversationRow(Base):
 
 
 class MessageRow(Base):
-    """A question or an answer. ``settings`` is what was asked with, or how the answer came about."""
+    """A question or an answer. ``settings`` are the options of the question, or how the answer was made."""
 
     __tablename__ = "messages"
     __table_args__ = (UniqueConstraint("conversation_id", "position"), NEVER_REUSE_IDS)
@@ -177,11 +177,11 @@ class MessageRow(Base):
     settings: Mapped[dict[str, Any]]
     created_at: Mapped[float]
     thumb: Mapped[str] = mapped_column(default="", server_default="")
-    """What the user said of an answer as a whole: ``up``, ``down`` or nothing."""
+    """The user's thumb for an answer as a whole: ``up``, ``down`` or nothing."""
 
 
 class CitationRow(Base):
-    """A passage as a message cited it. It is no foreign key: the passage may be deleted, the citation stays."""
+    """A passage as a message cited it. Not a foreign key: the citation stays when the passage is deleted."""
 
     __tablename__ = "citations"
 
@@ -199,9 +199,9 @@ class CitationRow(Base):
 
 
 class FeedbackRow(Base):
-    """What a user said about one passage of one search: a thumb, or a click on its citation.
+    """A user's feedback on one passage of one search: a thumb, or a click on its citation.
 
-    The passage is no foreign key: it may be deleted, what was said stays.
+    The passage is not a foreign key: the feedback stays when it is deleted.
     """
 
     __tablename__ = "feedback"
@@ -210,7 +210,7 @@ class FeedbackRow(Base):
     id: Mapped[int] = mapped_column(primary_key=True)
     user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"), index=True)
     kind: Mapped[str]
-    """``up``, ``down``, ``none`` (a thumb that was taken back) or ``click``."""
+    """``up``, ``down``, ``none`` (a thumb taken back) or ``click``."""
     chunk_id: Mapped[str]
     query: Mapped[str]
     scope: Mapped[list[int]]
@@ -265,7 +265,7 @@ class AuditRow(Base):
 
 
 class UsageRow(Base):
-    """How often a user did something on a day (UTC, ``YYYY-MM-DD``)."""
+    """Count of one kind of act of a user on a day (UTC, ``YYYY-MM-DD``)."""
 
     __tablename__ = "usage_counts"
 
@@ -276,7 +276,7 @@ class UsageRow(Base):
 
 
 class AppSettingRow(Base):
-    """A setting that an administrator made on the pages; it wins over the file and the environment."""
+    """A setting that an administrator made on the pages; it overrides the file and the environment."""
 
     __tablename__ = "app_settings"
 
@@ -295,7 +295,7 @@ class ProviderKeyRow(Base):
 
 
 class IdempotencyRow(Base):
-    """The answer to a write that carried an idempotency key, for when it is sent again."""
+    """The answer to a write with an idempotency key, repeated when the write is sent again."""
 
     __tablename__ = "idempotency_keys"
 
@@ -304,12 +304,12 @@ class IdempotencyRow(Base):
     request_hash: Mapped[str]
     status: Mapped[int]
     body: Mapped[str]
-    """Empty while the first request is still at work."""
+    """Empty while the first request is running."""
     created_at: Mapped[float]
 
 
 class SyncedFolderRow(Base):
-    """A folder on the server that a dataset is kept equal to. ``user_id`` is the administrator who said so."""
+    """A folder on the server that a dataset mirrors. ``user_id`` is the administrator who set it up."""
 
     __tablename__ = "synced_folders"
     __table_args__ = (UniqueConstraint("dataset_id", "folder"), NEVER_REUSE_IDS)
@@ -325,7 +325,7 @@ class SyncedFolderRow(Base):
 
 
 class JobRow(Base):
-    """Work that is done in the background: one file, page or task. The dataset may be gone when it is done."""
+    """Background work: one file, page or task. The dataset may be gone when it is done."""
 
     __tablename__ = "jobs"
     __table_args__ = (Index(None, "state", "user_id", "id"), Index(None, "user_id", "id"), NEVER_REUSE_IDS)
@@ -343,7 +343,7 @@ class JobRow(Base):
     done: Mapped[int]
     total: Mapped[int]
     attempts: Mapped[int]
-    """How often it was begun."""
+    """Number of times the job was started."""
     created_at: Mapped[float]
     started_at: Mapped[float | None]
     finished_at: Mapped[float | None]

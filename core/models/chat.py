@@ -1,4 +1,4 @@
-"""Chat models by role: loaded at first use, asked at temperature 0, with retries inside a deadline."""
+"""Chat models by role: loaded at first use, called at temperature 0, with retries within a deadline."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ Message = tuple[str, str]
 """Role (``system``, ``user`` or ``assistant``) and text."""
 
 FIRST_PAUSE_S = 0.25
-"""Before the first retry; doubled before each further one."""
+"""Pause before the first retry; doubled before each further one."""
 TRANSIENT_STATUS = frozenset({408, 409, 425, 429})
-"""HTTP states that may be another one soon, as those from 500 on may."""
+"""HTTP states that are worth a retry, as are those from 500 on."""
 UNREACHABLE = ("Connect", "Timeout", "ReadError", "WriteError", "RemoteProtocolError")
-"""In the names of errors of providers and HTTP clients when there was no answer, or not all of it."""
+"""Substrings of exception names that mean the connection failed."""
 PACKAGES: Mapping[str, str] = {
     "azure_openai": "langchain-openai",
     "bedrock": "langchain-aws",
@@ -35,16 +35,16 @@ PACKAGES: Mapping[str, str] = {
     "google_genai": "langchain-google-genai",
     "google_vertexai": "langchain-google-vertexai",
 }
-"""Of providers whose package is not named ``langchain-<provider>``."""
+"""Packages of providers that are not named ``langchain-<provider>``."""
 KEY_VARIABLES: Mapping[str, str] = {
     "bedrock": "AWS_SECRET_ACCESS_KEY",
     "bedrock_converse": "AWS_SECRET_ACCESS_KEY",
     "google_genai": "GOOGLE_API_KEY",
     "mistralai": "MISTRAL_API_KEY",
 }
-"""Of providers that do not read their key from ``<PROVIDER>_API_KEY``."""
+"""Variables of providers that do not read their key from ``<PROVIDER>_API_KEY``."""
 MAX_REASON_CHARS = 300
-"""Of what a provider says about a failure."""
+"""Longest part of a provider's error message that is shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +55,10 @@ class ModelSettings:
     base_url: str = ""
     api_key: str = field(default="", repr=False)
     timeout_s: float = 20.0
-    """For one answer, retries included; for a stream, for each piece of it."""
+    """For one answer, retries included; in a stream, for each piece."""
     retries: int = 2
     pause_s: float = 30.0
-    """After a timeout or a lost connection calls fail at once for so long; 0 for never."""
+    """How long calls fail at once after a timeout or a lost connection; 0 turns this off."""
 
     def __post_init__(self) -> None:
         provider, _, model = self.name.partition(":")
@@ -70,15 +70,15 @@ class ModelSettings:
 
     @property
     def provider(self) -> str:
-        """What stands before the colon."""
+        """The part of the name before the colon."""
         return self.name.partition(":")[0]
 
 
 class ChatModel:
     """One role's model. Safe to use from several threads.
 
-    One that hangs, or that nobody answers for, costs the deadline once: then calls fail at once for ``pause_s``
-    seconds, after which one is a trial.
+    A model that hangs, or cannot be reached, costs the deadline once: then calls fail at once for ``pause_s`` seconds,
+    after which one call is a trial.
     """
 
     def __init__(self, settings: ModelSettings, *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -89,7 +89,7 @@ class ChatModel:
         self._model: BaseChatModel | None = None
 
     def complete(self, messages: Sequence[Message], *, timeout_s: float | None = None) -> str:
-        """The answer without thoughts, within the deadline. Raises ModelError."""
+        """Return the answer, without reasoning, within the deadline. Raises ModelError."""
         seconds = self._settings.timeout_s if timeout_s is None else min(timeout_s, self._settings.timeout_s)
         deadline = time.monotonic() + seconds
         self._admit()
@@ -97,9 +97,9 @@ class ChatModel:
         return without_reasoning(self._next(answer, deadline, seconds) or "")
 
     def stream(self, messages: Sequence[Message]) -> Iterator[str]:
-        """The answer as it is written, thoughts included, each piece within the deadline.
+        """Yield the answer as it is written, reasoning included, each piece within the deadline.
 
-        Raises ModelError, also in its middle.
+        Raises ModelError, possibly after some pieces.
         """
         seconds = self._settings.timeout_s
         deadline = time.monotonic() + seconds
@@ -172,7 +172,7 @@ class ChatModel:
         raise AssertionError("the last attempt returns or raises")
 
     def _safe(self, error: BaseException) -> str:
-        """The error in one line, without the key, which some providers repeat."""
+        """Return the error in one line, without the key, which some providers repeat."""
         text = " ".join(str(error).split())
         for secret in filter(None, (self._settings.api_key, os.environ.get(key_variable(self._settings.provider)))):
             text = text.replace(secret, "***")
@@ -207,7 +207,7 @@ class ChatModel:
         if settings.api_key:
             options["api_key"] = settings.api_key
         elif settings.provider == "openai" and settings.base_url:
-            options["api_key"] = "none"  # servers of one's own often want none, but the client wants one
+            options["api_key"] = "none"  # self-hosted servers often need no key, but the client does
         return {**options, "timeout": settings.timeout_s, "max_retries": 0}
 
 
@@ -220,7 +220,7 @@ class ChatModels:
 
 
 def chat_models(search: ModelSettings | None = None, summary: ModelSettings | None = None) -> ChatModels:
-    """The models of both roles. Loads nothing yet."""
+    """Return the models of both roles. Loads nothing yet."""
     return ChatModels(ChatModel(search) if search else None, ChatModel(summary) if summary else None)
 
 
@@ -245,13 +245,13 @@ def _in_background(ask: Callable[[], str]) -> queue.Queue[_Outcome]:
 
 
 def _begun(pieces: Iterator[T]) -> Iterator[T]:
-    """The same pieces, the first of which has come: what fails later is not asked for again."""
+    """Wait for the first piece, then return all. A failure after it is not retried."""
     first = list(itertools.islice(pieces, 1))
     return itertools.chain(first, pieces)
 
 
 def key_variable(provider: str) -> str:
-    """Where the provider's package looks for a key that was not given."""
+    """Return the variable in which the provider's package looks for a key that was not given."""
     return KEY_VARIABLES.get(provider, f"{provider.upper()}_API_KEY")
 
 
@@ -263,7 +263,7 @@ def _is_transient(error: Exception) -> bool:
 
 
 def _is_unreachable(error: Exception) -> bool:
-    """Nobody answered, or not to the end: there is not even an HTTP state."""
+    """Whether the connection failed, so that there is not even an HTTP state."""
     if isinstance(getattr(error, "status_code", None), int):
         return False
     return isinstance(error, OSError) or any(word in type(error).__name__ for word in UNREACHABLE)

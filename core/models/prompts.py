@@ -1,4 +1,4 @@
-"""Every prompt, in one place. What was typed or stored goes into the user message, as data; the system message rules.
+"""All prompts. Typed or stored text goes into the user message only, as data; the system message has the rules.
 
 Each may be replaced by a TOML file (setting ``custom_prompts``):
 
@@ -20,17 +20,17 @@ from braid.core.errors import InvalidInputError
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A system message and a user message with ``{placeholders}``; a brace of its own is written twice."""
+    """A system message and a user message with ``{placeholders}``. A literal brace is written twice."""
 
     system: str
     user: str
 
     def messages(self, **values: object) -> list[tuple[str, str]]:
-        """Both messages with the values put in; what stands in a value is never taken for a placeholder."""
+        """Return both messages with the values filled in. A placeholder within a value is not replaced."""
         return [("system", self.system.format(**values)), ("user", self.user.format(**values))]
 
     def placeholders(self) -> frozenset[str]:
-        """Those of both messages. Raises ValueError when a brace is left open."""
+        """Return the placeholders of both messages. Raises ValueError for an unclosed brace."""
         return frozenset(_placeholders(self.system) | _placeholders(self.user))
 
 
@@ -110,7 +110,7 @@ COMPARE = Prompt(
 
 @dataclass(frozen=True, slots=True)
 class Prompts:
-    """All prompts by what they are for."""
+    """The prompt for each purpose."""
 
     multi_query: Prompt = MULTI_QUERY
     hyde: Prompt = HYDE
@@ -124,10 +124,10 @@ class Prompts:
 
 
 def custom_prompts(given: Mapping[str, object]) -> Prompts:
-    """The prompts with those replaced that are given, whole or one message of them.
+    """Return the prompts with the given ones replaced, each as a whole or one message of it.
 
     A user message must keep the placeholders of the one it replaces and may use those of the system message. A system
-    message may have its own alone: nothing typed or stored comes into it.
+    message may use only its own: nothing typed or stored goes into it.
     Raises InvalidInputError, which names the prompt and the placeholder.
     """
     defaults = {prompt.name: getattr(Prompts(), prompt.name) for prompt in fields(Prompts)}
@@ -140,7 +140,7 @@ def custom_prompts(given: Mapping[str, object]) -> Prompts:
 
 
 def read_prompts(path: Path) -> Prompts:
-    """The prompts of a TOML file, see `custom_prompts`. Raises InvalidInputError."""
+    """Read the prompts of a TOML file, see `custom_prompts`. Raises InvalidInputError."""
     try:
         given = tomllib.loads(path.read_bytes().decode("utf-8-sig"))
     except (OSError, ValueError) as error:
@@ -174,7 +174,7 @@ def _custom(name: str, messages: object, default: Prompt) -> Prompt:
 
 
 def _placeholders(text: str) -> set[str]:
-    """Names in braces. A format or conversion behind a name makes it another, unknown one."""
+    """Return the names in braces. A format or conversion after a name is part of it, and so makes it unknown."""
     found = set()
     for _, name, form, conversion in string.Formatter().parse(text):
         if name is not None:

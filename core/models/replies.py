@@ -1,4 +1,4 @@
-"""What a model wrote, made usable. A model may number, quote, fence, repeat, explain, refuse, or write far too much."""
+"""Parses replies of models, which may number, quote, fence, repeat, explain, refuse, or write far too much."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ _SENTENCE_NUMBER = re.compile(r"(?<![\d.])(\d{1,3})\.(\d{1,3})(?![\d.]*\d)")
 
 
 def parse_queries(text: str, *, question: str, limit: int, max_chars: int = MAX_QUERY_LINE_CHARS) -> list[str] | None:
-    """Up to ``limit`` queries, one a line or in a JSON list, other than the question; None when there is none.
+    """Return up to ``limit`` queries, one per line or in a JSON list, other than the question; None if there is none.
 
-    What is longer than ``max_chars`` is left out.
+    Queries longer than ``max_chars`` are left out.
     """
     lines = _json_strings(text) or _unfenced(text).splitlines()
     found: dict[str, str] = {}
@@ -54,7 +54,7 @@ def parse_queries(text: str, *, question: str, limit: int, max_chars: int = MAX_
 
 
 def parse_passage(text: str, *, question: str) -> str | None:
-    """The passage, at most MAX_PASSAGE_CHARS long; None for a refusal, a repeat of the question, another language."""
+    """Return the passage, cut to MAX_PASSAGE_CHARS; None for a refusal, the question repeated, or another script."""
     lines = [line.strip() for line in _unfenced(text).splitlines() if line.strip()]
     if len(lines) > 1 and lines[0].endswith(_PREAMBLE_END):
         lines = lines[1:]
@@ -66,14 +66,14 @@ def parse_passage(text: str, *, question: str) -> str | None:
 
 
 def parse_sentence_numbers(text: str) -> set[tuple[int, int]] | None:
-    """Numbers such as 1.2, of passage and sentence; empty for NONE; None when it is neither."""
+    """Return numbers such as 1.2, of passage and sentence; empty for NONE; None if the reply is neither."""
     answer = _unfenced(text)
     numbers = {(int(passage), int(sentence)) for passage, sentence in _SENTENCE_NUMBER.findall(answer)}
     return numbers if numbers or re.fullmatch(r"\W*none\W*", answer, re.IGNORECASE) else None
 
 
 def cut_at_sentence(text: str, chars: int) -> str:
-    """The first whole sentences of at most so many characters together; of the first one what fits."""
+    """Cut after the last sentence that fits, or within the first one if that is longer than ``chars``."""
     kept = ""
     for sentence in sentences(text):
         if len(kept) + len(sentence.rstrip()) > chars:
@@ -87,7 +87,7 @@ def _unfenced(text: str) -> str:
 
 
 def _bare(line: str) -> str:
-    """A line without its number, bullet, label and quotes."""
+    """Strip a line of its number, bullet, label and quotes."""
     before = None
     while before != line:
         before = line
@@ -96,7 +96,7 @@ def _bare(line: str) -> str:
 
 
 def _json_strings(text: str) -> list[str]:
-    """The texts of a JSON list, or of a list that is the only value of an object."""
+    """Return the texts of a JSON list, or of a list that is the only value of an object."""
     try:
         value = json.loads(_unfenced(text))
     except (ValueError, RecursionError):
@@ -107,5 +107,5 @@ def _json_strings(text: str) -> list[str]:
 
 
 def _comparable(text: str) -> str:
-    """What is left of a text when case, width, spaces and punctuation do not count."""
+    """Reduce a text for comparison: without case, width, spaces and punctuation."""
     return "".join(c for c in unicodedata.normalize("NFKC", text).casefold() if c.isalnum())

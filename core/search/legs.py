@@ -1,39 +1,33 @@
-"""The retrievers of one leg in one collection."""
+"""The legs of a search: dense and BM25, each in one collection."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import ClassVar
-
-from pydantic import Field
 
 from braid.core.indexes.bm25 import Bm25Index
 from braid.core.indexes.dense import DenseIndex
 from braid.core.ledger.ledger import Ledger
-from braid.core.search.selection import Selection, fetch_within
-from braid.core.search_retriever import SearchRetriever
-from braid.core.types import CollectionScope, Leg, ScoredChunk, Vector
+from braid.core.search.context import SearchContext
+from braid.core.search.filter_plan import FilterPlan, fetch_within
+from braid.core.types import LEGS_OF_MODE, CollectionScope, Leg, Mode, Scope, ScoredChunk, Vector
 
 
-class LegRetriever(SearchRetriever):
-    """One leg in one collection. Used alone it is a retriever like any other; an ensemble asks its `rank`."""
-
-    leg: ClassVar[Leg]
-    scope: CollectionScope
-    ledger: Ledger = Field(exclude=True, repr=False)
-
-
-class DenseRetriever(LegRetriever):
-    """By meaning, in Chroma."""
+@dataclass(frozen=True, slots=True)
+class DenseLeg:
+    """Search by meaning in one collection, in Chroma."""
 
     leg: ClassVar[Leg] = "dense"
-    index: DenseIndex = Field(exclude=True, repr=False)
+    scope: CollectionScope
+    index: DenseIndex
+    ledger: Ledger
 
-    def rank(self, vector: Vector, k: int, selection: Selection) -> list[ScoredChunk]:
-        """The ``k`` nearest selected chunks by cosine similarity. ``vector`` is (dim,) float32 of unit length."""
+    def rank(self, vector: Vector, k: int, plan: FilterPlan) -> list[ScoredChunk]:
+        """The ``k`` nearest chunks of the plan by cosine similarity. ``vector`` is (dim,) float32 of unit length."""
         collection = self.scope.collection
         return fetch_within(
-            selection,
+            plan,
             k,
             fetch=lambda n: self.index.search(collection, vector, n),
             fetch_filtered=lambda part, n: self.index.search(collection, vector, n, where=part.where()),
@@ -41,25 +35,40 @@ class DenseRetriever(LegRetriever):
         )
 
 
-class Bm25Retriever(LegRetriever):
-    """By keyword, in tantivy."""
+@dataclass(frozen=True, slots=True)
+class Bm25Leg:
+    """Search by keyword in one collection, in tantivy."""
 
     leg: ClassVar[Leg] = "bm25"
-    index: Bm25Index = Field(exclude=True, repr=False)
+    scope: CollectionScope
+    index: Bm25Index
+    ledger: Ledger
 
-    def rank(self, terms: Mapping[str, float], factor: float, k: int, selection: Selection) -> list[ScoredChunk]:
-        """The ``k`` best selected chunks by factor · Σ weight · BM25."""
-        datasets = None if selection.whole else selection.scope.dataset_ids
+    def rank(self, terms: Mapping[str, float], factor: float, k: int, plan: FilterPlan) -> list[ScoredChunk]:
+        """The ``k`` best chunks of the plan by factor · Σ weight · BM25."""
+        datasets = None if plan.whole else plan.scope.dataset_ids
 
-        def fetch(part: Selection, n: int) -> list[ScoredChunk]:
+        def fetch(part: FilterPlan, n: int) -> list[ScoredChunk]:
             return self.index.search(
                 self.scope.collection, terms, n, dataset_ids=datasets, document_ids=part.document_ids
             )
 
-        if selection.filters and selection.document_ids is None:
-            hits = fetch_within(
-                selection, k, fetch=lambda n: fetch(selection, n), fetch_filtered=fetch, ledger=self.ledger
-            )
+        if plan.filters and plan.document_ids is None:
+            hits = fetch_within(plan, k, fetch=lambda n: fetch(plan, n), fetch_filtered=fetch, ledger=self.ledger)
         else:
-            hits = fetch(selection, k)
+            hits = fetch(plan, k)
         return [ScoredChunk(chunk_id, factor * score) for chunk_id, score in hits]
+
+
+CollectionLeg = DenseLeg | Bm25Leg
+
+
+def legs_of(context: SearchContext, scope: Scope, mode: Mode) -> tuple[CollectionLeg, ...]:
+    """Each leg of the mode in each collection of the scope."""
+    return tuple(
+        DenseLeg(collection, context.dense, context.ledger)
+        if leg == "dense"
+        else Bm25Leg(collection, context.bm25, context.ledger)
+        for collection in scope.collections
+        for leg in LEGS_OF_MODE[mode]
+    )

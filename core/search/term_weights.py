@@ -1,4 +1,4 @@
-"""How much each word of a question tells: idf over the collections of a request."""
+"""How much each word of a question tells: idf over the collections of a scope."""
 
 from __future__ import annotations
 
@@ -14,30 +14,44 @@ from braid.core.types import Scope
 
 @dataclass(frozen=True, slots=True)
 class TermWeights:
-    """Idf summed over the collections of a scope. Where no keyword index can tell, all terms weigh the same."""
+    """Idf over all collections of a scope whose keyword index answers."""
 
     bm25: Bm25Index
     analyzer: Analyzer
     scope: Scope
 
     def of_text(self, text: str) -> dict[str, float]:
-        """The text's terms with their idf; those that no passage has weigh as if one had them."""
-        return self._idf(frozenset(self.analyzer.tokens(text)), unknown=True)
+        """The text's terms with their idf; a term that no passage has weighs as if one had it.
 
-    def known(self, terms: Collection[str]) -> Mapping[str, float]:
-        """The idf of those terms that a passage has."""
-        return self._idf(terms, unknown=False)
-
-    def _idf(self, terms: Collection[str], *, unknown: bool) -> dict[str, float]:
-        statistics = [found for c in self.scope.collections if (found := self._statistics(c.collection, terms))]
-        documents = sum(found.documents for found in statistics)
+        Where no keyword index can tell, all terms weigh the same.
+        """
+        terms = frozenset(self.analyzer.tokens(text))
+        documents, having = self._count(terms)
         if not documents:
             return dict.fromkeys(terms, 1.0)
-        frequencies = {term: sum(s.document_frequency.get(term, 0) for s in statistics) for term in terms}
-        return {term: bm25_idf(documents, max(n, 1)) for term, n in frequencies.items() if n or unknown}
+        return {term: bm25_idf(documents, max(n, 1)) for term, n in having.items()}
+
+    def known(self, terms: Collection[str]) -> Mapping[str, float]:
+        """The idf of those terms that a passage has. Where no keyword index can tell, all terms weigh the same."""
+        documents, having = self._count(terms)
+        return _idf(documents, having) if documents else dict.fromkeys(terms, 1.0)
+
+    def idf(self, terms: Collection[str]) -> Mapping[str, float]:
+        """The idf of those terms that a passage has; empty where no keyword index can tell."""
+        return _idf(*self._count(terms))
+
+    def _count(self, terms: Collection[str]) -> tuple[int, dict[str, int]]:
+        """The number of passages, and of those that have each term."""
+        statistics = [found for c in self.scope.collections if (found := self._statistics(c.collection, terms))]
+        documents = sum(found.documents for found in statistics)
+        return documents, {term: sum(s.document_frequency.get(term, 0) for s in statistics) for term in terms}
 
     def _statistics(self, collection: str, terms: Collection[str]) -> Bm25Statistics | None:
         try:
             return self.bm25.statistics(collection, terms)
-        except IndexUnavailableError:  # the search of the same request names it
+        except IndexUnavailableError:  # the search of the same request reports it
             return None
+
+
+def _idf(documents: int, having: Mapping[str, int]) -> dict[str, float]:
+    return {term: bm25_idf(documents, n) for term, n in having.items() if n}

@@ -14,7 +14,7 @@ from chromadb.api.types import validate_where
 
 from braid.core.batches import batches
 from braid.core.errors import ChromaDBError, IndexUnavailableError, ValidationError
-from braid.core.indexes.chroma.errors import told
+from braid.core.indexes.chroma.errors import translate_errors
 from braid.core.types import ScoredChunk, Vector
 
 ROWS_PER_PAGE = 10_000  # Chroma cannot give more than 32,766 rows with their metadata at once
@@ -92,7 +92,7 @@ class ChromaReader:
     @contextmanager
     def _read(self) -> Iterator[None]:
         try:
-            with told(f"the Chroma collection {self.name}"):
+            with translate_errors(f"the Chroma collection {self.name}"):
                 yield
         except IndexUnavailableError as error:
             raise ChromaDBError(str(error)) from error

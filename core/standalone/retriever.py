@@ -100,7 +100,9 @@ class HybridRetriever:
             raise
         except BraidError as error:
             raise HybridRetrieverError(str(error)) from error
-        fused = fusion.add_shares(fusion.rrf_shares(ranking, weight, rrf_constant) for ranking, weight in rankings)
+        fused = fusion.add_contributions(
+            fusion.rrf_contributions(ranking, weight, rrf_constant) for ranking, weight in rankings
+        )
         return self._found(fusion.by_score_then_id(fused, fusion.rrf_ties(rankings)), top_k, restriction)
 
     def refresh(self) -> int:

@@ -103,8 +103,10 @@ class HybridSearcher:
         legs = [_within(bm25, len(chunks), "bm25"), _within(vector, len(chunks), "vector")]
         rankings = [[ScoredChunk(f"{index:09}", score) for index, score in leg.items()] for leg in legs]
         weights = self._weights if all(rankings) else tuple(float(bool(weight)) for weight in self._weights)
-        fused = fusion.add_shares(
-            fusion.min_max_shares(ranking, weight) for ranking, weight in zip(rankings, weights, strict=True) if weight
+        fused = fusion.add_contributions(
+            fusion.min_max_contributions(ranking, weight)
+            for ranking, weight in zip(rankings, weights, strict=True)
+            if weight
         )
         order = [(int(hit.chunk_id), hit.score) for hit in fusion.by_score_then_id(fused)[: max(top_k, 0)]]
         return [SearcherHit(at, chunks[at], score, legs[0].get(at), legs[1].get(at)) for at, score in order]

@@ -1,4 +1,4 @@
-"""Text as both indexes and all languages need it: tokens, stems, sentences, scripts, units, token counts.
+"""Text in all languages: tokens, stems, sentences, scripts, units, token counts.
 
 May import: `core.errors` and `core.types` alone.
 Way in: `analyzer.Analyzer`; `scripts` tells languages and scripts apart.

@@ -1,4 +1,4 @@
-"""Text to tokens, the same for what is indexed and what is asked.
+"""The analyzer: text to tokens, the same for passages and queries.
 
 ===================  ========================================================================================
 text                 tokens
@@ -16,7 +16,7 @@ other scripts        lower-case words, stemmed where Snowball knows the script's
 
 A text of nothing but stop words keeps them, so that *to be or not to be* finds itself. Punctuation, emoji,
 control characters and lone surrogates yield nothing. No token holds white space or is longer than
-``MAX_TOKEN_CHARS``; of a longer word without separators (a hash, base64) only so many characters count.
+``MAX_TOKEN_CHARS``; a longer word without separators (a hash, base64) is cut there.
 """
 
 from __future__ import annotations
@@ -33,18 +33,19 @@ from braid.core.text.scripts import HIRAGANA, LATIN, script_of
 from braid.core.text.stemming import SNOWBALL_VERSION, Stemming
 
 ANALYZER_VERSION = "1"
-"""To be raised with every change of what `Analyzer` yields: indexes of another version are rebuilt."""
+"""Raise it with every change of what `Analyzer` yields: indexes of another version are rebuilt."""
 
 MAX_TOKEN_CHARS = 64
 MAX_PARTS = 12
-"""A word that falls into more parts is a hash or the like, and kept whole."""
+"""A word with more parts is a hash or the like, and kept whole."""
 REMEMBERED_WORDS = 32_768
-"""Of so many words an analyzer remembers the tokens (some 20 MB); longer ones seldom come twice."""
+"""Number of words whose tokens an analyzer remembers (some 20 MB)."""
 REMEMBERED_CHARS = 24
+"""Length of the longest remembered word; longer ones seldom come twice."""
 
 
 class Piece(NamedTuple):
-    """A token and its place: characters ``start`` to ``end`` (exclusive) of the text."""
+    """A token with its place: characters ``start`` to ``end`` (exclusive) of the text."""
 
     token: str
     start: int
@@ -73,12 +74,12 @@ _RUN = re.compile(
 _HAN_RUN, _HANGUL_RUN, _UNSPACED_RUN = 2, 3, 4
 
 
-# ---------------------------------------------------------------- scripts in which words are not set apart
+# ---------------------------------------------------------------- scripts without spaces between words
 
 _ANY_CHARACTER = re.compile("(?s:.)")
 _NOT_HIRAGANA = re.compile(f"[^{HIRAGANA}]")
 _CHARACTER_WITH_MARKS = re.compile(f"[^{MARKS}][{MARKS}]{{0,4}}|[{MARKS}]")
-# Particles, perhaps with a topic particle behind. The short ones must leave two syllables: 온도 is no 온 with 도.
+# Particles, perhaps with a topic particle after them. Short ones must leave two syllables: 온도 is not 온 with 도.
 _PARTICLE = re.compile(
     "(?:(?<=.)(?:(?:에서|에게|한테|까지|부터|처럼|보다|으로)[는은도의]?|에[는도])"
     "|(?<=..)(?:[로에와과만][는은도의]?|[은는이가을를의도]))$"
@@ -92,7 +93,7 @@ def _han_tokens(run: str, keep_all: bool) -> list[str]:
 
 
 def _han_pieces(run: str, keep_all: bool) -> Iterator[Piece]:
-    """What `_han_tokens` gives, with places."""
+    """Yield the tokens of `_han_tokens` with their places."""
     for character in (_ANY_CHARACTER if keep_all else _NOT_HIRAGANA).finditer(run):
         yield Piece(character[0], *character.span())
     for start in range(len(run) - 1):
@@ -149,7 +150,7 @@ _CONTRACTION = re.compile("(?:(n['’]t)|['’](?:s|re|ve|ll|d|m))$", re.IGNOREC
 
 
 def _parts(word: str) -> list[tuple[int, int]]:
-    """Where the word's parts are: ``parseHTTPUrl2`` has four."""
+    """Return the places of the word's parts: ``parseHTTPUrl2`` has four."""
     shape = word.translate(_SHAPES)
     if "~" in shape:
         shape = _MARKED.sub(lambda m: m[1] + _KIND_OF_MARKS.get(m[1], " ") * len(m[2]), shape)
@@ -160,7 +161,7 @@ class Analyzer:
     """Turns text into tokens for the configured languages; may be called from several threads at once.
 
     ``languages`` are ISO 639-1 codes, the most frequent first. Raises InvalidInputError for one without a stemmer.
-    ``version`` tells all that the tokens depend on: an index built with an equal version has the same tokens.
+    ``version`` names everything that the tokens depend on: indexes with equal versions have equal tokens.
     """
 
     def __init__(self, languages: Sequence[str] = ("en",)) -> None:
@@ -169,12 +170,12 @@ class Analyzer:
         self._remembered_tokens = lru_cache(REMEMBERED_WORDS)(self._tokens_of_run)
 
     def tokens(self, text: str) -> list[str]:
-        """The tokens of a passage or a query, repeated ones included."""
+        """Return the tokens of a passage or a query, repeated ones included."""
         normalized = normalize(text)
         return self._tokens(normalized) or [piece.token for piece in self._pieces(normalized, keep_all=True)]
 
     def spans(self, text: str) -> list[Piece]:
-        """The same tokens in the same order, with their places in the text as given, for highlighting."""
+        """Return the same tokens in the same order, with their places in the text as given, for highlighting."""
         normalized, starts, ends = align(text)
         pieces = list(self._pieces(normalized)) or self._pieces(normalized, keep_all=True)
         return [Piece(token, starts[start], ends[end - 1]) for token, start, end in pieces]
@@ -195,7 +196,7 @@ class Analyzer:
         return tuple([piece.token for piece in self._pieces_of_run(run, kind, False)])
 
     def _pieces(self, normalized: str, *, keep_all: bool = False) -> Iterator[Piece]:
-        """Tokens with places; ``keep_all`` keeps stop words and lone hiragana."""
+        """Yield tokens with places; ``keep_all`` keeps stop words and lone hiragana."""
         for match in _RUN.finditer(normalized):
             for token, start, end in self._pieces_of_run(match[0], match.lastindex, keep_all):
                 yield Piece(token, match.start() + start, match.start() + end)
@@ -217,16 +218,16 @@ class Analyzer:
                 yield Piece(token, part.start() + start, part.start() + end)
 
     def _pieces_of_word(self, word: str, keep_all: bool) -> Iterator[Piece]:
-        """The parts without stop words, then the whole when it is more than its only part.
+        """Yield the parts without stop words, then the whole word when it is more than its only part.
 
-        Apostrophes join no whole: in *l'eau* and *d'eau* only *eau* matters.
+        Apostrophes do not make a whole word: in *l'eau* and *d'eau* only *eau* matters.
         """
         if _ACRONYM.fullmatch(word):
             yield self._piece(word.replace(".", ""), 0, len(word))
             return
         contraction = _CONTRACTION.search(word)
         if contraction and not keep_all:
-            if contraction[1]:  # before n't stand auxiliary verbs alone
+            if contraction[1]:  # only auxiliary verbs precede n't
                 return
             word = word[: contraction.start()]
         parts = _parts(word)

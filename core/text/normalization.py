@@ -1,4 +1,4 @@
-"""Text to its NFKC form, and back to where each character of that came from."""
+"""Normalization: text to its NFKC form, with the place that each character came from."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ def _characters(codepoints: Iterable[int], *, start: int = 0x300, end: int = 0x1
 
 _MARKS = [codepoint for codepoint in range(0x300, 0x1F000) if unicodedata.category(chr(codepoint))[0] == "M"]
 MARKS = _characters(_MARKS, end=0x20D0) + _characters(_MARKS, start=0x2100, end=0x10000)
-"""Combining marks of letters, for a character class. Without those beyond U+FFFF: classes with them are slow."""
+"""Combining marks of letters, for a character class. Those beyond U+FFFF are left out: they make classes slow."""
 
 _IGNORABLE = "\u00ad\u034f\u200c\u200d\u2060\ufe00-\ufe0f\ufeff"  # soft hyphen, joiners, variation selectors
 _IGNORABLES = re.compile(f"[{_IGNORABLE}]+")
-# A character and what NFKC may compose with it: marks, Hangul vowels and finals, their compatibility forms.
+# A character and those that NFKC may compose with it: marks, Hangul vowels and finals, their compatibility forms.
 _CLUSTER = re.compile(
     f"(?s:.)[{_characters(_MARKS)}{_IGNORABLE}\u0e33\u0eb3\u1160-\u11ff\ud7b0-\ud7ff\u3131-\u318e\uff9e-\uffdc]*"
 )
@@ -28,7 +28,7 @@ _TOO_MANY_MARKS = re.compile(f"([{_SORTED_MARKS}]{{30}})[{_SORTED_MARKS}]+")
 
 
 def normalize(text: str) -> str:
-    """NFKC without ignorable characters and without marks beyond the thirtieth in a row."""
+    """Return the NFKC form without ignorable characters and without marks beyond the thirtieth in a row."""
     if text.isascii():
         return text
     text = _IGNORABLES.sub("", text)
@@ -38,7 +38,7 @@ def normalize(text: str) -> str:
 
 
 def align(text: str) -> tuple[str, Sequence[int], Sequence[int]]:
-    """The normalized text, and the places in ``text`` that its characters come from: starts and ends (exclusive)."""
+    """Return the normalized text and where in ``text`` its characters come from: starts and ends (exclusive)."""
     normalized = normalize(text)
     if normalized == text:
         return text, range(len(text)), range(1, len(text) + 1)

@@ -1,4 +1,4 @@
-"""Text to sentences, in any script; code to lines of one block."""
+"""Sentences of a text in any script, and blocks of lines of a program."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ _END = re.compile(
 )
 _BLOCK = re.compile(r"\n[ \t]*\n")
 SHORT_CHARS = 12
-"""What is shorter (a number in a list, an interjection) is no sentence of its own."""
+"""Shortest sentence; a shorter piece (a number in a list, an interjection) is joined to the next."""
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a text, each as it stands there; joined they are the text."""
+    """Split a text into sentences; joined they are the text."""
     return _split(text, _END)
 
 
 def code_blocks(text: str) -> list[str]:
-    """The parts of a program between blank lines, each as it stands there; joined they are the text."""
+    """Split a program at blank lines; joined the parts are the text."""
     return _split(text, _BLOCK)
 
 

@@ -1,4 +1,4 @@
-"""Words to stems: Snowball by script and configured language, accents folded, stop words known."""
+"""Stemming: Snowball by script and configured language, with folded accents and stop words."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ SCRIPTS = {
     "ar": "ARABIC", "el": "GREEK", "fa": "ARABIC", "hi": "DEVANAGARI", "hy": "ARMENIAN", "ne": "DEVANAGARI",
     "ru": "CYRILLIC", "sr": "CYRILLIC", "ta": "TAMIL", "yi": "HEBREW",
 }  # fmt: skip
-"""Scripts of languages, as the names of their letters begin in Unicode; the others are written in Latin."""
+"""Scripts of languages, named as their letters' Unicode names begin; all other languages are written in Latin."""
 
 DEFAULTS = ("ar", "el", "hi", "hy", "ru", "ta")
-"""Each stems its script's words when no configured language is written in that script."""
+"""Languages that stem their script's words when no configured language is written in that script."""
 
 SNOWBALL_VERSION: str = Stemmer.version()
 
-# Signs that writers leave out at will: stress, vowel points, the Arabic tatweel.
+# Optional signs: stress, vowel points, the Arabic tatweel.
 _OPTIONAL = re.compile(
     "[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670"
     "\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed]+"
 )
-# Latin letters that Unicode does not take apart into a letter and its accent.
+# Latin letters that Unicode does not decompose into a letter and an accent.
 _UNDECOMPOSED = str.maketrans(
     {"ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ħ": "h", "ı": "i"}
 )
 
 
 class _Stemmers(threading.local):
-    """This thread's stemmers by language: a PyStemmer object must not be shared between threads."""
+    """One thread's stemmers by language: a PyStemmer object must not be shared between threads."""
 
     def __init__(self, codes: Sequence[str]) -> None:
         self.stem: dict[str, Callable[[str], str]] = {
@@ -73,12 +73,12 @@ class Stemming:
         return word in self._stop_words
 
     def stem(self, word: str) -> str:
-        """The stem of a lower-case word, its accents folded; the word when no language of its script is known."""
+        """Return the stem of a lower-case word, accents folded; the word itself when its script has no stemmer."""
         if not word.isascii():
             word = _OPTIONAL.sub("", word) or word
         script = script_of(word[-1])
         codes = self._codes.get(script, ())
-        if codes == ("en",):  # its rules know no accents, those of other languages look at them
+        if codes == ("en",):  # English rules ignore accents; those of other languages use them
             word = fold(word)
         for code in codes:
             word = self._stemmers.stem[code](word) or word
@@ -86,7 +86,7 @@ class Stemming:
 
 
 def fold(word: str) -> str:
-    """A Latin word without accents: *café* → *cafe*, *straße* → *strasse*."""
+    """Return a Latin word without accents: *café* → *cafe*, *straße* → *strasse*."""
     if word.isascii():
         return word
     bare = _OPTIONAL.sub("", unicodedata.normalize("NFD", word))
@@ -94,7 +94,7 @@ def fold(word: str) -> str:
 
 
 def _codes_by_script(languages: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """The languages that stem each script. Raises InvalidInputError for one without a stemmer."""
+    """Return the languages that stem each script. Raises InvalidInputError for one without a stemmer."""
     codes: dict[str, tuple[str, ...]] = {}
     for code in languages:
         if code not in ALGORITHMS:

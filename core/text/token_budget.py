@@ -1,4 +1,4 @@
-"""How long a text is in tokens, and what of it fits."""
+"""Token budgets: estimates of a text's length in tokens, and cuts to a length."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ _COUNTED = [(re.compile(f"[{characters}]"), tokens) for characters, tokens in _S
 _OTHER = re.compile(f"[^{''.join(_SCRIPTS)}]")
 _TOKENS_OF_OTHER = 2.0
 MIN_PROMPT_TOKENS = 1_000
-"""For an answer; less leaves no room for passages."""
+"""Smallest prompt of an answer; a smaller one has no room for passages."""
 ELLIPSIS = "…"
 FEWEST_TOKENS_OF = 4
-"""So many characters of any script have at least a token."""
+"""This many characters of any script are at least one token."""
 
 
 def estimate_tokens(text: str) -> int:
-    """No fewer tokens than a model's own tokenizer makes of the text, but for unusual texts.
+    """Return at least as many tokens as a model's own tokenizer makes of the text, except for unusual texts.
 
-    By script: a token for three Latin letters, two digits, four spaces, a punctuation mark, or two thirds of a
-    Japanese or Korean character; two for any other character. Tokenizers of today's models make 10 to 40 % less of
-    prose. What matters is that a prompt is not longer than its budget.
+    One token counts three Latin letters, two digits, four spaces, a punctuation mark, or two thirds of a Japanese or
+    Korean character; any other character counts two tokens. Tokenizers of today's models make 10 to 40 % fewer of
+    prose; what matters is that a prompt never exceeds its budget.
     """
     counted = sum(tokens * len(pattern.findall(text)) for pattern, tokens in _COUNTED)
     return int(counted + _TOKENS_OF_OTHER * len(_OTHER.findall(text)) + 0.999)
 
 
 def cut(text: str, tokens: int) -> str:
-    """The first whole sentences that fit, with an ellipsis when some are left out; empty when not even one fits."""
+    """Return the first whole sentences that fit, with an ellipsis when some are left out; empty when none fits."""
     if estimate_tokens(text) <= tokens:
         return text
     kept, left = "", tokens - estimate_tokens(f" {ELLIPSIS}")
@@ -52,7 +52,7 @@ def cut(text: str, tokens: int) -> str:
 
 
 def fitting(text: str, tokens: int) -> str:
-    """The first whole sentences that fit; when not even the first does, as much of it as fits."""
+    """Return the first whole sentences that fit, or as much of the first as fits."""
     if kept := cut(text, tokens):
         return kept
     text = text[: max(0, FEWEST_TOKENS_OF * tokens)]

@@ -1,4 +1,4 @@
-"""Quantities in texts: one way of writing each unit, and values that can be compared across units."""
+"""Quantities in texts: one spelling per unit, and values that can be compared across units."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from braid.core.text.normalization import normalize
 
 _UNITS: Mapping[str, tuple[str, float, float, str]] = {
-    # as we write it: dimension, factor and offset to the dimension's base unit, other ways of writing it
+    # spelling: dimension, factor and offset to the dimension's base unit, other spellings
     "µm": ("length", 1e-6, 0.0, "um μm micron microns micrometer micrometers micrometre micrometres マイクロメートル"),
     "nm": ("length", 1e-9, 0.0, "nanometer nanometers nanometre nanometres ナノメートル 나노미터"),
     "mm": ("length", 1e-3, 0.0, "millimeter millimeters millimetre millimetres ミリメートル 밀리미터"),
@@ -45,7 +45,7 @@ _UNITS: Mapping[str, tuple[str, float, float, str]] = {
     "%": ("share", 1.0, 0.0, "percent per-cent パーセント 퍼센트"),
 }
 _CANONICAL = {written: unit for unit, (*_, others) in _UNITS.items() for written in (unit, *others.split())}
-# In capitals, too, are read words alone: mPa is not MPa.
+# Only words are read in any case: mPa is not MPa.
 _CANONICAL_LOWER = {name: unit for name, unit in _CANONICAL.items() if len(name) > 2 and name.islower()}
 
 
@@ -76,19 +76,15 @@ class Quantity:
         return self.dimension == other.dimension and abs(self.base - other.base) <= near
 
 
-def unified(text: str) -> str:
-    """The text with each quantity's unit in one way of writing: ``25 degrees Celsius`` → ``25 °C``."""
-    return _QUANTITY.sub(lambda match: f"{match[1]} {_unit(match[2])}", _spelled(text))
+def unify_units(text: str) -> str:
+    """Write each quantity's unit in one way: ``25 degrees Celsius`` → ``25 °C``."""
+    # NFKC turns ℃ into °C and µ into μ.
+    return _QUANTITY.sub(lambda match: f"{match[1]} {_unit(match[2])}", normalize(text))
 
 
 def quantities(text: str) -> list[Quantity]:
-    """The text's quantities in order."""
-    return [_quantity(match) for match in _QUANTITY.finditer(_spelled(text))]
-
-
-def _spelled(text: str) -> str:
-    """NFKC turns ℃ into °C and µ into μ."""
-    return normalize(text)
+    """Return the text's quantities in order."""
+    return [_quantity(match) for match in _QUANTITY.finditer(normalize(text))]
 
 
 def _unit(written: str) -> str:

@@ -17,10 +17,15 @@ from langchain_core.documents import Document
 from langchain_core.runnables import RunnableLambda
 
 from braid.core.braid import Braid
-from braid.core.ensemble import BraidEnsembleRetriever, EnsembleRetriever
 from braid.core.errors import InvalidInputError
-from braid.core.search.legs import Bm25Retriever, DenseRetriever, LegRetriever
-from braid.core.search_retriever import NothingRetriever
+from braid.core.langchain import (
+    Bm25Retriever,
+    BraidEnsembleRetriever,
+    DenseRetriever,
+    EnsembleRetriever,
+    LegRetriever,
+    NothingRetriever,
+)
 from braid.core.types import ChunkInput, DocumentInput, Engine, Filters, Mode
 from tests.fakes import HashEmbeddings
 

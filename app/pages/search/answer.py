@@ -13,7 +13,7 @@ from braid.app.pages.search.marking import PROSE, Segment, flow, snippet, wanted
 from braid.app.pages.search.reasons import Reason, Reasoning
 from braid.core.text.analyzer import Analyzer
 from braid.core.text.scripts import display_language
-from braid.core.types import Dataset, Degraded, Hit, Part, Passage, Place, SearchResult
+from braid.core.types import Dataset, Degraded, Hit, Occurrence, Part, Passage, SearchResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ def _show_hit(
     )
 
 
-def _show_place(place: Place, names: Mapping[int, str], carried: Carried) -> ShownPlace:
+def _show_place(place: Occurrence, names: Mapping[int, str], carried: Carried) -> ShownPlace:
     return ShownPlace(
         place.title or place.source,
         _dataset_name(place.dataset_id, names),

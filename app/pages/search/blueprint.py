@@ -30,8 +30,10 @@ def search_with(form: SearchForm) -> SearchResult:
     """Search as the user who asks, and count it."""
     account, here = identity().account, site()
     options = form.options(here.settings)
-    manager = model_shelf().manager(choose_models(account))
-    result = manager.search(form.text, user_id=account.id, dataset_ids=form.dataset_ids or None, **options)
+    models = model_shelf().search_models(choose_models(account))
+    result = here.braid.manager.search(
+        form.text, user_id=account.id, dataset_ids=form.dataset_ids or None, models=models, **options
+    )
     here.usage.count(account.id, "search")
     here.metrics.count_search(result)
     return result

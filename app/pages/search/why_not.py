@@ -110,8 +110,9 @@ def _pairs(form: SearchForm) -> Iterator[tuple[str, str]]:
 
 def _why(form: SearchForm, document: Document) -> Why:
     account, here = identity().account, site()
-    options = form.options(here.settings)
-    manager = model_shelf().manager(choose_models(account))
+    models = model_shelf().search_models(choose_models(account))
+    options = {**form.options(here.settings), "models": models}
+    manager = here.braid.manager
     passage = best_passage(manager.search, here.braid.ledger, document, form.text, user_id=account.id, **options)
     explanation = manager.explain(
         form.text,

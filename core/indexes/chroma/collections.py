@@ -1,4 +1,4 @@
-"""The Chroma collections of Braid: made in one way, and recognized."""
+"""Braid's Chroma collections: created with one configuration, and recognized by it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from chromadb.errors import NotFoundError
 from langchain_chroma import Chroma
 
 from braid.core.errors import IndexUnavailableError
-from braid.core.indexes.chroma.errors import told
+from braid.core.indexes.chroma.errors import translate_errors
 from braid.core.indexes.chroma.stores import Session
 
 DIMENSION = "dimension"
@@ -27,20 +27,21 @@ _CONFIGURATION: CreateCollectionConfiguration = {
 
 
 def subject(collection: str) -> str:
-    """How messages name a collection's index."""
+    """Return the name of a collection's index for messages."""
     return f"the dense index of {collection}"
 
 
 class Collections:
-    """Opens collections by name in whatever session is the current one, and notices when one has vanished."""
+    """Opens collections by name in the current session, and notices when one has vanished."""
 
     def __init__(self) -> None:
         self._seen: set[str] = set()
 
     def get(self, session: Session, name: str) -> chromadb.Collection | None:
-        """The collection; None when there is none.
+        """Return the collection; None when it does not exist.
 
-        Raises IndexUnavailableError when its files are torn, when it was not made here, and when it was there before.
+        Raises IndexUnavailableError when its files are damaged, when it was not made by Braid, and when it existed
+        before and is gone.
         """
         if name in session.handles:
             return session.handles[name]
@@ -48,7 +49,7 @@ class Collections:
         fault = segment.fault() if segment else ""
         if fault:
             raise IndexUnavailableError(f"{subject(name)} is damaged: {fault}")
-        with told(subject(name)):
+        with translate_errors(subject(name)):
             try:
                 wrapper = Chroma(
                     name,
@@ -64,11 +65,11 @@ class Collections:
         return self._remember(session, name, wrapper)
 
     def get_or_create(self, session: Session, name: str, dimension: int) -> chromadb.Collection:
-        """The collection, made for vectors of this dimension when there is none."""
+        """Return the collection; create it for vectors of this dimension when it does not exist."""
         found = self.get(session, name)
         if found is not None:
             return found
-        with told(subject(name)):
+        with translate_errors(subject(name)):
             wrapper = Chroma(
                 name,
                 client=session.client,
@@ -80,8 +81,8 @@ class Collections:
         return self._remember(session, name, wrapper)
 
     def delete(self, session: Session, name: str) -> None:
-        """Delete the collection, whatever state it is in. Nobody else may have the session."""
-        with told(subject(name)), suppress(NotFoundError):
+        """Delete the collection, whatever its state. No other thread may have the session."""
+        with translate_errors(subject(name)), suppress(NotFoundError):
             session.client.delete_collection(name)
         self._seen.discard(name)
         session.segments.pop(name, None)
@@ -91,11 +92,11 @@ class Collections:
             session.dropped += 1
 
     def forget_all(self) -> None:
-        """The store was replaced by an empty one."""
+        """Forget which collections existed: the store was replaced by an empty one."""
         self._seen.clear()
 
     def _remember(self, session: Session, name: str, wrapper: Chroma) -> chromadb.Collection:
-        # The wrapper embeds texts itself; vectors that are there already go to the collection that it opened.
+        # The wrapper would embed texts itself; Braid has vectors, which go to the collection below it.
         handle = wrapper._collection
         hnsw = handle.configuration_json.get("hnsw") or {}
         if hnsw.get("space") != "cosine" or DIMENSION not in (handle.metadata or {}):

@@ -1,4 +1,4 @@
-"""What Chroma raises, in our words."""
+"""Translation of Chroma's exceptions into Braid's."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from braid.core.errors import IndexUnavailableError
 
 
 class StoreUnreachableError(IndexUnavailableError):
-    """The Chroma server does not answer. Nothing is known to be wrong with what it keeps."""
+    """The Chroma server does not answer; its data may well be sound."""
 
 
 @contextmanager
-def told(subject: str) -> Iterator[None]:
-    """Turn whatever Chroma raises, also panics of its Rust code, into IndexUnavailableError about the subject."""
+def translate_errors(subject: str) -> Iterator[None]:
+    """Turn whatever Chroma raises, panics of its Rust code included, into IndexUnavailableError about the subject."""
     try:
         yield
     except httpx.TransportError as error:
@@ -26,7 +26,7 @@ def told(subject: str) -> Iterator[None]:
     except (ChromaError, ValueError, OSError, sqlite3.Error) as error:
         raise IndexUnavailableError(f"{subject} cannot be used: {error}") from error
     except BaseException as error:
-        if type(error) is Exception:  # raised by Chroma for an answer that is not Chroma's, as of a proxy
+        if type(error) is Exception:  # Chroma raises it for an answer that is not Chroma's, such as a proxy's
             raise StoreUnreachableError(f"{subject} cannot be reached: {str(error)[:200]}") from error
         if type(error).__name__ != "PanicException":  # pyo3 does not export the class
             raise

@@ -1,8 +1,8 @@
-"""What Chroma keeps on disk, read without Chroma: is a vector index whole?
+"""Chroma's files, read without Chroma to see whether a vector index is complete.
 
-A process that is killed while Chroma saves an index leaves files of two ages. Chroma loads them without a word,
-then misses vectors, gives them to other ids, crashes, or grows ``link_lists.bin`` to hundreds of gigabytes.
-An index is saved in the order header, vectors, lengths, links, ids; none of it is atomic.
+A process that is killed while Chroma saves an index leaves files of two ages. Chroma loads them silently, then
+misses vectors, gives them to other ids, crashes, or grows ``link_lists.bin`` to hundreds of gigabytes.
+An index is saved in the order header, vectors, lengths, links, ids; nothing of that is atomic.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _HEADER = struct.Struct("<iQQQQQQiIQQQdQ")
 _ENTRY_SIZE = struct.Struct("<I")
 _PICKLE_STOP = b"."
 _NO_IDS_BYTES = 140
-"""An id map without ids is shorter; Chroma then loads no index, and begins new files at once."""
+"""An id map without ids is shorter; Chroma then loads no index and begins new files."""
 _SEGMENTS = """
     SELECT collections.name, segments.id, coalesce(max_seq_id.seq_id, 0)
     FROM segments JOIN collections ON collections.id = segments.collection
@@ -55,18 +55,18 @@ class _Header(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """The vector index of one collection: a folder of five files, or none while it is small and lives in the log."""
+    """The vector index of one collection: a folder of five files, or none while it is small and only in the log."""
 
     folder: Path
     saved: bool
-    """Whether SQLite says that the index was saved, and so dropped those vectors from its log."""
+    """Whether Chroma's database says that the index was saved, and so dropped its vectors from the log."""
 
     def entries(self) -> int:
-        """Vectors in the saved index, those of deleted chunks included."""
+        """Count the vectors in the saved index, those of deleted chunks included."""
         return _Header.read(self.folder).entries if self._ids_size() else 0
 
     def fault(self) -> str:
-        """What is wrong with the files, in a few words; empty when they can be loaded."""
+        """Return what is wrong with the files, in a few words; empty when they can be loaded."""
         try:
             size = self._ids_size()
             if size is None:
@@ -76,7 +76,7 @@ class Segment:
             return f"its index files cannot be read: {error}"
 
     def _ids_size(self) -> int | None:
-        """Bytes of the id map; None when the index was never saved."""
+        """Return the size of the id map in bytes; None when the index was never saved."""
         ids = self.folder / _IDS
         return ids.stat().st_size if ids.exists() else None
 
@@ -104,7 +104,7 @@ class Segment:
 
 
 def _links_fault(links: bytes, entries: int, bytes_per_level: int, most: int) -> str:
-    """link_lists.bin is, for each entry, a size and as many bytes."""
+    """Return what is wrong with link_lists.bin, which has a size and as many bytes per entry."""
     at = 0
     for _ in range(entries):
         if at + _ENTRY_SIZE.size > len(links):
@@ -117,7 +117,7 @@ def _links_fault(links: bytes, entries: int, bytes_per_level: int, most: int) ->
 
 
 def read_segments(store: Path) -> dict[str, Segment]:
-    """Collection → its vector index. The store must not be open; raises sqlite3.Error when the database is broken."""
+    """Return collection → its vector index. The store must not be open. Raises sqlite3.Error when it is broken."""
     with closing(sqlite3.connect(store / DATABASE)) as connection:
         rows = connection.execute(_SEGMENTS).fetchall()
     return {name: Segment(store / segment_id, bool(seq_id)) for name, segment_id, seq_id in rows}

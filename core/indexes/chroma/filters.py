@@ -1,7 +1,7 @@
-"""Filters in the few shapes that Chroma accepts.
+"""Filters in the few forms that Chroma accepts.
 
-Chroma rejects ``{}``, two bare keys, two operators on one key, ``$in: []`` and an ``$and`` of one clause; all
-of them mean something, and are rewritten here.
+Chroma rejects ``{}``, two bare keys, two operators on one key, ``$in: []`` and an ``$and`` of one clause. All of
+them mean something, and are rewritten here.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ NOTHING: Final[dict[str, object]] = {"$or": []}
 """The filter that no chunk passes; compare with ``is``."""
 
 
-def simplified(where: Mapping[str, object] | None) -> dict[str, object] | None:
-    """The same filter as Chroma takes it: None for everything, `NOTHING` for a contradiction."""
+def simplify(where: Mapping[str, object] | None) -> dict[str, object] | None:
+    """Return an equal filter that Chroma accepts: None for everything, `NOTHING` for a contradiction."""
     if not where:
         return None
     return _all_of(clause for key, value in where.items() for clause in _clauses(key, value))
@@ -33,8 +33,8 @@ def scope_filter(scope: CollectionScope) -> dict[str, object]:
     return {"$and": [{"user_id": scope.user_id}, datasets]}
 
 
-def checked(where: dict[str, object]) -> Where:
-    """The filter as Chroma's type; raises InvalidInputError when Chroma would not take it."""
+def to_where(where: dict[str, object]) -> Where:
+    """Return the filter as Chroma's type. Raises InvalidInputError when Chroma would not accept it."""
     filter_: Where = where  # type: ignore[assignment]
     try:
         validate_where(filter_)
@@ -45,9 +45,9 @@ def checked(where: dict[str, object]) -> Where:
 
 def _clauses(key: str, value: object) -> Iterable[dict[str, object] | None]:
     if key == "$and":
-        return [_all_of(simplified(clause) for clause in _listed(key, value))]
+        return [_all_of(simplify(clause) for clause in _require_list(key, value))]
     if key == "$or":
-        return [_any_of(simplified(clause) for clause in _listed(key, value))]
+        return [_any_of(simplify(clause) for clause in _require_list(key, value))]
     if not isinstance(value, Mapping):
         return [{key: value}]
     if not value:
@@ -57,13 +57,13 @@ def _clauses(key: str, value: object) -> Iterable[dict[str, object] | None]:
 
 def _comparison(key: str, operator: str, operand: object) -> dict[str, object] | None:
     if operator in ("$in", "$nin"):
-        operand = list(_listed(operator, operand))
+        operand = list(_require_list(operator, operand))
         if not operand:
             return NOTHING if operator == "$in" else None
     return {key: {operator: operand}}
 
 
-def _listed(operator: str, value: object) -> Iterable[Mapping[str, object]]:
+def _require_list(operator: str, value: object) -> Iterable[Mapping[str, object]]:
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
         raise InvalidInputError(f"{operator} has {value!r}; it takes a list", field="where")
     return value

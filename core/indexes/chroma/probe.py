@@ -1,4 +1,4 @@
-"""Asking a Chroma collection questions whose answers are known."""
+"""Probes of a Chroma collection: questions whose answers are known."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ from braid.core.batches import batches
 IDS_PER_PAGE = 10_000
 _PROBES = 500
 _LATEST_PROBES = 2_000
-"""Twice the sync threshold: what a kill can tear was written since the index was last saved."""
+"""Twice the sync threshold: a kill damages only what was written since the index was last saved."""
 _QUERIES_PER_CALL = 250
 _NEIGHBOURS = 3
 _SAME_DISTANCE = 1e-5
 
 
 def id_page(collection: chromadb.Collection, offset: int) -> list[str]:
-    """Up to 10,000 ids in the order of insertion; Chroma cannot give more than 32,766 at a time."""
+    """Return up to 10,000 ids in the order of insertion; Chroma cannot return more than 32,766 at a time."""
     return collection.get(limit=IDS_PER_PAGE, offset=offset, include=[])["ids"]
 
 
 def fault_in_answers(collection: chromadb.Collection) -> str:
-    """What is wrong, in a few words; empty when all ids are there and chunks can be found by their own vectors: the
-    latest 2,000, and a sample of the others. Takes about a millisecond a chunk.
+    """Return what is wrong, in a few words; empty when all ids are there and chunks are found by their own vectors.
+
+    The latest 2,000 chunks and a sample of the others are searched for, at about a millisecond per chunk.
     """
     count = collection.count()
     ids = [chunk_id for page in _pages(collection, count) for chunk_id in page]
@@ -43,11 +44,11 @@ def fault_in_answers(collection: chromadb.Collection) -> str:
             return "chunks that it names have no vector"
         if not np.isfinite(np.asarray(vectors)).all():
             return "it has vectors that are not numbers"
-        lost += _not_found(collection, stored["ids"], vectors)
+        lost += _missing(collection, stored["ids"], vectors)
     return f"{len(lost)} of {len(sample)} chunks cannot be found by their vector, such as {lost[0]}" if lost else ""
 
 
-def _not_found(collection: chromadb.Collection, ids: list[str], vectors: Any) -> list[str]:
+def _missing(collection: chromadb.Collection, ids: list[str], vectors: Any) -> list[str]:
     found = collection.query(query_embeddings=vectors, n_results=_NEIGHBOURS, include=["distances"])
     return [
         chunk_id

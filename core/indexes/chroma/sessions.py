@@ -1,7 +1,7 @@
-"""One open Chroma client at a time, renewed before it has too many indexes in memory.
+"""Sessions: one open Chroma client at a time, renewed before it has too many indexes in memory.
 
-Chroma forgets what was not yet saved of an index when it evicts it, and never gives its memory back otherwise. So
-the client is closed and opened again before that, between the calls under way.
+When Chroma evicts an index, it loses what was not saved, and it never frees memory otherwise. So the client is
+closed and opened again before that, between calls.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from braid.core.indexes.chroma.stores import Session, Store
 
 
 class Sessions:
-    """Lends the open session to any number of threads. Nothing is opened before the first loan."""
+    """Lends the open session to any number of threads. Nothing is opened before the first call."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -27,9 +27,9 @@ class Sessions:
 
     @contextmanager
     def lend(self, collection: str = "") -> Iterator[Session]:
-        """The open session, good until the block ends; ``collection`` is the one whose index will be used.
+        """Give the open session until the block ends; ``collection`` is the one whose index will be used.
 
-        A block must not lend again. Raises IndexUnavailableError when the store cannot be opened, or is gone.
+        A block must not lend again. Raises IndexUnavailableError when the store cannot be opened or is gone.
         """
         session = self._borrow(collection)
         try:
@@ -41,7 +41,7 @@ class Sessions:
 
     @contextmanager
     def alone(self) -> Iterator[Session]:
-        """Like `lend`, while nobody else has the session."""
+        """Give the open session like `lend`, while no other thread has it."""
         with self._gate:
             self._begin_exclusive()
         try:
@@ -50,7 +50,7 @@ class Sessions:
             self._end_exclusive()
 
     def replace(self) -> bool:
-        """Abandon the store, once the calls under way are over, for an empty one. False when it cannot be."""
+        """Wait for the running calls, then replace the store by an empty one. False when that cannot be done."""
         with self._gate:
             self._begin_exclusive()
         try:
@@ -60,7 +60,7 @@ class Sessions:
             self._end_exclusive()
 
     def close(self) -> None:
-        """Wait for the calls under way and close the session; further loans are refused."""
+        """Wait for the running calls and close the session; further calls are refused."""
         with self._gate:
             self._begin_exclusive()
         try:
@@ -94,7 +94,7 @@ class Sessions:
         return self._session
 
     def _renew(self) -> None:
-        """With the gate held; it is given up while others finish, so the caller has to look again."""
+        """Close the session, with the gate held; it is released while others finish, so the caller must check again."""
         self._begin_exclusive()
         try:
             self._close_session()
@@ -102,7 +102,7 @@ class Sessions:
             self._end_exclusive()
 
     def _begin_exclusive(self) -> None:
-        """With the gate held: wait until it is our turn and nobody has the session."""
+        """Wait, with the gate held, until no other thread has the session or wants it alone."""
         while self._exclusive:
             self._gate.wait()
         self._exclusive = True

@@ -1,4 +1,4 @@
-"""Where Chroma's collections live: in a folder of ours, or with a server."""
+"""Stores of Chroma's collections: a folder of Braid's own, or a server."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from chromadb.api.rust import RustBindingsAPI
 from chromadb.config import Settings, System
 
 from braid.core.errors import IndexUnavailableError, InvalidInputError
-from braid.core.indexes.chroma.errors import StoreUnreachableError, told
+from braid.core.indexes.chroma.errors import StoreUnreachableError, translate_errors
 from braid.core.indexes.chroma.files import DATABASE, Segment, read_segments, remove_leftovers
 
 SERVER_TIMEOUT_S = 30.0
 CONNECT_TIMEOUT_S = 2.0
 _FILES_PER_COLLECTION = 5
 _STORE_NAME = re.compile(r"store-(\d+)(-[0-9a-f]+)?")
-# Far more than is ever open: an index that Chroma evicts loses what was not saved.
+# Far more than are ever open: an index that Chroma evicts loses what was not saved.
 _HNSW_CACHE = 1 << 20
 
 
 @dataclass(slots=True)
 class Session:
-    """An open client. It lives until Chroma would have too many indexes in memory."""
+    """An open client, used until Chroma would have too many indexes in memory."""
 
     client: ClientAPI
     settings: Settings
@@ -53,22 +53,22 @@ class Store(Protocol):
 
     @property
     def store_id(self) -> str:
-        """Another one means that all that was stored before is gone."""
+        """The store's identity; another one means that everything stored before is gone."""
 
     def open(self) -> Session:
-        """A client. Raises IndexUnavailableError."""
+        """Open a client. Raises IndexUnavailableError."""
 
     def close(self, session: Session) -> None:
-        """Give back files, memory and threads."""
+        """Release files, memory and threads."""
 
     def verify(self) -> None:
-        """Raises IndexUnavailableError when the open store is no longer what is on disk."""
+        """Raise IndexUnavailableError when the open store is no longer the one on disk."""
 
     def most_open(self) -> int:
-        """How many collections may be in memory at a time."""
+        """Return how many collections may be in memory at a time."""
 
     def abandon(self) -> bool:
-        """Make the next `open` begin an empty store. False when that is not ours to do."""
+        """Make the next `open` begin an empty store. False when Braid may not do that."""
 
 
 class EmbeddedStore:
@@ -86,8 +86,8 @@ class EmbeddedStore:
         return self._folder.name if self._folder else ""
 
     def open(self) -> Session:
-        """Open the newest store, or begin one. What is older is deleted."""
-        with told("the dense store"):
+        """Open the newest store, or begin one; delete older ones."""
+        with translate_errors("the dense store"):
             if self._opened_file is not None:
                 self.verify()
             if self._folder is None:
@@ -100,19 +100,19 @@ class EmbeddedStore:
         return session
 
     def close(self, session: Session) -> None:
-        """Chroma frees its indexes, and the C library is asked to give the memory back to the system."""
+        """Close the client, and have the C library return the memory of its indexes to the system."""
         session.handles.clear()
-        with told("the dense store"):
+        with translate_errors("the dense store"):
             session.client.close()  # type: ignore[attr-defined]
         _give_memory_back()
 
     def verify(self) -> None:
-        """Chroma would answer on from a deleted or replaced file."""
+        """Raise IndexUnavailableError when the file was deleted or replaced; Chroma would not notice."""
         if self._folder and _identity(self._folder / DATABASE) != self._opened_file:
             raise IndexUnavailableError(f"the dense store {self._folder.name} was removed or replaced on disk")
 
     def most_open(self) -> int:
-        """The limit given, or what half of the process's file descriptors allow for."""
+        """Return the given limit, or what half of the process's file descriptors allow."""
         if sys.platform == "win32":
             return self._max_open
         import resource
@@ -121,7 +121,7 @@ class EmbeddedStore:
         return max(1, min(self._max_open, descriptors // 2 // _FILES_PER_COLLECTION))
 
     def abandon(self) -> bool:
-        """Begin a new folder: Chroma keeps state by path, so a path is not used twice."""
+        """Begin a new folder: Chroma keeps state per path, so a path is not used twice."""
         self._folder = self._fresh()
         self._opened_file = None
         self._delete_others()
@@ -138,7 +138,7 @@ class EmbeddedStore:
     def _fresh(self) -> Path:
         highest = max((number for number, _ in self._stores()), default=0)
         folder = self._path / f"store-{highest + 1}-{uuid4().hex[:8]}"
-        with told("the dense store"):
+        with translate_errors("the dense store"):
             folder.mkdir(parents=True)
         return folder
 
@@ -149,7 +149,7 @@ class EmbeddedStore:
 
 
 class ServerStore:
-    """A server started with ``chroma run``. How many collections it holds open is its own affair."""
+    """A server started with ``chroma run``, which itself limits its open collections."""
 
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)
@@ -161,33 +161,33 @@ class ServerStore:
         self._port = parts.port or (443 if self._tls else 8000)
 
     def open(self) -> Session:
-        """Raises StoreUnreachableError within seconds when nothing listens."""
+        """Connect to the server. Raises StoreUnreachableError within seconds when nothing listens."""
         try:
             socket.create_connection((self._host, self._port), CONNECT_TIMEOUT_S).close()
         except OSError as error:
             raise StoreUnreachableError(f"the Chroma server {self.store_id} cannot be reached: {error}") from error
         settings = Settings(anonymized_telemetry=False)
-        with told(f"the Chroma server {self.store_id}"):
+        with translate_errors(f"the Chroma server {self.store_id}"):
             client = chromadb.HttpClient(self._host, self._port, ssl=self._tls, settings=settings)
             for connections in _connections(client):
                 connections.timeout = httpx.Timeout(SERVER_TIMEOUT_S, connect=CONNECT_TIMEOUT_S)
         return Session(client, settings, {})
 
     def close(self, session: Session) -> None:
-        """Close the connections, which Chroma does not."""
+        """Close the connections, which Chroma leaves open."""
         for connections in _connections(session.client):
             connections.close()
         session.client.close()  # type: ignore[attr-defined]
 
     def verify(self) -> None:
-        """The server says so itself."""
+        """Do nothing: the server reports its own errors."""
 
     def most_open(self) -> int:
-        """No limit of ours."""
+        """Return no limit."""
         return sys.maxsize
 
     def abandon(self) -> bool:
-        """The server's store is not ours to throw away."""
+        """Return False: the server's store may have other users."""
         return False
 
 
@@ -207,7 +207,7 @@ def _embedded_session(folder: Path, segments: dict[str, Segment]) -> Session:
 
 
 def _connections(client: ClientAPI) -> list[httpx.Client]:
-    """Those of an HTTP client and of the second one in it: Chroma gives them no timeout and does not close them."""
+    """Return the connections of an HTTP client and of its inner one: Chroma sets no timeout and leaves them open."""
     servers = [client._server, client._admin_client._server]  # type: ignore[attr-defined]
     return [server._session for server in servers if isinstance(server, FastAPI)]
 
@@ -221,7 +221,7 @@ def _identity(file: Path) -> tuple[int, int] | None:
 
 
 def _give_memory_back() -> None:
-    """glibc keeps freed indexes of closed clients for itself, so that each renewal would cost as much again."""
+    """Have glibc return freed memory to the system; it would keep that of every closed client."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
     if trim is not None:
         trim(0)

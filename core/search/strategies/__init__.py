@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Any
 
 from braid.core.errors import InvalidInputError
-from braid.core.search.strategies.base import Expansion, Strategy, StrategyInfo, Tools, Variant
+from braid.core.search.strategies.base import Expansion, QueryVariant, Strategy, StrategyInfo, Tools
 from braid.core.search.strategies.basic import Basic
 from braid.core.search.strategies.compression import Compression
 from braid.core.search.strategies.hyde import Hyde
@@ -27,10 +27,10 @@ __all__ = [
     "BUILT_IN",
     "ENTRY_POINTS",
     "Expansion",
+    "QueryVariant",
     "Strategy",
     "StrategyInfo",
     "Tools",
-    "Variant",
     "strategies",
     "strategy_named",
 ]
@@ -81,7 +81,9 @@ def _load(point: EntryPoint) -> Strategy | None:
     except Exception:  # the edge to another package: any error of its own must not take ours away
         logger.exception("strategy %r of %s is left out: it cannot be loaded", point.name, point.value)
         return None
-    lacking = [name for name in ("description", "costs", "spare", "expand", "refine") if not hasattr(strategy, name)]
+    lacking = [
+        name for name in ("description", "costs", "overfetch", "expand", "refine") if not hasattr(strategy, name)
+    ]
     if lacking:
         logger.warning("strategy %r of %s is left out: it has no %s", point.name, point.value, ", ".join(lacking))
         return None

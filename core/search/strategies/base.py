@@ -1,8 +1,8 @@
-"""What a strategy is: how a query is expanded before the search and how its hits are refined after it."""
+"""Strategies: how a query is expanded before the search and how its hits are refined after it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol, TypeVar
 
@@ -16,22 +16,22 @@ Vectors = Mapping[str, Vector]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Variant:
+class QueryVariant:
     """One way of putting the query. Both legs search for ``text`` unless they are given something else."""
 
     text: str
-    """For people, too: results show it."""
+    """Shown to people as well, in results."""
     weight: float = 1.0
-    """Share of the variant's rankings in the fusion."""
+    """Weight of the variant's rankings in the fusion."""
     legs: tuple[Leg, ...] = ("dense", "bm25")
     passage: str = ""
-    """The dense leg embeds this text, as a passage, in place of ``text``."""
+    """The dense leg embeds this text, as a passage, instead of ``text``."""
     vectors: Vectors | None = None
-    """The dense leg searches for these in place of ``text``; nothing is embedded."""
+    """The dense leg searches for these instead of ``text``; nothing is embedded."""
     terms: Mapping[str, float] | None = None
-    """The keyword leg searches for these tokens, with their weights, in place of ``text``."""
+    """The keyword leg searches for these tokens, with their weights, instead of ``text``."""
 
-    def weighing(self, weight: float) -> Variant:
+    def weighing(self, weight: float) -> QueryVariant:
         """The same with another weight."""
         return replace(self, weight=weight)
 
@@ -39,59 +39,66 @@ class Variant:
         """What the leg searched for, in words."""
         return self.passage or self.text if leg == "dense" else self.text
 
-    def search_key(self, leg: Leg) -> tuple[str, object]:
-        """Equal for variants for which the leg finds the same."""
+    def sought(self, leg: Leg) -> Hashable:
+        """What the leg searches for, as a value: for equal ones it finds the same."""
         if leg == "bm25":
-            return ("text", self.text) if self.terms is None else ("terms", id(self.terms))
+            return self.text if self.terms is None else tuple(sorted(self.terms.items()))
         if self.vectors is not None:
-            return ("vectors", id(self.vectors))
-        return ("passage", self.passage) if self.passage else ("text", self.text)
+            return tuple((model, vector.tobytes()) for model, vector in sorted(self.vectors.items()))
+        return ("passage", self.passage) if self.passage else self.text
 
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
     """The variants to search for, and who wrote them: ``none`` when the query is searched as it is."""
 
-    variants: tuple[Variant, ...]
+    variants: tuple[QueryVariant, ...]
     generator: str = "none"
 
 
-class Tools(Protocol):
-    """What a strategy may use of the search it is part of.
-
-    Passages are read within the caller's scope, and the first pass within the filters, too. Filters select whole
-    documents: the neighbours of a passage that passed them pass them as well.
-    """
+class ModelTools(Protocol):
+    """Asking the search model."""
 
     @property
     def prompts(self) -> Prompts:
-        """The prompts in force."""
+        """The prompts of this search."""
+
+    @property
+    def model_name(self) -> str:
+        """The search model that this search may ask; empty when it is to use feedback."""
+
+    def ask(self, prompt: Prompt, parse: Callable[[str], Answer | None], **values: object) -> Answer | None:
+        """The search model's answer, parsed. None when there is no model to ask, and when it fails, is slow or gives
+        nothing usable; the latter three are reported, and the first when the request names the model as generator.
+        """
+
+
+class FeedbackTools(Protocol):
+    """The first pass, a search for the query as it is, and what its passages tell."""
+
+    @property
+    def original(self) -> QueryVariant:
+        """The query as it is. What the first pass found for it is not searched for again."""
 
     @property
     def analyzer(self) -> Analyzer:
         """Text to tokens, as the keyword index has them."""
 
-    @property
-    def model_name(self) -> str:
-        """The search model that this request may ask; empty when it is to use feedback."""
-
-    def ask(self, prompt: Prompt, parse: Callable[[str], Answer | None], **values: object) -> Answer | None:
-        """The search model's answer, parsed. None when there is no model to ask, and when it fails, is slow or gives
-        nothing usable; the latter three are noted, and the first when the request names the model as generator.
-        """
-
-    @property
-    def original(self) -> Variant:
-        """The query as it is. What the first pass found for it is not searched for again."""
-
     def first_pass(self, k: int) -> Sequence[Hit]:
         """The ``k`` best hits of the query as it is; searched once, however often it is asked for."""
 
     def idf(self, terms: Collection[str]) -> Mapping[str, float]:
-        """Of each term over all collections in scope, as BM25 weighs it; higher is rarer."""
+        """The idf of each term over all collections in scope, as BM25 weighs it; higher is rarer."""
+
+    def neighbours(self, passage: Passage, reach: int) -> Sequence[Passage]:
+        """Up to ``reach`` passages of the same document before and behind, with the passage, in order."""
+
+
+class VectorTools(Protocol):
+    """Vectors of the query and of passages."""
 
     def query_vectors(self) -> Vectors:
-        """The query's vector under each model in scope, embedded once; empty when that failed, which is noted."""
+        """The query's vector under each model in scope, embedded once; empty when that failed, which is reported."""
 
     def passage_vectors(self, passages: Sequence[Passage]) -> Mapping[str, Vector]:
         """Stored vectors by chunk id; a passage that is not embedded yet has none."""
@@ -100,18 +107,23 @@ class Tools(Protocol):
         """The embedding model of the passage's collection."""
 
     def embed_passages(self, texts: Mapping[str, Sequence[str]]) -> Vectors:
-        """Texts by fingerprint to vectors (n, dim) by fingerprint, in one batch a model; one that fails is left out,
-        and noted.
+        """Texts by fingerprint to vectors (n, dim) by fingerprint, in one batch per model; one that fails is left out,
+        and reported.
         """
 
-    def neighbours(self, passage: Passage, reach: int) -> Sequence[Passage]:
-        """Up to ``reach`` passages of the same document before and behind, with the passage, in order."""
+
+class Tools(ModelTools, FeedbackTools, VectorTools, Protocol):
+    """What a strategy may use of the search that it is part of.
+
+    Passages are read within the caller's scope, and the first pass within the filters, too. Filters select whole
+    documents: the neighbours of a passage that passed them pass them as well.
+    """
 
     def missing(self, reason: str) -> None:
-        """Name what failed: the answer is worse than it should be (``degraded``)."""
+        """Report what failed: the answer is worse than it should be (``degraded``)."""
 
     def note(self, text: str) -> None:
-        """Say what a limit left out though nothing failed (``notes``)."""
+        """Report what a limit left out though nothing failed (``notes``)."""
 
 
 class Strategy(Protocol):
@@ -120,9 +132,9 @@ class Strategy(Protocol):
     description: str
     """One line for menus."""
     costs: Mapping[Literal["llm", "feedback"], str]
-    """What a query costs with each generator, in one line: model calls, embeddings. Empty when it has none."""
-    spare: int
-    """How many times ``k`` hits `refine` is given, for one that drops some; mostly 1."""
+    """Costs of a query with each generator, in one line: model calls, embeddings. Empty without a generator."""
+    overfetch: int
+    """`refine` is given this many times ``k`` hits: above 1 for a strategy that drops some."""
 
     def expand(self, query: Query, tools: Tools) -> Expansion:
         """The variants to search for: at least one."""
@@ -133,7 +145,7 @@ class Strategy(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StrategyInfo:
-    """What menus and programs say of a strategy."""
+    """A strategy as menus and programs describe it."""
 
     name: str
     description: str
@@ -143,9 +155,9 @@ class StrategyInfo:
 
 
 class ExpandOnly:
-    """The other half of a strategy that leaves the hits as they are."""
+    """Base of strategies that leave the hits as they are."""
 
-    spare = 1
+    overfetch = 1
 
     def refine(self, query: Query, hits: Sequence[Hit], tools: Tools) -> Sequence[Hit]:
         """The hits as they are."""
@@ -153,9 +165,9 @@ class ExpandOnly:
 
 
 class RefineOnly:
-    """The other half of a strategy that searches for the query as it is."""
+    """Base of strategies that search for the query as it is."""
 
-    spare = 1
+    overfetch = 1
 
     def expand(self, query: Query, tools: Tools) -> Expansion:
         """The query itself."""

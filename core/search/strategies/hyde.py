@@ -7,7 +7,7 @@ from functools import partial
 from typing import Literal
 
 from braid.core.models.replies import parse_passage
-from braid.core.search.strategies.base import ExpandOnly, Expansion, Tools, Variant
+from braid.core.search.strategies.base import ExpandOnly, Expansion, QueryVariant, Tools
 from braid.core.search.strategies.relevance import rocchio
 from braid.core.types import Hit, Query, Vector
 
@@ -36,9 +36,9 @@ class Hyde(ExpandOnly):
         parse = partial(parse_passage, question=query.text)
         passage = tools.ask(tools.prompts.hyde, parse, question=query.text)
         if passage:
-            return Expansion((Variant(query.text, passage=passage),), tools.model_name)
+            return Expansion((QueryVariant(query.text, passage=passage),), tools.model_name)
         vectors = moved_vectors(tools, tools.first_pass(FEEDBACK_PASSAGES), PASSAGE_SHARE)
-        return Expansion((Variant(query.text, vectors=vectors) if vectors else tools.original,), "feedback")
+        return Expansion((QueryVariant(query.text, vectors=vectors) if vectors else tools.original,), "feedback")
 
 
 def moved_vectors(tools: Tools, hits: Sequence[Hit], share: float) -> dict[str, Vector]:

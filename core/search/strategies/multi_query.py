@@ -7,7 +7,7 @@ from functools import partial
 from typing import Literal
 
 from braid.core.models.replies import parse_queries
-from braid.core.search.strategies.base import ExpandOnly, Expansion, Tools, Variant
+from braid.core.search.strategies.base import ExpandOnly, Expansion, QueryVariant, Tools
 from braid.core.search.strategies.relevance import (
     FEEDBACK_PASSAGES,
     FEEDBACK_TERMS,
@@ -46,7 +46,7 @@ class MultiQuery(ExpandOnly):
         texts = tools.ask(tools.prompts.multi_query, parse, count=VARIANTS, question=query.text)
         if texts:
             share = (1 - ORIGINAL_SHARE) / len(texts)
-            variants = (Variant(text, share) for text in texts)
+            variants = (QueryVariant(text, share) for text in texts)
             return Expansion((tools.original.weighing(ORIGINAL_SHARE), *variants), tools.model_name)
         return self._feedback(query, tools)
 
@@ -59,7 +59,7 @@ class MultiQuery(ExpandOnly):
         return Expansion(
             (
                 tools.original.weighing(1 - FEEDBACK_SHARE),
-                Variant(
+                QueryVariant(
                     " ".join([query.text, *words]),
                     FEEDBACK_SHARE,
                     legs=("bm25",),

@@ -25,7 +25,7 @@ class ParentDocument(RefineOnly):
 
     description = "Finds passages and returns the section around each, once."
     costs: Mapping[Literal["llm", "feedback"], str] = {}
-    spare = 3
+    overfetch = 3
 
     def refine(self, query: Query, hits: Sequence[Hit], tools: Tools) -> Sequence[Hit]:
         """The best hit of each section with the section's text, pages and lines; at most ``k``."""

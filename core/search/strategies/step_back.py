@@ -8,7 +8,7 @@ from functools import partial
 from typing import Literal
 
 from braid.core.models.replies import parse_queries
-from braid.core.search.strategies.base import ExpandOnly, Expansion, Tools, Variant
+from braid.core.search.strategies.base import ExpandOnly, Expansion, QueryVariant, Tools
 from braid.core.search.strategies.relevance import FEEDBACK_PASSAGES, best_terms, passage_text, words_of
 from braid.core.types import Query
 
@@ -38,14 +38,14 @@ class StepBack(ExpandOnly):
         parse = partial(parse_queries, question=query.text, limit=1)
         general = tools.ask(tools.prompts.step_back, parse, question=query.text)
         if general:
-            variants = (tools.original.weighing(1 - GENERAL_SHARE), Variant(general[0], GENERAL_SHARE))
+            variants = (tools.original.weighing(1 - GENERAL_SHARE), QueryVariant(general[0], GENERAL_SHARE))
             return Expansion(variants, tools.model_name)
         terms = {} if query.mode == "semantic" else shared_terms(tools)
         if not terms:
             return Expansion((tools.original,), "feedback")
         texts = [passage_text(hit.passage) for hit in tools.first_pass(FEEDBACK_PASSAGES)]
         words = " ".join(words_of(tools.analyzer, terms, texts))
-        subject = Variant(words, FEEDBACK_SHARE, legs=("bm25",), terms=terms)
+        subject = QueryVariant(words, FEEDBACK_SHARE, legs=("bm25",), terms=terms)
         return Expansion((tools.original.weighing(1 - FEEDBACK_SHARE), subject), "feedback")
 
 

@@ -16,7 +16,7 @@ from braid.app.pages.search.moves import Move, moves
 from braid.config.settings import Settings
 from braid.core.braid import Braid
 from braid.core.datasets.listing import documents_named
-from braid.core.types import ChunkInput, DocumentInput, Hit, Passage, Place
+from braid.core.types import ChunkInput, DocumentInput, Hit, Occurrence, Passage
 from tests.model_server import ModelServer, model_server
 from tests.web import add_user, csrf_token, make_app, sign_in, site_of
 
@@ -381,7 +381,7 @@ def test_names_are_offered_while_typing(client: FlaskClient, part: str, expected
 
 def hit(chunk_id: str, *also: str) -> Hit:
     passage = Passage(chunk_id, 1, 1, "c", "s", "t", "md", "", "x", 0, None, None, None, None, None, {})
-    return Hit(passage, 1.0, (), tuple(Place(each, 2, "s", "t") for each in also))
+    return Hit(passage, 1.0, (), tuple(Occurrence(each, 2, "s", "t") for each in also))
 
 
 def test_what_moved_is_marked() -> None:

@@ -103,17 +103,17 @@ def test_what_is_made_with_an_own_key_is_not_kept(app: Flask, ben: Account) -> N
     shelf, own = model_shelf(), choose_models(ben, api_keys=keys)
     assert shelf.models(choose_models(ben)).search is shelf.models(choose_models(ben)).search
     assert shelf.conversation(choose_models(ben)) is shelf.conversation(choose_models(ben))
-    assert shelf.manager(choose_models(ben)) is shelf.manager(choose_models(ben))
+    assert shelf.search_models(choose_models(ben)).chat.search is shelf.search_models(choose_models(ben)).chat.search
     assert shelf.models(own).search is not shelf.models(own).search
     assert shelf.conversation(own) is not shelf.conversation(own)
-    assert shelf.manager(own) is not shelf.manager(own)
+    assert shelf.search_models(own).chat.search is not shelf.search_models(own).chat.search
 
 
 def test_searches_and_conversations_ask_the_chosen_model(app: Flask, ben: Account, server: ModelServer) -> None:
-    dataset = site_of(app).braid.ledger.add_dataset(ben.id, "notes")
-    model_shelf().manager(choose_models(ben, "openai:other")).search(
-        "what", user_id=ben.id, dataset_ids=[dataset.id], strategy="multi_query"
-    )
+    braid = site_of(app).braid
+    dataset = braid.ledger.add_dataset(ben.id, "notes")
+    models = model_shelf().search_models(choose_models(ben, "openai:other"))
+    braid.manager.search("what", user_id=ben.id, dataset_ids=[dataset.id], strategy="multi_query", models=models)
     model_shelf().conversation(choose_models(ben, "openai:other")).ask(ChatRequest(ben.id, "what is that?"))
     assert [call.model for call in server.calls] == ["other", "other"]
 

@@ -76,6 +76,22 @@ def test_a_turn_is_stored_with_settings_and_citations(ledger: Ledger, store: Con
     assert [turn.role for turn in store.history(ann, conversation.id)] == ["user", "assistant"]
 
 
+def test_a_stored_turn_is_found_by_its_ids(ledger: Ledger, store: ConversationStore) -> None:
+    ann = ledger.add_user("ann").id
+    conversation = store.create(ann).id
+    passages = put(ledger, ledger.add_dataset(ann, "notes").id, "One.")
+    request = ChatRequest(ann, "Which?")
+    first = store.add(conversation, request, result("One [1].", *passages))
+    second = store.add(conversation, request, result("Two."))  # the same question, as from another tab
+    assert first.conversation_id == second.conversation_id == conversation
+    question, answer = store.messages(ann, conversation, ids=first.message_ids)
+    assert (question.id, question.text) == (first.question_id, "Which?")
+    assert (answer.id, answer.text, len(answer.citations)) == (first.answer_id, "One [1].", 1)
+    everything = store.messages(ann, conversation)
+    assert [message.id for message in everything] == [*first.message_ids, *second.message_ids]
+    assert store.messages(ann, store.create(ann).id, ids=first.message_ids) == []
+
+
 def test_thumbs_on_answers_are_each_users_own_and_counted_by_who_answered(
     ledger: Ledger, store: ConversationStore
 ) -> None:

@@ -106,7 +106,7 @@ def test_collection_names_that_are_allowed(name: str) -> None:
         (text_of({}), "entry 1: id is missing"),
         (entry(colour="red"), "entry 1 (id -1): 'colour' is not a field; use id, name, collection_name,"),
         (text_of(ONE, ONE), "entry 2: id is -1, as in entry 1; give each entry its own"),
-        ('[{"id": -1, "id": -2}]', "'id' stands twice"),
+        ('[{"id": -1, "id": -2}]', "'id' is in one entry twice"),
         ("", "line 1, column 1: this is not JSON"),
         ('[\n  {"id": -1,}\n]', "line 2, column 13: this is not JSON"),
         ("\ufeff[]", "line 1, column 1: there is a byte order mark"),

@@ -271,7 +271,7 @@ def test_a_missing_file_is_named(fruit: Path, missing: str) -> None:
         ("corpus.jsonl", "[1]", r"corpus\.jsonl, line 4 is not a JSON object"),
         ("corpus.jsonl", '{"text": "x"}', r"corpus\.jsonl, line 4: _id is None"),
         ("corpus.jsonl", '{"_id": "x"}', r"corpus\.jsonl, line 4: text is None"),
-        ("corpus.jsonl", '{"_id": "once", "text": "x"}', r"line 4: _id 'once' .* stands twice"),
+        ("corpus.jsonl", '{"_id": "once", "text": "x"}', r"line 4: _id 'once' .* used twice"),
         ("corpus.jsonl", '{"_id": "x", "text": "x", "title": 3}', r"corpus\.jsonl, line 4: title is 3"),
         ("corpus.jsonl", '{"_id": "x", "text": "x", "metadata": {"collection": 3}}', r"line 4: metadata\.collection"),
         ("queries.jsonl", '{"_id": "p", "text": " "}', r"queries\.jsonl, line 2: the query must have"),

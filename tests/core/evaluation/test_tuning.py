@@ -27,7 +27,7 @@ from braid.core.evaluation.tuning import (
     choose,
     compare,
     configurations,
-    cross_validated,
+    cross_validate,
     folds_of,
     fused_documents,
     ndcg_scores,
@@ -121,7 +121,7 @@ def test_folds_have_equal_parts_of_each_set() -> None:
 def test_a_query_is_scored_by_what_the_other_folds_choose() -> None:
     scores = np.array([[0.4, 0.4, 0.4], [1.0, 0.0, 0.0], [0.0, 0.6, 0.6]])
     # without the first: row 2 (0.6); without the second: row 1 (0.5); without the third: row 1
-    assert cross_validated(scores, np.array([0, 1, 2])).tolist() == [0.0, 0.0, 0.0]
+    assert cross_validate(scores, np.array([0, 1, 2])).tolist() == [0.0, 0.0, 0.0]
 
 
 # ---------------------------------------------------------------- intervals
@@ -196,7 +196,7 @@ def test_a_proposal_is_a_settings_file(tmp_path: Path, config: Config) -> None:
     (tmp_path / "braid.toml").write_text(config.as_toml())
     settings = load_settings({}, tmp_path / "braid.toml")
     share = settings.alpha if config.fusion == "weighted" else settings.dense_weight
-    assert (settings.fusion, share) == (config.fusion, config.dense_share)
+    assert (settings.fusion, share) == (config.fusion, config.dense_weight)
 
 
 # ---------------------------------------------------------------- with the real search

@@ -22,7 +22,7 @@ import numpy as np
 import pytest
 
 from braid.core.errors import EmbeddingError, IndexUnavailableError, InvalidInputError
-from braid.core.indexes.chroma.errors import StoreUnreachableError, told
+from braid.core.indexes.chroma.errors import StoreUnreachableError, translate_errors
 from braid.core.indexes.chroma.stores import ServerStore
 from braid.core.indexes.dense import DenseIndex
 from braid.core.ledger.change_log import IndexedChunk
@@ -859,12 +859,12 @@ class PanicException(BaseException):
 def test_what_chroma_raises_is_told_with_its_cause(error: BaseException) -> None:
     with (
         pytest.raises(IndexUnavailableError, match="the dense index of user_7 .*" + str(error)),
-        told("the dense index of user_7"),
+        translate_errors("the dense index of user_7"),
     ):
         raise error
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), TypeError("a bug"), EmbeddingError("ours")])
 def test_what_is_not_chromas_passes(error: BaseException) -> None:
-    with pytest.raises(type(error)), told("the dense index of user_7"):
+    with pytest.raises(type(error)), translate_errors("the dense index of user_7"):
         raise error

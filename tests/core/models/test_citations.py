@@ -16,7 +16,7 @@ from braid.core.models.citations import CitationFilter, without_marks
 from braid.core.models.passage_block import as_data, passage_block
 from braid.core.text.analyzer import Analyzer
 from braid.core.text.token_budget import cut, estimate_tokens, fitting
-from braid.core.text.units import quantities, unified
+from braid.core.text.units import quantities, unify_units
 from braid.core.types import Passage
 
 
@@ -226,7 +226,7 @@ def test_texts_are_cut_at_sentence_ends(text: str) -> None:
     ],
 )
 def test_units_are_written_in_one_way(text: str, expected: str) -> None:
-    assert unified(text) == expected
+    assert unify_units(text) == expected
 
 
 def test_quantities_are_compared_across_units() -> None:

@@ -10,21 +10,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 
-from braid.core.ensemble import EnsembleRetriever
+from braid.core.indexes.base import Scored
 from braid.core.indexes.bm25 import Bm25Statistics
+from braid.core.langchain import EnsembleRetriever, NothingRetriever
 from braid.core.search.fusion import (
-    add_shares,
+    add_contributions,
     bm25_idf,
     by_score_then_appearance,
     by_score_then_id,
-    min_max_shares,
+    min_max_contributions,
     pool,
     pooled_bm25_boosts,
-    rrf_shares,
+    rrf_contributions,
     rrf_ties,
 )
-from braid.core.search_retriever import NothingRetriever
-from braid.core.types import ScoredChunk as Scored
 
 DOCS = [Scored("a", 3.0), Scored("b", 2.0), Scored("c", 1.0)]
 
@@ -38,7 +37,7 @@ def ranking(ids: str) -> list[Scored]:
 
 
 def test_rrf_adds_the_reciprocal_ranks() -> None:
-    fused = add_shares([rrf_shares(ranking("xyab"), 1.0), rrf_shares(ranking("bza"), 1.0)])
+    fused = add_contributions([rrf_contributions(ranking("xyab"), 1.0), rrf_contributions(ranking("bza"), 1.0)])
     assert fused == {
         "x": 1 / (60 + 1),
         "y": 1 / (60 + 2),
@@ -49,15 +48,15 @@ def test_rrf_adds_the_reciprocal_ranks() -> None:
 
 
 def test_rrf_weighs_its_rankings() -> None:
-    assert rrf_shares(ranking("ab"), 0.25) == {"a": 0.25 / (60 + 1), "b": 0.25 / (60 + 2)}
-    assert rrf_shares(ranking("ab"), 1.0, c=0) == {"a": 1 / 1, "b": 1 / 2}
+    assert rrf_contributions(ranking("ab"), 0.25) == {"a": 0.25 / (60 + 1), "b": 0.25 / (60 + 2)}
+    assert rrf_contributions(ranking("ab"), 1.0, c=0) == {"a": 1 / 1, "b": 1 / 2}
 
 
 # ---------------------------------------------------------------- min-max
 
 
 def test_min_max_stretches_scores_from_zero_to_the_weight() -> None:
-    assert min_max_shares([Scored("a", 5.0), Scored("b", 4.0), Scored("c", 1.0)], 0.5) == {
+    assert min_max_contributions([Scored("a", 5.0), Scored("b", 4.0), Scored("c", 1.0)], 0.5) == {
         "a": 0.5 * (5 - 1) / (5 - 1),
         "b": 0.5 * (4 - 1) / (5 - 1),
         "c": 0.0,
@@ -66,14 +65,14 @@ def test_min_max_stretches_scores_from_zero_to_the_weight() -> None:
 
 @pytest.mark.parametrize("score", [-1.0, 0.0, 7.5])
 def test_equal_scores_all_become_one(score: float) -> None:
-    assert min_max_shares([Scored("a", score), Scored("b", score)], 0.7) == {"a": 0.7 * 1.0, "b": 0.7 * 1.0}
-    assert min_max_shares([Scored("a", score)], 1.0) == {"a": 1.0}
+    assert min_max_contributions([Scored("a", score), Scored("b", score)], 0.7) == {"a": 0.7 * 1.0, "b": 0.7 * 1.0}
+    assert min_max_contributions([Scored("a", score)], 1.0) == {"a": 1.0}
 
 
 def test_a_weighted_sum_of_two_legs() -> None:
     dense, bm25 = [Scored("a", 0.9), Scored("b", 0.8), Scored("c", 0.5)], [Scored("c", 12.0), Scored("b", 2.0)]
     alpha = 0.7
-    fused = add_shares([min_max_shares(dense, alpha), min_max_shares(bm25, 1 - alpha)])
+    fused = add_contributions([min_max_contributions(dense, alpha), min_max_contributions(bm25, 1 - alpha)])
     assert fused == pytest.approx(
         {
             "a": alpha * 1.0,
@@ -92,15 +91,15 @@ def test_a_weighted_sum_of_two_legs() -> None:
     ids=["nothing", "two empty", "empty and docs", "docs and empty"],
 )
 def test_empty_rankings(rankings: Sequence[Sequence[Scored]], expected: list[str]) -> None:
-    for shares_of in (rrf_shares, min_max_shares):
-        fused = add_shares(shares_of(ranking, 0.5) for ranking in rankings)
+    for shares_of in (rrf_contributions, min_max_contributions):
+        fused = add_contributions(shares_of(ranking, 0.5) for ranking in rankings)
         assert [hit.chunk_id for hit in by_score_then_id(fused)] == expected
         assert [hit.chunk_id for hit in by_score_then_appearance(fused)] == expected
     assert [hit.chunk_id for hit in pool(rankings, 10)] == expected
 
 
 def test_ties_break_by_id() -> None:
-    fused = add_shares([rrf_shares(ranking("ba"), 1.0), rrf_shares(ranking("ab"), 1.0)])
+    fused = add_contributions([rrf_contributions(ranking("ba"), 1.0), rrf_contributions(ranking("ab"), 1.0)])
     assert [hit.chunk_id for hit in by_score_then_id(fused)] == ["a", "b"]
     assert [hit.chunk_id for hit in by_score_then_appearance(fused)] == ["b", "a"]
 
@@ -131,15 +130,15 @@ def test_without_pooling_the_order_is_that_of_the_stock_ensemble(
     ).weighted_reciprocal_rank(
         [[Document(page_content="", metadata={"id": chunk_id}) for chunk_id in ids] for ids in rankings]
     )
-    shares = [rrf_shares(ranking("".join(ids)), weight) for ids, weight in zip(rankings, used, strict=True)]
-    ours = by_score_then_appearance(add_shares(shares))
+    shares = [rrf_contributions(ranking("".join(ids)), weight) for ids, weight in zip(rankings, used, strict=True)]
+    ours = by_score_then_appearance(add_contributions(shares))
     assert [hit.chunk_id for hit in ours] == [document.metadata["id"] for document in stock]
 
 
 @given(rankings_of_ids)
 @settings(deadline=None)
 def test_a_fused_order_is_by_score(rankings: list[list[str]]) -> None:
-    fused = add_shares(rrf_shares(ranking("".join(ids)), 1.0) for ids in rankings)
+    fused = add_contributions(rrf_contributions(ranking("".join(ids)), 1.0) for ids in rankings)
     for ordered in (by_score_then_id(fused), by_score_then_appearance(fused)):
         scores = [hit.score for hit in ordered]
         assert scores == sorted(scores, reverse=True)
@@ -213,7 +212,7 @@ def test_idf_is_the_one_of_lucene() -> None:
 def test_equal_rrf_scores_are_decided_by_the_scores_of_the_legs_before_the_id() -> None:
     dense = [Scored("both", 0.9), Scored("b: near the best", 0.89), Scored("x", 0.1)]
     bm25 = [Scored("both", 20.0), Scored("a: far from the best", 5.0), Scored("y", 1.0)]
-    fused = add_shares([rrf_shares(dense, 0.5), rrf_shares(bm25, 0.5)])
+    fused = add_contributions([rrf_contributions(dense, 0.5), rrf_contributions(bm25, 0.5)])
     assert fused["b: near the best"] == fused["a: far from the best"] == 0.5 / (60 + 2)
     ordered = by_score_then_id(fused, rrf_ties([(dense, 0.5), (bm25, 0.5)]))
     assert [hit.chunk_id for hit in ordered][:3] == ["both", "b: near the best", "a: far from the best"]

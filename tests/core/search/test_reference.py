@@ -17,7 +17,7 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.vectorstores import InMemoryVectorStore
 
 from braid.core.braid import Braid
-from braid.core.ensemble import EnsembleRetriever
+from braid.core.langchain import EnsembleRetriever
 from braid.core.ledger.change_log import ChangeLog
 from braid.core.types import ChunkInput, DocumentInput, Filters, Mode, Query, SearchResult
 from tests.fakes import HashEmbeddings

@@ -20,7 +20,7 @@ from braid.core import types
 from braid.core.braid import Braid, IndexOptions
 from braid.core.errors import InvalidInputError
 from braid.core.ledger.change_log import ChangeLog
-from braid.core.search import selection
+from braid.core.search import filter_plan
 from braid.core.types import ChunkInput, DocumentInput, Filters, Fusion, Hit, Mode, Pooling, SearchResult
 from tests.fakes import HashEmbeddings
 
@@ -583,7 +583,7 @@ FILTERS = {
     "nothing": Filters(source_prefix="no such folder"),
     "two of them": Filters(frozenset({"txt"}), "odd/", 50.0, 60.0),
 }
-# Constants of braid.core.search.selection: so few documents that the largest collections' cases come up with 200.
+# Constants of braid.core.search.filter_plan: so few documents that the largest collections' cases come up with 200.
 LIMITS = {
     "as shipped": {},
     "too many documents to name": {"MAX_FILTER_DOCUMENTS": 3},
@@ -600,7 +600,7 @@ def test_filters_agree_with_brute_force(
 ) -> None:
     """The query is near to what half of the filters leave out."""
     for name, value in limits.items():
-        monkeypatch.setattr(selection, name, value)
+        monkeypatch.setattr(filter_plan, name, value)
     query = COMMON
     for datasets in ([library.big], [library.small], [library.big, library.small]):
         selected = library.selected(filters, *datasets)

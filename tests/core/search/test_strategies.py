@@ -687,14 +687,14 @@ def test_cut_at_sentence() -> None:
 # ---------------------------------------------------------------- strategies of other packages
 
 PLUGIN = """
-from braid.core.search.strategies.base import ExpandOnly, Expansion, Variant
+from braid.core.search.strategies.base import ExpandOnly, Expansion, QueryVariant
 
 class Shouting(ExpandOnly):
     description = "Searches in capitals."
     costs = {}
 
     def expand(self, query, tools):
-        return Expansion((Variant(query.text.upper()),), "shouting")
+        return Expansion((QueryVariant(query.text.upper()),), "shouting")
 
 class Lacking:
     description = "Has no methods."

@@ -1,4 +1,4 @@
-"""How the scope and the filters of a query are put to an index.
+"""Filter plans: how the scope and the filters of a query are applied in an index.
 
 Index filters are slow in Chroma (100,000 vectors, top 20: 258 ms at one half, against 2 ms without), so a filter is
 used only where it selects little. Elsewhere the leg fetches more than is wanted, and the ledger says which of the
@@ -22,8 +22,8 @@ MAX_FETCH = 4_000
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
-    """The part of one collection that a query may find."""
+class FilterPlan:
+    """The part of one collection that a search may find, and how to restrict an index to it."""
 
     scope: CollectionScope
     filters: Filters
@@ -45,8 +45,8 @@ class Selection:
         documents: dict[str, object] = {"document_id": {"$in": sorted(self.document_ids)}}
         return {"$and": [*_clauses(clauses), documents]}
 
-    def parts(self, ledger: Ledger) -> list[Selection]:
-        """The selection cut so that every part names its documents."""
+    def parts(self, ledger: Ledger) -> list[FilterPlan]:
+        """The plan split into parts that each name their documents."""
         if not self.filters or self.document_ids is not None:
             return [self]
         ids, _ = ledger.matching_documents(self.scope.dataset_ids, self.filters)
@@ -61,12 +61,12 @@ def _clauses(where: dict[str, object]) -> list[object]:
     return clauses if isinstance(clauses, list) else [where]
 
 
-def select(ledger: Ledger, scope: Scope, filters: Filters) -> dict[str, Selection]:
-    """The selection in each collection of the scope that has chunks to offer."""
+def filter_plans(ledger: Ledger, scope: Scope, filters: Filters) -> dict[str, FilterPlan]:
+    """A plan for each collection of the scope in which anything is selected."""
     sizes: dict[str, dict[int, int]] = {}
     for dataset in ledger.datasets_in([c.collection for c in scope.collections]):
         sizes.setdefault(dataset.collection, {})[dataset.id] = dataset.chunks
-    selections = {}
+    plans = {}
     for collection in scope.collections:
         chunks_of = sizes.get(collection.collection, {})
         total = sum(chunks_of.values())
@@ -76,7 +76,7 @@ def select(ledger: Ledger, scope: Scope, filters: Filters) -> dict[str, Selectio
             ids, selected = ledger.matching_documents(collection.dataset_ids, filters, limit=MAX_FILTER_DOCUMENTS + 1)
             document_ids = frozenset(ids) if len(ids) <= MAX_FILTER_DOCUMENTS else None
         if selected:
-            selections[collection.collection] = Selection(
+            plans[collection.collection] = FilterPlan(
                 collection,
                 filters,
                 selected,
@@ -84,36 +84,36 @@ def select(ledger: Ledger, scope: Scope, filters: Filters) -> dict[str, Selectio
                 not filters and selected == total,
                 document_ids,
             )
-    return selections
+    return plans
 
 
 def fetch_within(
-    selection: Selection,
+    plan: FilterPlan,
     k: int,
     *,
     fetch: Callable[[int], list[ScoredChunk]],
-    fetch_filtered: Callable[[Selection, int], list[ScoredChunk]],
+    fetch_filtered: Callable[[FilterPlan, int], list[ScoredChunk]],
     ledger: Ledger,
 ) -> list[ScoredChunk]:
-    """The ``k`` best selected hits of one leg.
+    """The ``k`` best hits of one leg that the plan selects.
 
-    ``fetch`` gives the n best of the whole collection, ``fetch_filtered`` those of a selection that names its
+    ``fetch`` gives the n best of the whole collection, ``fetch_filtered`` those of a plan that names its
     documents. An index may be wrong about what it filtered: the ledger is asked again for every hit before it is
     shown.
     """
 
     def fetch_selected() -> list[ScoredChunk]:
-        return pool((fetch_filtered(part, k) for part in selection.parts(ledger)), k)
+        return pool((fetch_filtered(part, k) for part in plan.parts(ledger)), k)
 
-    if selection.whole:
+    if plan.whole:
         return fetch(k)
-    if selection.share < NARROW_SHARE:
+    if plan.share < NARROW_SHARE:
         return fetch_selected()
-    wanted = min(k, selection.chunks)
-    n = min(MAX_FETCH, math.ceil(1.5 * k / selection.share) + 10)
+    wanted = min(k, plan.chunks)
+    n = min(MAX_FETCH, math.ceil(1.5 * k / plan.share) + 10)
     while True:
         hits = fetch(n)
-        visible = ledger.visible([hit.chunk_id for hit in hits], selection.scope.dataset_ids, selection.filters)
+        visible = ledger.visible([hit.chunk_id for hit in hits], plan.scope.dataset_ids, plan.filters)
         kept = [hit for hit in hits if hit.chunk_id in visible][:k]
         if len(kept) >= wanted or len(hits) < n:
             return kept

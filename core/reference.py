@@ -1,7 +1,7 @@
 """The reference engine: plain LangChain over the same scope, in memory, to compare with.
 
 rank-bm25 through langchain-community's BM25Retriever with our analyzer, langchain-core's in-memory vector store over
-the ledger's vectors, and the stock EnsembleRetriever. Hits are re-read from the ledger like any other.
+the ledger's vectors, and the stock EnsembleRetriever. Hits are read from the ledger like any other.
 """
 
 from __future__ import annotations
@@ -16,23 +16,19 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.vectorstores import InMemoryVectorStore
 
-from braid.core.ensemble import EnsembleRetriever
 from braid.core.errors import EmbeddingError
+from braid.core.langchain import EnsembleRetriever, NothingRetriever
 from braid.core.ledger.change_log import ChangeLog, IndexedChunk
 from braid.core.models.embeddings import embed_query
-from braid.core.search.gather import Log, Ranking, SearchContext
-from braid.core.search.legs import LegRetriever
-from braid.core.search.pipeline import Fused, SearchRequest, fuse
-from braid.core.search.strategies.base import Variant
-from braid.core.search_retriever import NothingRetriever
+from braid.core.search.context import SearchContext
+from braid.core.search.pipeline import Search
+from braid.core.search.ranking import FusedRanking, Ranking, fuse
+from braid.core.search.strategies.base import QueryVariant
 from braid.core.types import CollectionScope, Filters, Leg, Query, ScoredChunk, SearchResult
 
 CACHED_RETRIEVERS = 16
 
-
 Stock = BM25Retriever | InMemoryVectorStore
-
-
 Selected = frozenset[int] | None
 """Ids of the documents that the filters select; None without filters."""
 
@@ -40,14 +36,14 @@ Selected = frozenset[int] | None
 @dataclass(frozen=True, slots=True)
 class _Built:
     stamp: tuple[object, ...]
-    """What it was built from; another one means that it is out of date."""
+    """State of what it was built from; another stamp means that it is out of date."""
     stock: Stock | None
     unembedded: int = 0
     """Chunks that it lacks because they have no vector."""
 
 
 class ReferenceEngine:
-    """Builds stock retrievers once for each leg, collection and choice of documents, until the collection changes."""
+    """Builds stock retrievers once per leg, collection and choice of documents, until the collection changes."""
 
     def __init__(self, context: SearchContext) -> None:
         self._context = context
@@ -55,41 +51,32 @@ class ReferenceEngine:
         self._cache: OrderedDict[tuple[Leg, CollectionScope, Selected], _Built] = OrderedDict()
         self._lock = threading.Lock()
 
-    def run(self, request: SearchRequest, text: str, retrievers: Sequence[LegRetriever]) -> SearchResult:
+    def run(self, search: Search) -> SearchResult:
         """Search with stock LangChain classes."""
-        query, log = request.query(text), Log()
-        with log.stage("total"):
-            with log.stage("search"):
-                fused = self._search(query, retrievers, log)
-            hits = request.best_hits(query, fused, log)
-        return SearchResult(
-            query=query,
-            strategy=request.strategy_name,
-            generator="none",
-            queries=(text,),
-            hits=tuple(hits),
-            collections=tuple(c.collection for c in request.scope.collections),
-            degraded=tuple(log.degraded),
-            unresolved_dataset_ids=request.scope.unresolved_dataset_ids,
-            timings_ms=log.timings_ms,
-        )
+        with search.trace.stage("total"):
+            with search.trace.stage("search"):
+                fused = self._search(search)
+            hits = search.best_hits(fused)
+        return search.result(hits, generator="none", queries=(search.query.text,))
 
-    def _search(self, query: Query, retrievers: Sequence[LegRetriever], log: Log) -> Fused:
+    def _search(self, search: Search) -> FusedRanking:
+        query, trace = search.query, search.trace
         vectors: dict[str, list[float]] = {}
         lists: list[tuple[Leg, list[Document]]] = []
-        for ours in retrievers:
+        for ours in search.legs:
             collection = ours.scope.collection
             try:
                 built = self._built(ours.leg, ours.scope, query.filters)
                 if built.unembedded:
-                    log.missing("dense", collection, f"{built.unembedded} passages of {collection} have no vector yet")
+                    reason = f"{built.unembedded} passages of {collection} have no vector yet"
+                    trace.missing("dense", collection, reason)
                 if isinstance(built.stock, BM25Retriever):
                     lists.append(("bm25", built.stock.model_copy(update={"k": query.fetch_k}).invoke(query.text)))
                 elif built.stock is not None:
                     vector = self._vector(ours.scope, query.text, vectors)
                     lists.append(("dense", built.stock.similarity_search_by_vector(vector, k=query.fetch_k)))
             except EmbeddingError as error:
-                log.missing(ours.leg, collection, str(error))
+                trace.missing(ours.leg, collection, str(error))
         return _stock_fusion(query, lists)
 
     def _vector(self, scope: CollectionScope, text: str, vectors: dict[str, list[float]]) -> list[float]:
@@ -134,7 +121,7 @@ class ReferenceEngine:
         return _Built(stamp, BM25Retriever.from_documents(documents, preprocess_func=tokens))
 
     def _dense(self, scope: CollectionScope, selected: Selected, stamp: tuple[object, ...]) -> _Built:
-        store = InMemoryVectorStore(DeterministicFakeEmbedding(size=1))  # never asked: vectors come from the ledger
+        store = InMemoryVectorStore(DeterministicFakeEmbedding(size=1))  # not used: vectors come from the ledger
         chunks = self._chunks(scope, selected, self._context.model_of(scope.collection).fingerprint)
         for chunk in chunks:
             if chunk.vector is not None:
@@ -161,9 +148,9 @@ def _document(chunk: IndexedChunk) -> Document:
     return Document(id=chunk.id, page_content=chunk.text, metadata={"id": chunk.id})
 
 
-def _stock_fusion(query: Query, lists: Sequence[tuple[Leg, list[Document]]]) -> Fused:
-    """The order is the stock class's own; ranks and shares are added for the explanation."""
-    variant = Variant(query.text)
+def _stock_fusion(query: Query, lists: Sequence[tuple[Leg, list[Document]]]) -> FusedRanking:
+    """The order is the stock class's own; ranks and contributions are added for the explanation."""
+    variant = QueryVariant(query.text)
     rankings = [
         Ranking(
             leg,

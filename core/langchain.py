@@ -1,10 +1,12 @@
-"""What all our retrievers share as LangChain retrievers: options for one call, a tool for agents, copies."""
+"""Braid's searches as LangChain retrievers. The only file that imports langchain-classic's EnsembleRetriever."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NoReturn, Self
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, ClassVar, NoReturn, Self
 
+from langchain_classic.retrievers.ensemble import EnsembleRetriever
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.prompts import PromptTemplate
@@ -14,10 +16,22 @@ from langchain_core.runnables.config import run_in_executor
 from langchain_core.tools import BaseTool, create_retriever_tool
 from pydantic import BaseModel, ConfigDict, Field
 
-from braid.core.types import SearchResult
+from braid.core.search.pipeline import LegNames
+from braid.core.types import LEGS_OF_MODE, CollectionScope, Leg, Mode, Scope, SearchResult
 
-Search = Callable[..., SearchResult]
-"""From the query, and as keywords the fields of `braid.core.types.Query` that are to be others in this call."""
+__all__ = [
+    "Bm25Retriever",
+    "BraidEnsembleRetriever",
+    "DenseRetriever",
+    "EnsembleRetriever",
+    "LegRetriever",
+    "NothingRetriever",
+    "SearchRetriever",
+    "make_retriever",
+]
+
+SearchFunction = Callable[..., SearchResult]
+"""Takes the query, and as keywords the fields of `braid.core.types.SearchOptions` that differ in this call."""
 TOOL_NAME = "search_documents"
 TOOL_DESCRIPTION = (
     "Searches the user's documents by meaning and by keyword and returns the passages that fit best, each with the"
@@ -30,14 +44,13 @@ PASSAGE = PromptTemplate.from_template("[{source}] {heading_path}\n{page_content
 class SearchRetriever(BaseRetriever):
     """A retriever that asks ``search``; without one it finds nothing.
 
-    Every call takes the fields of `braid.core.types.Query` as keywords: ``retriever.invoke("…", k=3)``. What the user
-    may
-    read is none of them. Raises InvalidInputError for an empty query, and an option that is wrong or unknown.
+    Every call takes the fields of `braid.core.types.SearchOptions` as keywords: ``retriever.invoke("…", k=3)``. What
+    the user may read is none of them. Raises InvalidInputError for an empty query, and for a wrong or unknown option.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
-    search: Search | None = Field(default=None, exclude=True, repr=False)
+    search: SearchFunction | None = Field(default=None, exclude=True, repr=False)
 
     def invoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:
         """The hits as documents, best first; the base class's own, because the stock ensemble's drops the options."""
@@ -94,6 +107,76 @@ class SearchRetriever(BaseRetriever):
 
 class NothingRetriever(SearchRetriever):
     """Finds nothing: the scope is empty."""
+
+
+class LegRetriever(SearchRetriever):
+    """Searches one leg in one collection. Used alone it is a retriever like any other."""
+
+    leg: ClassVar[Leg]
+    scope: CollectionScope
+
+
+class DenseRetriever(LegRetriever):
+    """Searches one collection by meaning."""
+
+    leg: ClassVar[Leg] = "dense"
+
+
+class Bm25Retriever(LegRetriever):
+    """Searches one collection by keyword."""
+
+    leg: ClassVar[Leg] = "bm25"
+
+
+class BraidEnsembleRetriever(SearchRetriever, EnsembleRetriever):
+    """Holds one retriever per leg and collection; searches them in parallel and pools each leg before it fuses.
+
+    The stock class asks one after another and fuses one list per collection, which ties every collection's first
+    hit, relevant or not.
+    """
+
+    id_key: str | None = "id"
+
+    def rank_fusion(
+        self, query: str, run_manager: CallbackManagerForRetrieverRun, *, config: RunnableConfig | None = None
+    ) -> list[Document]:
+        """The fused hits as documents."""
+        return self._get_relevant_documents(query, run_manager=run_manager)
+
+    async def arank_fusion(
+        self,
+        query: str,
+        run_manager: AsyncCallbackManagerForRetrieverRun,
+        *,
+        config: RunnableConfig | None = None,
+    ) -> list[Document]:
+        """The fused hits as documents; the search runs in a thread."""
+        return await self._aget_relevant_documents(query, run_manager=run_manager)
+
+
+def make_retriever(scope: Scope, mode: Mode, search: Callable[..., SearchResult]) -> SearchRetriever:
+    """An ensemble for several legs or collections, the one itself for one, and one that finds nothing for none.
+
+    ``search`` takes the legs to ask, the query, and as keywords the options that differ in this call.
+    """
+    retrievers = [
+        _leg_retriever(leg, collection, search) for collection in scope.collections for leg in LEGS_OF_MODE[mode]
+    ]
+    if not retrievers:
+        return NothingRetriever()
+    if len(retrievers) == 1:
+        return retrievers[0]
+    return BraidEnsembleRetriever(retrievers=list(retrievers), weights=[], search=partial(search, _names(retrievers)))
+
+
+def _leg_retriever(leg: Leg, scope: CollectionScope, search: Callable[..., SearchResult]) -> LegRetriever:
+    retriever = (DenseRetriever if leg == "dense" else Bm25Retriever)(scope=scope)
+    retriever.search = partial(search, _names([retriever]))
+    return retriever
+
+
+def _names(retrievers: Sequence[LegRetriever]) -> LegNames:
+    return frozenset((retriever.leg, retriever.scope.collection) for retriever in retrievers)
 
 
 def documents(result: SearchResult) -> list[Document]:

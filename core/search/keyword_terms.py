@@ -1,0 +1,75 @@
+"""The terms that the keyword leg searches for, weighed so that scores compare over collections."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from braid.core.errors import IndexUnavailableError
+from braid.core.indexes.bm25 import Bm25Statistics
+from braid.core.search import fusion
+from braid.core.search.context import SearchContext
+from braid.core.search.strategies.base import QueryVariant
+from braid.core.search.trace import SearchTrace
+from braid.core.search.waiting import Deadline
+from braid.core.types import Pooling
+
+MAX_QUERY_TERMS = 256
+
+
+class WeighedTerms(NamedTuple):
+    """Terms with their weights, and the factor for all scores of a collection."""
+
+    weights: Mapping[str, float]
+    factor: float
+
+
+@dataclass(frozen=True, slots=True)
+class TermWeigher:
+    """Weighs a variant's terms per collection; a collection whose index does not answer is reported in the trace."""
+
+    context: SearchContext
+    trace: SearchTrace
+    pooling: Pooling
+
+    def weigh(self, variant: QueryVariant, collections: Sequence[str]) -> dict[str, WeighedTerms]:
+        """By collection, those that answer."""
+        terms = variant.terms
+        if terms is None:
+            terms = {term: float(count) for term, count in Counter(self.context.analyzer.tokens(variant.text)).items()}
+        boosts = fusion.pooled_bm25_boosts(self._statistics(collections, terms), terms)
+        weighed = {}
+        for collection in collections:
+            if collection in boosts:
+                weights, factor = boosts[collection]
+                if self.pooling == "none":
+                    weights, factor = {term: terms[term] for term in weights}, 1.0
+                weighed[collection] = WeighedTerms(_heaviest(weights), factor)
+        return weighed
+
+    def _statistics(self, collections: Sequence[str], terms: Mapping[str, float]) -> dict[str, Bm25Statistics]:
+        """By collection, of those that answer within the deadline."""
+        context, deadline = self.context, Deadline(self.context.leg_timeout_s)
+        jobs = {name: context.executors["bm25"].submit(context.bm25.statistics, name, terms) for name in collections}
+        answered: dict[str, Bm25Statistics] = {}
+        for name, job in jobs.items():
+            try:
+                statistics = deadline.result(job)
+                if not statistics.documents and not context.indexer.leg_progress("bm25", name).pending:
+                    raise IndexUnavailableError(f"the keyword index of {name} is empty; it is being looked at")
+                answered[name] = statistics
+            except IndexUnavailableError as error:
+                context.indexer.suspect("bm25", name)
+                self.trace.missing("bm25", name, str(error))
+            except FutureTimeoutError:
+                self.trace.missing("bm25", name, f"no answer within {context.leg_timeout_s:g} s")
+        return answered
+
+
+def _heaviest(weights: Mapping[str, float]) -> Mapping[str, float]:
+    if len(weights) <= MAX_QUERY_TERMS:
+        return weights
+    return dict(sorted(weights.items(), key=lambda item: (-item[1], item[0]))[:MAX_QUERY_TERMS])

@@ -1,0 +1,101 @@
+"""Rankings of the legs, pooled over collections, and the one list that they are fused into."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from braid.core.search import fusion
+from braid.core.search.strategies.base import QueryVariant
+from braid.core.types import LEGS_OF_MODE, Leg, LegScore, Query, ScoredChunk
+
+
+@dataclass(frozen=True, slots=True)
+class LegHits:
+    """The hits of one leg in one collection for one query variant."""
+
+    leg: Leg
+    model: str
+    """Fingerprint of the embedding model; empty for the keyword leg. Scores of different models do not compare."""
+    variant: int
+    """Index of the query variant."""
+    hits: Sequence[ScoredChunk] | None
+    """None where the leg failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """One list that goes into the fusion: a leg's hits for one query variant."""
+
+    leg: Leg
+    variant: QueryVariant
+    weight: float
+    hits: tuple[ScoredChunk, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FusedRanking:
+    """The fused list before it is cut, with everything that explains it."""
+
+    rankings: tuple[Ranking, ...]
+    order: tuple[ScoredChunk, ...]
+    legs: Mapping[str, tuple[LegScore, ...]]
+    """By chunk id."""
+
+
+def pooled_rankings(query: Query, variants: Sequence[QueryVariant], found: Sequence[LegHits]) -> list[Ranking]:
+    """One ranking per leg and variant over all collections whose scores compare."""
+    rankings = []
+    for leg in LEGS_OF_MODE[query.mode]:
+        comparable: dict[tuple[int, str], list[Sequence[ScoredChunk]]] = {}
+        for each in found:
+            if each.leg == leg and each.hits is not None:
+                comparable.setdefault((each.variant, each.model), []).append(each.hits)
+        for (number, _), lists in comparable.items():
+            weight = variants[number].weight * query.weight_of(leg)
+            rankings.append(Ranking(leg, variants[number], weight, tuple(fusion.pool(lists, query.fetch_k))))
+    return rankings
+
+
+def separate_rankings(query: Query, variants: Sequence[QueryVariant], found: Sequence[LegHits]) -> list[Ranking]:
+    """One ranking per leg, variant and collection, as LangChain's EnsembleRetriever fuses them."""
+    collections = Counter((each.leg, each.variant) for each in found)
+    return [
+        Ranking(
+            each.leg,
+            variants[each.variant],
+            variants[each.variant].weight * query.weight_of(each.leg) / collections[each.leg, each.variant],
+            tuple(each.hits or ()),
+        )
+        for each in sorted(found, key=lambda each: each.variant)
+    ]
+
+
+def fuse(query: Query, rankings: Sequence[Ranking]) -> FusedRanking:
+    """One list from all rankings. A single one keeps its own scores, but in hybrid mode, where the other leg failed."""
+    if len(rankings) == 1 and query.mode != "hybrid":
+        contributions = [{hit.chunk_id: hit.score for hit in rankings[0].hits}]
+    elif query.fusion == "weighted":
+        contributions = [fusion.min_max_contributions(ranking.hits, ranking.weight) for ranking in rankings]
+    else:
+        contributions = [fusion.rrf_contributions(ranking.hits, ranking.weight) for ranking in rankings]
+    fused = fusion.add_contributions(contributions)
+    if query.pooling == "none":
+        order = fusion.by_score_then_appearance(fused)
+    else:
+        ties = fusion.rrf_ties([(ranking.hits, ranking.weight) for ranking in rankings])
+        order = fusion.by_score_then_id(fused, ties)
+    return FusedRanking(tuple(rankings), tuple(order), _leg_scores(rankings, contributions))
+
+
+def _leg_scores(
+    rankings: Sequence[Ranking], contributions: Sequence[Mapping[str, float]]
+) -> dict[str, tuple[LegScore, ...]]:
+    legs: dict[str, list[LegScore]] = {}
+    for ranking, of_ranking in zip(rankings, contributions, strict=True):
+        asked = ranking.variant.asked(ranking.leg)
+        for rank, hit in enumerate(ranking.hits, start=1):
+            score = LegScore(ranking.leg, rank, hit.score, of_ranking[hit.chunk_id], asked)
+            legs.setdefault(hit.chunk_id, []).append(score)
+    return {chunk_id: tuple(scores) for chunk_id, scores in legs.items()}

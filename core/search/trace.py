@@ -1,0 +1,76 @@
+"""What a search reports, and what it remembers while it runs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from braid.core.search.filter_plan import FilterPlan
+from braid.core.types import Degraded, Leg, Part, ScoredChunk, Vector
+
+
+@dataclass(slots=True)
+class SearchTrace:
+    """What a search reports beside its hits: missing parts, notes, timings and counts."""
+
+    degraded: list[Degraded] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    timings_ms: dict[str, float] = field(default_factory=dict)
+    """Milliseconds per stage."""
+    model_calls: int = 0
+    embeddings: int = 0
+    """Texts that were given to an embedding model."""
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Add the block's duration to the stage."""
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.timings_ms[name] = self.timings_ms.get(name, 0.0) + 1000 * (time.perf_counter() - started)
+
+    def missing(self, part: Part, collection: str, reason: str) -> None:
+        """Report a part that is missing from the answer, once. An empty collection means all."""
+        degraded = Degraded(part, collection, reason)
+        if degraded not in self.degraded:
+            self.degraded.append(degraded)
+
+    def note(self, text: str) -> None:
+        """Report, once, what a limit left out though nothing failed."""
+        if text not in self.notes:
+            self.notes.append(text)
+
+
+class VectorKey(NamedTuple):
+    """A text under an embedding model, embedded as a query or as a passage."""
+
+    model: str
+    """Fingerprint."""
+    text: str
+    is_passage: bool
+
+
+class LegKey(NamedTuple):
+    """A leg's search in one collection: how many hits were asked for, and what for."""
+
+    leg: Leg
+    collection: str
+    depth: int
+    sought: Hashable
+    """`QueryVariant.sought` of the leg."""
+
+
+@dataclass(slots=True)
+class SearchMemory:
+    """What a search has done and need not do again when it searches for more variants of its query."""
+
+    plans: Mapping[str, FilterPlan] | None = None
+    """By collection; None before they are made."""
+    vectors: dict[VectorKey, Vector | None] = field(default_factory=dict)
+    """None for a text whose embedding failed."""
+    hits: dict[LegKey, Sequence[ScoredChunk] | None] = field(default_factory=dict)
+    """None for a leg that failed."""

@@ -1,0 +1,104 @@
+"""The embeddings of a search: each text once per model, in batches, with a deadline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from braid.core.errors import EmbeddingError
+from braid.core.models.embeddings import EmbeddingModel, embed_passages, embed_queries
+from braid.core.search.context import SearchContext
+from braid.core.search.strategies.base import QueryVariant, Vectors
+from braid.core.search.trace import SearchMemory, SearchTrace, VectorKey
+from braid.core.search.waiting import Deadline
+from braid.core.types import Vector
+
+MAX_EMBEDDED_CHARS = 2_000
+"""Characters of a query that are embedded; models read about 512 tokens, and more only costs time."""
+
+
+class Batch(NamedTuple):
+    """Texts that a model embeds in the background."""
+
+    model: EmbeddingModel
+    keys: Sequence[VectorKey]
+    job: Future[Vector]
+
+
+@dataclass(frozen=True, slots=True)
+class VectorMaker:
+    """Embeds what a search needs; a model that fails or is slow is reported in the trace."""
+
+    context: SearchContext
+    trace: SearchTrace
+    memory: SearchMemory
+
+    def start(self, variants: Sequence[QueryVariant], models: Iterable[EmbeddingModel]) -> list[Batch]:
+        """Begin to embed the variants' texts, those that are not embedded yet, in up to two batches per model."""
+        wanted = [variant for variant in variants if "dense" in variant.legs and variant.vectors is None]
+        batches: list[Batch] = []
+        for model in {model.fingerprint: model for model in models}.values():
+            keys = dict.fromkeys(vector_key(model.fingerprint, variant) for variant in wanted)
+            new = [key for key in keys if key not in self.memory.vectors]
+            batches += self._batches(model, new)
+        return batches
+
+    def _batches(self, model: EmbeddingModel, keys: Sequence[VectorKey]) -> list[Batch]:
+        queries, passages = [k for k in keys if not k.is_passage], [k for k in keys if k.is_passage]
+        batches = []
+        for embed, batch in ((embed_queries, queries), (embed_passages, passages)):
+            if batch:
+                self.trace.embeddings += len(batch)
+                texts = [key.text for key in batch]
+                batches.append(Batch(model, batch, self.context.executors["dense"].submit(embed, model, texts)))
+        return batches
+
+    def collect(self, batches: Sequence[Batch]) -> None:
+        """Wait for the batches and remember their vectors."""
+        deadline = Deadline(self.context.leg_timeout_s)
+        for model, keys, job in batches:
+            self.memory.vectors.update(dict.fromkeys(keys))
+            try:
+                vectors = deadline.result(job)
+                self.memory.vectors.update(zip(keys, vectors, strict=True))
+            except EmbeddingError as error:
+                self.trace.missing("dense", "", str(error))
+            except FutureTimeoutError:
+                self.trace.missing("dense", "", self._late(model.fingerprint))
+
+    def vector(self, variant: QueryVariant, fingerprint: str) -> Vector | None:
+        """The variant's vector under a model; None when it could not be embedded."""
+        if variant.vectors is not None:
+            return variant.vectors.get(fingerprint)
+        return self.memory.vectors.get(vector_key(fingerprint, variant))
+
+    def embed_passages(self, models: Mapping[str, EmbeddingModel], texts: Mapping[str, Sequence[str]]) -> Vectors:
+        """Texts to vectors, both by fingerprint: one batch per model, in parallel; one that fails is left out."""
+        vectors: dict[str, Vector] = {}
+        jobs = {
+            fingerprint: self.context.executors["dense"].submit(embed_passages, models[fingerprint], of_model)
+            for fingerprint, of_model in texts.items()
+            if of_model
+        }
+        for fingerprint, job in jobs.items():
+            self.trace.embeddings += len(texts[fingerprint])
+            try:
+                vectors[fingerprint] = Deadline(self.context.leg_timeout_s).result(job)
+            except EmbeddingError as error:
+                self.trace.missing("dense", "", str(error))
+            except FutureTimeoutError:
+                self.trace.missing("dense", "", f"{self._late(fingerprint)} for {len(texts[fingerprint])} sentences")
+        return vectors
+
+    def _late(self, fingerprint: str) -> str:
+        return f"the embedding model {fingerprint} took longer than {self.context.leg_timeout_s:g} s"
+
+
+def vector_key(fingerprint: str, variant: QueryVariant) -> VectorKey:
+    """The text that the dense leg embeds for the variant."""
+    if variant.passage:
+        return VectorKey(fingerprint, variant.passage, True)
+    return VectorKey(fingerprint, variant.text[:MAX_EMBEDDED_CHARS], False)
