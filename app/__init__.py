@@ -1,4 +1,8 @@
-"""The application: pages, server and command line over the library in `core`."""
+"""The application: pages, API, MCP server and command line over the library in `core`.
+
+From the bottom: `terminal`; `metrics` and `opening`; `site`, which every route reaches; `auth`; `user`; `web`; then
+`api`, `pages`, `mcp` and `owner`, which know nothing of each other; `factory`, `first_start`, `server`; `cli` on top.
+"""
 
 import importlib
 import sys

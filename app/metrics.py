@@ -38,7 +38,7 @@ class Metrics:
             "braid_degraded", "Answers in which a part was missing.", ("part",), registry=self._registry
         )
 
-    def searched(self, result: SearchResult, degraded: Iterable[Degraded] | None = None) -> None:
+    def count_search(self, result: SearchResult, degraded: Iterable[Degraded] | None = None) -> None:
         """Take a search in. ``degraded`` is what an answer made of it lacks; left out, what the search does."""
         self.searches.labels(result.query.mode, result.strategy).inc()
         self.search_seconds.labels(result.query.mode).observe(result.timings_ms.get("total", 0.0) / 1000)

@@ -1,4 +1,8 @@
-"""The HTTP API, ``/api/v1``. Each file is one kind of thing; see `braid.app.api.framework.operations`."""
+"""The HTTP API, ``/api/v1``: a file per resource, over typed operations.
+
+May import: `app.web` and the rooms below it; not the pages.
+Way in: `api`, the blueprint; a new resource goes into `RESOURCES`.
+"""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ def answer_question(body: Question, history: tuple[Turn, ...], keep: Keep) -> An
     here.usage.count(identity().account.id, "chat")
 
     def done(result: ChatResult) -> None:
-        here.metrics.searched(result.search, result.degraded)
+        here.metrics.count_search(result.search, result.degraded)
         keep(asked, result)
 
     headers = {"Deprecation": DEPRECATED_AT} if body.llm_model is not None else {}

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 
 from braid.app.api.framework.operations import Answered, Resource
 from braid.app.api.framework.requests import SAYS_SOMETHING, Given
-from braid.app.api.schemas import Page, PageQuery, Shown, page_of, sliced
+from braid.app.api.schemas import Page, PageQuery, Shown, page_of, slice_rows
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.auth.quotas import quotas
@@ -71,7 +71,7 @@ class Statistics(BaseModel):
 @rule("user")
 def list_datasets(query: PageQuery) -> Answered:
     """List the datasets that you may read, your own first."""
-    return page_of(Page[DatasetShown], query, sliced(readable_datasets(identity().account).all), shown)
+    return page_of(Page[DatasetShown], query, slice_rows(readable_datasets(identity().account).all), _show_dataset)
 
 
 @resource.post("/datasets", DatasetShown, status=201)
@@ -80,21 +80,21 @@ def add_dataset(body: DatasetGiven) -> Answered:
     """Add a personal dataset."""
     quotas().require_dataset_room(identity().account)
     added = site().braid.ledger.add_dataset(identity().account.id, body.name)
-    return Answered(shown(added), {"Location": url_for("braid.api.get_dataset", dataset_id=added.id)})
+    return Answered(_show_dataset(added), {"Location": url_for("braid.api.get_dataset", dataset_id=added.id)})
 
 
 @resource.get("/datasets/<int(signed=True):dataset_id>", DatasetShown)
 @rule("user")
 def get_dataset(dataset_id: int) -> DatasetShown:
     """Get a dataset."""
-    return shown(caller_datasets().get(dataset_id))
+    return _show_dataset(caller_datasets().get(dataset_id))
 
 
 @resource.patch("/datasets/<int(signed=True):dataset_id>", DatasetShown)
 @rule("user")
 def rename_dataset(dataset_id: int, body: DatasetGiven) -> DatasetShown:
     """Give a personal dataset another name."""
-    return shown(site().braid.ledger.rename_dataset(caller_datasets().own(dataset_id).id, body.name))
+    return _show_dataset(site().braid.ledger.rename_dataset(caller_datasets().own(dataset_id).id, body.name))
 
 
 @resource.delete("/datasets/<int(signed=True):dataset_id>")
@@ -122,7 +122,7 @@ def get_statistics(dataset_id: int) -> Statistics:
     )
 
 
-def shown(dataset: Dataset) -> DatasetShown:
+def _show_dataset(dataset: Dataset) -> DatasetShown:
     """The dataset as callers see it."""
     return DatasetShown(
         id=dataset.id,

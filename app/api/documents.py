@@ -7,7 +7,7 @@ from typing import Literal
 from flask import Response, request, url_for
 from pydantic import Field
 
-from braid.app.api.framework.etags import IF_MATCH, etag, if_match, tagged
+from braid.app.api.framework.etags import IF_MATCH, answer_with_etag, etag, if_match
 from braid.app.api.framework.operations import Answered, Resource
 from braid.app.api.framework.requests import SAYS_SOMETHING, Given
 from braid.app.api.schemas import Moment, Page, PageQuery, PassageShown, Shown, page_of
@@ -123,7 +123,7 @@ def put_document(dataset_id: int, body: TextGiven) -> Answered:
 def get_document(dataset_id: int, document_id: int) -> Response:
     """Get a document. With the ETag of an earlier answer in If-None-Match: 304 while it has not changed."""
     found = _document(caller_datasets().get(dataset_id).id, document_id)
-    return tagged(found, DocumentShown.model_validate(found).model_dump_json())
+    return answer_with_etag(found, DocumentShown.model_validate(found).model_dump_json())
 
 
 @resource.delete("/datasets/<int(signed=True):dataset_id>/documents/<int:document_id>", headers=(IF_MATCH,))
@@ -156,7 +156,7 @@ def list_passages(dataset_id: int, document_id: int, query: PageQuery) -> Respon
 
     page = page_of(Page[PassageShown], query, read, PassageShown.model_validate)
     assert page.model is not None
-    response = tagged(found, page.model.model_dump_json(), request.full_path)
+    response = answer_with_etag(found, page.model.model_dump_json(), request.full_path)
     response.headers.extend(dict(page.headers))
     return response
 

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from braid.app.api.framework.operations import Answered, Resource
 from braid.app.api.framework.requests import SAYS_SOMETHING, Given
-from braid.app.api.schemas import DatasetId, Moment, Page, PageQuery, Shown, page_of, sliced
+from braid.app.api.schemas import DatasetId, Moment, Page, PageQuery, Shown, page_of, slice_rows
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.site import site
@@ -63,10 +63,12 @@ def add_feedback(body: FeedbackGiven) -> FeedbackAdded:
 @rule("user")
 def list_feedback(query: PageQuery) -> Answered:
     """List what you said, the oldest first."""
-    return page_of(Page[FeedbackShown], query, sliced(site().feedback.of_user(identity().account.id)), _shown)
+    return page_of(
+        Page[FeedbackShown], query, slice_rows(site().feedback.of_user(identity().account.id)), _show_feedback
+    )
 
 
-def _shown(said: Feedback) -> FeedbackShown:
+def _show_feedback(said: Feedback) -> FeedbackShown:
     return FeedbackShown(
         kind=said.kind,
         chunk_id=said.chunk_id,

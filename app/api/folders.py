@@ -10,8 +10,8 @@ from pydantic import BaseModel, Field
 
 from braid.app.api.framework.operations import Answered, Resource
 from braid.app.api.framework.requests import Given
-from braid.app.api.jobs import JobShown, shown_job
-from braid.app.api.schemas import DatasetId, Moment, Page, PageQuery, Shown, page_of, sliced
+from braid.app.api.jobs import JobShown, show_job
+from braid.app.api.schemas import DatasetId, Moment, Page, PageQuery, Shown, page_of, slice_rows
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.site import site
@@ -81,14 +81,14 @@ class SyncStarted(BaseModel):
 @rule("admin")
 def list_folders(query: PageQuery) -> Answered:
     """List the folders in sync."""
-    return page_of(Page[FolderShown], query, sliced(site().background.folders.all()), _shown)
+    return page_of(Page[FolderShown], query, slice_rows(site().background.folders.all()), _show_folder)
 
 
 @resource.get("/folders/<int:folder_id>", FolderShown)
 @rule("admin")
 def get_folder(folder_id: int) -> FolderShown:
     """Get a folder: how its last pass ended."""
-    return _shown(site().background.folders.get(folder_id))
+    return _show_folder(site().background.folders.get(folder_id))
 
 
 @resource.post("/folders", FolderShown, status=201)
@@ -101,7 +101,7 @@ def add_folder(body: FolderGiven) -> Answered:
     """
     folder = site().background.supervisor.add(identity().account.id, _new_folder(body))
     _record("added", folder)
-    return Answered(_shown(folder), {"Location": url_for("braid.api.get_folder", folder_id=folder.id)})
+    return Answered(_show_folder(folder), {"Location": url_for("braid.api.get_folder", folder_id=folder.id)})
 
 
 @resource.post("/folders/plan", PlanShown, repeatable=False)
@@ -125,9 +125,9 @@ def sync_folder(folder_id: int) -> SyncStarted:
     folder = background.folders.get(folder_id)
     job = background.sync_jobs.queue(folder)
     if job is not None:
-        return SyncStarted(state="queued", job=shown_job(job))
+        return SyncStarted(state="queued", job=show_job(job))
     found = background.sync_jobs.find_active(folder)
-    return SyncStarted(state="under way", job=shown_job(found) if found else None)
+    return SyncStarted(state="under way", job=show_job(found) if found else None)
 
 
 @resource.delete("/folders/<int:folder_id>")
@@ -144,13 +144,13 @@ def _new_folder(body: FolderGiven) -> NewSyncedFolder:
     )
 
 
-def _shown(folder: SyncedFolder) -> FolderShown:
+def _show_folder(folder: SyncedFolder) -> FolderShown:
     background = site().background
     job = background.sync_jobs.find_active(folder) or background.sync_jobs.find_last(folder)
     values = {
         **asdict(folder),
         "problem": background.sync_jobs.refusal(folder) or background.supervisor.problem(folder.id),
-        "last_pass": shown_job(job) if job else None,
+        "last_pass": show_job(job) if job else None,
     }
     return FolderShown.model_validate(values)
 

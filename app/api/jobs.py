@@ -58,21 +58,21 @@ def list_jobs(query: JobsQuery) -> Answered:
     def read(limit: int, offset: int) -> list[Job]:
         return store.of_user(user_id, dataset_id=query.dataset_id, state=query.state, limit=limit, offset=offset)
 
-    return page_of(Page[JobShown], query, read, shown_job)
+    return page_of(Page[JobShown], query, read, show_job)
 
 
 @resource.get("/jobs/<int:job_id>", JobShown)
 @rule("user")
 def get_job(job_id: int) -> JobShown:
     """Get a job: whether it is done, or why it failed."""
-    return shown_job(site().background.store.get(identity().account.id, job_id))
+    return show_job(site().background.store.get(identity().account.id, job_id))
 
 
 @resource.post("/jobs/<int:job_id>/cancel", JobShown)
 @rule("user")
 def cancel_job(job_id: int) -> JobShown:
     """End a job that waits or is at work. What it has stored stays; one that has ended stays as it is."""
-    return shown_job(site().background.store.cancel(identity().account.id, job_id))
+    return show_job(site().background.store.cancel(identity().account.id, job_id))
 
 
 @resource.post("/jobs/<int:job_id>/retry", JobShown)
@@ -80,10 +80,10 @@ def cancel_job(job_id: int) -> JobShown:
 def retry_job(job_id: int) -> JobShown:
     """Try a failed or cancelled job again. Its dataset must still be yours to change."""
     caller_datasets().writable(site().background.store.get(identity().account.id, job_id).dataset_id)
-    return shown_job(site().background.retry(identity().account.id, job_id))
+    return show_job(site().background.retry(identity().account.id, job_id))
 
 
-def shown_job(job: Job) -> JobShown:
+def show_job(job: Job) -> JobShown:
     """The job as callers see it, without the names of our files."""
     values = {name: getattr(job, name) for name in JobShown.model_fields}
     return JobShown(**{**values, "result": {name: value for name, value in job.result.items() if name != "file"}})

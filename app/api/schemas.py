@@ -69,7 +69,7 @@ def page_of(
     return Answered(model(items=items, next=following), headers)
 
 
-def sliced(rows: Sequence[Row]) -> Callable[[int, int], Sequence[Row]]:
+def slice_rows(rows: Sequence[Row]) -> Callable[[int, int], Sequence[Row]]:
     """Pages of what is read as a whole anyway."""
     return lambda limit, offset: rows[offset : offset + limit]
 

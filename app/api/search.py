@@ -164,7 +164,7 @@ def search(body: SearchBody) -> Answered:
             models=search_models(body, options),
             **options,
         )
-        here.metrics.searched(result)
+        here.metrics.count_search(result)
         answer = show_search(to_json(result))
     else:
         answer = _compare(body)
@@ -182,7 +182,7 @@ def _compare(body: ThreeFieldSearch) -> SearchAnswer:
         evaluation_mode=body.evaluation_mode,
     )
     result = conversation(body, options).ask(asked)
-    site().metrics.searched(result.search, result.degraded)
+    site().metrics.count_search(result.search, result.degraded)
     form = result_json(result)
     return show_search({**form["search"], **pick(form, "degraded", "notes")}, None if body.evaluation_mode else form)
 

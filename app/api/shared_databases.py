@@ -9,7 +9,7 @@ from pydantic import Field
 
 from braid.app.api.framework.operations import Answered, Resource
 from braid.app.api.framework.requests import Given
-from braid.app.api.schemas import Page, PageQuery, Shown, page_of, sliced
+from braid.app.api.schemas import Page, PageQuery, Shown, page_of, slice_rows
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.site import site
@@ -71,7 +71,7 @@ class SharedDatabaseGiven(Given):
 @rule("user")
 def list_shared_databases(query: PageQuery) -> Answered:
     """List the shared databases that you may read; administrators see all, disabled ones too."""
-    return page_of(Page[SharedDatabaseShown], query, sliced(_visible_entries()), lambda entry: entry)
+    return page_of(Page[SharedDatabaseShown], query, slice_rows(_visible_entries()), lambda entry: entry)
 
 
 @resource.get("/shared-databases/<int(signed=True):dataset_id>", SharedDatabaseShown)
@@ -116,11 +116,11 @@ def _visible_entries() -> list[SharedDatabaseShown]:
     entries = {entry.id: entry for entry in braid.registry.entries()}
     if not identity().is_admin:
         readable = {dataset.id for dataset in readable_datasets(identity().account).shared}
-        return [_to_json(entry, full=False) for entry in entries.values() if entry.id in readable]
-    return [_to_json(entry, full=True) for entry in entries.values()]
+        return [_show_entry(entry, full=False) for entry in entries.values() if entry.id in readable]
+    return [_show_entry(entry, full=True) for entry in entries.values()]
 
 
-def _to_json(entry: SharedDataset, *, full: bool) -> SharedDatabaseShown:
+def _show_entry(entry: SharedDataset, *, full: bool) -> SharedDatabaseShown:
     stored = site().braid.ledger.dataset(entry.id)
     return SharedDatabaseShown(
         id=entry.id,

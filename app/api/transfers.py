@@ -11,7 +11,7 @@ from werkzeug.exceptions import UnsupportedMediaType
 from braid.app.api.framework.openapi import ZIP
 from braid.app.api.framework.operations import Answered, Resource
 from braid.app.api.framework.requests import Given, InvalidRequestError
-from braid.app.api.jobs import JobShown, shown_job
+from braid.app.api.jobs import JobShown, show_job
 from braid.app.api.uploads import MULTIPART, File
 from braid.app.auth.access import rule, takes_uploads
 from braid.app.auth.identity import identity
@@ -38,7 +38,7 @@ def export_dataset(dataset_id: int) -> Answered:
 
     When the job is done, get the file under `/datasets/{dataset_id}/exports/{job_id}`.
     """
-    return _queued(queue_export(identity().account, caller_datasets().writable(dataset_id)))
+    return _show_queued(queue_export(identity().account, caller_datasets().writable(dataset_id)))
 
 
 @resource.get("/datasets/<int(signed=True):dataset_id>/exports/<int:job_id>", None, media_types=(ZIP,))
@@ -56,11 +56,11 @@ def import_dataset() -> Answered:
     """Make a personal dataset of an export. The job says its `dataset_id` at once, and fills it."""
     me = identity().account
     require_import_room(me)
-    return _queued(queue_import(me, _file(), name=request.form.get("name", "").strip()))
+    return _show_queued(queue_import(me, _file(), name=request.form.get("name", "").strip()))
 
 
-def _queued(job: Job) -> Answered:
-    return Answered(shown_job(job), {"Location": url_for("braid.api.get_job", job_id=job.id)})
+def _show_queued(job: Job) -> Answered:
+    return Answered(show_job(job), {"Location": url_for("braid.api.get_job", job_id=job.id)})
 
 
 def _file() -> IO[bytes]:

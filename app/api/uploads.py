@@ -12,7 +12,7 @@ from werkzeug.exceptions import UnsupportedMediaType
 
 from braid.app.api.framework.operations import Answered, Resource
 from braid.app.api.framework.requests import Given, InvalidRequestError
-from braid.app.api.jobs import JobShown, JobsShown, shown_job
+from braid.app.api.jobs import JobShown, JobsShown, show_job
 from braid.app.auth.access import rule, takes_uploads
 from braid.app.auth.identity import identity
 from braid.app.auth.quotas import quotas
@@ -62,7 +62,7 @@ def upload_documents(dataset_id: int) -> Answered:
         raise
     here.usage.count(identity().account.id, "upload", len(added))
     where = url_for("braid.api.list_jobs", dataset_id=dataset.id)
-    return Answered(JobsShown(items=[shown_job(job) for job in added]), {"Location": where})
+    return Answered(JobsShown(items=[show_job(job) for job in added]), {"Location": where})
 
 
 @resource.post("/datasets/<int(signed=True):dataset_id>/pages", JobShown, status=202)
@@ -72,7 +72,7 @@ def add_page(dataset_id: int, body: UrlGiven) -> Answered:
     dataset, settings = caller_datasets().writable(dataset_id), site().settings
     quotas().require_room(identity().account, dataset)
     job = new_url(dataset.id, body.url, allow_private=settings.allow_private_urls)
-    return _queued([job])
+    return _queue([job])
 
 
 @resource.post("/datasets/<int(signed=True):dataset_id>/reembed", JobShown, status=202)
@@ -80,12 +80,12 @@ def add_page(dataset_id: int, body: UrlGiven) -> Answered:
 def reembed_dataset(dataset_id: int) -> Answered:
     """Make all vectors of a dataset anew."""
     quotas().require_queue_room(identity().account)
-    return _queued([new_reembed(site().braid, caller_datasets().writable(dataset_id).id)])
+    return _queue([new_reembed(site().braid, caller_datasets().writable(dataset_id).id)])
 
 
-def _queued(jobs: Iterable[NewJob]) -> Answered:
+def _queue(jobs: Iterable[NewJob]) -> Answered:
     added: list[Job] = site().background.add(identity().account.id, list(jobs))
-    return Answered(shown_job(added[0]), {"Location": url_for("braid.api.get_job", job_id=added[0].id)})
+    return Answered(show_job(added[0]), {"Location": url_for("braid.api.get_job", job_id=added[0].id)})
 
 
 def _files() -> list[FileStorage]:

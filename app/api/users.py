@@ -10,7 +10,7 @@ from werkzeug.exceptions import Conflict
 
 from braid.app.api.framework.operations import Answered, Resource
 from braid.app.api.framework.requests import Given
-from braid.app.api.schemas import Page, PageQuery, Shown, page_of, sliced
+from braid.app.api.schemas import Page, PageQuery, Shown, page_of, slice_rows
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.site import site
@@ -58,14 +58,14 @@ class UserChanges(Given):
 @rule("admin")
 def list_users(query: PageQuery) -> Answered:
     """List all accounts."""
-    return page_of(Page[UserShown], query, sliced(site().accounts.all()), _shown)
+    return page_of(Page[UserShown], query, slice_rows(site().accounts.all()), _show_user)
 
 
 @resource.get("/users/<int:user_id>", UserShown)
 @rule("admin")
 def get_user(user_id: int) -> UserShown:
     """Get an account."""
-    return _shown(site().accounts.get(user_id))
+    return _show_user(site().accounts.get(user_id))
 
 
 @resource.post("/users", UserShown, status=201)
@@ -75,7 +75,7 @@ def add_user(body: UserGiven) -> Answered:
     _require_own_accounts()
     added = site().accounts.add(body.name, body.password or "", is_admin=body.is_admin, groups=body.groups)
     _record("added", added)
-    return Answered(_shown(added), {"Location": url_for("braid.api.get_user", user_id=added.id)})
+    return Answered(_show_user(added), {"Location": url_for("braid.api.get_user", user_id=added.id)})
 
 
 @resource.patch("/users/<int:user_id>", UserShown)
@@ -95,7 +95,7 @@ def change_user(user_id: int, body: UserChanges) -> UserShown:
     if body.password is not None:
         accounts.set_password(user_id, body.password)
     _record("changed", before, ", ".join(sorted(body.model_fields_set)))
-    return _shown(accounts.get(user_id))
+    return _show_user(accounts.get(user_id))
 
 
 @resource.delete("/users/<int:user_id>")
@@ -123,7 +123,7 @@ def _record(what: str, account: Account, detail: str = "") -> None:
     site().audit.add(identity().account.name, f"user.{what}", account.name, detail)
 
 
-def _shown(account: Account) -> UserShown:
+def _show_user(account: Account) -> UserShown:
     return UserShown(
         id=account.id,
         name=account.name,

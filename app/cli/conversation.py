@@ -9,7 +9,7 @@ import click
 
 from braid.app.cli.common import BraidGroup, choose_user, current_settings, json_option
 from braid.app.cli.manage import YES_OPTION, confirm
-from braid.app.cli.output import plural, print_json, print_table, shown_date
+from braid.app.cli.output import format_date, plural, print_json, print_table
 from braid.app.opening import open_data_directory
 from braid.app.terminal import clean
 
@@ -38,7 +38,7 @@ def list_conversations(user: str | None, as_json: bool) -> None:
     if as_json:
         print_json(found)
     else:
-        rows = [(each.id, each.title, shown_date(each.created_at), shown_date(each.updated_at)) for each in found]
+        rows = [(each.id, each.title, format_date(each.created_at), format_date(each.updated_at)) for each in found]
         print_table(("id", "title", "created", "last used"), rows, right=("id",))
 
 

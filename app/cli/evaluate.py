@@ -78,9 +78,9 @@ def eval_command(
 def _print_report(report: EvaluationReport) -> None:
     names = list(report.all)
     sets = report.sets.items() if len(report.sets) == 1 else [*report.sets.items(), ("all", report.all)]
-    rows = [(name, *(_shown(measure, figures[measure]) for measure in names)) for name, figures in sets]
+    rows = [(name, *(_format(measure, figures[measure]) for measure in names)) for name, figures in sets]
     print_table(("set", *names), rows, right=names)
 
 
-def _shown(measure: str, value: float) -> str:
+def _format(measure: str, value: float) -> str:
     return f"{value:.1f}" if measure.endswith(("_ms", "_ms_search")) else f"{value:.3f}"

@@ -11,7 +11,7 @@ import click
 
 from braid.app.cli.common import BraidCommand, BraidGroup, current_settings, json_option
 from braid.app.cli.options import FileTypes, Moment
-from braid.app.cli.output import complain, plural, print_json, print_table, shown_date
+from braid.app.cli.output import complain, format_date, plural, print_json, print_table
 from braid.app.cli.progress import FileProgress, follow_indexing
 from braid.app.opening import open_braid, open_data_directory
 from braid.core.errors import NotOwnerError
@@ -161,7 +161,7 @@ def list_documents(dataset_id: int, as_json: bool) -> None:
             document.title,
             document.file_type,
             document.chunks,
-            shown_date(document.date),
+            format_date(document.date),
             state(document),
         )
         for document in found

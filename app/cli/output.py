@@ -77,7 +77,7 @@ def make_console(*, stderr: bool = False) -> Console:
     return Console(file=stream, width=width, markup=False, highlight=False, emoji=False)
 
 
-def shown_date(seconds: float | None) -> str:
+def format_date(seconds: float | None) -> str:
     """A moment as local date and time, to the minute."""
     return "" if seconds is None else datetime.fromtimestamp(seconds).strftime("%Y-%m-%d %H:%M")
 

@@ -65,16 +65,16 @@ def tune(
 
 
 def _print_report(report: TuningReport) -> None:
-    rows = [(str(o.config), *_shown(o.ndcg), _signed(o.difference)) for o in report.outcomes]
+    rows = [(str(o.config), *_format(o.ndcg), _format_difference(o.difference)) for o in report.outcomes]
     print_table(("configuration", "nDCG@10", "95 %", "against the default"), rows, right=("nDCG@10",))
     if len(report.sets) > 1:
         sets = [(name, f"{of['default']:.3f}", f"{of['best']:.3f}") for name, of in report.sets.items()]
         print_table(("set", "default", "best"), sets, right=("default", "best"))
     click.echo(f"Default: {report.default.config}. Best: {report.best.config}. {report.queries} queries.")
-    mean, bounds = _shown(report.expected)
+    mean, bounds = _format(report.expected)
     click.echo(
         f"Chosen by the other queries (cross-validation): {mean} ({bounds}), "
-        f"{_signed(report.expected_difference)} against the default."
+        f"{_format_difference(report.expected_difference)} against the default."
     )
     if report.proposal:
         click.echo(f"Proposed for braid.toml:\n\n{report.proposal}\n")
@@ -82,9 +82,9 @@ def _print_report(report: TuningReport) -> None:
         click.echo("Keep the default: no other configuration is better beyond chance.")
 
 
-def _shown(interval: Interval) -> tuple[str, str]:
+def _format(interval: Interval) -> tuple[str, str]:
     return f"{interval.mean:.3f}", f"{interval.low:.3f}–{interval.high:.3f}"
 
 
-def _signed(interval: Interval) -> str:
+def _format_difference(interval: Interval) -> str:
     return f"{interval.mean:+.3f} ({interval.low:+.3f} to {interval.high:+.3f})"

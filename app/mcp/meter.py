@@ -15,14 +15,14 @@ class Meter:
         self._usage = usage
         self._user_id = user_id
 
-    def called(self) -> None:
+    def count_call(self) -> None:
         """A tool is called. Raises TooManyRequests where calls are limited."""
 
-    def uses(self, kind: str) -> None:
+    def count_use(self, kind: str) -> None:
         """Something is done that usage tells: ``search`` or ``upload``."""
         self._usage.count(self._user_id, kind)
 
-    def searched(self, result: SearchResult) -> None:
+    def count_search(self, result: SearchResult) -> None:
         """A search has answered."""
 
 
@@ -33,10 +33,10 @@ class SiteMeter(Meter):
         super().__init__(site.usage, user_id)
         self._site = site
 
-    def called(self) -> None:
+    def count_call(self) -> None:
         """A tool is called. Raises TooManyRequests."""
         rate_of(self._site, self._user_id).take(self._site)
 
-    def searched(self, result: SearchResult) -> None:
+    def count_search(self, result: SearchResult) -> None:
         """A search has answered."""
-        self._site.metrics.searched(result)
+        self._site.metrics.count_search(result)

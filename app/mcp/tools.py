@@ -36,7 +36,7 @@ MAX_TEXT_CHARS = 5_000_000
 DOCUMENTS_PER_READ = 200
 
 
-def told(failure: str) -> Callable[[Tool[P]], Tool[P]]:
+def report_errors(failure: str) -> Callable[[Tool[P]], Tool[P]]:
     """Count the call, and turn errors into ``{status: "error", message, error_type}``; ``failure`` is the type of an
     outage.
     """
@@ -45,7 +45,7 @@ def told(failure: str) -> Callable[[Tool[P]], Tool[P]]:
         @wraps(tool)
         def answer(tools: Tools, /, *args: P.args, **kwargs: P.kwargs) -> Result:
             try:
-                tools.meter.called()
+                tools.meter.count_call()
                 return tool(tools, *args, **kwargs)
             except InvalidInputError as error:
                 return _error(str(error), "ValidationError")
@@ -75,7 +75,7 @@ class Tools:
         self._settings = settings
         self._datasets = UserDatasets(braid, account.id, is_admin=is_admin)
 
-    @told("HybridRetrieverError")
+    @report_errors("HybridRetrieverError")
     def search(
         self,
         query: str,
@@ -92,7 +92,7 @@ class Tools:
         _require_count("top_k", top_k, MAX_K)
         _require_length(max_content_length)
         filters = Filters(file_types=frozenset({file_type.lower().lstrip(".")})) if file_type else Filters()
-        self.meter.uses("search")
+        self.meter.count_use("search")
         result = self._braid.manager.search(
             query,
             user_id=self._account.id,
@@ -102,7 +102,7 @@ class Tools:
             k=top_k,
             filters=filters,
         )
-        self.meter.searched(result)
+        self.meter.count_search(result)
         return self._search_result(result, include_documents=include_documents, max_content_length=max_content_length)
 
     def _search_result(
@@ -133,7 +133,7 @@ class Tools:
             return None
         return self._braid.dense.dimension(result.collections[0])
 
-    @told("BraidError")
+    @report_errors("BraidError")
     def put_document(self, text: str, filepath: str, *, file_type: str | None, dataset_id: int | None) -> Result:
         """Store a text, or replace what has the same path."""
         if not text.strip() or len(text) > MAX_TEXT_CHARS:
@@ -150,7 +150,7 @@ class Tools:
         options = ingest_options(self._settings)
         stored = ingest_bytes(self._braid, dataset.id, filepath, content, filename=filename, options=options)
         self._braid.indexer.wake()
-        self.meter.uses("upload")
+        self.meter.count_use("upload")
         if stored.state == "failed":
             return _error(stored.reason, "UnreadableDocumentError")
         return {
@@ -160,7 +160,7 @@ class Tools:
             "dataset_id": dataset.id,
         }
 
-    @told("BraidError")
+    @report_errors("BraidError")
     def delete_document(self, filepath: str, *, dataset_id: int | None) -> Result:
         """Delete the document with this path, at once."""
         filepath = source_name(filepath)
@@ -171,7 +171,7 @@ class Tools:
         self._braid.indexer.wake()
         return {"status": "success", "message": "deleted", "filepath": filepath, "dataset_ids": removed}
 
-    @told("ChromaDBError")
+    @report_errors("ChromaDBError")
     def get_documents_by_prefix(
         self, prefix: str, *, file_type: str | None, include_documents: bool, top_k: int | None
     ) -> Result:
@@ -190,7 +190,7 @@ class Tools:
         message = f"{len(results)} passages of documents whose path begins with {prefix!r}"
         return {"status": "success", "message": message, "results": results, "count": len(results)}
 
-    @told("ChromaDBError")
+    @report_errors("ChromaDBError")
     def list_datasets(self) -> Result:
         """What may be searched."""
         datasets = [
@@ -206,7 +206,7 @@ class Tools:
         ]
         return {"status": "success", "datasets": datasets, "count": len(datasets)}
 
-    @told("HybridRetrieverError")
+    @report_errors("HybridRetrieverError")
     def explain(self, query: str, filepath: str) -> Result:
         """Why a document is, or is not, found by a query: its best passage, in each dataset that has it."""
         filepath = source_name(filepath)
@@ -214,10 +214,10 @@ class Tools:
         documents = [document for document in found if document is not None]
         if not documents:
             raise NotFoundError(f"there is no document {filepath!r} in the datasets that you may read")
-        explained = [self._explained(query, document) for document in documents]
+        explained = [self._explain_document(query, document) for document in documents]
         return {"status": "success", "filepath": filepath, "passages": explained, "count": len(explained)}
 
-    def _explained(self, query: str, document: Document) -> Result:
+    def _explain_document(self, query: str, document: Document) -> Result:
         """For the document's best passage."""
         manager, user_id = self._braid.manager, self._account.id
         passage = best_passage(manager.search, self._braid.ledger, document, query, user_id=user_id)
@@ -234,7 +234,7 @@ class Tools:
             "rank": explanation.rank,
         }
 
-    @told("ChromaDBError")
+    @report_errors("ChromaDBError")
     def document_text(self, document_id: int) -> Result:
         """The text of a document, its passages joined."""
         readable = [dataset.id for dataset in self._readable.all]

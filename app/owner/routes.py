@@ -25,7 +25,7 @@ owner = Blueprint("owner", __name__, url_prefix="/owner")
 @rule("user", "owner")
 def search() -> Response:
     """A search's result, with everything in it."""
-    text, arguments = _asked()
+    text, arguments = _read_request()
     result = site().braid.manager.search(text, user_id=identity().account.id, **arguments)
     return Response(TypeAdapter(SearchResult).dump_json(result), mimetype="application/json")
 
@@ -34,12 +34,12 @@ def search() -> Response:
 @rule("user", "owner")
 def explain() -> Response:
     """Why a passage is, or is not, found."""
-    text, arguments = _asked()
+    text, arguments = _read_request()
     explanation = site().braid.manager.explain(text, user_id=identity().account.id, **arguments)
     return Response(TypeAdapter(Explanation).dump_json(explanation), mimetype="application/json")
 
 
-def _asked() -> tuple[str, dict[str, Any]]:
+def _read_request() -> tuple[str, dict[str, Any]]:
     asked = request.get_json(force=True, silent=True)
     if not isinstance(asked, dict) or not isinstance(asked.get("text"), str) or "user_id" in asked:
         raise InvalidInputError("send a JSON object with a text", field="text")

@@ -1,4 +1,8 @@
-"""The pages. Each file is the part of the app that its name says; PAGES are the blueprints."""
+"""The pages: a folder per part of the app.
+
+May import: `app.web` and the rooms below it; not the API.
+Way in: `PAGES`, the blueprints.
+"""
 
 from __future__ import annotations
 

@@ -42,26 +42,26 @@ def preferences_of(account: Account) -> Preferences:
     """A user's preferences. A stored value that is no longer valid counts as none."""
     settings, stored = site().settings, account.preferences
     return Preferences(
-        mode=cast(Mode, _stored(stored, "mode", settings.mode)),
-        fusion=cast(Fusion, _stored(stored, "fusion", settings.fusion)),
-        alpha=float(_stored(stored, "alpha", settings.alpha)),
-        k=_stored(stored, "k", settings.k),
-        strategy=_stored(stored, "strategy", DEFAULT_STRATEGY),
-        search_model=_stored(stored, "search_model", ""),
-        summary_model=_stored(stored, "summary_model", ""),
-        language=_stored(stored, "language", ""),
-        theme=_stored(stored, "theme", THEMES[0]),
+        mode=cast(Mode, _valid_value(stored, "mode", settings.mode)),
+        fusion=cast(Fusion, _valid_value(stored, "fusion", settings.fusion)),
+        alpha=float(_valid_value(stored, "alpha", settings.alpha)),
+        k=_valid_value(stored, "k", settings.k),
+        strategy=_valid_value(stored, "strategy", DEFAULT_STRATEGY),
+        search_model=_valid_value(stored, "search_model", ""),
+        summary_model=_valid_value(stored, "summary_model", ""),
+        language=_valid_value(stored, "language", ""),
+        theme=_valid_value(stored, "theme", THEMES[0]),
         dataset_ids=_datasets(stored),
     )
 
 
-def _stored(stored: Mapping[str, Any], name: str, default: Any) -> Any:
+def _valid_value(stored: Mapping[str, Any], name: str, default: Any) -> Any:
     value = stored.get(name)
     return value if value is not None and VALID[name](value) else default
 
 
 def _datasets(stored: Mapping[str, Any]) -> tuple[int, ...] | None:
-    ids = _stored(stored, "dataset_ids", None)
+    ids = _valid_value(stored, "dataset_ids", None)
     return None if ids is None else tuple(ids)
 
 

@@ -42,10 +42,10 @@ def _cite(state: StateCore) -> None:
     """Give the text's citations tokens of their own, outside of links and code."""
     for block in state.tokens:
         if block.type == "inline":
-            block.children = list(_cited(block.children or []))
+            block.children = list(_link_citations(block.children or []))
 
 
-def _cited(tokens: Sequence[Token]) -> Iterator[Token]:
+def _link_citations(tokens: Sequence[Token]) -> Iterator[Token]:
     within = 0
     for token in tokens:
         within += token.type == "link_open"

@@ -1,5 +1,5 @@
 """The small framework under the API: typed operations become routes, checks and the OpenAPI document.
 
-May import: `app.auth`, `app.web`, `app.site`.
+May import: `app.web` and the rooms below it; nothing else of `app.api`.
 Way in: `operations.Resource`.
 """

@@ -19,12 +19,12 @@ def mount_pages(routes: Blueprint, resources: Sequence[Resource]) -> None:
     """Serve the document and its page."""
 
     @lru_cache(maxsize=4)
-    def made(server: str, cookie: str) -> Schema:
+    def make_document(server: str, cookie: str) -> Schema:
         return document(resources, server=server, cookie=cookie, version="1")
 
     def current() -> Schema:
         server = url_for("braid.api.get_openapi").removesuffix("/openapi.json")
-        return made(server, current_app.config["SESSION_COOKIE_NAME"])
+        return make_document(server, current_app.config["SESSION_COOKIE_NAME"])
 
     @routes.get("/openapi.json")
     @rule("anyone")
@@ -70,13 +70,13 @@ def _fields(found: Schema, operation: Schema) -> Iterator[Schema]:
 
 
 def _alternatives(schema: Schema, found: Schema) -> list[Schema]:
-    resolved = _resolved(schema, found)
+    resolved = _resolve(schema, found)
     if "properties" in resolved:
         return [resolved]
-    return [_resolved(each, found) for each in resolved["oneOf"]]
+    return [_resolve(each, found) for each in resolved["oneOf"]]
 
 
-def _resolved(schema: Schema, found: Schema) -> Schema:
+def _resolve(schema: Schema, found: Schema) -> Schema:
     name = schema.get("$ref", "").rpartition("/")[2]
     definition: Schema = found["components"]["schemas"][name] if name else schema
     return definition
@@ -85,7 +85,7 @@ def _resolved(schema: Schema, found: Schema) -> Schema:
 def _type(schema: Schema, found: Schema) -> str:
     if "anyOf" in schema:
         return " or ".join(_type(each, found) for each in schema["anyOf"] if each != {"type": "null"})
-    schema = _resolved(schema, found)
+    schema = _resolve(schema, found)
     if "enum" in schema:
         return ", ".join(map(str, schema["enum"]))
     if "const" in schema:
@@ -108,7 +108,7 @@ def _curl(found: Schema, method: str, path: str, operation: Schema) -> str:
         example = json.dumps(_example(model, found), ensure_ascii=False)
         parts += ["-H 'Content-Type: application/json'", f"-d {shlex.quote(example)}"]
     elif content:
-        [model] = (_resolved(each["schema"], found) for each in content.values())
+        [model] = (_resolve(each["schema"], found) for each in content.values())
         parts += [f"-F file=@{model['properties']['file'].get('examples', ['report.pdf'])[0]}"]
     if ZIP in operation["responses"].get("200", {}).get("content", {}):
         parts += ["-o notes.zip"]
@@ -126,7 +126,7 @@ def _example(model: Schema, found: Schema) -> dict[str, Any]:
 def _value(schema: Schema, found: Schema) -> Any:
     if "examples" in schema:
         return schema["examples"][0]
-    schema = _resolved(schema["anyOf"][0] if "anyOf" in schema else schema, found)
+    schema = _resolve(schema["anyOf"][0] if "anyOf" in schema else schema, found)
     if "const" in schema:
         return schema["const"]
     if "enum" in schema:

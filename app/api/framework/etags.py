@@ -23,7 +23,7 @@ def etag(document: Document, part: str = "") -> str:
     return hashlib.sha256(repr(state).encode("utf-8", "replace")).hexdigest()[:32]
 
 
-def tagged(document: Document, text: str, part: str = "") -> Response:
+def answer_with_etag(document: Document, text: str, part: str = "") -> Response:
     """The answer with its ETag; 304 without it when the caller has it (If-None-Match)."""
     response = Response(text, mimetype="application/json")
     response.set_etag(etag(document, part))

@@ -21,7 +21,7 @@ KEPT_HEADERS = ("Content-Type", "Location", "ETag", "Deprecation")
 BLOCK_BYTES = 1 << 20
 
 
-def once(answer: Callable[[], Response]) -> Response:
+def answer_once(answer: Callable[[], Response]) -> Response:
     """The answer, or that of the first request with the same key, marked by ``Idempotency-Replayed``.
 
     What failed was not done, so its key is free again.
@@ -34,13 +34,13 @@ def once(answer: Callable[[], Response]) -> Response:
     keys, user_id = IdempotencyKeys(site().braid.ledger), identity().account.id
     kept = keys.begin(user_id, key, _fingerprint())
     if kept is not None:
-        return _again(kept)
+        return _replay(kept)
     done = False
     try:
         response = answer()
         done = response.status_code < 400 and not response.is_streamed
         if done:
-            keys.finish(user_id, key, response.status_code, _kept(response))
+            keys.finish(user_id, key, response.status_code, _to_body(response))
         return response
     finally:
         if not done:
@@ -66,12 +66,12 @@ def _fingerprint() -> str:
     return found.hexdigest()
 
 
-def _kept(response: Response) -> str:
+def _to_body(response: Response) -> str:
     headers = {name: response.headers[name] for name in KEPT_HEADERS if name in response.headers}
     return json.dumps({"headers": headers, "text": response.get_data(as_text=True)})
 
 
-def _again(kept: KeptAnswer) -> Response:
+def _replay(kept: KeptAnswer) -> Response:
     stored = json.loads(kept.body)
     response = Response(stored["text"], kept.status)
     response.headers.remove("Content-Type")

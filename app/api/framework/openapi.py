@@ -122,7 +122,7 @@ def _parameters(operation: Operation, schemas: dict[Any, Schema], definitions: d
         schema = {"type": "integer", "minimum": lowest, "maximum": MAX_ID}
         yield {"name": found["name"], "in": "path", "required": True, "schema": schema}
     if operation.query is not None:
-        model = _resolved(schemas[operation.name, "query"], definitions)
+        model = _resolve(schemas[operation.name, "query"], definitions)
         for name, schema in model["properties"].items():
             yield _query_parameter(name, schema, required=name in model.get("required", ()))
     for name in (*operation.headers, *((HEADER,) if operation.repeatable else ())):
@@ -160,7 +160,7 @@ def _query_parameter(name: str, schema: Schema, *, required: bool) -> Schema:
     return {**made, "schema": schema}
 
 
-def _resolved(schema: Schema, definitions: dict[str, Schema]) -> Schema:
+def _resolve(schema: Schema, definitions: dict[str, Schema]) -> Schema:
     name = schema.get("$ref", "").rpartition("/")[2]
     return definitions[name] if name else schema
 

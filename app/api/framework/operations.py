@@ -15,7 +15,7 @@ from typing import Any, TypeVar, get_type_hints
 from flask import Blueprint, Response
 from pydantic import BaseModel, TypeAdapter
 
-from braid.app.api.framework.idempotency import once
+from braid.app.api.framework.idempotency import answer_once
 from braid.app.api.framework.requests import Nothing, read_body, read_path, read_query
 from braid.app.auth.access import Rule
 
@@ -150,10 +150,10 @@ class Resource:
     def mount(self, routes: Blueprint) -> None:
         """Make routes of the operations."""
         for operation in self.operations:
-            routes.add_url_rule(operation.path, operation.name, _served(operation), methods=[operation.method])
+            routes.add_url_rule(operation.path, operation.name, _make_view(operation), methods=[operation.method])
 
 
-def _served(operation: Operation) -> Callable[..., Response]:
+def _make_view(operation: Operation) -> Callable[..., Response]:
     @wraps(operation.view)  # takes the rule along
     def serve(**path: Any) -> Response:
         def answer() -> Response:
@@ -165,7 +165,7 @@ def _served(operation: Operation) -> Callable[..., Response]:
                 arguments["body"] = read_body(operation.body)
             return _response(operation, operation.view(**arguments))
 
-        return once(answer) if operation.repeatable else answer()
+        return answer_once(answer) if operation.repeatable else answer()
 
     return serve
 

@@ -90,10 +90,10 @@ def read_path(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _invalid(error: ValidationError) -> InvalidRequestError:
     found = error.errors(include_url=False, include_input=False)[:MAX_ERRORS]
-    return InvalidRequestError(tuple((_field(each["loc"]), _told(each)) for each in found))
+    return InvalidRequestError(tuple((_field(each["loc"]), _explain(each)) for each in found))
 
 
-def _told(error: ErrorDetails) -> str:
+def _explain(error: ErrorDetails) -> str:
     blank = error.get("ctx", {}).get("pattern") == SAYS_SOMETHING
     return "it is blank; write something" if blank else error["msg"]
 

@@ -47,9 +47,9 @@ def save() -> tuple[str, int] | Response:
     """Check and keep all preferences; nothing is kept when one is wrong."""
     account = identity().account
     try:
-        changes = _read(request.form)
+        changes = _read_preferences(request.form)
     except InvalidInputError as error:
-        return _page(asdict(preferences_of(account)) | _typed(), problem=str(error), field=error.field), 400
+        return _page(asdict(preferences_of(account)) | _typed_values(), problem=str(error), field=error.field), 400
     site().accounts.set_preferences(account.id, changes)
     flash(_("Your settings are saved."))
     response = redirect(url_for("braid.settings.page"))
@@ -97,7 +97,7 @@ def remove_key(provider: str) -> Response:
 _TYPED = ("mode", "fusion", "alpha", "k", "strategy", "search_model", "summary_model", "language", "theme")
 
 
-def _read(form: Mapping[str, str]) -> dict[str, Any]:
+def _read_preferences(form: Mapping[str, str]) -> dict[str, Any]:
     """The preferences as they are stored; None where one is the site's default. Raises InvalidInputError."""
     here = site().settings
     found: dict[str, Any] = {
@@ -126,7 +126,7 @@ def _read(form: Mapping[str, str]) -> dict[str, Any]:
     return {name: None if value == defaults.get(name) else value for name, value in found.items()}
 
 
-def _typed() -> dict[str, Any]:
+def _typed_values() -> dict[str, Any]:
     """What was typed, right or wrong, to be shown again."""
     typed: dict[str, Any] = {name: request.form[name] for name in _TYPED if name in request.form}
     ticked = [int(given) for given in request.form.getlist("d") if DATASET_ID.fullmatch(given)]
@@ -166,7 +166,7 @@ def _datasets() -> list[int] | None:
     if request.form.get("datasets", "all") == "all":
         return None
     readable = readable_datasets(identity().account).by_id
-    chosen = [dataset_id for dataset_id in _typed()["dataset_ids"] or () if dataset_id in readable]
+    chosen = [dataset_id for dataset_id in _typed_values()["dataset_ids"] or () if dataset_id in readable]
     if not chosen:
         raise InvalidInputError(_("Tick at least one dataset, or choose all."), field="datasets")
     return chosen

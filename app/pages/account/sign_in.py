@@ -47,7 +47,7 @@ def make_administrator() -> tuple[str, int] | Response:
     try:
         made = site().accounts.create_first(name, request.form.get("password", ""))
     except InvalidInputError as error:
-        page = render_template("braid/setup.html", name=name, problem=_said(error), least=MIN_PASSWORD_CHARS)
+        page = render_template("braid/setup.html", name=name, problem=explain_refusal(error), least=MIN_PASSWORD_CHARS)
         return page, 400
     site().audit.add(made.name, "administrator.created", made.name)
     sign_in(site(), made)
@@ -126,7 +126,7 @@ def make_account() -> tuple[str, int] | Response:
     try:
         made = site().accounts.add(name, password)
     except InvalidInputError as error:
-        page = render_template("braid/signup.html", name=name, problem=_said(error), least=MIN_PASSWORD_CHARS)
+        page = render_template("braid/signup.html", name=name, problem=explain_refusal(error), least=MIN_PASSWORD_CHARS)
         return page, 400
     site().braid.ledger.add_dataset(made.id, _("My documents"))
     sign_in(site(), made)
@@ -156,7 +156,7 @@ def _home() -> str:
     return url_for("braid.search.home")
 
 
-def _said(error: InvalidInputError) -> str:
+def explain_refusal(error: InvalidInputError) -> str:
     """The error in the page's language, where it is one that people meet."""
     said = str(error)
     if error.field == "password":
@@ -193,7 +193,7 @@ def change_password() -> tuple[str, int] | Response:
     try:
         site().accounts.set_password(me.id, request.form.get("password", ""))
     except InvalidInputError as error:
-        return _account_page(problem=_said(error)), 400
+        return _account_page(problem=explain_refusal(error)), 400
     sign_in(site(), me)
     flash(_("The password is changed. All other browsers are signed out."))
     return redirect(url_for("braid.account.mine"))

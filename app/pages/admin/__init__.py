@@ -1,4 +1,8 @@
-"""The pages of administrators. Each file is one page with what can be done there; all share the blueprint."""
+"""The pages of administrators: a file per page, with what can be done there.
+
+May import: what `app.pages` may, and `app.pages.account` and `app.pages.datasets`.
+Way in: `blueprint.admin`, the blueprint.
+"""
 
 from __future__ import annotations
 

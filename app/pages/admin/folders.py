@@ -60,7 +60,7 @@ def folders() -> str:
 @rule("admin")
 def add_folder() -> tuple[str, int] | Response:
     """Show what would change; add the folder when that was seen."""
-    wanted = _typed()
+    wanted = _read_form()
     me, background = identity().account, site().background
     try:
         if request.form.get("action") != "add":
@@ -69,7 +69,7 @@ def add_folder() -> tuple[str, int] | Response:
         added = background.supervisor.add(me.id, wanted)
     except InvalidInputError as error:
         return _list_page(problem=str(error)), 400
-    audit("folder.added", added.folder, _described(added))
+    audit("folder.added", added.folder, _describe(added))
     return done(_("“%(name)s” is kept in sync from now on.", name=added.folder), "folders")
 
 
@@ -93,7 +93,7 @@ def remove_folder(folder_id: int) -> str | Response:
     if request.form.get("confirmed") != "1":
         return render_template("braid/admin/folder_remove.html", folder=folder, dataset=_dataset(folder))
     background.supervisor.remove(folder_id)
-    audit("folder.removed", folder.folder, _described(folder))
+    audit("folder.removed", folder.folder, _describe(folder))
     return done(_("“%(name)s” is no longer kept in sync. Its documents stay.", name=folder.folder), "folders")
 
 
@@ -136,7 +136,7 @@ def _rows() -> list[FolderRow]:
     return rows
 
 
-def _typed() -> NewSyncedFolder:
+def _read_form() -> NewSyncedFolder:
     """What was typed; a pattern stands on a line of its own."""
     given = request.form.get("dataset_id", "")
     if not given.lstrip("-").isdecimal() or given not in map(str, visible_datasets().readable().by_id):
@@ -160,7 +160,7 @@ def _dataset(folder: SyncedFolder) -> Dataset:
     return site().braid.ledger.dataset(folder.dataset_id)
 
 
-def _described(folder: SyncedFolder) -> str:
+def _describe(folder: SyncedFolder) -> str:
     dataset = _dataset(folder)
     parts = [f"{dataset.id} {dataset.name}"]
     if folder.id_prefix:

@@ -82,7 +82,7 @@ def switch_shared(dataset_id: int) -> Response:
 @rule("admin")
 def remove_shared(dataset_id: int) -> tuple[str, int] | Response:
     """Delete with all documents, if the name is typed again."""
-    found = _stored(dataset_id)
+    found = _find_dataset(dataset_id)
     if request.form.get("name", "").strip() != found.name.strip():
         problem = _("The name is not “%(name)s”; nothing was removed.", name=found.name)
         return _edit_page(dataset_id, problem=problem), 400
@@ -118,7 +118,7 @@ def _list_page(*, problem: str = "") -> str:
 
 def _edit_page(dataset_id: int, *, problem: str = "") -> str:
     braid = site().braid
-    stored, entry = _stored(dataset_id), braid.registry.get(dataset_id)
+    stored, entry = _find_dataset(dataset_id), braid.registry.get(dataset_id)
     return render_template(
         "braid/admin/shared_one.html",
         stored=stored,
@@ -130,7 +130,7 @@ def _edit_page(dataset_id: int, *, problem: str = "") -> str:
     )
 
 
-def _stored(dataset_id: int) -> Dataset:
+def _find_dataset(dataset_id: int) -> Dataset:
     """The ledger's row of a shared dataset, listed or not."""
     site().braid.mirror_registry()
     if not MIN_ID <= dataset_id < 0:

@@ -8,7 +8,7 @@ from flask_babel import ngettext
 from werkzeug.wrappers import Response
 
 from braid.app.auth.access import rule
-from braid.app.pages.account.sign_in import _said
+from braid.app.pages.account.sign_in import explain_refusal
 from braid.app.pages.admin.blueprint import admin, audit, done, known_groups, read_groups
 from braid.app.site import site
 from braid.core.accounts.accounts import MIN_PASSWORD_CHARS, Account
@@ -41,7 +41,7 @@ def add_user() -> tuple[str, int] | Response:
             groups=read_groups(request.form.get("groups", "")),
         )
     except InvalidInputError as error:
-        return _list_page(problem=_said(error)), 400
+        return _list_page(problem=explain_refusal(error)), 400
     site().braid.ledger.add_dataset(added.id, _("My documents"))
     audit("user.added", added.name, "administrator" if added.is_admin else "")
     return done(_("%(name)s is added and can sign in now.", name=added.name), "user", user_id=added.id)
@@ -122,7 +122,7 @@ def set_password(user_id: int) -> tuple[str, int] | Response:
     try:
         site().accounts.set_password(user_id, request.form.get("password", ""))
     except InvalidInputError as error:
-        return _user_page(user_id, problem=_said(error)), 400
+        return _user_page(user_id, problem=explain_refusal(error)), 400
     audit("user.password", account.name)
     text = _("%(name)s has a new password and is signed out everywhere.", name=account.name)
     return done(text, "user", user_id=user_id)

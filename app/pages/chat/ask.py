@@ -60,7 +60,7 @@ def _answer(conversation_id: int | None, history: tuple[Turn, ...]) -> Response 
     def store(result: ChatResult) -> StoredTurn:
         stored_in = conversation_id or here.conversations.create(user.id).id
         stored = here.conversations.add(stored_in, asked, result)
-        here.metrics.searched(result.search, result.degraded)
+        here.metrics.count_search(result.search, result.degraded)
         return stored
 
     turn = StreamedTurn(asked, events, store, _render_turn)

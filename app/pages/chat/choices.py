@@ -36,7 +36,7 @@ class ChatChoices:
         return self.dataset_ids is None or dataset_id in self.dataset_ids
 
     @property
-    def shown_alpha(self) -> str:
+    def alpha_text(self) -> str:
         """Alpha with two digits."""
         return f"{self.alpha:.2f}"
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from flask import Blueprint, render_template, request
 
 from braid.app.auth.identity import identity
-from braid.app.pages.chat.view import Shelf, found_chunks
+from braid.app.pages.chat.view import Shelf, find_chunk_ids
 from braid.app.site import site
 from braid.app.user.datasets import Readable
 from braid.core.chat.store import StoredConversation, StoredMessage
@@ -41,7 +41,7 @@ def render_sidebar(shown: StoredConversation | None) -> str:
 def make_shelf(conversation_id: int, messages: Sequence[StoredMessage], readable: Readable) -> Shelf:
     """Read what a view of the messages needs beside them."""
     user_id, here = identity().account.id, site()
-    chunk_ids = found_chunks(messages)
+    chunk_ids = find_chunk_ids(messages)
     return Shelf(
         conversation_id,
         readable.by_id,

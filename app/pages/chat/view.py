@@ -132,7 +132,7 @@ class Shelf:
         )
 
 
-def found_chunks(messages: Sequence[StoredMessage]) -> list[str]:
+def find_chunk_ids(messages: Sequence[StoredMessage]) -> list[str]:
     """Return the ids of all passages that were found for the messages."""
     hits = (hit for message in messages for hit in _search_of(message).get("hits", []))
     return list(dict.fromkeys(hit["chunk_id"] for hit in hits))
@@ -207,7 +207,7 @@ def _how(question: StoredMessage, answer: StoredMessage, shelf: Shelf) -> HowFou
         unresolved=tuple(search.get("unresolved_dataset_ids", ())),
         timings=_timings(timings),
         total_ms=round(timings.get("total", 0)),
-        degraded=_degraded(settings.get("degraded", ()), shelf.datasets.values()),
+        degraded=_missing_parts(settings.get("degraded", ()), shelf.datasets.values()),
         notes=tuple(settings.get("notes", ())),
         removed_citations=settings.get("removed_citations", 0),
         passages=tuple(
@@ -256,7 +256,7 @@ def _timings(timings_ms: Mapping[str, float]) -> tuple[Timing, ...]:
     )
 
 
-def _degraded(parts: Sequence[Mapping[str, str]], datasets: Iterable[Dataset]) -> tuple[Missing, ...]:
+def _missing_parts(parts: Sequence[Mapping[str, str]], datasets: Iterable[Dataset]) -> tuple[Missing, ...]:
     """Return what is missing, one entry per part; ``datasets`` empty means all."""
     by_collection: dict[str, list[str]] = {}
     for dataset in datasets:

@@ -1,4 +1,8 @@
-"""Datasets: their list, their documents, how these come in, and what becomes of them."""
+"""The pages of datasets: their list, their documents, uploads, and the tasks that run on them.
+
+May import: what `app.pages` may, and `app.pages.search` to mark text.
+Way in: `blueprint.datasets`, the blueprint.
+"""
 
 from __future__ import annotations
 

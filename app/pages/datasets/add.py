@@ -31,7 +31,7 @@ LATEST_DATE = 2.0**36
 """Seconds since the epoch; what a browser gives beyond is no date of a file."""
 
 
-def received() -> tuple[str, IO[bytes]]:
+def read_file() -> tuple[str, IO[bytes]]:
     """Name and content of the file that was sent, as a body or in a form. Raises InvalidInputError without one."""
     if request.mimetype != "multipart/form-data":
         return request.args.get("name", ""), request.stream
@@ -55,7 +55,7 @@ def _form_bytes(settings: Settings) -> int:
 def upload(dataset_id: int) -> tuple[Response, int]:
     """One file as the body of the request; its name is an argument, and its date, in milliseconds, may be."""
     dataset = visible_datasets().writable(dataset_id)
-    name, stream = received()
+    name, stream = read_file()
     [job] = _queue(dataset, [_upload(dataset, name, stream, date=_date())])
     return jsonify(job=job.id, name=job.title), 202
 
@@ -68,12 +68,12 @@ def upload_form(dataset_id: int) -> tuple[str, int] | AnyResponse:
     dataset = visible_datasets().writable(dataset_id)
     files = [file for file in request.files.getlist("file") if file.filename]
     if not files:
-        return _refused(dataset, _("Choose a file first."))
+        return _answer_refused(dataset, _("Choose a file first."))
     try:
         jobs = [_upload(dataset, file.filename or "", file.stream) for file in files]
     except InvalidInputError as error:
-        return _refused(dataset, str(error))
-    return _added(dataset, _queue(dataset, jobs))
+        return _answer_refused(dataset, str(error))
+    return _answer_added(dataset, _queue(dataset, jobs))
 
 
 @datasets.post(f"{ONE}/text")
@@ -88,8 +88,8 @@ def add_text(dataset_id: int) -> tuple[str, int] | AnyResponse:
         quotas().require_room(identity().account, dataset, more_bytes=len(text))
         job = new_text(here.background.spool, dataset.id, title, text, max_bytes=MAX_TEXT_MB * MEBIBYTE)
     except InvalidInputError as error:
-        return _refused(dataset, _said(error))
-    return _added(dataset, _queue(dataset, [job]))
+        return _answer_refused(dataset, _explain(error))
+    return _answer_added(dataset, _queue(dataset, [job]))
 
 
 @datasets.post(f"{ONE}/url")
@@ -101,8 +101,8 @@ def add_url(dataset_id: int) -> tuple[str, int] | AnyResponse:
         quotas().require_room(identity().account, dataset)
         job = new_url(dataset.id, request.form.get("url", ""), allow_private=site().settings.allow_private_urls)
     except InvalidInputError as error:
-        return _refused(dataset, str(error))
-    return _added(dataset, _queue(dataset, [job]))
+        return _answer_refused(dataset, str(error))
+    return _answer_added(dataset, _queue(dataset, [job]))
 
 
 # ---------------------------------------------------------------- what the routes share
@@ -130,18 +130,18 @@ def _queue(dataset: Dataset, jobs: Sequence[NewJob]) -> list[Job]:
     return added
 
 
-def _added(dataset: Dataset, jobs: Sequence[Job]) -> AnyResponse:
+def _answer_added(dataset: Dataset, jobs: Sequence[Job]) -> AnyResponse:
     told = ngettext("%(num)s document is being read.", "%(num)s documents are being read.", len(jobs))
     return done(told, dataset_id=dataset.id)
 
 
-def _refused(dataset: Dataset, problem: str) -> tuple[str, int]:
+def _answer_refused(dataset: Dataset, problem: str) -> tuple[str, int]:
     if wants_json():
         raise InvalidInputError(problem, field="file")
     return dataset_page(dataset, problem=problem), 400
 
 
-def _said(error: InvalidInputError) -> str:
+def _explain(error: InvalidInputError) -> str:
     if error.field == "title" and "empty" in str(error):
         return str(_("Type a title for the text."))
     if error.field == "text":

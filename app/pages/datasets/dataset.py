@@ -31,7 +31,7 @@ def dataset(dataset_id: int) -> str:
 @rule("user")
 def live(dataset_id: int) -> str:
     """The list of documents alone, for the page's script."""
-    return render_template("braid/datasets/_documents.html", **_listed(visible_datasets().get(dataset_id)))
+    return render_template("braid/datasets/_documents.html", **_list_values(visible_datasets().get(dataset_id)))
 
 
 def dataset_page(dataset: Dataset, *, problem: str = "") -> str:
@@ -43,11 +43,11 @@ def dataset_page(dataset: Dataset, *, problem: str = "") -> str:
         max_file_mb=settings.max_file_mb,
         max_name=MAX_NAME_CHARS,
         embedding_model=settings.embedding_model,
-        **_listed(dataset),
+        **_list_values(dataset),
     )
 
 
-def _listed(dataset: Dataset) -> dict[str, object]:
+def _list_values(dataset: Dataset) -> dict[str, object]:
     task = _task(dataset) if visible_datasets().may_write(dataset) else None
     found = document_list(dataset)
     return {

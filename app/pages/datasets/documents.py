@@ -55,7 +55,7 @@ def document(dataset_id: int, document_id: int) -> str:
 def remove_documents(dataset_id: int) -> str | Response:
     """Delete the chosen documents, after a question that says what goes; nothing goes with one never read."""
     dataset = visible_datasets().writable(dataset_id)
-    chosen = _chosen(dataset)
+    chosen = _chosen_documents(dataset)
     if any(each.chunks for each in chosen) and "confirmed" not in request.form:
         chunks = sum(each.chunks for each in chosen)
         return render_template("braid/datasets/remove.html", dataset=dataset, chosen=chosen, chunks=chunks)
@@ -78,7 +78,7 @@ def _document(dataset: Dataset, document_id: int) -> Document:
     return found
 
 
-def _chosen(dataset: Dataset) -> list[Document]:
+def _chosen_documents(dataset: Dataset) -> list[Document]:
     """Those that are ticked; what is gone already is left out."""
     given = request.form.getlist("document")
     ids = {int(text) for text in given if text.isascii() and text.isdecimal() and len(text) < MAX_ID_DIGITS}

@@ -11,7 +11,7 @@ from werkzeug.wrappers import Response
 from braid.app.auth.access import rule
 from braid.app.pages.datasets.blueprint import ONE, datasets, done, visible_datasets
 from braid.app.pages.datasets.dataset import dataset_page
-from braid.app.pages.datasets.overview import said_of_name
+from braid.app.pages.datasets.overview import name_problem
 from braid.app.site import site
 from braid.app.web.transfers import MOST_AT_ONCE, drop
 from braid.core.errors import InvalidInputError
@@ -26,7 +26,7 @@ def rename(dataset_id: int) -> tuple[str, int] | Response:
     try:
         renamed = site().braid.ledger.rename_dataset(dataset.id, request.form.get("name", ""))
     except InvalidInputError as error:
-        return dataset_page(dataset, problem=said_of_name(error)), 400
+        return dataset_page(dataset, problem=name_problem(error)), 400
     return done(_("It is called “%(name)s” now.", name=renamed.name), dataset_id=dataset.id)
 
 

@@ -12,7 +12,7 @@ from werkzeug.wrappers import Response as AnyResponse
 from braid.app.auth.access import rule, takes_uploads, wants_json
 from braid.app.auth.identity import identity
 from braid.app.auth.quotas import quotas
-from braid.app.pages.datasets.add import received
+from braid.app.pages.datasets.add import read_file
 from braid.app.pages.datasets.blueprint import datasets, done, visible_datasets
 from braid.app.site import site
 from braid.app.web.transfers import import_bytes, queue_import, require_import_room
@@ -53,7 +53,7 @@ def add() -> tuple[str, int] | AnyResponse:
         quotas().require_dataset_room(me)
         added = site().braid.ledger.add_dataset(me.id, request.form.get("name", ""))
     except InvalidInputError as error:
-        return _page(problem=said_of_name(error)), 400
+        return _page(problem=name_problem(error)), 400
     return done(_("“%(name)s” is there. Now add documents.", name=added.name), dataset_id=added.id)
 
 
@@ -65,18 +65,18 @@ def add_import() -> tuple[str, int] | tuple[Response, int] | AnyResponse:
     me, name = identity().account, request.values.get("name", "").strip()
     try:
         require_import_room(me)
-        _file_name, stream = received()
+        _file_name, stream = read_file()
         job = queue_import(me, stream, name=name)
     except InvalidInputError as error:
         if wants_json():
             raise
-        return _page(problem=said_of_name(error) if error.field == "name" else str(error)), 400
+        return _page(problem=name_problem(error) if error.field == "name" else str(error)), 400
     if wants_json():
         return jsonify(href=url_for("braid.datasets.dataset", dataset_id=job.dataset_id)), 202
     return done(_("“%(name)s” is being filled from the export.", name=job.title), dataset_id=job.dataset_id)
 
 
-def said_of_name(error: InvalidInputError) -> str:
+def name_problem(error: InvalidInputError) -> str:
     """What is wrong with a dataset's name, in the page's language."""
     if error.field == "name" and "must have" in str(error):
         return str(_("Type a name of 1 to %(most)s visible characters.", most=MAX_NAME_CHARS))

@@ -78,15 +78,14 @@ def build_answer(
 
     ``carried`` are the arguments that lead back to the search; None for those of the form.
     """
-    way_back = form.carried() if carried is None else carried
+    way_back = form.query_arguments() if carried is None else carried
     names = {dataset.id: dataset.name for dataset in datasets}
     searched = [dataset for dataset in datasets if _was_searched(dataset, form)]
     wanted = wanted_tokens(analyzer, result.query.text)
     return Answer(
         text=result.query.text,
         hits=tuple(
-            _shown_hit(number, hit, names, way_back, analyzer, wanted)
-            for number, hit in enumerate(result.hits, start=1)
+            _show_hit(number, hit, names, way_back, analyzer, wanted) for number, hit in enumerate(result.hits, start=1)
         ),
         degraded=tuple(_missing(leg, result.degraded, searched) for leg in _parts(result.degraded)),
         unresolved=result.unresolved_dataset_ids,
@@ -106,7 +105,7 @@ def _was_searched(dataset: Dataset, form: SearchForm) -> bool:
     return dataset.id in form.dataset_ids if form.dataset_ids else not dataset.shared
 
 
-def _shown_hit(
+def _show_hit(
     number: int,
     hit: Hit,
     names: Mapping[int, str],
@@ -124,12 +123,12 @@ def _shown_hit(
         title_language=display_language(hit.passage.title),
         prose=hit.passage.file_type in PROSE,
         reasons=Reasoning().reasons(hit.legs),
-        also_in=tuple(_shown_place(place, names, carried) for place in hit.also_in),
+        also_in=tuple(_show_place(place, names, carried) for place in hit.also_in),
         rerank_score="" if hit.rerank_score is None else f"{hit.rerank_score:.3f}",
     )
 
 
-def _shown_place(place: Occurrence, names: Mapping[int, str], carried: Carried) -> ShownPlace:
+def _show_place(place: Occurrence, names: Mapping[int, str], carried: Carried) -> ShownPlace:
     return ShownPlace(
         place.title or place.source,
         _dataset_name(place.dataset_id, names),

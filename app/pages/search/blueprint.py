@@ -35,11 +35,11 @@ def search_with(form: SearchForm) -> SearchResult:
         form.text, user_id=account.id, dataset_ids=form.dataset_ids or None, models=models, **options
     )
     here.usage.count(account.id, "search")
-    here.metrics.searched(result)
+    here.metrics.count_search(result)
     return result
 
 
-def offered(form: SearchForm, readable: Readable) -> dict[str, Any]:
+def template_values(form: SearchForm, readable: Readable) -> dict[str, Any]:
     """What every search form's template needs."""
     account, here = identity().account, site()
     personal, shared = readable
@@ -83,8 +83,8 @@ def back_address(form: SearchForm) -> str:
     if conversation is not None:
         return url_for("braid.chat.conversation", conversation_id=conversation)
     if "purpose" in request.args:
-        return address("braid.search.fields", form.carried() | three_fields())
-    return address("braid.search.index", form.carried())
+        return address("braid.search.fields", form.query_arguments() | three_fields())
+    return address("braid.search.index", form.query_arguments())
 
 
 def three_fields() -> dict[str, str]:
@@ -96,4 +96,4 @@ def three_fields() -> dict[str, str]:
 def _ways(form: SearchForm) -> Iterator[tuple[str, str]]:
     """(endpoint, address) of the ways to search, with the same choices."""
     for endpoint in ("braid.search.index", "braid.search.fields", "braid.search.compare"):
-        yield endpoint, address(endpoint, form.carried() if form.text else {})
+        yield endpoint, address(endpoint, form.query_arguments() if form.text else {})

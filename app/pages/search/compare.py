@@ -10,7 +10,7 @@ from werkzeug.datastructures import MultiDict
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.pages.search.answer import Answer, build_answer
-from braid.app.pages.search.blueprint import form_of_request, offered, search, search_with
+from braid.app.pages.search.blueprint import form_of_request, search, search_with, template_values
 from braid.app.pages.search.form import SearchForm, read_form
 from braid.app.pages.search.moves import Move, moves
 from braid.app.site import site
@@ -41,18 +41,18 @@ def compare() -> str:
     readable = readable_datasets(identity().account)
     sides = [Side(name, form) for name, form in zip(SIDES, forms, strict=True)]
     if forms[0].text:
-        sides = _searched(forms, readable.all)
+        sides = _search_sides(forms, readable.all)
     shown = [side.answer for side in sides if side.answer]
     return render_template(
         "braid/compare.html",
         sides=sides,
         kept=sum(move.kind == "kept" for move in sides[0].moves),
         compared=bool(shown),
-        **offered(forms[0], readable),
+        **template_values(forms[0], readable),
     )
 
 
-def _searched(forms: list[SearchForm], readable: list[Dataset]) -> list[Side]:
+def _search_sides(forms: list[SearchForm], readable: list[Dataset]) -> list[Side]:
     results = [search_with(form) for form in forms]
     marks = moves(results[0].hits, results[1].hits)
     return [

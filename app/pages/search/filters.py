@@ -51,7 +51,7 @@ class ChosenFilters:
             date_to=_moment("date_to", self.last_day, time.max),
         )
 
-    def carried(self) -> dict[str, str | list[str]]:
+    def query_arguments(self) -> dict[str, str | list[str]]:
         """The arguments that say the same."""
         carried: dict[str, str | list[str]] = {}
         if self.kinds:

@@ -48,7 +48,7 @@ class SearchForm:
         return self.alpha if self.used_fusion == "weighted" else None
 
     @property
-    def shown_alpha(self) -> str:
+    def alpha_text(self) -> str:
         """Alpha with two digits."""
         return f"{self.alpha:.2f}"
 
@@ -75,15 +75,15 @@ class SearchForm:
             "filters": self.filters.filters(),
         }
 
-    def carried(self) -> Carried:
+    def query_arguments(self) -> Carried:
         """The arguments that lead back to this search."""
-        carried: Carried = {"mode": self.mode, "k": str(self.k), **self.filters.carried()}
+        carried: Carried = {"mode": self.mode, "k": str(self.k), **self.filters.query_arguments()}
         if len(self.text) <= MAX_CARRIED_CHARS:
             carried["q"] = self.text
         if self.strategy != "basic":
             carried["strategy"] = self.strategy
         if self.used_alpha is not None:
-            carried |= {"fusion": self.fusion, "alpha": self.shown_alpha}
+            carried |= {"fusion": self.fusion, "alpha": self.alpha_text}
         if not self.rerank:
             carried["rerank"] = "no"
         if self.dataset_ids is not None:

@@ -18,10 +18,10 @@ from braid.app.pages.search.blueprint import (
     address,
     back_address,
     form_of_request,
-    offered,
     search,
     search_with,
     status_of,
+    template_values,
     three_fields,
 )
 from braid.app.pages.search.form import SearchForm
@@ -66,9 +66,9 @@ def index() -> str:
         answer=answer,
         status=status_of(site(), readable.all),
         examples=list(_examples(readable.all)),
-        compare_href=address("braid.search.compare", form.carried()),
-        why_not_href=address("braid.search.why_not", form.carried()),
-        **offered(form, readable),
+        compare_href=address("braid.search.compare", form.query_arguments()),
+        why_not_href=address("braid.search.why_not", form.query_arguments()),
+        **template_values(form, readable),
     )
 
 
@@ -90,7 +90,7 @@ def document(chunk_id: str) -> str:
         cited=cited,
         cited_language=display_language(cited.title),
         dataset=datasets[cited.dataset_id],
-        passages=list(_shown_passages(braid.analyzer, found[:PASSAGES_PER_PAGE], form)),
+        passages=list(_show_passages(braid.analyzer, found[:PASSAGES_PER_PAGE], form)),
         earlier=_neighbour(cited, form, start - PASSAGES_PER_PAGE) if start else None,
         later=_neighbour(cited, form, start + PASSAGES_PER_PAGE) if len(found) > PASSAGES_PER_PAGE else None,
         back=back_address(form),
@@ -117,7 +117,7 @@ def _examples(datasets: list[Dataset]) -> Iterator[tuple[str, str, str]]:
             yield language, question, url_for("braid.search.index", q=question, d=ids)
 
 
-def _shown_passages(analyzer: Analyzer, passages: list[Passage], form: SearchForm) -> Iterator[dict[str, object]]:
+def _show_passages(analyzer: Analyzer, passages: list[Passage], form: SearchForm) -> Iterator[dict[str, object]]:
     wanted = wanted_tokens(analyzer, " ".join([form.text, *three_fields().values()]))
     for passage in passages:
         yield {
@@ -130,5 +130,5 @@ def _shown_passages(analyzer: Analyzer, passages: list[Passage], form: SearchFor
 
 def _neighbour(cited: Passage, form: SearchForm, start: int) -> str:
     more = {name: request.args[name] for name in ("conversation",) if name in request.args}
-    carried = {**form.carried(), **three_fields(), **more}
+    carried = {**form.query_arguments(), **three_fields(), **more}
     return address("braid.search.document", carried, chunk_id=cited.chunk_id, start=max(0, start))

@@ -18,7 +18,7 @@ from markupsafe import Markup
 from braid.app.auth.access import rule, wants_json
 from braid.app.auth.identity import identity
 from braid.app.pages.search.answer import build_answer, document_href
-from braid.app.pages.search.blueprint import form_of_request, offered, search, status_of, three_fields
+from braid.app.pages.search.blueprint import form_of_request, search, status_of, template_values, three_fields
 from braid.app.pages.search.form import Carried, SearchForm
 from braid.app.site import site
 from braid.app.user.datasets import readable_datasets
@@ -51,7 +51,7 @@ MAX_CARRIED_CHARS = 1_500
 def fields() -> str:
     """The form. It is filled in from the address, and a script sends it at once; nothing is searched here."""
     form = form_of_request(DEFAULT_MODE)
-    return _page(form, "", starts=bool(_filled()))
+    return _page(form, "", starts=bool(_filled_fields()))
 
 
 @search.post("/search/fields")
@@ -70,7 +70,7 @@ def fields_answer() -> str | Response:
     conversation = model_shelf().conversation(choose_models(account))
     if not wants_json():
         return _page(form, _result(form, conversation.ask(asked)))
-    return event_stream(_streamed(form, conversation.stream(asked)))
+    return event_stream(_stream(form, conversation.stream(asked)))
 
 
 def _page(form: SearchForm, result: str, *, starts: bool = False) -> str:
@@ -82,15 +82,15 @@ def _page(form: SearchForm, result: str, *, starts: bool = False) -> str:
         result=result,
         starts=starts,
         max_instruction_chars=MAX_INSTRUCTION_CHARS,
-        **offered(form, readable),
+        **template_values(form, readable),
     )
 
 
 def _result(form: SearchForm, done: ChatResult) -> Markup:
     """The result part of the page."""
-    here, carried = site(), _carried(form)
+    here, carried = site(), _query_arguments(form)
     here.usage.count(identity().account.id, "search")
-    here.metrics.searched(done.search, done.degraded)
+    here.metrics.count_search(done.search, done.degraded)
     readable = readable_datasets(identity().account).all
     chunk_ids = {citation.number: citation.passage.chunk_id for citation in done.citations}
 
@@ -108,26 +108,26 @@ def _result(form: SearchForm, done: ChatResult) -> Markup:
     return Markup(html)
 
 
-def _filled() -> dict[str, str]:
+def _filled_fields() -> dict[str, str]:
     return {name: text for name, text in three_fields().items() if name != "instruction"}
 
 
-def _carried(form: SearchForm) -> Carried:
+def _query_arguments(form: SearchForm) -> Carried:
     """The arguments that lead back to this form."""
     given = three_fields()
     short = sum(map(len, given.values())) <= MAX_CARRIED_CHARS
-    kept = {name: value for name, value in form.carried().items() if name != "q"}
+    kept = {name: value for name, value in form.query_arguments().items() if name != "q"}
     return {**kept, "purpose": "", **(given if short else {})}
 
 
 # ---------------------------------------------------------------- as events
 
 
-def _streamed(form: SearchForm, events: Iterator[Event]) -> Iterator[str]:
+def _stream(form: SearchForm, events: Iterator[Event]) -> Iterator[str]:
     live = LiveTurn(events)
     when_gone(live.stop)
     try:
-        yield from progress(live, partial(_told, form))
+        yield from progress(live, partial(_describe, form))
     except BraidError as error:
         yield event("error", {"html": _body(on_braid_error(error))})
     except Exception as error:  # the edge: the response has begun, so that Flask cannot answer
@@ -136,7 +136,7 @@ def _streamed(form: SearchForm, events: Iterator[Event]) -> Iterator[str]:
         live.stop()
 
 
-def _told(form: SearchForm, happened: Event) -> Iterator[str]:
+def _describe(form: SearchForm, happened: Event) -> Iterator[str]:
     """Progress in words, and the result."""
     if isinstance(happened, StageStarted):
         yield event("stage", {"text": stage_text(happened.stage, of_fields=True)})

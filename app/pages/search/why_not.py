@@ -13,7 +13,7 @@ from flask_babel import gettext as _
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.pages.search.answer import document_href
-from braid.app.pages.search.blueprint import address, back_address, form_of_request, offered, search
+from braid.app.pages.search.blueprint import address, back_address, form_of_request, search, template_values
 from braid.app.pages.search.form import SearchForm
 from braid.app.pages.search.marking import PROSE, Segment, flow, snippet, wanted_tokens
 from braid.app.site import site
@@ -55,7 +55,7 @@ def why_not() -> str:
     readable = readable_datasets(identity().account)
     names = {dataset.id: dataset.name for dataset in readable.all}
     name = request.args.get("name", "").strip()
-    document = _chosen(names) if "document" in request.args else None
+    document = _choose_document(names) if "document" in request.args else None
     found = documents_named(_database(), names, name, limit=OFFERED) if name and document is None else []
     if len(found) == 1:
         document = found[0]
@@ -68,7 +68,7 @@ def why_not() -> str:
         names=names,
         back=back_address(form),
         carried=list(_pairs(form)),
-        **offered(form, readable),
+        **template_values(form, readable),
     )
 
 
@@ -86,7 +86,7 @@ def _database() -> Database:
     return site().braid.ledger.database
 
 
-def _chosen(names: dict[int, str]) -> Document:
+def _choose_document(names: dict[int, str]) -> Document:
     wanted = request.args.get("document", 0, type=int)
     document = site().braid.ledger.document_with_id(wanted, names) if 0 < wanted <= MAX_ID else None
     if document is None:
@@ -95,12 +95,12 @@ def _chosen(names: dict[int, str]) -> Document:
 
 
 def _address_of(form: SearchForm, document: Document) -> str:
-    return address("braid.search.why_not", form.carried(), document=document.id)
+    return address("braid.search.why_not", form.query_arguments(), document=document.id)
 
 
 def _pairs(form: SearchForm) -> Iterator[tuple[str, str]]:
     """The search as hidden fields."""
-    for name, value in form.carried().items():
+    for name, value in form.query_arguments().items():
         for each in value if isinstance(value, list) else [value]:
             yield name, each
 
@@ -131,7 +131,7 @@ def _why(form: SearchForm, document: Document) -> Why:
         snippet=snippet(here.braid.analyzer, flow(passage.text, passage.file_type), wanted),
         language=display_language(passage.text),
         prose=passage.file_type in PROSE,
-        href=document_href(passage.chunk_id, form.carried()),
+        href=document_href(passage.chunk_id, form.query_arguments()),
     )
 
 
@@ -175,21 +175,21 @@ def _steps(explanation: Explanation, form: SearchForm, passage: Passage) -> Iter
     scores = {score.leg: score for score in explanation.legs}
     for leg in LEGS_OF_MODE[form.mode]:
         if leg in scores:
-            yield _reached(leg, scores[leg].rank)
+            yield _describe_rank(leg, scores[leg].rank)
         elif explanation.reason == "not_reached" or explanation.legs:
-            yield _unreached(leg, form, passage)
+            yield _describe_absence(leg, form, passage)
     if FORGOTTEN in explanation.detail:
         yield str(_("What the model wrote for this search is not remembered; search again, and then ask."))
 
 
-def _reached(leg: Leg, rank: int) -> str:
+def _describe_rank(leg: Leg, rank: int) -> str:
     shown = format_decimal(rank)
     if leg == "dense":
         return str(_("By meaning it is at rank %(rank)s.", rank=shown))
     return str(_("By keyword it is at rank %(rank)s.", rank=shown))
 
 
-def _unreached(leg: Leg, form: SearchForm, passage: Passage) -> str:
+def _describe_absence(leg: Leg, form: SearchForm, passage: Passage) -> str:
     limit = format_decimal(FETCHED_AT_MOST)
     if leg == "dense":
         return str(_("By meaning it is not among those that were looked at, at most %(limit)s.", limit=limit))
