@@ -13,7 +13,7 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 
-from braid.core import braid as braid_module
+from braid.core import data_directory
 from braid.core.braid import Braid, IndexOptions
 from braid.core.ledger.change_log import ChangeLog, IndexState
 from braid.core.types import ChunkInput, DocumentInput, Leg, Mode, SearchResult
@@ -448,7 +448,7 @@ def second(monkeypatch: pytest.MonkeyPatch) -> Shifted:
         assert spec == "fake:second"
         return model
 
-    monkeypatch.setattr(braid_module, "embedding_model", by_name)
+    monkeypatch.setattr(data_directory, "embedding_model", by_name)
     return model
 
 
