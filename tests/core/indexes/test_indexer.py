@@ -13,8 +13,8 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 
-from braid.core import braid as braid_module
-from braid.core.braid import Braid
+from braid.core import data_directory
+from braid.core.braid import Braid, IndexOptions
 from braid.core.ledger.change_log import ChangeLog, IndexState
 from braid.core.types import ChunkInput, DocumentInput, Leg, Mode, SearchResult
 from tests.fakes import HashEmbeddings
@@ -382,7 +382,7 @@ def test_another_analyzer_rebuilds_the_keyword_leg_alone(tmp_path: Path) -> None
         assert braid.indexer.wait(WAIT_S)
         versions = {leg: shelf.log.states(leg)["user_1"].version for leg in get_args(Leg)}
         assert shelf.texts("Haus", mode="keyword") == set()
-    shelf = open_shelf(tmp_path, embeddings, languages=("en", "de"))
+    shelf = open_shelf(tmp_path, embeddings, index_options=IndexOptions(languages=("en", "de")))
     with shelf.braid as braid:
         assert CAT in shelf.texts(CAT)
         assert braid.indexer.wait(WAIT_S)
@@ -448,7 +448,7 @@ def second(monkeypatch: pytest.MonkeyPatch) -> Shifted:
         assert spec == "fake:second"
         return model
 
-    monkeypatch.setattr(braid_module, "embedding_model", by_name)
+    monkeypatch.setattr(data_directory, "embedding_model", by_name)
     return model
 
 
@@ -591,7 +591,7 @@ def test_the_log_is_pruned_to_what_every_leg_has_applied(shelf: Shelf) -> None:
 
 def test_a_leg_that_is_not_followed_stays_as_it_is(tmp_path: Path) -> None:
     embeddings = HashEmbeddings()
-    shelf = open_shelf(tmp_path, embeddings, follow=("bm25",))
+    shelf = open_shelf(tmp_path, embeddings, index_options=IndexOptions(follow=("bm25",)))
     with shelf.braid:
         assert shelf.braid.indexer.wait(WAIT_S, legs=("bm25",))
         assert shelf.texts("mat", mode="keyword") == {CAT}
