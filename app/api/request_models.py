@@ -17,7 +17,7 @@ from braid.app.api.search_options import SearchOptions
 from braid.app.auth.identity import identity
 from braid.app.site import site
 from braid.app.user.model_shelf import ChosenModel, ChosenModels
-from braid.app.user.models import chosen_models, offered_models, site_default
+from braid.app.user.models import chosen_model, offered_models, site_default
 from braid.config.models import role_model
 from braid.core.chat.conversation import Conversation
 from braid.core.errors import InvalidInputError
@@ -87,11 +87,8 @@ def _role(role: Role, name: str | None) -> ChosenModel | None:
 
 
 def _offered(role: Role, name: str | None) -> ChosenModel | None:
-    account = identity().account
     try:
-        if role == "search":
-            return chosen_models(account, search_model=name).search
-        return chosen_models(account, summary_model=name).summary
+        return chosen_model(identity().account, role, name)
     except InvalidInputError as error:
         raise InvalidInputError(
             f"{error}, or send a key of your own in {KEY_HEADERS[role]}", field=f"{role}_llm_model"

@@ -83,24 +83,27 @@ def chosen_models(
     api_keys: Mapping[str, str] | None = None,
 ) -> ChosenModels:
     """The choice behind `models_for`; raises as it does."""
-    keys = {**site().provider_keys.of_user(account.id), **(api_keys or {})}
     return ChosenModels(
-        _chosen(account, "search", search_model, keys), _chosen(account, "summary", summary_model, keys)
+        chosen_model(account, "search", search_model, api_keys),
+        chosen_model(account, "summary", summary_model, api_keys),
     )
+
+
+def chosen_model(
+    account: Account, role: Role, wanted: str | None = None, api_keys: Mapping[str, str] | None = None
+) -> ChosenModel | None:
+    """The choice for one role; None for no model. Raises as `models_for` does."""
+    name = _name(account, role, wanted)
+    model = None if name == NO_MODEL else role_model(site().settings, role, name)
+    if model is None:
+        return None
+    key = {**site().provider_keys.of_user(account.id), **(api_keys or {})}.get(model.provider, "")
+    return ChosenModel(replace(model, api_key=key), own_key=True) if key else ChosenModel(model)
 
 
 def _offered(role: Role) -> tuple[str, ...]:
     added = site().app_settings.get(LISTS[role], [])
     return tuple(dict.fromkeys(name for name in (site_default(role), *added) if name))
-
-
-def _chosen(account: Account, role: Role, wanted: str | None, keys: Mapping[str, str]) -> ChosenModel | None:
-    name = _name(account, role, wanted)
-    model = None if name == NO_MODEL else role_model(site().settings, role, name)
-    if model is None:
-        return None
-    key = keys.get(model.provider, "")
-    return ChosenModel(replace(model, api_key=key), own_key=True) if key else ChosenModel(model)
 
 
 def _name(account: Account, role: Role, wanted: str | None) -> str:

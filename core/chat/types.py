@@ -28,7 +28,7 @@ class Turn:
 class ChatRequest:
     """A question with the turns before it (the oldest first), or a three-field search.
 
-    ``options`` are the fields of `braid.core.types.Query` other than the text. Raises InvalidInputError when there is
+    ``options`` are the fields of `braid.core.types.SearchOptions`. Raises InvalidInputError when there is
     not
     exactly one of ``text`` and ``fields``; `braid.core.chat.conversation.Conversation` checks the rest before it does
     anything.
