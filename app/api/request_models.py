@@ -19,7 +19,7 @@ from braid.app.site import site
 from braid.app.user.models import (
     ChosenModel,
     ChosenModels,
-    choose_models,
+    choose_model,
     model_shelf,
     offered_models,
     site_default,
@@ -87,11 +87,8 @@ def _choose_model(role: Role, name: str | None) -> ChosenModel | None:
 
 
 def _choose_offered(role: Role, name: str | None) -> ChosenModel | None:
-    account = identity().account
     try:
-        if role == "search":
-            return choose_models(account, search_model=name).search
-        return choose_models(account, summary_model=name).summary
+        return choose_model(identity().account, role, name)
     except InvalidInputError as error:
         raise InvalidInputError(
             f"{error}, or send a key of your own in {KEY_HEADERS[role]}", field=f"{role}_llm_model"

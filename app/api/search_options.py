@@ -105,7 +105,7 @@ class SearchOptions(Given):
     custom_prompts: dict[PROMPTS, PromptGiven] = Field({}, description="See docs/conversation.md")
 
     def options(self, default_mode: Mode) -> dict[str, Any]:
-        """As the fields of `braid.core.types.Query`."""
+        """As the fields of `braid.core.types.SearchOptions`."""
         settings = site().settings
         weighted = self.hybrid_alpha is not None or settings.fusion == "weighted"
         return {

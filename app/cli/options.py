@@ -100,7 +100,7 @@ def add_options(*options: Command) -> Command:
 
 
 def query_options(settings: Settings, asked: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of `braid.core.types.Query` other than the text, from the command line and then the settings.
+    """The fields of `braid.core.types.SearchOptions`, from the command line and then the settings.
 
     ``asked`` holds the values of RANKING_OPTIONS and FILTER_OPTIONS; None is not given.
     """

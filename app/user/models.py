@@ -97,18 +97,21 @@ def choose_models(
     (provider → key) are used for this call and not kept; else the user's own key is taken, else the site's.
     Raises InvalidInputError for a choice that is not offered.
     """
-    keys = {**site().provider_keys.of_user(account.id), **(api_keys or {})}
     return ChosenModels(
-        _choose(account, "search", search_model, keys), _choose(account, "summary", summary_model, keys)
+        choose_model(account, "search", search_model, api_keys),
+        choose_model(account, "summary", summary_model, api_keys),
     )
 
 
-def _choose(account: Account, role: Role, wanted: str | None, keys: Mapping[str, str]) -> ChosenModel | None:
+def choose_model(
+    account: Account, role: Role, wanted: str | None = None, api_keys: Mapping[str, str] | None = None
+) -> ChosenModel | None:
+    """Choose the model of one role as `choose_models` does; None for no model."""
     name = _name(account, role, wanted)
     model = None if name == NO_MODEL else role_model(site().settings, role, name)
     if model is None:
         return None
-    key = keys.get(model.provider, "")
+    key = {**site().provider_keys.of_user(account.id), **(api_keys or {})}.get(model.provider, "")
     return ChosenModel(replace(model, api_key=key), own_key=True) if key else ChosenModel(model)
 
 

@@ -32,9 +32,9 @@ class Turn:
 class ChatRequest:
     """A question with the turns before it (the oldest first), or a three-field search.
 
-    ``options`` are the fields of `braid.core.types.Query` other than the text. Raises InvalidInputError unless exactly
-    one of ``text`` and ``fields`` is given; `braid.core.chat.conversation.Conversation` checks the rest before it does
-    anything.
+    ``options`` are the fields of `braid.core.types.SearchOptions`. Raises InvalidInputError unless
+    exactly one of ``text`` and ``fields`` is given; `braid.core.chat.conversation.Conversation` checks the rest before
+    it does anything.
     """
 
     user_id: int | None

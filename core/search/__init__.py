@@ -1,5 +1,5 @@
-"""One search: expand → search → fuse → refine, over the legs of every collection in scope.
+"""One search: expand → plan → gather → fuse → read → refine, over the legs of every collection in scope.
 
 May import: `core.indexes` and the rooms below it. A search knows no chat.
-Way in: `pipeline`, which calls the rest in order; `strategies/` has a file per strategy.
+Way in: `pipeline.Search`, which calls the rest in order; `strategies/` has a file per strategy.
 """

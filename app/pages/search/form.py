@@ -63,7 +63,7 @@ class SearchForm:
         return chosen is None or dataset_id in chosen
 
     def options(self, settings: Settings) -> dict[str, Any]:
-        """The fields of `braid.core.types.Query` but the text, and the strategy."""
+        """The fields of `braid.core.types.SearchOptions`, and the strategy."""
         return {
             "strategy": self.strategy,
             "mode": self.mode,
