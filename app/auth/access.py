@@ -148,8 +148,9 @@ def is_local() -> bool:
 
 
 def is_forwarded() -> bool:
-    """Whether the request came through a proxy. nginx adds no header unless configured to, but speaks HTTP/1.0, as no browser
-    does.
+    """Whether the request came through a proxy.
+
+    nginx adds no header unless configured to, but speaks HTTP/1.0, as no browser does.
     """
     names = {name.lower() for name, _ in request.headers}
     by_name = any(name in FORWARDING or name.startswith("x-forwarded-") for name in names)
