@@ -1,4 +1,4 @@
-"""What Prometheus is shown."""
+"""Metrics in the format of Prometheus."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Metrics:
         )
 
     def count_search(self, result: SearchResult, degraded: Iterable[Degraded] | None = None) -> None:
-        """Take a search in. ``degraded`` is what an answer made of it lacks; left out, what the search does."""
+        """Count a search. ``degraded`` is what an answer made of it lacks; left out, what the search lacks."""
         self.searches.labels(result.query.mode, result.strategy).inc()
         self.search_seconds.labels(result.query.mode).observe(result.timings_ms.get("total", 0.0) / 1000)
         for part in {part.leg for part in (result.degraded if degraded is None else degraded)}:
@@ -51,13 +51,13 @@ class Metrics:
 
 
 class _IndexCollector(Collector):
-    """How far the indexes are behind the ledger, asked when it is read."""
+    """Reports how far the indexes are behind the ledger, when it is read."""
 
     def __init__(self, braid: Braid) -> None:
         self._braid = braid
 
     def collect(self) -> Iterator[Metric]:
-        """One gauge of waiting passages a leg, one of indexes that failed."""
+        """One gauge per leg of waiting passages, one of indexes that failed."""
         waiting = GaugeMetricFamily("braid_waiting_passages", "Passages not yet in the index.", labels=["leg"])
         failed = GaugeMetricFamily("braid_failed_indexes", "Indexes that cannot be brought up to date.", labels=["leg"])
         progress = list(self._braid.indexer.progress())

@@ -58,7 +58,7 @@ class Rule(NamedTuple):
 
 def rule(who: Who, permission: Permission | None = None) -> Callable[[View], View]:
     """State a route's rule. Without a permission it is ``admin`` for administrators' routes, else ``read`` for requests
-    that only read, and ``write`` for others. Stands under the route's decorator.
+    that only read, and ``write`` for others. Goes below the route's decorator.
     """
 
     def state(view: View) -> View:
@@ -69,7 +69,7 @@ def rule(who: Who, permission: Permission | None = None) -> Callable[[View], Vie
 
 
 def takes_uploads(max_bytes: Callable[[Settings], int]) -> Callable[[View], View]:
-    """State that a route takes bodies of so many bytes, instead of those of a form. Stands under `rule`."""
+    """State that a route takes bodies of so many bytes, instead of those of a form. Goes below `rule`."""
 
     def state(view: View) -> View:
         view.braid_max_bytes = max_bytes  # type: ignore[attr-defined]
@@ -148,8 +148,9 @@ def is_local() -> bool:
 
 
 def is_forwarded() -> bool:
-    """Whether the request came through a proxy. nginx adds no header unless told to, but speaks HTTP/1.0, as no browser
-    does.
+    """Whether the request came through a proxy.
+
+    nginx adds no header unless configured to, but speaks HTTP/1.0, as no browser does.
     """
     names = {name.lower() for name, _ in request.headers}
     by_name = any(name in FORWARDING or name.startswith("x-forwarded-") for name in names)

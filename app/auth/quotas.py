@@ -1,4 +1,4 @@
-"""What one user may keep, and the room that the disk must have left. Checked before anything is taken in."""
+"""Quotas: what one user may store, and the free disk space, checked before anything is accepted."""
 
 from __future__ import annotations
 
@@ -59,5 +59,5 @@ class Quotas:
 
 
 def quotas() -> Quotas:
-    """Those of the app that serves this request."""
+    """The quotas of the app that serves this request."""
     return Quotas(site().settings, site().braid)

@@ -1,4 +1,4 @@
-"""What is counted of the tools' calls: usage always, and where there are many users also how often they call."""
+"""Counts the calls of the tools: usage always, and on a site with many users how often each calls."""
 
 from __future__ import annotations
 
@@ -9,34 +9,34 @@ from braid.core.types import SearchResult
 
 
 class Meter:
-    """Of a process for one user: usage is counted, and nobody is held up."""
+    """For a process with one user: counts usage, and limits nothing."""
 
     def __init__(self, usage: Usage, user_id: int) -> None:
         self._usage = usage
         self._user_id = user_id
 
     def count_call(self) -> None:
-        """A tool is called. Raises TooManyRequests where calls are limited."""
+        """Count a call of a tool. Raises TooManyRequests where calls are limited."""
 
     def count_use(self, kind: str) -> None:
-        """Something is done that usage tells: ``search`` or ``upload``."""
+        """Count a ``search`` or an ``upload`` in the user's usage."""
         self._usage.count(self._user_id, kind)
 
     def count_search(self, result: SearchResult) -> None:
-        """A search has answered."""
+        """Count a search that has answered."""
 
 
 class SiteMeter(Meter):
-    """Of a site: a call counts as a request to the API does, and a search stands in the metrics."""
+    """For a site: a call counts as a request to the API, and a search is counted in the metrics."""
 
     def __init__(self, site: Site, user_id: int) -> None:
         super().__init__(site.usage, user_id)
         self._site = site
 
     def count_call(self) -> None:
-        """A tool is called. Raises TooManyRequests."""
+        """Count a call of a tool. Raises TooManyRequests."""
         rate_of(self._site, self._user_id).take(self._site)
 
     def count_search(self, result: SearchResult) -> None:
-        """A search has answered."""
+        """Count a search that has answered."""
         self._site.metrics.count_search(result)

@@ -1,4 +1,4 @@
-"""The MCP server: what a model is told about each tool, and who the tools act for."""
+"""The MCP server: the description of each tool for the model, and the user whom the tools act for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tools do, for one user at a time. Results and failures are plain JSON values."""
+"""The tools of the MCP server, for one user at a time. Results and failures are plain JSON values."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ P = ParamSpec("P")
 Tool = Callable[Concatenate["Tools", P], Result]
 
 MAX_LISTED = 1_000
-"""Passages that `get_documents_by_prefix` gives at most."""
+"""Most passages that `get_documents_by_prefix` returns."""
 MAX_TEXT_CHARS = 5_000_000
 DOCUMENTS_PER_READ = 200
 
@@ -88,7 +88,7 @@ class Tools:
         mode: str,
         strategy: str,
     ) -> Result:
-        """Passages, best first, one result a passage."""
+        """Search; the results are passages, best first."""
         _require_count("top_k", top_k, MAX_K)
         _require_length(max_content_length)
         filters = Filters(file_types=frozenset({file_type.lower().lstrip(".")})) if file_type else Filters()
@@ -175,7 +175,7 @@ class Tools:
     def get_documents_by_prefix(
         self, prefix: str, *, file_type: str | None, include_documents: bool, top_k: int | None
     ) -> Result:
-        """The passages of documents whose path begins so: dataset by dataset, each in the order of the paths."""
+        """List the passages of documents whose path begins so: dataset by dataset, each in the order of the paths."""
         limit = MAX_LISTED if top_k is None else _require_count("top_k", top_k, MAX_LISTED)
         wanted = file_type.lower().lstrip(".") if file_type else None
         results: list[Result] = []
@@ -192,7 +192,7 @@ class Tools:
 
     @report_errors("ChromaDBError")
     def list_datasets(self) -> Result:
-        """What may be searched."""
+        """List the datasets that may be searched."""
         datasets = [
             {
                 "id": dataset.id,
@@ -208,7 +208,7 @@ class Tools:
 
     @report_errors("HybridRetrieverError")
     def explain(self, query: str, filepath: str) -> Result:
-        """Why a document is, or is not, found by a query: its best passage, in each dataset that has it."""
+        """Explain per dataset why a document's best passage is, or is not, found by a query."""
         filepath = source_name(filepath)
         found = (self._braid.ledger.document(dataset.id, filepath) for dataset in self._readable.all)
         documents = [document for document in found if document is not None]
@@ -218,7 +218,7 @@ class Tools:
         return {"status": "success", "filepath": filepath, "passages": explained, "count": len(explained)}
 
     def _explain_document(self, query: str, document: Document) -> Result:
-        """For the document's best passage."""
+        """Explain the rank of the document's best passage."""
         manager, user_id = self._braid.manager, self._account.id
         passage = best_passage(manager.search, self._braid.ledger, document, query, user_id=user_id)
         explanation = manager.explain(
@@ -236,7 +236,7 @@ class Tools:
 
     @report_errors("ChromaDBError")
     def document_text(self, document_id: int) -> Result:
-        """The text of a document, its passages joined."""
+        """Return the text of a document, its passages joined."""
         readable = [dataset.id for dataset in self._readable.all]
         passages = self._braid.ledger.document_passages(document_id, readable)
         if not passages:

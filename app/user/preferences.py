@@ -1,4 +1,4 @@
-"""What a user prefers, with the site's settings where they have not said: the defaults of search and chat."""
+"""The preferences of a user for search and chat, with the site's settings as their defaults."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Preferences:
     """``en``, ``ja``, ``ko``, or empty for the browser's."""
     theme: str
     dataset_ids: tuple[int, ...] | None
-    """What is ticked at first; some may no longer be the user's to read. None for all."""
+    """The datasets ticked at first; some may no longer be the user's to read. None for all."""
 
 
 def preferences_of(account: Account) -> Preferences:
@@ -87,4 +87,4 @@ VALID: Mapping[str, Callable[[Any], bool]] = {
     "theme": lambda value: value in THEMES,
     "dataset_ids": _are_ids,
 }
-"""What each preference may be, as it is stored."""
+"""Whether a stored value is valid, per preference."""

@@ -18,7 +18,7 @@ Href = Callable[[int], str]
 
 SCHEMES = ("http", "https", "mailto")
 FIRST_HEADING = 3
-"""Headings of an answer stand below those of the page."""
+"""Headings of an answer are below those of the page."""
 _CITATION = re.compile(r"\[(\d{1,4})\]")
 
 

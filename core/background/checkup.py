@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class CheckupState:
-    """How the examination stands. ``findings`` are of the last one that ended."""
+    """The state of the examination. ``findings`` are of the last one that ended."""
 
     running: Literal["", "examining", "repairing"] = ""
     findings: Sequence[Finding] = ()
@@ -37,23 +37,23 @@ class Checkup:
 
     @property
     def state(self) -> CheckupState:
-        """How it stands now."""
+        """The state now."""
         with self._lock:
             return self._state
 
     def examine(self) -> bool:
-        """Begin to compare the ledger with the indexes. False when something is under way already."""
+        """Begin to compare the ledger with the indexes. False when something is running already."""
         return self._begin("examining", lambda: examine(self._braid))
 
     def repair(self) -> bool:
-        """Begin to mend what was found, and examine again. False when something is under way already."""
+        """Begin to repair what was found, and examine again. False when something is running already."""
         findings = self.state.findings
 
-        def mend() -> Sequence[Finding]:
+        def repair_and_examine() -> Sequence[Finding]:
             repair(self._braid, findings)
             return examine(self._braid)
 
-        return self._begin("repairing", mend)
+        return self._begin("repairing", repair_and_examine)
 
     def _begin(self, what: Literal["examining", "repairing"], work: Callable[[], Sequence[Finding]]) -> bool:
         with self._lock:

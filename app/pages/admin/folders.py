@@ -28,7 +28,7 @@ FIELDS = ("folder", "dataset_id", "ignore", "id_prefix")
 
 @dataclass(frozen=True, slots=True)
 class FolderRow:
-    """A folder with how it stands. ``dataset`` is None for one that the administrator does not see."""
+    """A folder with its state. ``dataset`` is None for one that the administrator does not see."""
 
     folder: SyncedFolder
     dataset: Dataset | None
@@ -137,7 +137,7 @@ def _rows() -> list[FolderRow]:
 
 
 def _read_form() -> NewSyncedFolder:
-    """What was typed; a pattern stands on a line of its own."""
+    """Read the form; a pattern is on a line of its own."""
     given = request.form.get("dataset_id", "")
     if not given.lstrip("-").isdecimal() or given not in map(str, visible_datasets().readable().by_id):
         raise InvalidInputError(f"dataset_id is {given[:20]!r}; choose a dataset of the list", field="dataset_id")

@@ -1,4 +1,4 @@
-"""The blueprint of the pages of datasets, and what they share: which datasets there are for the user."""
+"""The blueprint of the pages of datasets, and what they share."""
 
 from __future__ import annotations
 
