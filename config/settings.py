@@ -83,6 +83,14 @@ class Settings:
         default=0,
         metadata=_means("Proxies in front of the app whose X-Forwarded headers are believed", low=0, high=10),
     )
+    connections_per_address: int = field(
+        default=100,
+        metadata=_means(
+            "Connections that one other computer may have open; behind `trusted_proxies`, requests at a time",
+            low=1,
+            high=100_000,
+        ),
+    )
     sign_up: Literal["open", "closed"] = field(
         default="closed",
         metadata=_means("Whether visitors may make an account of their own", choices=("open", "closed")),
