@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import cast
 
 from flask import current_app
-from limits.storage import MemoryStorage
 from limits.strategies import MovingWindowRateLimiter
 
 from braid.app.auth.identity import Identity
+from braid.app.auth.windows import Windows
 from braid.app.user.model_shelf import ModelShelf
 from braid.app.web.checkup import Checkup
 from braid.app.web.live_turn import LiveTurns
@@ -55,7 +55,8 @@ class Site:
         self.answer_thumbs = AnswerThumbs(ledger)
         self.dataset_languages = DatasetLanguages(ledger)
         self.turns = LiveTurns()
-        self.limiter = MovingWindowRateLimiter(MemoryStorage())
+        self.windows = Windows()
+        self.limiter = MovingWindowRateLimiter(self.windows)
         self.metrics = Metrics(braid)
         self.provider_keys = ProviderKeys(ledger, secret_key(braid.data_dir))
         self.models = ModelShelf(settings, braid)
