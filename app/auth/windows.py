@@ -27,7 +27,7 @@ class Windows(MemoryStorage):
         self._lock = threading.Lock()
 
     def acquire_entry(self, key: str, limit: int, expiry: int, amount: int = 1) -> bool:
-        """Take ``amount`` of the ``limit`` per ``expiry`` seconds. False, and nothing is taken, when they are not left."""
+        """Take ``amount`` of the ``limit`` per ``expiry`` seconds; False and nothing when they are not left."""
         now = time.time()
         with self._lock:
             self._sweep(now)
