@@ -20,8 +20,8 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 
 from braid.app.api import api
 from braid.app.auth.access import MAX_FORM_BYTES, STATIC, admit, answers_to, csrf, rule_of
+from braid.app.auth.authenticate import keep_logins
 from braid.app.auth.identity import identity, signed_in
-from braid.app.auth.sign_in import keep_logins
 from braid.app.opening import open_braid
 from braid.app.owner.routes import owner
 from braid.app.pages import PAGES

@@ -27,7 +27,7 @@ from braid.core.chat.live_turn import LiveTurns
 from braid.core.chat.store import ConversationStore
 from braid.core.chat.thumbs import AnswerThumbs
 from braid.core.datasets.languages import DatasetLanguages
-from braid.core.datasets.shared import SharedDatasets
+from braid.core.datasets.shared_changes import SharedDatasets
 from braid.core.ingest.plan import MEBIBYTE, IngestOptions
 
 EXTENSION = "braid"

@@ -13,8 +13,8 @@ from limits import RateLimitItem
 from werkzeug.exceptions import Forbidden, NotFound, RequestEntityTooLarge, TooManyRequests, Unauthorized
 from werkzeug.wrappers import Response
 
+from braid.app.auth.authenticate import identify
 from braid.app.auth.shares import take_share
-from braid.app.auth.sign_in import identify
 from braid.app.site import Site, site
 from braid.config.settings import Settings
 from braid.core.accounts.credentials import Permission

@@ -13,8 +13,8 @@ from starlette.applications import Starlette
 from starlette.responses import Response
 from starlette.routing import Mount, Route
 
+from braid.app.auth.authenticate import identity_of_token
 from braid.app.auth.identity import Identity
-from braid.app.auth.sign_in import identity_of_token
 from braid.app.mcp.meter import SiteMeter
 from braid.app.mcp.server import make_server
 from braid.app.mcp.tools import Tools

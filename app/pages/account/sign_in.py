@@ -11,8 +11,8 @@ from werkzeug.wrappers import Response
 
 from braid.app.auth.access import is_forwarded, is_local, rule, throttle
 from braid.app.auth.attempts import attempt, remember_device
+from braid.app.auth.authenticate import sign_in, sign_out
 from braid.app.auth.identity import identity, signed_in
-from braid.app.auth.sign_in import sign_in, sign_out
 from braid.app.site import site
 from braid.core.accounts.accounts import MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS
 from braid.core.accounts.credentials import Permission

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from limits import parse
 from limits.strategies import MovingWindowRateLimiter
 
-from braid.app.auth import windows
+from braid.app import rate_windows as windows
 from braid.app.rate_windows import Windows
 
 THREADS = 32
