@@ -22,7 +22,7 @@ from braid.app.web.connections import Limits, bounded, few_per_client, origin_of
 from braid.app.web.request_bodies import Patience, timely_bodies
 from braid.core.accounts.accounts import Accounts
 from braid.core.accounts.credentials import ApiTokens
-from braid.core.braid import Braid
+from braid.core.data_directory import DataDirectory
 from tests.model_server import model_server
 from tests.served import Served
 from tests.web import PASSWORD
@@ -308,9 +308,9 @@ def test_bodies_that_wait_hold_no_thread(pages: Flask) -> None:
 
 
 def test_a_body_of_unknown_length_is_read_whole(pages: Flask) -> None:
-    from braid.app.web.request_bodies import streamed_bodies
+    from braid.app.web.request_bodies import allow_streamed_bodies
 
-    pages.wsgi_app = streamed_bodies(pages.wsgi_app)  # type: ignore[assignment, method-assign]
+    pages.wsgi_app = allow_streamed_bodies(pages.wsgi_app)  # type: ignore[assignment, method-assign]
     with serving_pages(pages, Patience()) as port:
         size = 5 * 2**20  # more than a form may have: the rest is handed on as it comes
         sent = httpx.post(f"http://127.0.0.1:{port}/form", content=iter([b"x" * 2**20] * 5), timeout=30)
@@ -376,7 +376,7 @@ def test_two_hundred_slow_senders_without_an_account_keep_nobody_waiting(served:
 
 
 def test_two_hundred_slow_readers_of_one_user_keep_nobody_else_waiting(served: Served) -> None:
-    with Braid(served.data_dir, indexes="none") as braid:
+    with DataDirectory(served.data_dir) as braid:
         reader = Accounts(braid.ledger).add("reader", PASSWORD)
         _, key = ApiTokens(braid.ledger).add(reader.id, "slow", ["read", "write"], days=1)
     body = b'{"message": "printer tray", "dataset_ids": [-1]}'
