@@ -1,4 +1,4 @@
-"""Whether the app lives, whether it can serve, and its figures for Prometheus."""
+"""Health checks (is the app alive, can it serve) and the metrics for Prometheus."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ health = Blueprint("health", __name__)
 @health.get("/healthz")
 @rule("anyone")
 def alive() -> Response:
-    """Whether the app answers."""
+    """Answer ok, as long as the app runs."""
     return Response('{"status": "ok"}', mimetype="application/json")
 
 
 @health.get("/readyz")
 @rule("anyone")
 def ready() -> Response:
-    """Whether searches can be answered: the ledger can be read and the indexes are open. Says 503 if not."""
+    """Answer ok when searches work: the ledger can be read and the indexes are open. Otherwise 503."""
     parts = health_parts()
     state = "ready" if all(parts.values()) else "not ready"
     text = json.dumps({"status": state, **{name: "ok" if ok else "failed" for name, ok in parts.items()}})
@@ -35,12 +35,12 @@ def ready() -> Response:
 @health.get("/metrics")
 @rule("admin")
 def metrics() -> Response:
-    """The figures, for an administrator's token."""
+    """Return the metrics. Needs an administrator's token."""
     return Response(site().metrics.text(), content_type=CONTENT_TYPE_LATEST)
 
 
 def health_parts() -> dict[str, bool]:
-    """What a search needs, and whether it is there."""
+    """Return whether each part that a search needs works: ``ledger`` and ``indexes``."""
     braid = site().braid
     return {"ledger": _answers(braid.ledger.shared_ids), "indexes": not braid.closed}
 

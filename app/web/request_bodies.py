@@ -1,4 +1,4 @@
-"""Bodies of requests between uvicorn and Flask: one that breaks off is an error, and its length may be unknown."""
+"""Request bodies between uvicorn and Flask: reports bodies that break off, and allows bodies of unknown length."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ASGI = Callable[
 
 
 def refuse_broken_bodies(app: ASGI) -> ASGI:
-    """Raise ClientDisconnected where a2wsgi would take a body that breaks off for one that has ended."""
+    """Raise ClientDisconnected if a body breaks off; a2wsgi alone would take it for complete."""
 
     async def guard(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
@@ -40,7 +40,7 @@ def refuse_broken_bodies(app: ASGI) -> ASGI:
 
 
 def allow_streamed_bodies(app: WSGIApplication) -> WSGIApplication:
-    """Let Flask read bodies of unknown length, too: uvicorn knows where they end."""
+    """Let Flask read bodies of unknown length; uvicorn knows where they end."""
 
     def mark(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         if "CONTENT_LENGTH" not in environ:
