@@ -61,7 +61,7 @@ class FiltersGiven(Given):
 
 
 class SearchOptions(Given):
-    """How to search. The site's settings replace what is left out."""
+    """Options of a search. The site's settings replace what is left out."""
 
     dataset_ids: list[DatasetId] = Field(
         [], max_length=MAX_DATASET_IDS, description="None: all personal datasets", examples=[[1, -1]]

@@ -44,7 +44,7 @@ csrf = CSRFProtect()
 
 
 class Rule(NamedTuple):
-    """The users who may call a route, and the permission (for users: the scope) that an API token needs for it."""
+    """Users who may call a route, and the permission (for users: the scope) that an API token needs for it."""
 
     who: Who
     permission: Permission | None

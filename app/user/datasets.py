@@ -20,7 +20,7 @@ from braid.core.types import Dataset
 
 
 class Readable(NamedTuple):
-    """The datasets that a user may read: their own, and the shared ones that are open to them."""
+    """Datasets that a user may read: their own, and the shared ones that are open to them."""
 
     personal: list[Dataset]
     shared: list[Dataset]

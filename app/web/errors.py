@@ -77,10 +77,10 @@ def on_http_error(error: HTTPException) -> tuple[Response | str, int] | HTTPExce
     """Answer an error of HTTP itself, such as not found, not allowed or too large."""
     if error.code is None or error.code < 400:
         return error
-    detail = error.description if error.description != type(error).description else ""
+    told = error.description if error.description != type(error).description else ""
     if isinstance(error, CSRFError):
-        detail = _("The form is too old, or cookies are blocked. Load the page again.")
-    body, status = answer(error.code, detail=detail or "")
+        told = _("The form is too old, or cookies are blocked. Load the page again.")
+    body, status = answer(error.code, detail=told or "")
     response = body if isinstance(body, Response) else Response(body, mimetype="text/html")
     response.headers.extend({k: v for k, v in error.get_headers() if k in ("Retry-After", "Allow", "WWW-Authenticate")})
     return response, status
