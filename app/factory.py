@@ -57,10 +57,11 @@ logger = logging.getLogger(__name__)
 
 
 def create_app(settings: Settings | None = None, braid: Braid | None = None) -> Flask:
-    """The app on its own, with accounts. Without a Braid it opens the data directory of the settings, and does the
-    queued jobs, until the process ends. With one, `Site.start_jobs` and `Site.close` are the caller's to call.
+    """Return a standalone app with its own accounts.
 
-    Raises NotOwnerError when another process owns the data directory.
+    Without a Braid it opens the data directory of the settings and runs the queued jobs until the process ends. With
+    one, the caller calls `Site.start_jobs` and `Site.close`. Raises NotOwnerError when another process owns the data
+    directory.
     """
     settings = settings or load_settings()
     is_ours = braid is None
@@ -105,12 +106,13 @@ def register_braid(
     settings: Settings | None = None,
     url_prefix: str = "/braid",
 ) -> Site:
-    """Mount pages and API in somebody else's app. ``current_user`` is called in each request; None is nobody.
+    """Mount pages and API in somebody else's app.
 
-    The process that owns the indexes calls `Site.start_jobs`, so that uploads are read, and `Site.close` at its end.
+    ``current_user`` is called in each request and returns None if nobody is signed in. The process that owns the
+    indexes calls `Site.start_jobs`, so that uploads are read, and `Site.close` at its end.
 
     The host keeps its own sign-in, sessions, error pages and headers for its own addresses. Raises InvalidInputError
-    when the host app has no secret key, which the tokens against forged requests need.
+    when the host app has no secret key, which the CSRF tokens need.
     """
     if not host_app.secret_key:
         raise InvalidInputError("the host app has no secret_key; set one, forms need it", field="secret_key")
@@ -124,7 +126,7 @@ def register_braid(
 
 
 def _mount(app: Flask, here: Site, *, url_prefix: str, more: list[Blueprint]) -> None:
-    """Put all blueprints under one, whose hooks concern none but their routes."""
+    """Register all blueprints below one, whose hooks apply to Braid's routes only."""
     root = Blueprint("braid", __name__, static_folder="static", template_folder="templates", static_url_path="/static")
     root.before_request(_begin)
     root.before_request(admit)
@@ -144,7 +146,7 @@ def _mount(app: Flask, here: Site, *, url_prefix: str, more: list[Blueprint]) ->
 
 
 def _places() -> Iterator[tuple[str, str]]:
-    """(endpoint, name) of the pages that the header leads to."""
+    """Yield (endpoint, name) of the pages in the header."""
     names = {
         "braid.chat.page": _("Chat"),
         "braid.search.index": _("Search"),
@@ -178,7 +180,7 @@ def _open_until_exit(settings: Settings) -> Braid:
 
 
 class _SecureOverHttps(SecureCookieSessionInterface):
-    """Cookies go over HTTPS only where the page came over it; on this computer it comes without."""
+    """Marks cookies as secure only if the page was loaded over HTTPS; on this computer the page comes over HTTP."""
 
     def get_cookie_secure(self, app: Flask) -> bool:
         return request.is_secure
@@ -198,7 +200,7 @@ def _begin() -> None:
 
 
 def _refuse_other_hosts() -> Response | None:
-    """Turn away a request that was not meant for this app."""
+    """Refuse a request whose Host header names another app."""
     if answers_to(request.headers.get("Host", ""), site().settings):
         return None
     return Response(
@@ -240,7 +242,7 @@ def _finish(response: Response) -> Response:
 
 
 def routes_of(app: Flask) -> Iterator[tuple[str, str]]:
-    """(endpoint, rule) of every route of Braid's in the app."""
+    """Yield (endpoint, rule) of every Braid route in the app."""
     for entry in app.url_map.iter_rules():
         if entry.endpoint.startswith("braid."):
             yield entry.endpoint, entry.rule

@@ -1,4 +1,4 @@
-"""The server: one process, one port, this computer only."""
+"""The server: one process and one port, reachable from this computer only unless the settings say otherwise."""
 
 from __future__ import annotations
 
@@ -29,14 +29,17 @@ from braid.core.braid import Braid
 from braid.core.errors import InvalidInputError
 
 SWITCH_S = 0.0002
-"""How long a thread that computes keeps the interpreter from one with a request to answer; 0.005 unless set."""
+"""Seconds that a computing thread may keep the interpreter from a thread with a request; Python's default is 0.005."""
 WORKERS = 100
-"""Threads that answer; each chat answer that is being streamed holds one."""
+"""Threads that answer requests; each chat answer that is being streamed occupies one."""
 USER_SHARE = 32
-"""Requests of one user that are answered at a time."""
+"""Requests of one user that are answered at once."""
 SHUTDOWN_S = 3
 MAX_HEAD_BYTES = 256 * 1024
-"""A GET form carries its query in the address: 10,000 Japanese characters are 90 kB there."""
+"""Largest request line and headers.
+
+A GET form carries its query in the address: 10,000 Japanese characters are 90 kB.
+"""
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 log = logging.getLogger(__name__)
@@ -69,14 +72,14 @@ def _run(settings: Settings, braid: Braid, listener: socket.socket) -> None:
         log_config=None,
         access_log=False,  # it would contain the queries
         server_header=False,
-        proxy_headers=False,  # whose word counts is said by the setting trusted_proxies alone
+        proxy_headers=False,  # the setting trusted_proxies alone decides whom to trust
         timeout_graceful_shutdown=SHUTDOWN_S,
     )
-    # uvicorn raises the signal again when it has finished; both then end here, and Braid is closed in order.
+    # uvicorn raises the signal again when it has finished; both signals then end here, and Braid is closed in order.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     here.start_jobs()
     gc.collect()
-    gc.freeze()  # what is loaded now stays: looking through it again would stop everybody for a fifth of a second
+    gc.freeze()  # loaded objects stay: collecting them again would pause every request for 0.2 s
     try:
         _Announcing(config, lambda: _announce(braid, url), here.turns.stop_all).run(sockets=[listener])
     except KeyboardInterrupt:
@@ -96,7 +99,7 @@ def _asgi(settings: Settings, app: Flask, here: Site) -> ASGI:
 
 
 class _Announcing(uvicorn.Server):
-    """A server that says when it answers, and ends what would keep it from ending."""
+    """A server that announces when it is ready, and stops running turns so that it can shut down."""
 
     def __init__(self, config: uvicorn.Config, announce: Callable[[], None], stop: Callable[[], None]) -> None:
         super().__init__(config)
@@ -119,7 +122,7 @@ def _announce(braid: Braid, url: str) -> None:
 
 
 def address(host: str, port: int) -> str:
-    """The URL under which the pages can be opened."""
+    """Return the URL under which the pages can be opened."""
     return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
 
 
@@ -150,7 +153,7 @@ def _listen(settings: Settings) -> socket.socket:
 
 
 def _raise_open_files() -> None:
-    """Allow as many open files as the system lets us: Chroma keeps several for each collection."""
+    """Raise the limit of open files as far as the system allows: Chroma keeps several open per collection."""
     if sys.platform == "win32":
         return
     import resource
@@ -163,7 +166,7 @@ def _raise_open_files() -> None:
 
 
 class _OneLine(logging.Formatter):
-    """Log records of one line, tracebacks included."""
+    """Formats log records as one line, tracebacks included."""
 
     def format(self, record: logging.LogRecord) -> str:
         return super().format(record).replace("\n", " | ")

@@ -33,7 +33,7 @@ class UserShown(Shown):
     groups: list[str]
     is_admin: bool
     disabled: bool
-    has_password: bool = Field(description="Without one nobody can sign in as this user")
+    has_password: bool = Field(description="Without a password nobody can sign in as this user")
 
 
 class UserGiven(Given):
@@ -46,12 +46,12 @@ class UserGiven(Given):
 
 
 class UserChanges(Given):
-    """What is to change; the rest stays."""
+    """The fields to change; the others stay."""
 
-    groups: list[Group] | None = Field(None, max_length=100, description="All of them; others are left")
+    groups: list[Group] | None = Field(None, max_length=100, description="All groups of the user; others are removed")
     is_admin: bool | None = None
-    disabled: bool | None = Field(None, description="Locked out at once")
-    password: Password | None = Field(None, description="A new one; the user is signed out everywhere")
+    disabled: bool | None = Field(None, description="Locks the user out at once")
+    password: Password | None = Field(None, description="A new password; the user is signed out everywhere")
 
 
 @resource.get("/users", Page[UserShown])
@@ -81,7 +81,7 @@ def add_user(body: UserGiven) -> Answered:
 @resource.patch("/users/<int:user_id>", UserShown)
 @rule("admin")
 def change_user(user_id: int, body: UserChanges) -> UserShown:
-    """Change an account's groups, rights or password, or lock it."""
+    """Change an account's groups, rights or password, or disable it."""
     _require_own_accounts()
     accounts, before = site().accounts, site().accounts.get(user_id)
     if body.is_admin is False or body.disabled:
@@ -101,7 +101,7 @@ def change_user(user_id: int, body: UserChanges) -> UserShown:
 @resource.delete("/users/<int:user_id>")
 @rule("admin")
 def remove_user(user_id: int) -> None:
-    """Remove an account with all it owns, at once and for good."""
+    """Remove an account with everything it owns, immediately and permanently."""
     _require_own_accounts()
     before = site().accounts.get(user_id)
     _require_another(user_id)
@@ -111,12 +111,12 @@ def remove_user(user_id: int) -> None:
 
 def _require_own_accounts() -> None:
     if not site().standalone:
-        raise Conflict("the accounts are those of the app that Braid is part of; change them there")
+        raise Conflict("accounts belong to the app that Braid is part of; change them there")
 
 
 def _require_another(user_id: int) -> None:
     if user_id == identity().account.id:
-        raise Conflict("administrators cannot lock themselves out; let another one do it")
+        raise Conflict("administrators cannot lock themselves out; another administrator must do it")
 
 
 def _record(what: str, account: Account, detail: str = "") -> None:

@@ -1,4 +1,4 @@
-"""``serve`` and ``doctor``: the app, and whether its indexes agree with the ledger."""
+"""``serve`` and ``doctor``: runs the app, and compares its indexes with the ledger."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 @click.option("--host", help="Address to listen on (setting host).")
 @click.option("--port", type=click.IntRange(1, 65535), help="Port to listen on (setting port).")
 def serve(host: str | None, port: int | None) -> None:
-    """Run the app on one port, until Ctrl-C."""
+    """Run the app on one port until Ctrl-C."""
     from braid.app import server
 
     server.serve(current_settings(host=host, port=port))
 
 
 @click.command(cls=BraidCommand)
-@click.option("--repair", is_flag=True, help="Mend what differs; nothing that is stored is lost.")
+@click.option("--repair", is_flag=True, help="Repair the differences; stored documents are never lost.")
 @json_option
 @click.pass_context
 def doctor(context: click.Context, repair: bool, as_json: bool) -> None:
-    """Compare the ledger with both indexes and say what differs."""
+    """Compare the ledger with both indexes and report differences."""
     from braid.core import doctor as check
 
     with open_braid(current_settings()) as braid:

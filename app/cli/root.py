@@ -1,7 +1,7 @@
-"""The command line: its root, and the one place where errors become a line and an exit status.
+"""Root of the command line, and the one place that turns errors into a line and an exit status.
 
-Nothing heavy is imported here or at the top of the other ``cli_*`` modules: commands import what they need
-when they run, so that ``--help`` answers at once.
+Nothing heavy is imported here or at the top of the other modules of `app.cli`: commands import what they need when they
+run, so that ``--help`` answers at once.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from braid.core.errors import BraidError
 
 WRONG_USE = 2
 UNEXPECTED = 3
-INTERRUPTED = 130  # 128 + SIGINT, as shells say it
+INTERRUPTED = 130  # 128 + SIGINT, as in shells
 DEBUG_VARIABLE = "BRAID_LOG_LEVEL"
 
 
@@ -42,7 +42,7 @@ class Cli(BraidGroup):
         """Run a command line and exit with its status, see docs/cli.md."""
         for stream in (sys.stdout, sys.stderr):
             if hasattr(stream, "reconfigure"):
-                stream.reconfigure(errors="replace")  # ? for a letter that the terminal cannot show
+                stream.reconfigure(errors="replace")  # prints ? for characters that the terminal cannot show
         kwargs.setdefault("prog_name", "python -m app")
         sys.exit(self._status(args, kwargs))
 
@@ -61,7 +61,7 @@ class Cli(BraidGroup):
         except OSError as error:
             complain(f"error: {error.strerror or error}{f': {error.filename}' if error.filename else ''}")
             return WRONG_USE
-        except Exception as error:  # the edge: whatever else happens is a line too, with the trace on request
+        except Exception as error:  # the edge: any other error is one line too, with the traceback on request
             if os.environ.get(DEBUG_VARIABLE, "").upper() == "DEBUG":
                 traceback.print_exc()
             complain(f"unexpected error: {type(error).__name__}: {error} ({DEBUG_VARIABLE}=DEBUG shows where)")
@@ -70,7 +70,7 @@ class Cli(BraidGroup):
 
 
 def _usage_line(error: click.ClickException) -> str:
-    """``error: No such option '--dta'. (python -m app search --help)``."""
+    """Return ``error: No such option '--dta'. (python -m app search --help)``."""
     message = one_line(error.format_message())
     context = error.ctx if isinstance(error, click.UsageError) else None
     if context is None:

@@ -1,4 +1,4 @@
-"""MCP over HTTP beside the pages: one port, the API's tokens, no foreign names."""
+"""MCP over HTTP on the same port as the pages, with the API's tokens; refuses requests with foreign host names."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from braid.app.web.request_bodies import ASGI
 
 LOCAL_NAMES = ("127.0.0.1", "localhost", "[::1]")
 MAX_REQUEST_BYTES = 12_000_000
-"""A document of 5,000,000 characters in UTF-8, most of the time."""
+"""Enough for most documents of 5,000,000 characters, in UTF-8."""
 IDENTITY = "braid.identity"
 
 
 def with_mcp(pages: ASGI, site: Site) -> Starlette:
-    """The pages with MCP at ``/mcp``: tokens with the scope ``write`` get the writing tools, others do not."""
+    """Return the pages with MCP at ``/mcp``. Tokens with the scope ``write`` get the writing tools, others do not."""
     names = [*LOCAL_NAMES, *site.settings.allowed_hosts]
     security = TransportSecuritySettings(
         allowed_hosts=[form for name in names for form in (name, f"{name}:*")],
@@ -66,7 +66,7 @@ def with_mcp(pages: ASGI, site: Site) -> Starlette:
 
 
 class _Gate:
-    """Lets requests with a token of the API through, to the server of its scope."""
+    """Lets requests with an API token through to the server for the token's scope, and refuses all others."""
 
     def __init__(self, site: Site, apps: dict[bool, Starlette]) -> None:
         self._site = site

@@ -1,4 +1,4 @@
-"""Signing in and out, the first administrator, and one's own account: password, browsers, API tokens."""
+"""Sign-in and sign-out, the first administrator, and the user's account: password, browsers, API tokens."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ account = Blueprint("account", __name__)
 @account.get("/setup")
 @rule("anyone")
 def setup() -> str | Response:
-    """The form of the first start; only on this computer, and only until there is an administrator."""
+    """Show the form of the first start, on this computer only and until there is an administrator."""
     _require_setup()
     return render_template("braid/setup.html", name="admin", problem="", least=MIN_PASSWORD_CHARS)
 
@@ -41,7 +41,7 @@ def setup() -> str | Response:
 @account.post("/setup")
 @rule("anyone")
 def make_administrator() -> tuple[str, int] | Response:
-    """Make the administrator and sign them in."""
+    """Create the administrator and sign them in."""
     _require_setup()
     name = request.form.get("name", "")
     try:
@@ -59,7 +59,7 @@ def _require_setup() -> None:
         abort(redirect(url_for("braid.account.login")))
     if not is_local():
         abort(403, _("Open this page on the computer that Braid runs on, to make the first administrator."))
-    if is_forwarded() and not site().settings.trusted_proxies:  # to it everybody seems to be on this computer
+    if is_forwarded() and not site().settings.trusted_proxies:  # then every visitor seems to be on this computer
         abort(
             403,
             _(
@@ -76,7 +76,7 @@ def _require_setup() -> None:
 @account.get("/login")
 @rule("anyone")
 def login() -> str | Response:
-    """The form to sign in."""
+    """Show the sign-in form."""
     if site().accounts.need_setup():
         return redirect(url_for("braid.account.setup"))
     if signed_in():
@@ -87,7 +87,7 @@ def login() -> str | Response:
 @account.post("/login")
 @rule("anyone")
 def check_login() -> tuple[str, int] | Response:
-    """Sign in with name and password; few failures a minute."""
+    """Sign in with name and password; a rate limit slows down guessing."""
     name, password = storable(request.form.get("name", "")).strip(), request.form.get("password", "")
     trying = attempt(name)
     trying.begin()
@@ -114,7 +114,7 @@ def logout() -> Response:
 @account.get("/signup")
 @rule("anyone")
 def sign_up() -> str:
-    """The form for a new account, where visitors may make one."""
+    """Show the form for a new account, if visitors may create one."""
     _require_sign_up()
     return render_template("braid/signup.html", name="", problem="", least=MIN_PASSWORD_CHARS)
 
@@ -122,7 +122,7 @@ def sign_up() -> str:
 @account.post("/signup")
 @rule("anyone")
 def make_account() -> tuple[str, int] | Response:
-    """Make an account with a first dataset, and sign in."""
+    """Create an account with a first dataset, and sign in."""
     _require_sign_up()
     throttle(SIGN_UPS, "signup", request.remote_addr or "")
     name, password = request.form.get("name", ""), request.form.get("password", "")
@@ -150,7 +150,7 @@ def _login_page(name: str = "", problem: str = "") -> str:
 
 
 def _target() -> str:
-    """Where the visitor wanted to go, if that is one of our own pages."""
+    """Return the page that the visitor wanted, if it is one of Braid's own, else the home page."""
     given = request.values.get("next", "")
     parts = urlsplit(given)
     ours = given.startswith("/") and not given.startswith(("//", "/\\")) and not parts.scheme and not parts.netloc
@@ -162,7 +162,7 @@ def _home() -> str:
 
 
 def explain_refusal(error: InvalidInputError) -> str:
-    """The error in the page's language, where it is one that people meet."""
+    """Return the error in the page's language if people commonly meet it, else as it is."""
     said = str(error)
     if error.field == "password":
         said = _(
@@ -183,14 +183,14 @@ def explain_refusal(error: InvalidInputError) -> str:
 @account.get("/account")
 @rule("user")
 def mine() -> str:
-    """Password, browsers and tokens."""
+    """Show password, browsers and tokens."""
     return _account_page()
 
 
 @account.post("/account/password")
 @rule("user")
 def change_password() -> tuple[str, int] | Response:
-    """Change the password, which signs all other browsers out."""
+    """Change the password, which signs out all other browsers."""
     me = identity().account
     throttle(PASSWORD_CHECKS, "password", str(me.id))
     if site().accounts.verify(me.name, request.form.get("old", "")) is None:
@@ -207,7 +207,7 @@ def change_password() -> tuple[str, int] | Response:
 @account.post("/account/sessions/<int:session_id>/end")
 @rule("user")
 def end_session(session_id: int) -> Response:
-    """Sign one browser out."""
+    """Sign out one browser."""
     site().sessions.end(identity().account.id, session_id)
     return redirect(url_for("braid.account.mine"))
 
@@ -215,7 +215,7 @@ def end_session(session_id: int) -> Response:
 @account.post("/account/sessions/end")
 @rule("user")
 def end_sessions() -> Response:
-    """Sign out everywhere, here too."""
+    """Sign out everywhere, this browser included."""
     site().sessions.end_all(identity().account.id)
     sign_out(site(), identity())
     return redirect(url_for("braid.account.login"))
@@ -224,7 +224,7 @@ def end_sessions() -> Response:
 @account.post("/account/tokens")
 @rule("user")
 def add_token() -> tuple[str, int]:
-    """Make an API token and show its key, once."""
+    """Create an API token and show its key, this once."""
     me = identity().account
     scopes = [scope for scope in request.form.getlist("scope") if scope in TOKEN_SCOPES]
     if "admin" in scopes and not identity().is_admin:
@@ -240,7 +240,7 @@ def add_token() -> tuple[str, int]:
 @account.post("/account/tokens/<int:token_id>/revoke")
 @rule("user")
 def revoke_token(token_id: int) -> Response:
-    """Make a token worthless."""
+    """Revoke a token."""
     site().tokens.revoke(identity().account.id, token_id)
     return redirect(url_for("braid.account.mine"))
 

@@ -1,4 +1,4 @@
-"""Users and groups: who may sign in, who administers, and who reads what."""
+"""Users and groups: who may sign in, who administers the site, and which datasets they may read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ONE = "/users/<int:user_id>"
 @admin.get("/users")
 @rule("admin")
 def users() -> str:
-    """All users, the form for another one, and whether visitors may sign up."""
+    """Show all users, the form for another one, and whether visitors may sign up."""
     return _list_page()
 
 
@@ -50,7 +50,7 @@ def add_user() -> tuple[str, int] | Response:
 @admin.post("/users/sign-up")
 @rule("admin")
 def set_sign_up() -> Response:
-    """Let visitors make accounts of their own, or no longer."""
+    """Allow or forbid visitors to create accounts."""
     _require_own_accounts()
     state = "open" if request.form.get("sign_up") == "open" else "closed"
     site().app_settings.set("sign_up", state)
@@ -62,14 +62,14 @@ def set_sign_up() -> Response:
 @admin.get(ONE)
 @rule("admin")
 def user(user_id: int) -> str:
-    """One user."""
+    """Show one user."""
     return _user_page(user_id)
 
 
 @admin.post(f"{ONE}/groups")
 @rule("admin")
 def set_groups(user_id: int) -> tuple[str, int] | Response:
-    """Put the user in these groups and no others."""
+    """Replace the user's groups."""
     _require_own_accounts()
     account = _account(user_id)
     try:
@@ -84,7 +84,7 @@ def set_groups(user_id: int) -> tuple[str, int] | Response:
 @admin.post(f"{ONE}/administrator")
 @rule("admin")
 def set_administrator(user_id: int) -> tuple[str, int] | Response:
-    """Make an administrator, or no longer one."""
+    """Make the user an administrator, or no longer one."""
     _require_own_accounts()
     account, wanted = _account(user_id), request.form.get("is_admin") == "1"
     try:
@@ -100,7 +100,7 @@ def set_administrator(user_id: int) -> tuple[str, int] | Response:
 @admin.post(f"{ONE}/disabled")
 @rule("admin")
 def set_disabled(user_id: int) -> tuple[str, int] | Response:
-    """Lock a user out at once, or let them in again."""
+    """Disable a user at once, or enable them again."""
     _require_own_accounts()
     account, wanted = _account(user_id), request.form.get("disabled") == "1"
     try:
@@ -116,7 +116,7 @@ def set_disabled(user_id: int) -> tuple[str, int] | Response:
 @admin.post(f"{ONE}/password")
 @rule("admin")
 def set_password(user_id: int) -> tuple[str, int] | Response:
-    """Give a new password, which signs the user out everywhere."""
+    """Set a new password, which signs the user out everywhere."""
     _require_own_accounts()
     account = _account(user_id)
     try:
@@ -131,7 +131,7 @@ def set_password(user_id: int) -> tuple[str, int] | Response:
 @admin.post(f"{ONE}/remove")
 @rule("admin")
 def remove_user(user_id: int) -> tuple[str, int] | Response:
-    """Delete a user with all that is theirs, once the name is typed again."""
+    """Remove a user with everything they own, if the name is typed again."""
     account = _account(user_id)
     if request.form.get("name", "").strip() != account.name.strip():
         problem = _("The name is not “%(name)s”; nothing was removed.", name=account.name)
@@ -182,7 +182,7 @@ def _user_page(user_id: int, *, problem: str = "") -> str:
 
 
 def _members() -> list[tuple[str, list[str], list[str]]]:
-    """(group, its members, the shared datasets that are open to it)."""
+    """Return (group, its members, the shared datasets open to it) per group."""
     accounts, entries = site().accounts.all(), site().braid.registry.entries()
     return [
         (

@@ -172,7 +172,7 @@ def test_defaults_in_help_do_not_differ_between_commands() -> None:
         (["search", "x", "-k", "0"], "0 is not in the range 1<=x<=1000"),
         (["search", "x", "--since", "5m"], "'5m' is neither a date"),
         (["search", "x", "--since", "2026-02-02", "--until", "2026-02-01"], "is after date_to"),
-        (["search", "x", "--user", "nobody"], "there is no user 'nobody'; there is: nobody"),
+        (["search", "x", "--user", "nobody"], "there is no user 'nobody'; known users: none"),
         (["search", " "], "the query is empty"),
         (["search", "x", "--strategy", "magic"], "strategy is 'magic'; choose one of basic"),
         (["search", "x", "--dataset", "9"], "no dataset with id 9 is open to this user"),
@@ -310,7 +310,7 @@ def test_datasets_of_a_user_and_of_all(run: CommandLine) -> None:
     [
         ((), "y\n", 0, "Removed dataset 1", True),
         ((), "n\n", 1, "Nothing was removed.", False),
-        ((), "", 2, "nobody answered; say --yes", False),
+        ((), "", 2, "there was no answer; pass --yes", False),
         (("--yes",), None, 0, "Removed dataset 1", True),
     ],
 )
@@ -531,7 +531,7 @@ def test_without_an_embedding_model_keywords_work_and_the_rest_is_said(
     files = write(run.folder / "files", {"a.md": "zebra"})
     result = run("ingest", files, "--dataset", dataset, "--relative", "--json", status=1)
     assert (json.loads(result.stdout)["put"], json.loads(result.stdout)["indexed"]) == (1, False)
-    assert "stored, but not wholly indexed (Embedding: the embedding model 'nobody:nothing'" in result.stderr
+    assert "stored, but not completely indexed (Embedding: the embedding model 'nobody:nothing'" in result.stderr
     result = run("search", "zebra", "--json")
     assert found(json.loads(result.stdout)) == ["a.md"]
     assert result.stderr.startswith("degraded: dense")
@@ -612,7 +612,7 @@ def test_control_c_while_embedding_loses_nothing(run: CommandLine, dataset: int)
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "everything is stored; keyword index and embedding go on at the next start" in err
+    assert "everything is stored; indexing and embedding continue at the next start" in err
     assert "Traceback" not in err
     assert run.json("dataset", "list")[0]["documents"] == 300
 
