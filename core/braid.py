@@ -28,7 +28,12 @@ SEARCH_THREADS = 16
 
 @dataclass(frozen=True, slots=True)
 class IndexOptions:
-    """Says how the owner opens, follows and asks its indexes."""
+    """Says how the owner opens, follows and asks its indexes.
+
+    >>> with Braid(data_dir, embedding_model=model, index_options=IndexOptions(languages=("de", "en"))) as braid:
+    ...     braid.analyzer.tokens("Wartungen und pumps")
+    ['wartung', 'pump']
+    """
 
     languages: tuple[str, ...] = ("en",)
     """Stemming languages for words in Latin script; with others than before the keyword indexes are built again."""
@@ -49,6 +54,15 @@ class Braid(DataDirectory):
     One process at a time owns a directory in this way; raises NotOwnerError when another one does. Other processes
     write to it through a `DataDirectory`, which describes the first five parameters. ``models``, ``prompts`` and
     ``rerankers`` are those that a search asks unless it is given others.
+
+    >>> from braid import ingest_bytes
+    >>> with Braid(data_dir, embedding_model=model) as braid:
+    ...     ann = braid.ledger.add_user("ann")
+    ...     notes = braid.ledger.add_dataset(ann.id, "notes")
+    ...     stored = ingest_bytes(braid, notes.id, "pump.txt", b"The pump runs at 12 bar.")
+    ...     indexed = braid.indexer.wait(10)
+    ...     braid.search("pump pressure", user_id=ann.id).hits[0].passage.source
+    'pump.txt'
     """
 
     def __init__(

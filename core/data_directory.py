@@ -21,6 +21,12 @@ class DataDirectory:
     `braid.core.braid.Braid` instead and notices what the others write within a second. ``database_url`` is a SQLite
     file in the directory and ``shared_dbs`` its ``shared_dbs.json`` unless given. ``embedding_model`` embeds every
     collection for which the registry names no other; ``embedding_threads`` 0 means all cores.
+
+    >>> with DataDirectory(data_dir, embedding_model=model) as directory:
+    ...     ann = directory.ledger.add_user("ann")
+    ...     notes = directory.ledger.add_dataset(ann.id, "notes")
+    ...     directory.dataset(notes.id).name
+    'notes'
     """
 
     def __init__(

@@ -25,10 +25,17 @@ DEFAULTS = SearchOptions()
 
 
 class RetrieverManager:
-    """The way in to every search. ``options`` everywhere are the fields of `braid.core.types.SearchOptions`.
+    """Runs every search. ``options`` everywhere are the fields of `braid.core.types.SearchOptions`.
 
     ``models`` are the chat models, prompts and rerankers of one search, instead of those that the data directory was
     opened with. Every method raises InvalidInputError for a wrong id, strategy or option.
+
+    >>> result = braid.manager.search("Who closes XK-4711?", user_id=1, dataset_ids=[1], mode="keyword", k=3)
+    >>> [hit.passage.source for hit in result.hits]
+    ['valve.md']
+    >>> retriever = braid.manager.get_retriever(user_id=1, dataset_ids=[1])
+    >>> retriever.invoke("XK-4711", k=1)[0].page_content
+    'The valve XK-4711 is closed by hand.'
     """
 
     def __init__(self, context: SearchContext, registry: Registry) -> None:

@@ -42,7 +42,13 @@ MIN_RERANKED, MAX_RERANKED = 20, 1_000
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """What a user picks. ``id`` > 0 is personal (``user_id`` set), ``id`` < 0 is shared."""
+    """A named set of documents that users select. ``id`` > 0 is personal (``user_id`` set), ``id`` < 0 is shared.
+
+    >>> Dataset(-1, "Handbook", "shared_handbook").shared
+    True
+    >>> braid.dataset(1).shared
+    False
+    """
 
     id: int
     name: str
@@ -60,7 +66,12 @@ class Dataset:
 
 @dataclass(frozen=True, slots=True)
 class ChunkInput:
-    """A passage to be stored. Lines and pages are 1-based and inclusive; None where the format has none."""
+    """A passage to be stored. Lines and pages are 1-based and inclusive; None where the format has none.
+
+    >>> chunk = ChunkInput("The pump runs at 12 bar.", heading_path="Manual > Pump", page=3, page_end=3)
+    >>> chunk.line is None
+    True
+    """
 
     text: str
     heading_path: str = ""
@@ -73,7 +84,14 @@ class ChunkInput:
 
 @dataclass(frozen=True, slots=True)
 class DocumentInput:
-    """One source to be stored. ``source`` is its path or URL, unique in the dataset."""
+    """One source to be stored. ``source`` is its path or URL, unique in the dataset.
+
+    >>> document = DocumentInput("tank.md", "Tank", "md", (ChunkInput("The tank holds 40 litres."),))
+    >>> dataset = braid.ledger.add_dataset(1, "tanks")
+    >>> stored = braid.ledger.put_document(dataset.id, document)
+    >>> braid.ledger.document(dataset.id, "tank.md").chunks
+    1
+    """
 
     source: str
     title: str
@@ -108,7 +126,12 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A chunk with its document, as read from the ledger under the caller's scope."""
+    """A chunk with its document, as read from the ledger under the caller's scope.
+
+    >>> passage = braid.search("warranty of the pump", user_id=1, dataset_ids=[1]).hits[0].passage
+    >>> passage.source, passage.text
+    ('pump.md', 'The warranty of the pump lasts three years.')
+    """
 
     chunk_id: str
     document_id: int
@@ -138,7 +161,13 @@ def indexed_text(title: str, heading_path: str, text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Restrictions on documents, applied in both legs. Empty means none."""
+    """Restrictions on documents, applied in both legs. Empty means none.
+
+    >>> only_valves = Filters(file_types=frozenset({"md"}), source_prefix="valve")
+    >>> result = braid.search("warranty of the pump", user_id=1, dataset_ids=[1], filters=only_valves)
+    >>> [hit.passage.source for hit in result.hits]
+    ['valve.md']
+    """
 
     file_types: frozenset[str] = frozenset()
     source_prefix: str = ""
@@ -301,7 +330,14 @@ class Occurrence:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A cited passage with its score and the reasons for it."""
+    """A cited passage with its score and the reasons for it.
+
+    >>> hit = braid.search("warranty of the pump", user_id=1, dataset_ids=[1]).hits[0]
+    >>> sorted(leg.leg for leg in hit.legs)
+    ['bm25', 'dense']
+    >>> hit.score == sum(leg.share for leg in hit.legs)
+    True
+    """
 
     passage: Passage
     score: float
@@ -324,7 +360,12 @@ class Degraded:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """The hits, best first, with everything needed to say how they were found."""
+    """The hits, best first, with everything needed to say how they were found.
+
+    >>> result = braid.search("warranty of the pump", user_id=1, dataset_ids=[1], k=1)
+    >>> len(result.hits), result.strategy, result.collections
+    (1, 'basic', ('user_1',))
+    """
 
     query: Query
     strategy: str

@@ -90,7 +90,15 @@ class StoredTurn:
 
 
 class ConversationStore:
-    """Each user's conversations. Raises NotFoundError for one that does not exist or is another user's."""
+    """Stores each user's conversations. Raises NotFoundError for one that does not exist or is another user's.
+
+    >>> from braid.core.chat.conversation import Conversation
+    >>> store = ConversationStore(braid.ledger, braid.registry)
+    >>> request = ChatRequest(1, "How long is the warranty of the pump?", dataset_ids=[1])
+    >>> stored = store.add(store.create(user_id=1).id, request, Conversation(braid).ask(request))
+    >>> [message.role for message in store.messages(1, stored.conversation_id)]
+    ['user', 'assistant']
+    """
 
     def __init__(self, ledger: Ledger, registry: Registry) -> None:
         self._ledger = ledger

@@ -35,6 +35,11 @@ class ChatRequest:
     ``options`` are the fields of `braid.core.types.SearchOptions`. Raises InvalidInputError unless
     exactly one of ``text`` and ``fields`` is given; `braid.core.chat.conversation.Conversation` checks the rest before
     it does anything.
+
+    >>> history = (Turn("user", "Which pump is in hall three?"), Turn("assistant", "A rotary pump [1]."))
+    >>> request = ChatRequest(1, "How long is its warranty?", history=history, options={"k": 3})
+    >>> request.answer_language
+    'en'
     """
 
     user_id: int | None

@@ -48,6 +48,11 @@ class Registry:
     ``retired_ids`` returns the ids of removed datasets, which are rejected and never used again; it is called
     whenever a changed file is validated. ``used_ids`` returns every id that ever had documents; no new entry gets one
     of them, even if the file has lost it.
+
+    >>> registry = Registry(data_dir / "shared_dbs.json")
+    >>> entry = registry.add("Handbook", "shared_handbook", allowed_groups=["engineers"])
+    >>> [(entry.id, entry.name) for entry in registry.entries()]
+    [(-1, 'Handbook')]
     """
 
     def __init__(

@@ -39,6 +39,12 @@ class SharedDatasets:
     """Adds, updates, switches and removes shared datasets for the person named by ``by``.
 
     All methods raise RegistryError when shared_dbs.json cannot be changed so, and then change nothing.
+
+    >>> audit = lambda *entry: print(entry)
+    >>> handbook = SharedDatasets(braid, audit).add("Handbook", "shared_handbook", by="ann")
+    ('ann', 'shared_db.added', '-1 Handbook', 'shared_handbook; everyone')
+    >>> braid.dataset(handbook.id).name
+    'Handbook'
     """
 
     def __init__(self, directory: Directory, audit: Audit) -> None:

@@ -83,6 +83,10 @@ def evaluate(
     With ``each`` a query searches the collections of its own folder, otherwise those of all folders at once.
     ``options`` are the fields of `braid.core.types.SearchOptions`; each query asks for at least 100 hits.
     Raises InvalidInputError for what is wrong in a folder or an option.
+
+    >>> report = evaluate([judged_dir], scratch_dir=data_dir, embedding_model=model, each=True)
+    >>> report.all["recall@10"]
+    1.0
     """
     options = dict(options or {})
     mode = SearchOptions().changed(options).mode

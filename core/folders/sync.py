@@ -62,6 +62,11 @@ class FolderSync:
     the stored size and modification time is not read. A folder without any file may be a disk that is not mounted:
     nothing is removed then, unless ``allow_empty`` is set. Raises InvalidInputError for such a folder and for a missing
     one, and NotFoundError when there is no such dataset.
+
+    >>> dataset = braid.ledger.add_dataset(1, "wiki")
+    >>> sync = FolderSync(braid, dataset.id, str(wiki_dir))
+    >>> sync.run().put, sync.run().unchanged
+    (2, 2)
     """
 
     braid: DataDirectory

@@ -66,6 +66,14 @@ def ingest_paths(
 
     Raises NotFoundError when there is no such dataset and InvalidInputError when a path or an option is
     wrong, both before anything is stored.
+
+    >>> folder = data_dir / "manuals"
+    >>> folder.mkdir(parents=True)
+    >>> for name in ("pump.txt", "tank.txt"):
+    ...     characters = (folder / name).write_text(f"All about {name}.")
+    >>> report = ingest_paths(braid, 1, [str(folder)], options=IngestOptions(relative=True, id_prefix="manuals/"))
+    >>> report.put, report.failed
+    (2, 0)
     """
     options = options or IngestOptions()
     braid.dataset(dataset_id)
@@ -107,6 +115,10 @@ def ingest_bytes(
 
     ``filename`` decides the format; empty: the source does. Content that cannot be read is recorded as a failed
     document, as by `ingest_paths`. Raises NotFoundError when there is no such dataset.
+
+    >>> stored = ingest_bytes(braid, 1, "https://example.org/tank", b"The tank holds 40 litres.", filename="tank.txt")
+    >>> stored.state, stored.added
+    ('put', 1)
     """
     options = options or IngestOptions()
     braid.dataset(dataset_id)

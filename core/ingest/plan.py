@@ -19,7 +19,14 @@ _TYPE_OF_SUFFIX = {suffix: form.file_type for form in FORMATS for suffix in form
 
 @dataclass(frozen=True, slots=True)
 class IngestOptions:
-    """Which files are read, how their sources are named, and how large chunks are."""
+    """Says which files are read, how their sources are named, and how large chunks are.
+
+    >>> from braid import ingest_paths
+    >>> options = IngestOptions(ignore=("*.log",), id_prefix="wiki/", relative=True, chunk_chars=800)
+    >>> report = ingest_paths(braid, 1, [str(wiki_dir)], options=options)
+    >>> braid.ledger.document(1, "wiki/home.md").chunks
+    1
+    """
 
     ignore: tuple[str, ...] = ()
     """gitignore patterns of files to leave out, relative to each given folder."""

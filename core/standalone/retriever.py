@@ -48,6 +48,10 @@ class HybridRetriever:
     memory, a text that was replaced in place is seen within a minute. ``embeddings`` is the model that the
     collection's vectors are of; left out, it is that of the LangChain store, or the collection's own.
     A leg whose weight is 0 is not asked. One retriever serves many threads.
+
+    >>> with HybridRetriever(chroma_collection, embeddings=model, sparse_weight=0.6) as retriever:
+    ...     [found["id"] for found in retriever.search("XK-4711", top_k=1)]
+    ['valve']
     """
 
     def __init__(

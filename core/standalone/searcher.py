@@ -43,6 +43,11 @@ class HybridSearcher:
     """BM25 and vectors over the chunks of each call, fused by min-max. ``embedder`` None means BM25 alone.
 
     Keeps nothing between calls. Raises ValidationError for weights below 0 or both 0.
+
+    >>> chunks = ["The pump runs at 12 bar.", "The valve XK-4711 is closed by hand."]
+    >>> hits = asyncio.run(HybridSearcher(model).search("Who closes XK-4711?", chunks, top_k=1))
+    >>> hits[0].index, hits[0].chunk
+    (1, 'The valve XK-4711 is closed by hand.')
     """
 
     def __init__(
