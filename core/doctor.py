@@ -31,7 +31,7 @@ class Finding:
 
 
 def examine(braid: Braid) -> list[Finding]:
-    """All differences, after the indexes have had up to 30 seconds to follow the ledger.
+    """Return all differences, after the indexes have had up to 30 seconds to follow the ledger.
 
     Raises NotOwnerError when another process owns the indexes.
     """

@@ -53,7 +53,9 @@ class SearchRetriever(BaseRetriever):
     search: SearchFunction | None = Field(default=None, exclude=True, repr=False)
 
     def invoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:
-        """The hits as documents, best first; the base class's own, because the stock ensemble's drops the options."""
+        """Return the hits as documents, best first; the base class's own, because the stock ensemble's drops the
+        options.
+        """
         return BaseRetriever.invoke(self, input, config, **kwargs)
 
     async def ainvoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:
@@ -81,7 +83,8 @@ class SearchRetriever(BaseRetriever):
         description: str | None = None,
         arg_types: dict[str, type] | None = None,
     ) -> BaseTool:
-        """A tool that takes a query and gives the passages as text with their sources, and the documents as artifact.
+        """Return a tool that takes a query and gives the passages as text with their sources, and the documents as
+        artifact.
 
         With a schema or types of arguments it is LangChain's own, whose answer is the list of documents.
         """
@@ -140,7 +143,7 @@ class BraidEnsembleRetriever(SearchRetriever, EnsembleRetriever):
     def rank_fusion(
         self, query: str, run_manager: CallbackManagerForRetrieverRun, *, config: RunnableConfig | None = None
     ) -> list[Document]:
-        """The fused hits as documents."""
+        """Return the fused hits as documents."""
         return self._get_relevant_documents(query, run_manager=run_manager)
 
     async def arank_fusion(
@@ -150,12 +153,12 @@ class BraidEnsembleRetriever(SearchRetriever, EnsembleRetriever):
         *,
         config: RunnableConfig | None = None,
     ) -> list[Document]:
-        """The fused hits as documents; the search runs in a thread."""
+        """Return the fused hits as documents; the search runs in a thread."""
         return await self._aget_relevant_documents(query, run_manager=run_manager)
 
 
 def make_retriever(scope: Scope, mode: Mode, search: Callable[..., SearchResult]) -> SearchRetriever:
-    """An ensemble for several legs or collections, the one itself for one, and one that finds nothing for none.
+    """Return an ensemble for several legs or collections, the one itself for one, and one that finds nothing for none.
 
     ``search`` takes the legs to ask, the query, and as keywords the options that differ in this call.
     """
@@ -180,7 +183,7 @@ def _names(retrievers: Sequence[LegRetriever]) -> LegNames:
 
 
 def documents(result: SearchResult) -> list[Document]:
-    """The hits as LangChain documents, best first."""
+    """Return the hits as LangChain documents, best first."""
     return [
         Document(
             id=hit.passage.chunk_id,

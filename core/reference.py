@@ -149,7 +149,7 @@ def _document(chunk: IndexedChunk) -> Document:
 
 
 def _stock_fusion(query: Query, lists: Sequence[tuple[Leg, list[Document]]]) -> FusedRanking:
-    """The order is the stock class's own; ranks and contributions are added for the explanation."""
+    """Return the order is the stock class's own; ranks and contributions are added for the explanation."""
     variant = QueryVariant(query.text)
     rankings = [
         Ranking(

@@ -103,7 +103,7 @@ class RetrieverManager:
         models: SearchModels | None = None,
         **options: Any,
     ) -> Explanation:
-        """Why a chunk is, or is not, in the result of this search."""
+        """Return why a chunk is, or is not, in the result of this search."""
         request = self._request(user_id, dataset_ids, strategy, DEFAULTS.changed(options), models)
         return explain(Search(self._context, request, text, replay=True), chunk_id)
 
@@ -115,8 +115,8 @@ class RetrieverManager:
         dataset_ids: Sequence[int] | None = None,
         **options: Any,
     ) -> SearchRetriever:
-        """A LangChain retriever: an ensemble for several legs or collections, the one itself for one, and one that
-        finds nothing for none. Every call asks again what the user may read, and may change ``options``.
+        """Return a LangChain retriever: an ensemble for several legs or collections, the one itself for one, and one
+        that finds nothing for none. Every call asks again what the user may read, and may change ``options``.
         """
         given = DEFAULTS.changed(options)
         request = self._request(user_id, dataset_ids, strategy, given)
@@ -128,7 +128,7 @@ class RetrieverManager:
         return make_retriever(request.scope, given.mode, search_again)
 
     def strategies(self) -> list[StrategyInfo]:
-        """Every strategy with its description and costs; ours first."""
+        """Return every strategy with its description and costs; ours first."""
         return [StrategyInfo(name, found.description, dict(found.costs)) for name, found in strategies().items()]
 
     def _request(

@@ -252,7 +252,7 @@ class SearchOptions:
         _require_reranker(self.reranker)
 
     def changed(self, options: Mapping[str, object]) -> SearchOptions:
-        """The same with these options instead. Raises InvalidInputError for an unknown name or a wrong value."""
+        """Return the same with these options instead. Raises InvalidInputError for an unknown name or a wrong value."""
         known = [option.name for option in fields(SearchOptions)]
         for name in options:
             if name not in known:
@@ -260,11 +260,11 @@ class SearchOptions:
         return replace(self, **options) if options else self  # type: ignore[arg-type]  # checked in __post_init__
 
     def for_text(self, text: str) -> Query:
-        """A query with these options. Raises InvalidInputError for an empty or too long text."""
+        """Return a query with these options. Raises InvalidInputError for an empty or too long text."""
         return Query(text, **{option.name: getattr(self, option.name) for option in fields(SearchOptions)})
 
     def weight_of(self, leg: Leg) -> float:
-        """The leg's weight in the fusion; 1.0 for the only leg of its mode."""
+        """Return the leg's weight in the fusion; 1.0 for the only leg of its mode."""
         if self.mode != "hybrid":
             return 1.0
         dense_weight = self.dense_weight

@@ -103,7 +103,7 @@ class DatasetJobs:
     allow_private_urls: bool = False
 
     def handlers(self) -> dict[JobKind, Handler]:
-        """The method for each kind of job."""
+        """Return the method for each kind of job."""
         return {
             "upload": self.store_upload,
             "text": self.store_upload,
@@ -135,7 +135,8 @@ class DatasetJobs:
             self.spool.remove(file.name)
 
     def _ingest(self, job: Job, progress: Progress, incoming: Incoming) -> dict[str, Any]:
-        """Two steps: parse, store. A file that cannot be read is recorded as a failed document, and the job fails.
+        """Return two steps: parse, store. A file that cannot be read is recorded as a failed document, and the job
+        fails.
 
         The indexer is not woken: it looks twice a second, and takes many small files better together than one by one.
         """

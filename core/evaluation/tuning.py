@@ -147,7 +147,7 @@ def configurations(default: Config) -> list[Config]:
 
 
 def fused_documents(judged: Judged, config: Config) -> list[str]:
-    """The documents in the order of the fused list, as `braid.core.search.ranking.fuse` makes it."""
+    """Return the documents in the order of the fused list, as `braid.core.search.ranking.fuse` makes it."""
     weights: Mapping[Leg, float] = {"dense": config.dense_weight, "bm25": 1.0 - config.dense_weight}
     shares = fusion.min_max_contributions if config.fusion == "weighted" else fusion.rrf_contributions
     fused = fusion.add_contributions(shares(judged.rankings[leg], weight) for leg, weight in weights.items())

@@ -94,7 +94,7 @@ def _find_renames(new: Sequence[PlannedFile], gone: Sequence[Document]) -> list[
 
 
 def _find_same(path: str, candidates: Sequence[Document]) -> Document | None:
-    """The first document with the bytes and the format of the file."""
+    """Return the first document with the bytes and the format of the file."""
     if not candidates:
         return None
     try:

@@ -166,7 +166,7 @@ class FolderSync:
     # ------------------------------------------------------------ folder and dataset
 
     def _find_files(self) -> list[FoundFile]:
-        """All files of the folder; a link out of it has a problem."""
+        """Return all files of the folder; a link out of it has a problem."""
         walk = find_files([self.folder], ignore=self.options.ignore, leave_out=(self._data_dir(),))
         return [replace(file, problem=file.problem or self._leads_out(file.path)) for file in walk]
 
@@ -176,7 +176,7 @@ class FolderSync:
     def _find_gone(
         self, found: Iterable[FoundFile], files: Sequence[PlannedFile], stored: Mapping[str, Document]
     ) -> list[Document]:
-        """The documents without a file. Raises InvalidInputError for a folder that looks unmounted.
+        """Return the documents without a file. Raises InvalidInputError for a folder that looks unmounted.
 
         Documents in folders that cannot be listed stay: their files may be there.
         """
@@ -202,7 +202,7 @@ class FolderSync:
         return (document.size_bytes, document.date) == signature
 
     def _leads_out(self, path: str) -> str:
-        """The problem with a link out of the folder; empty for everything else."""
+        """Return the problem with a link out of the folder; empty for everything else."""
         if not self.within or not os.path.islink(path):
             return ""
         if Path(os.path.realpath(path)).is_relative_to(os.path.realpath(self.folder)):
@@ -210,7 +210,7 @@ class FolderSync:
         return "the link leads out of the folder; copy the file into it"
 
     def _data_dir(self) -> str:
-        """The data directory's path as the walk sees it, also when the folder is reached by a link."""
+        """Return the data directory's path as the walk sees it, also when the folder is reached by a link."""
         return os.path.join(self.folder, os.path.relpath(self.braid.data_dir, os.path.realpath(self.folder)))
 
     def _source_of(self, folder: str) -> str:

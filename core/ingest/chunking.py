@@ -51,7 +51,7 @@ _BLANK_LINES = re.compile(r"\s*\n")
 def chunk_sections(
     parsed: ParsedDocument, *, chunk_chars: int = 1200, overlap_chars: int = 150
 ) -> tuple[ChunkInput, ...]:
-    """The chunks of a document, in order.
+    """Return the chunks of a document, in order.
 
     A chunk has at most ``chunk_chars`` characters (a repeated table header may take it over) and comes from one
     section, or from neighbouring records under one heading. Chunks of one section overlap by whole sentences (lines
@@ -88,7 +88,7 @@ def _neighbourhood(numbered: tuple[int, Section]) -> object:
 
 
 def _split(section: Section, size: int, overlap: int) -> Iterator[ChunkInput]:
-    """The chunks of prose or code, each a piece of the section's text as it stands."""
+    """Yield the chunks of prose or code, each a piece of the section's text as it stands."""
     text = section.text
     newlines = [match.start() for match in _LINE.finditer(text)] if section.line is not None else []
     for start, end in _pieces(text, section.kind, size, overlap):
@@ -130,7 +130,7 @@ def _cut(text: str, kind: Kind, early: int, lowest: int, highest: int) -> tuple[
 
 
 def _best_place(checksums: Mapping[int, int], lowest: int) -> int | None:
-    """The last milestone, also before ``lowest``; without one the place from there on with the highest checksum.
+    """Return the last milestone, also before ``lowest``; without one the place from there on with the highest checksum.
 
     Milestones let the cuts fall in step where paragraphs are so long that there is hardly a choice.
     """
@@ -146,12 +146,12 @@ def _checksum(text: str) -> int:
 
 
 def _joined_to_previous(char: str) -> bool:
-    """Whether a character is only a part of the one before it: an accent, a variant of an emoji."""
+    """Return whether a character is only a part of the one before it: an accent, a variant of an emoji."""
     return unicodedata.category(char)[0] == "M" or char == "\u200d"
 
 
 def _resume(text: str, kind: Kind, end: int, overlap: int, whole: bool) -> int:
-    """Where the next piece starts: with as many whole sentences before ``end`` as the overlap holds.
+    """Return where the next piece starts: with as many whole sentences before ``end`` as the overlap holds.
 
     After a cut within a sentence it starts at a word at least.
     """
@@ -183,7 +183,7 @@ def _pack(records: Sequence[Section], size: int) -> Iterator[ChunkInput]:
 
 
 def _pack_end(records: Sequence[Section], start: int, room: int) -> int:
-    """The record after the last one that goes into the chunk; ``start`` when not even one does."""
+    """Return the record after the last one that goes into the chunk; ``start`` when not even one does."""
     used, end, lowest = 0, start, start + 1
     checksums: dict[int, int] = {}
     for end in range(start, len(records)):

@@ -86,5 +86,5 @@ def parse_here(incoming: Incoming, options: IngestOptions) -> DocumentInput:
 
 
 def last_part(source: str) -> str:
-    """The file name in a source: what follows its last slash."""
+    """Return the file name in a source: what follows its last slash."""
     return source.rpartition("/")[2]

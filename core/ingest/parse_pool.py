@@ -138,7 +138,7 @@ class _Process:
         return self._process.returncode
 
     def is_alive(self) -> bool:
-        """Whether the process still runs."""
+        """Return whether the process still runs."""
         return self._process.poll() is None
 
     def parse(self, request: dict[str, Any], timeout_s: float) -> dict[str, Any] | None:

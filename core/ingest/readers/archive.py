@@ -47,7 +47,7 @@ _XML = (".xml", ".rels", ".opf")
 
 
 def open_archive(file: SourceFile) -> zipfile.ZipFile:
-    """The archive, after a test of every entry: its size as promised and as it really is, and its checksum.
+    """Return the archive, after a test of every entry: its size as promised and as it really is, and its checksum.
 
     Raises UnreadableDocumentError for a bomb or an encrypted archive, BadZipFile and its like for a damaged one.
     """

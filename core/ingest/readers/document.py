@@ -73,7 +73,7 @@ class SourceFile:
         return PurePosixPath(self.name).suffix.lower()
 
     def unreadable(self, reason: str) -> UnreadableDocumentError:
-        """The error to raise; ``reason`` goes on after the name: ``is empty; …``."""
+        """Return the error to raise; ``reason`` goes on after the name: ``is empty; …``."""
         return UnreadableDocumentError(f"{self.name} {reason}")
 
 
@@ -123,7 +123,7 @@ class Outline:
             self._body.append(gap + paragraph)
 
     def sections(self) -> tuple[Section, ...]:
-        """All sections; nothing can be added afterwards."""
+        """Return all sections; nothing can be added afterwards."""
         self._close(next_level=0)
         return tuple(self._sections)
 
@@ -139,12 +139,12 @@ class Outline:
 
 
 def join_path(*headings: str) -> str:
-    """A heading path of those that are not empty."""
+    """Return a heading path of those that are not empty."""
     return HEADING_SEPARATOR.join(heading for heading in headings if heading)
 
 
 def one_line(text: str) -> str:
-    """The text with every run of white space as one space."""
+    """Return the text with every run of white space as one space."""
     return " ".join(text.split())
 
 

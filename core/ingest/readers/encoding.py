@@ -50,7 +50,7 @@ _MAX_CONTROL, _MAX_CONTROL_SHARE = 4, 0.02
 
 
 def decode(content: bytes, declared: str = "") -> str:
-    """The text of ``content``, without byte order mark and NUL characters, each line ended by ``\\n``.
+    """Return the text of ``content``, without byte order mark and NUL characters, each line ended by ``\\n``.
 
     ``declared`` is what the document says of itself; it is believed when the bytes are not UTF-8 and it fits them.
     """
@@ -59,7 +59,7 @@ def decode(content: bytes, declared: str = "") -> str:
 
 
 def is_binary(content: bytes) -> bool:
-    """Whether the bytes are no text in any encoding."""
+    """Return whether the bytes are no text in any encoding."""
     sample = content[: 1 << 16]
     if any(sample.startswith(bom) for bom, _ in _BOMS) or _bare_utf16(content):
         return False
@@ -82,7 +82,7 @@ def _decode(content: bytes, declared: str) -> str:
 
 
 def _strictly(content: bytes, encoding: str) -> str | None:
-    """The text, None when the bytes are not in this encoding, or it is not one of texts."""
+    """Return the text, None when the bytes are not in this encoding, or it is not one of texts."""
     try:
         return None if codecs.lookup(encoding).name in _NOT_OF_TEXTS else content.decode(encoding)
     except (LookupError, ValueError):
@@ -100,7 +100,7 @@ def _utf8(content: bytes) -> str | None:
 
 
 def _legacy(content: bytes) -> str:
-    """The candidate whose language's commonest letters are most frequent; the first of equals."""
+    """Return the candidate whose language's commonest letters are most frequent; the first of equals."""
     sample = _sample(content)
     best_share, best = _MIN_SHARE, ""
     for encoding, letters in _CANDIDATES:

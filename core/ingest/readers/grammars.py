@@ -23,7 +23,7 @@ class Grammar:
     language_function: str = "language"
 
     def language(self) -> Language:
-        """The language for a parser."""
+        """Return the language for a parser."""
         return Language(getattr(importlib.import_module(self.package), self.language_function)())
 
 

@@ -64,7 +64,7 @@ def _sections(value: object, path: str, depth: int) -> Iterator[Section]:
 
 
 def _part(value: object, key: str, path: str, depth: int) -> Iterator[Section]:
-    """One record for what is small, else the parts of it under a heading of their own."""
+    """Yield one record for what is small, else the parts of it under a heading of their own."""
     text = "\n".join(_leaves(value, key))
     objects = isinstance(value, list) and any(isinstance(element, dict | list) for element in value)
     large = objects or len(text) > _SMALL_CHARS

@@ -42,7 +42,7 @@ _POLICY = _ShortHeaders()
 
 
 def read(file: SourceFile) -> ParsedDocument:
-    """The body, and the attachments under their file names; those that cannot be read are named in the metadata."""
+    """Return the body, and the attachments under their file names; those that cannot be read are named in the metadata."""
     if len(_MULTIPART.findall(file.content)) > _MAX_MULTIPARTS:
         raise file.unreadable(f"has more than {_MAX_MULTIPARTS:,} nested parts; save the mails in it one by one")
     message = cast(EmailMessage, email.message_from_bytes(file.content, _class=EmailMessage, policy=_POLICY))
@@ -73,7 +73,7 @@ def _sections(
 
 
 def _body(file: SourceFile, message: EmailMessage, path: str) -> Iterator[Section]:
-    """The header lines with the body; of a body in two forms the plain one."""
+    """Yield the header lines with the body; of a body in two forms the plain one."""
     outline = Outline(path)
     outline.add("\n".join(f"{name}: {message[name]}" for name in _SHOWN if message[name]))
     part = message.get_body(("plain", "html"))
@@ -88,7 +88,7 @@ def _body(file: SourceFile, message: EmailMessage, path: str) -> Iterator[Sectio
 
 
 def _text(part: EmailMessage) -> str:
-    """The text of a part, in the encoding that it declares, or in the one that it really has."""
+    """Return the text of a part, in the encoding that it declares, or in the one that it really has."""
     payload = part.get_payload(decode=True)
     return decode(payload if isinstance(payload, bytes) else b"", part.get_content_charset("") or "")
 

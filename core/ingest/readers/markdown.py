@@ -19,7 +19,7 @@ _MARKUP = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|<[^>]+>|[*_`~]{1,3}(?=\S)|(?<=\S)
 
 
 def read(file: SourceFile) -> ParsedDocument:
-    """A section per heading; front matter becomes metadata."""
+    """Return a section per heading; front matter becomes metadata."""
     text = decode(file.content)
     lines = text.split("\n")
     metadata: dict[str, str] = {}
@@ -33,7 +33,7 @@ def read(file: SourceFile) -> ParsedDocument:
 
 
 def _front_matter(block: str) -> dict[str, str]:
-    """The top-level fields; lists are joined by commas, deeper values are left out."""
+    """Return the top-level fields; lists are joined by commas, deeper values are left out."""
     fields: dict[str, str] = {}
     key = ""
     for line in block.split("\n"):

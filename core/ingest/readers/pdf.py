@@ -23,7 +23,7 @@ _FILE_NAME = re.compile(r"\.[A-Za-z]{1,4}\d?$|^Microsoft \w+ - ")
 
 
 def read(file: SourceFile) -> ParsedDocument:
-    """A section per page that has text; the others are listed in the metadata."""
+    """Return a section per page that has text; the others are listed in the metadata."""
     if b"%%EOF" not in file.content[-_END_WITHIN:]:
         raise file.unreadable("is a PDF document that was cut off: its end is missing; copy or download it again")
     with _PDFIUM:
@@ -58,7 +58,7 @@ def _joined(text: str) -> str:
 
 
 def _title(file: SourceFile, information: dict[str, str]) -> str:
-    """The title that the author gave; not the one that a program filled in."""
+    """Return the title that the author gave; not the one that a program filled in."""
     title = information.get("Title", "").strip()
     return file.stem if title.lower() in _UNTITLED or _FILE_NAME.search(title) else title
 

@@ -79,7 +79,7 @@ _SIGNATURES = (
 
 
 def sniff(content: bytes) -> Sniffed:
-    """The kind of a file by its signature, or by whether it holds text. Never raises."""
+    """Return the kind of a file by its signature, or by whether it holds text. Never raises."""
     for offset, signature, label in _SIGNATURES:
         if content.startswith(signature, offset) and not _only_looks_so(signature, content):
             return Sniffed("other", label)

@@ -29,7 +29,7 @@ class Row:
 
 
 def row_of(cells: Iterable[str], line: int | None = None, line_end: int | None = None) -> Row:
-    """A row with its cells on one line each, without the empty ones at its end."""
+    """Return a row with its cells on one line each, without the empty ones at its end."""
     texts = [one_line(cell) if cell else "" for cell in cells]
     while texts and not texts[-1]:
         texts.pop()
@@ -37,7 +37,7 @@ def row_of(cells: Iterable[str], line: int | None = None, line_end: int | None =
 
 
 def records(rows: Iterable[Row], heading_path: str = "") -> Iterator[Section]:
-    """A record per row that is not empty.
+    """Yield a record per row that is not empty.
 
     The header row is repeated by the chunks. One that is too long for that gives way to ``column: value`` lines.
     """
@@ -61,7 +61,7 @@ def records(rows: Iterable[Row], heading_path: str = "") -> Iterator[Section]:
 
 
 def _header_position(rows: list[Row]) -> int | None:
-    """Where the header row is: the first that is nearly as wide as the table, if it holds names and not values."""
+    """Return where the header row is: the first that is nearly as wide as the table, if it holds names and not values."""
     width = max((row.filled for row in rows), default=0)
     for position, row in enumerate(rows):
         if row.filled >= max(1, 0.6 * width):

@@ -35,7 +35,7 @@ _BODY_LEVEL = 9
 
 
 def read(file: SourceFile) -> ParsedDocument:
-    """A section per heading; footnotes and endnotes at the end."""
+    """Return a section per heading; footnotes and endnotes at the end."""
     with open_archive(file) as archive:
         document = docx.Document(_without_macros(archive, file.content))
     levels = _heading_levels(document)
@@ -60,7 +60,9 @@ def read(file: SourceFile) -> ParsedDocument:
 
 
 def _without_macros(archive: zipfile.ZipFile, content: bytes) -> io.BytesIO:
-    """The file; one with macros is copied without them as a plain document, the only kind that python-docx opens."""
+    """Return the file; one with macros is copied without them as a plain document, the only kind that python-docx
+    opens.
+    """
     types = archive.read(_CONTENT_TYPES)
     if _MACRO_TYPE not in types:
         return io.BytesIO(content)
@@ -90,7 +92,7 @@ def _heading_levels(document: Document) -> dict[str, int]:
 
 
 def _level(paragraph: etree._Element, levels: dict[str, int]) -> int | None:
-    """The heading level of a paragraph, 0 for the document's title, None for body text."""
+    """Return the heading level of a paragraph, 0 for the document's title, None for body text."""
     if (outline := paragraph.find(_OUTLINE_LEVEL)) is not None and int(outline.get(_VAL) or 9) < _BODY_LEVEL:
         return int(outline.get(_VAL) or 0) + 1
     style = paragraph.find(_STYLE)
@@ -98,7 +100,7 @@ def _level(paragraph: etree._Element, levels: dict[str, int]) -> int | None:
 
 
 def _found(parent: etree._Element, *tags: str) -> Iterator[etree._Element]:
-    """The outermost elements with these tags in reading order, also in content controls and tracked insertions."""
+    """Yield the outermost elements with these tags in reading order, also in content controls and tracked insertions."""
     for child in parent.iterchildren(tag=etree.Element):
         if child.tag in tags:
             yield child
@@ -107,7 +109,7 @@ def _found(parent: etree._Element, *tags: str) -> Iterator[etree._Element]:
 
 
 def _text(paragraph: etree._Element) -> str:
-    """The text as it is shown, with that of text boxes; without deleted text and furigana."""
+    """Return the text as it is shown, with that of text boxes; without deleted text and furigana."""
     parts: list[str] = []
     walker = etree.iterwalk(paragraph, events=("start",))
     for _, element in walker:

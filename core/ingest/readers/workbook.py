@@ -24,7 +24,7 @@ _FORMULA_WITHOUT_VALUE = re.compile(rb"<f\b[^>]*(?:/>|>[^<]*</f>)\s*(?:</c>|<v\s
 
 
 def read(file: SourceFile) -> ParsedDocument:
-    """A record per row. Of formulas the values that Excel stored are read; nothing is calculated."""
+    """Return a record per row. Of formulas the values that Excel stored are read; nothing is calculated."""
     with open_archive(file) as archive:
         sheets = [archive.read(name) for name in archive.namelist() if name.startswith("xl/worksheets/sheet")]
     unknown = sum(len(_FORMULA_WITHOUT_VALUE.findall(sheet)) for sheet in sheets)
@@ -53,7 +53,7 @@ def _rows(file: SourceFile, sheet: ReadOnlyWorksheet) -> Iterator[Row]:
 
 
 def _text(value: object) -> str:
-    """A cell as a person would write it."""
+    """Return a cell as a person would write it."""
     if value is None:
         return ""
     if isinstance(value, bool):

@@ -47,7 +47,7 @@ def require_few_entries(file: IO[bytes], most: int) -> None:
 
 
 def _directories(file: IO[bytes]) -> Iterator[_Directory]:
-    """All that a reader may take for the directory: readers differ in where they look for the record of zip64."""
+    """Yield all that a reader may take for the directory: readers differ in where they look for the record of zip64."""
     size = file.seek(0, 2)
     start = max(0, size - _LONGEST_COMMENT - _END.size)
     tail = _read(file, start, size - start)
