@@ -31,7 +31,7 @@ class NewSyncedFolder:
     ignore: tuple[str, ...] = ()
     """gitignore patterns, relative to the folder."""
     id_prefix: str = ""
-    """Sources are this and the path within the folder; absolute paths if it is empty."""
+    """The beginning of each source, before the path within the folder; empty means absolute paths."""
 
     @property
     def source_prefix(self) -> str:
@@ -53,7 +53,7 @@ class SyncedFolder(NewSyncedFolder):
 
 
 class SyncedFolders:
-    """The ledger's list of folders. For administrators: whether a caller may read the server's files is not checked."""
+    """The ledger's list of folders. For administrators: does not check whether a caller may read the server's files."""
 
     def __init__(self, braid: DataDirectory) -> None:
         self._braid = braid

@@ -20,7 +20,7 @@ from braid.core.jobs.store import MAX_TITLE_CHARS, OPEN, Job, JobKind, JobState,
 SYNC: tuple[JobKind, ...] = ("sync",)
 ENDED: tuple[JobState, ...] = ("done", "failed", "cancelled")
 KEPT_JOBS = 10
-"""Per folder, of the jobs that changed something or failed. The last job is kept in any case."""
+"""Jobs kept per folder among those that changed something or failed. The last job is kept in any case."""
 SHOWN_FAILURES = 20
 
 
@@ -51,7 +51,8 @@ class SyncJobs:
         self._accounts = Accounts(braid.ledger)
         self._queueing = threading.Lock()
         self._syncs: dict[int, FolderSync] = {}
-        """By folder id; only the thread of sync jobs uses them. Kept, because each knows which files are unreadable."""
+        """Syncs by folder id, for the thread of sync jobs alone. They are kept because each knows the unreadable files.
+        """
 
     def refusal(self, folder: SyncedFolder) -> str:
         """Return the reason why the folder may not be synced now; empty when it may."""
@@ -146,7 +147,7 @@ class SyncJobs:
 
 
 def has_changes(job: Job) -> bool:
-    """Return whether a sync job is done and has stored, renamed or removed documents."""
+    """Return whether a sync job is done and stored, renamed or removed documents."""
     return job.state == "done" and any(job.result.get(count) for count in ("put", "renamed", "removed"))
 
 
