@@ -68,7 +68,7 @@ class RetrieverManager:
         models: SearchModels | None = None,
         **options: Any,
     ) -> SearchResult:
-        """Search, with everything needed to say how the hits were found."""
+        """Search, and return the hits with everything that explains them."""
         return self._run(self._request(user_id, dataset_ids, strategy, DEFAULTS.changed(options), models), text)
 
     def search_in(
@@ -78,7 +78,7 @@ class RetrieverManager:
         return self._run(self._request_in(scope, strategy, DEFAULTS.changed(options), models), text)
 
     async def asearch(self, text: str, **arguments: Any) -> SearchResult:
-        """`search` in a thread."""
+        """Search in a thread; takes the arguments of `search`."""
         return await asyncio.to_thread(partial(self.search, text, **arguments))
 
     def check(
@@ -89,7 +89,7 @@ class RetrieverManager:
         strategy: str = "basic",
         options: Mapping[str, Any] | None = None,
     ) -> Scope:
-        """Return what a search with these would read, and raise what it would raise. Nothing is searched."""
+        """Return the scope of a search with these arguments, or raise what it would raise. Nothing is searched."""
         return self._request(user_id, dataset_ids, strategy, DEFAULTS.changed(options or {})).scope
 
     def explain(
@@ -115,8 +115,8 @@ class RetrieverManager:
         dataset_ids: Sequence[int] | None = None,
         **options: Any,
     ) -> SearchRetriever:
-        """Return a LangChain retriever: an ensemble for several legs or collections, the one itself for one, and one
-        that finds nothing for none. Every call asks again what the user may read, and may change ``options``.
+        """Return a LangChain retriever: an ensemble for several legs or collections, a leg's own retriever for one, or
+        one that finds nothing. Every call resolves again what the user may read, and may change ``options``.
         """
         given = DEFAULTS.changed(options)
         request = self._request(user_id, dataset_ids, strategy, given)

@@ -71,13 +71,13 @@ class StoredMessage:
     settings: Mapping[str, Any]
     created_at: float
     thumb: str = ""
-    """For an answer as a whole: ``up``, ``down`` or empty."""
+    """The user's thumb on the answer: ``up``, ``down`` or empty."""
     citations: tuple[StoredCitation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class StoredTurn:
-    """Where a turn is stored: its conversation, and the ids of its two messages."""
+    """The ids of a stored turn: those of its conversation and of its two messages."""
 
     conversation_id: int
     question_id: int

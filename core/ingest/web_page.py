@@ -167,7 +167,7 @@ def _limited(address: str, stream: Iterable[bytes], max_bytes: int) -> Iterator[
 
 
 def _filename(url: httpx.URL, content_type: str) -> str:
-    """Return a file name whose suffix chooses the reader. Raises InvalidInputError for a media type without a reader."""
+    """Return a file name whose suffix chooses the reader. Raises InvalidInputError for a type without a reader."""
     media_type = content_type.partition(";")[0].strip().lower()
     name = visible(PurePosixPath(url.path).name)
     suffix = PurePosixPath(name).suffix.lower()

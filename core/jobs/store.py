@@ -235,7 +235,7 @@ class JobStore:
 
     def requeue(self) -> int:
         """Queue again the jobs that a dead process left running, or fail them after MAX_ATTEMPTS. Returns how many."""
-        died = f"the server stopped {MAX_ATTEMPTS} times while it was at work on this; try it again by hand"
+        died = f"the server stopped {MAX_ATTEMPTS} times while running this job; try it again by hand"
         running = JobRow.state == "running"
         with self._ledger.database.write() as connection:
             connection.execute(

@@ -66,7 +66,7 @@ class CitationFilter:
     cited: list[int] = field(default_factory=list)
     """Numbers in the order of the text, each once."""
     removed: int = 0
-    """How many citations were removed."""
+    """Number of citations that were removed."""
     _held: str = ""
     _behind_mark: bool = False
 

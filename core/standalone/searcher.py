@@ -23,12 +23,12 @@ logger = logging.getLogger(__name__)
 Chunk = str | Document | Mapping[str, object]
 """A text, a LangChain document, or a mapping with ``text``."""
 IndexedScore = tuple[int, float]
-"""The place of a chunk in the list that was given, from 0, and its score, higher is better."""
+"""The index of a chunk in the given list, from 0, and its score, higher is better."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearcherHit:
-    """A chunk that was found: its place in the list that was given, and its scores."""
+    """A chunk that was found: its index in the given list, and its scores."""
 
     index: int
     chunk: Chunk
@@ -36,11 +36,11 @@ class SearcherHit:
     """Σ weight · score of the leg stretched to 0–1."""
     bm25_score: float | None
     vector_score: float | None
-    """Cosine similarity; None, as in the other leg, where that leg did not find the chunk."""
+    """Cosine similarity. Either score is None where that leg did not find the chunk."""
 
 
 class HybridSearcher:
-    """BM25 and vectors over the chunks of each call, fused by min-max. ``embedder`` None means BM25 alone.
+    """Searches the chunks of each call by BM25 and by vectors, fused by min-max. ``embedder`` None means BM25 alone.
 
     Keeps nothing between calls. Raises ValidationError for weights below 0 or both 0.
 
@@ -104,7 +104,7 @@ class HybridSearcher:
     def fuse(
         self, chunks: Sequence[Chunk], bm25: Iterable[IndexedScore], vector: Iterable[IndexedScore], top_k: int
     ) -> list[SearcherHit]:
-        """Return two rankings as one. An index that no chunk has is skipped with a warning."""
+        """Fuse two rankings. An index that no chunk has is skipped with a warning."""
         legs = [_within(bm25, len(chunks), "bm25"), _within(vector, len(chunks), "vector")]
         rankings = [[ScoredChunk(f"{index:09}", score) for index, score in leg.items()] for leg in legs]
         weights = self._weights if all(rankings) else tuple(float(bool(weight)) for weight in self._weights)

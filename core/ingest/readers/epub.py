@@ -64,7 +64,7 @@ def _chapters(package: etree._Element, folder: str) -> list[str]:
 
 
 def _refuse_protected(file: SourceFile, archive: zipfile.ZipFile, chapters: list[str]) -> None:
-    """Copy protection encrypts chapters; books that only obfuscate their fonts stay readable."""
+    """Refuse a book whose chapters are encrypted; books that only obfuscate their fonts stay readable."""
     if _ENCRYPTION not in archive.namelist():
         return
     encrypted = {unquote(item.get("URI") or "") for item in _xml(archive, _ENCRYPTION).iter("{*}CipherReference")}

@@ -1,4 +1,4 @@
-"""What the syntax trees of programming languages call their parts."""
+"""Grammars: the names of nodes in the syntax trees of programming languages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tree_sitter import Language
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """Which nodes of a language's syntax tree are what."""
+    """The kinds of nodes in a language's syntax tree."""
 
     package: str
     """The package of the grammar, loaded with the first file in the language."""

@@ -54,7 +54,7 @@ def _scalar(value: str) -> str:
 
 
 def _headings(lines: list[str], first: int) -> Iterator[tuple[int, int, int, str]]:
-    """(first line, line after, level, title) of every heading outside code, quotes and lists; lines 0-based."""
+    """Yield (first line, line after, level, title) of every heading outside code, quotes and lists; lines 0-based."""
     parser = MarkdownIt("commonmark", {"html": True})
     parser.core.ruler.enableOnly(["normalize", "block"])
     tokens = parser.parse("\n".join(lines[first:]))

@@ -35,7 +35,7 @@ def read(file: SourceFile) -> ParsedDocument:
 
 
 def _extract(file: SourceFile) -> tuple[dict[str, str], list[str]]:
-    """(document information, text of each page). All of PDFium's objects are closed here, under the lock."""
+    """Return (document information, text of each page). All of PDFium's objects are closed here, under the lock."""
     try:
         document = pypdfium2.PdfDocument(file.content)
     except pypdfium2.PdfiumError as error:
@@ -52,7 +52,7 @@ def _page_text(document: pypdfium2.PdfDocument, number: int) -> str:
 
 
 def _joined(text: str) -> str:
-    """Without the hyphens at line ends (PDFium marks them), and with Japanese words whole again."""
+    """Remove the hyphens at line ends (PDFium marks them), and rejoin Japanese words."""
     text = _HYPHENATED.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
     return join_cjk_lines(text).strip()
 
