@@ -28,7 +28,7 @@ MANIFEST, DOCUMENTS, EMBEDDINGS = "manifest.json", "documents.jsonl", "embedding
 DOCUMENTS_PER_READ = 100
 
 Progress = Callable[[int, int], None]
-"""(documents done, documents in all)."""
+"""Called with (documents done, documents in all)."""
 Count = Annotated[int, Field(ge=0, le=2**40)]
 
 

@@ -36,11 +36,11 @@ from braid.core.models.embeddings import embed_passages
 from braid.core.types import ChunkInput, DocumentInput, Vector, indexed_text
 
 MAX_ENTRIES = 100
-"""A valid archive has two or three; with more its directory is not read."""
+"""Most entries of an archive whose directory is read; a valid one has two or three."""
 MAX_MANIFEST_BYTES = 1 << 20
 MAX_LINE_BYTES = 1 << 28
 MAX_LINE_VALUES = 2_000_000
-"""Per document. A passage that was exported by Braid has seven."""
+"""Most values of a document; a passage that Braid exported has seven."""
 MAX_RATIO = 200
 """Highest ratio of unpacked to packed size; passages reach 5 to 20."""
 MIN_COSINE = 0.98
@@ -221,7 +221,7 @@ def _wrong(why: str) -> InvalidInputError:
 
 
 def _is_of_model(braid: DataDirectory, collection: str, document: ExportedDocument, rows: Vector) -> bool:
-    """Return whether the model gives the vector of the file today. Vectors of another length would break the index."""
+    """Return whether the model makes the file's vector today. Vectors of another length would break the index."""
     found = np.flatnonzero(np.any(rows != 0, axis=1))
     if not len(found):
         return True  # no vector here to verify with; the next document is tried

@@ -35,7 +35,7 @@ class IngestProgress:
 
 @dataclass(frozen=True, slots=True)
 class IngestReport:
-    """How many files were stored, were as before, could not be read, or were left out on purpose."""
+    """Counts of the files that were stored, were unchanged, could not be read, or were left out on purpose."""
 
     put: int = 0
     unchanged: int = 0
@@ -44,7 +44,7 @@ class IngestReport:
     failures: tuple[tuple[str, str], ...] = ()
     """(source, reason) of each failed file."""
     skips: Mapping[str, int] = field(default_factory=dict)
-    """Why files and folders were left out: reason → how many."""
+    """Files and folders that were left out: reason → how many."""
     chunks: int = 0
     """Passages added."""
 
@@ -164,7 +164,7 @@ def ingest(
 
 
 def _require_readable(file: PlannedFile, max_bytes: int) -> None:
-    """Raises UnreadableDocumentError for a known problem and for a file over the limit; OSError without the file."""
+    """Raise UnreadableDocumentError for a known problem or a file over the limit, and OSError without the file."""
     if file.problem:
         raise UnreadableDocumentError(file.problem)
     size_bytes = os.stat(file.path).st_size

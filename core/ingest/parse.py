@@ -21,7 +21,7 @@ class Incoming:
 
     source: str
     filename: str
-    """Its suffix decides the format."""
+    """File name, whose suffix decides the format."""
     date: float | None = None
     content_hash: str = ""
     """SHA-256 of the bytes; empty while nothing is read."""

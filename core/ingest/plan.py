@@ -88,9 +88,7 @@ def _why_not(path: str, options: IngestOptions) -> str:
 
 
 def file_type_of(name: str) -> str:
-    """Return the format of a file name, ``md`` for ``notes.markdown``; of an unknown suffix, the suffix without its
-    dot.
-    """
+    """Return the format of a file name, ``md`` for ``notes.markdown``; for an unknown suffix that without its dot."""
     suffix = os.path.splitext(f"_{os.path.basename(name)}")[1].lower()
     return _TYPE_OF_SUFFIX.get(suffix, suffix.removeprefix("."))
 

@@ -60,7 +60,7 @@ class _Start:
     is_folder: bool
     wanted: GitIgnoreSpec | None = None
     depth: int | None = None
-    """How many folders deep the glob can match; None is without limit."""
+    """Depth of folders that the glob can match; None is without limit."""
 
 
 def _start(given: str) -> _Start:

@@ -176,7 +176,7 @@ def _fault(error: Exception) -> str:
 
 
 class _ThrottledProgress:
-    """Writes a job's progress at most twice a second, and never for a shorter job."""
+    """Writes a job's progress at most twice per second, and never for a shorter job."""
 
     def __init__(self, store: JobStore, job: Job, abandoned: threading.Event) -> None:
         self._store = store

@@ -185,13 +185,13 @@ class JobStore:
         return self._read(_select().where(*conditions).order_by(JobRow.id.desc()).limit(limit).offset(offset))
 
     def prune(self, days: float) -> int:
-        """Delete jobs that ended more than so many days ago. Returns how many."""
+        """Delete jobs that ended more than ``days`` days ago. Returns how many."""
         before = time.time() - days * SECONDS_PER_DAY
         with self._ledger.database.write() as connection:
             return connection.execute(delete(JobRow).where(JobRow.finished_at < before)).rowcount
 
     def kept_files(self) -> frozenset[str]:
-        """Names of the spooled files that jobs need: to run, to be retried, or as their result."""
+        """Return the names of the spooled files that jobs need: to run, to be retried, or as their result."""
         columns = select(JobRow.state, JobRow.payload, JobRow.result)
         with self._ledger.database.read() as connection:
             rows = connection.execute(columns).all()

@@ -44,7 +44,7 @@ class Format:
     """Name for people, with its article: ``a PDF document``."""
     suffixes: tuple[str, ...]
     reader: str
-    """The module here that reads it; loaded, with its library, when the first such file comes."""
+    """The module here that reads the format; loaded, with its library, at the first such file."""
     kind: str = "text"
     """The kind that ``sniff`` must find in the bytes."""
 

@@ -136,7 +136,7 @@ class Strategy(Protocol):
     costs: Mapping[Literal["llm", "feedback"], str]
     """Costs of a query with each generator, in one line: model calls, embeddings. Empty without a generator."""
     overfetch: int
-    """How many times ``k`` hits `refine` is given: above 1 for a strategy that drops some."""
+    """Hits that `refine` is given, as a multiple of ``k``: above 1 for a strategy that drops some."""
 
     def expand(self, query: Query, tools: Tools) -> Expansion:
         """Return the variants to search for: at least one."""
