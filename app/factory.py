@@ -62,6 +62,10 @@ def create_app(settings: Settings | None = None, braid: Braid | None = None) -> 
     Without a Braid it opens the data directory of the settings and runs the queued jobs until the process ends. With
     one, the caller calls `Site.start_jobs` and `Site.close`. Raises NotOwnerError when another process owns the data
     directory.
+
+    >>> app = create_app(Settings(), braid)
+    >>> app.test_client().get("/healthz").status_code
+    200
     """
     settings = settings or load_settings()
     is_ours = braid is None
@@ -113,6 +117,12 @@ def register_braid(
 
     The host keeps its own sign-in, sessions, error pages and headers for its own addresses. Raises InvalidInputError
     when the host app has no secret key, which the CSRF tokens need.
+
+    >>> host = Flask("host")
+    >>> host.secret_key = "keep it secret"
+    >>> site = register_braid(host, lambda: HostUser("ann"), braid=braid, settings=Settings())
+    >>> host.test_client().get("/braid/search").status_code
+    200
     """
     if not host_app.secret_key:
         raise InvalidInputError("the host app has no secret_key; set one, forms need it", field="secret_key")

@@ -36,7 +36,11 @@ CLOSING_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class HostUser:
-    """A user of the app that Braid is built into. ``name`` must be stable: it identifies the user to Braid."""
+    """A user of the app that Braid is built into. ``name`` must be stable: it identifies the user to Braid.
+
+    >>> HostUser("ann", groups=frozenset({"engineers"})).is_admin
+    False
+    """
 
     name: str
     groups: frozenset[str] = frozenset()

@@ -1,4 +1,4 @@
-"""The doctor: compares ledger, BM25 indexes and dense indexes, says what differs, and repairs it."""
+"""The doctor: compares ledger, BM25 indexes and dense indexes, reports what differs, and repairs it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Finding:
 
 
 def examine(braid: Braid) -> list[Finding]:
-    """All differences, after the indexes have had up to 30 seconds to follow the ledger.
+    """Return all differences, after the indexes have had up to 30 seconds to follow the ledger.
 
     Raises NotOwnerError when another process owns the indexes.
     """
@@ -52,7 +52,7 @@ def examine(braid: Braid) -> list[Finding]:
 
 
 def repair(braid: Braid, findings: Iterable[Finding], *, timeout_s: float = 3600.0) -> bool:
-    """Do what the findings propose and wait for it. False when something was not done in time."""
+    """Do the repairs that the findings propose, and wait for them. False when one was not done in time."""
     rebuilds: dict[tuple[Leg, str], None] = {}
     for finding in findings:
         if finding.problem == "counter":

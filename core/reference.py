@@ -36,14 +36,14 @@ Selected = frozenset[int] | None
 @dataclass(frozen=True, slots=True)
 class _Built:
     stamp: tuple[object, ...]
-    """State of what it was built from; another stamp means that it is out of date."""
+    """State of the collection when this was built; a different stamp means that this is out of date."""
     stock: Stock | None
     unembedded: int = 0
-    """Chunks that it lacks because they have no vector."""
+    """Number of chunks that are missing because they have no vector."""
 
 
 class ReferenceEngine:
-    """Builds stock retrievers once per leg, collection and choice of documents, until the collection changes."""
+    """Builds stock retrievers once per leg, collection and selection of documents, until the collection changes."""
 
     def __init__(self, context: SearchContext) -> None:
         self._context = context
@@ -149,7 +149,7 @@ def _document(chunk: IndexedChunk) -> Document:
 
 
 def _stock_fusion(query: Query, lists: Sequence[tuple[Leg, list[Document]]]) -> FusedRanking:
-    """The order is the stock class's own; ranks and contributions are added for the explanation."""
+    """Fuse in the stock class's own order; ranks and contributions are added for the explanation."""
     variant = QueryVariant(query.text)
     rankings = [
         Ranking(

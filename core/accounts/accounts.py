@@ -50,7 +50,7 @@ class Accounts:
         self._ledger = ledger
 
     def need_setup(self) -> bool:
-        """Whether nobody can sign in yet."""
+        """Return whether nobody can sign in yet."""
         with self._ledger.database.read() as connection:
             return connection.execute(select(UserRow.id).where(UserRow.password_hash != "").limit(1)).first() is None
 

@@ -52,7 +52,7 @@ class ApiToken:
 
 
 class WebSessions:
-    """Signed-in browsers."""
+    """The ledger's signed-in browsers."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._database = ledger.database
@@ -101,7 +101,7 @@ class WebSessions:
 
 
 class ApiTokens:
-    """Keys to the API."""
+    """The ledger's keys to the API."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._database = ledger.database

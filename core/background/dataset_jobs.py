@@ -103,7 +103,7 @@ class DatasetJobs:
     allow_private_urls: bool = False
 
     def handlers(self) -> dict[JobKind, Handler]:
-        """The method for each kind of job."""
+        """Return the method for each kind of job."""
         return {
             "upload": self.store_upload,
             "text": self.store_upload,
@@ -135,9 +135,11 @@ class DatasetJobs:
             self.spool.remove(file.name)
 
     def _ingest(self, job: Job, progress: Progress, incoming: Incoming) -> dict[str, Any]:
-        """Two steps: parse, store. A file that cannot be read is recorded as a failed document, and the job fails.
+        """Parse and store, in two steps. A file that cannot be read is recorded as a failed document, and the job
+        fails.
 
-        The indexer is not woken: it looks twice a second, and takes many small files better together than one by one.
+        The indexer is not woken: it polls twice per second, and indexes many small files faster together than one by
+        one.
         """
         ledger, dataset_id = self.braid.ledger, self.braid.dataset(job.dataset_id).id
         stored = keep_unchanged(ledger, dataset_id, incoming)

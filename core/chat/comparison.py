@@ -55,7 +55,7 @@ class ThreeFields:
 
     @property
     def query(self) -> str:
-        """All three as one text."""
+        """The three fields as one text."""
         return "\n".join(self.named.values())
 
     def unified(self) -> ThreeFields:
@@ -76,7 +76,7 @@ class ThreeFields:
 class _Agreement:
     agrees: tuple[str, ...]
     differs: tuple[tuple[str, str], ...]
-    """Pairs of what the passage has and what was asked for."""
+    """Pairs of a quantity in the passage and the one that was asked for."""
     missing: tuple[str, ...]
 
 

@@ -58,6 +58,11 @@ class Conversation:
     comes on top. ``models`` and ``prompts`` are those that the Braid was opened with unless others are given; with
     `ChatModels()`, no models, the question is completed by feedback and the answer is extractive. ``rerankers`` serve
     the searches instead of the Braid's own.
+
+    >>> from braid.core.chat.types import ChatRequest
+    >>> result = Conversation(braid).ask(ChatRequest(1, "How long is the warranty of the pump?", dataset_ids=[1]))
+    >>> result.generator, result.citations[0].passage.source
+    ('extractive', 'pump.md')
     """
 
     def __init__(

@@ -49,7 +49,7 @@ class NormalizedQuestion:
 def normalize_question(
     request: ChatRequest, model: ChatModel | None, prompts: Prompts, weights: TermWeights
 ) -> tuple[NormalizedQuestion, Missing]:
-    """Return the request's question so that it can be understood alone, and the model if it failed.
+    """Rewrite the request's question so that it can be understood alone; report the model if it failed.
 
     Without a model, or when it fails, feedback takes its place: words of the earlier turns are added.
     """
@@ -71,7 +71,7 @@ def normalize_question(
 def write_query(
     question: NormalizedQuestion, model: ChatModel | None, prompts: Prompts
 ) -> tuple[QueryWritten, Missing]:
-    """Return the query for the question, and the model if it failed."""
+    """Write the query for the question; report the model if it failed."""
     query, missing = _one_line(model, prompts.generate_query, question.text, question=question.text)
     if model is not None and query:
         return QueryWritten(question.text, query, model.name), ()

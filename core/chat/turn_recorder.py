@@ -17,7 +17,7 @@ from braid.core.types import MAX_QUERY_CHARS, Query, SearchResult
 
 
 class TurnRecorder:
-    """Takes the events of one turn, in order, and gives its result at any time."""
+    """Takes the events of one turn, in order, and returns its result at any time."""
 
     def __init__(self, request: ChatRequest) -> None:
         self._request = request

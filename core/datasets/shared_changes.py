@@ -13,7 +13,7 @@ from braid.core.types import Dataset
 
 COMPARED = ("name", "collection_name", "description", "allowed_groups", "embedding_model", "enabled")
 MAX_DETAIL_CHARS = 200
-"""Of a field's value in the audit log."""
+"""Longest part of a field's value in the audit log."""
 
 Audit = Callable[[str, str, str, str], None]
 """Takes actor, action, target and detail, as `braid.core.accounts.audit.AuditLog.add` does."""
@@ -39,6 +39,12 @@ class SharedDatasets:
     """Adds, updates, switches and removes shared datasets for the person named by ``by``.
 
     All methods raise RegistryError when shared_dbs.json cannot be changed so, and then change nothing.
+
+    >>> audit = lambda *entry: print(entry)
+    >>> handbook = SharedDatasets(braid, audit).add("Handbook", "shared_handbook", by="ann")
+    ('ann', 'shared_db.added', '-1 Handbook', 'shared_handbook; everyone')
+    >>> braid.dataset(handbook.id).name
+    'Handbook'
     """
 
     def __init__(self, directory: Directory, audit: Audit) -> None:
@@ -92,7 +98,7 @@ class SharedDatasets:
 
 
 def _require_model(name: object) -> None:
-    """Raises InvalidInputError for a name of another form, for which the whole collection would wait."""
+    """Raise InvalidInputError for a name of another form, which would keep the whole collection from being indexed."""
     if isinstance(name, str) and name:
         embedding_model(name)
 
@@ -114,7 +120,7 @@ def _in_words(value: object) -> str:
 
 
 def _line_counts(before: str, after: str) -> str:
-    """``+1 -1 lines``: how many were added and deleted; ends of lines do not count."""
+    """Count the lines that were added and deleted, as ``+1 -1 lines``; ends of lines do not count."""
     matcher = difflib.SequenceMatcher(None, before.splitlines(), after.splitlines(), autojunk=False)
     changed = [codes for codes in matcher.get_opcodes() if codes[0] != "equal"]
     added = sum(end - start for _, _, _, start, end in changed)

@@ -49,9 +49,9 @@ class StoredVectors:
     """The vectors of a set under one model; each (dim,) float32 of unit length."""
 
     documents: Mapping[str, Vector]
-    """By document id."""
+    """Vectors by document id."""
     queries: Mapping[str, Vector]
-    """By query text."""
+    """Vectors by query text."""
 
 
 def read_sets(folders: Sequence[Path]) -> list[JudgedSet]:

@@ -37,7 +37,7 @@ TIMED_EMBEDDINGS = 30
 
 @dataclass(frozen=True, slots=True)
 class EvaluationReport:
-    """Figures by name, per set and for ``all``, the mean over all queries.
+    """Figures by name, per set and, in ``all``, over all queries.
 
     ``p50_ms`` and ``p95_ms`` include the embedding of the query by the real model, ``p50_ms_search`` does not. Where
     vectors.npz has the queries' vectors, the first two are of up to 30 queries per set, whose embedding is timed
@@ -82,7 +82,11 @@ def evaluate(
 
     With ``each`` a query searches the collections of its own folder, otherwise those of all folders at once.
     ``options`` are the fields of `braid.core.types.SearchOptions`; each query asks for at least 100 hits.
-    Raises InvalidInputError for what is wrong in a folder or an option.
+    Raises InvalidInputError for an error in a folder or an option.
+
+    >>> report = evaluate([judged_dir], scratch_dir=data_dir, embedding_model=model, each=True)
+    >>> report.all["recall@10"]
+    1.0
     """
     options = dict(options or {})
     mode = SearchOptions().changed(options).mode

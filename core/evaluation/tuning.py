@@ -1,4 +1,4 @@
-"""Tuning: which fusion and weights suit judged questions best, by cross-validation. The result is only proposed.
+"""Tuning: finds the fusion and weights that suit judged questions best, by cross-validation, and proposes them.
 
 Each leg is searched once per query; all configurations are then tried on these rankings in memory.
 """
@@ -32,14 +32,14 @@ NDCG = nDCG @ 10
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """A way to fuse. ``dense_weight`` is alpha in ``weighted`` fusion, and the dense leg's weight in ``rrf``."""
+    """A fusion with its weight. ``dense_weight`` is the setting ``alpha`` in ``weighted`` fusion."""
 
     fusion: Fusion
     dense_weight: float
 
     @property
     def settings(self) -> Mapping[str, str | float]:
-        """As settings."""
+        """The configuration as settings."""
         return {"fusion": self.fusion, "alpha" if self.fusion == "weighted" else "dense_weight": self.dense_weight}
 
     def as_toml(self) -> str:
@@ -71,7 +71,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class TuningReport:
-    """All configurations, and what to expect of the best one on questions that it was not chosen by."""
+    """All configurations, and the score to expect of the best one on questions that it was not chosen by."""
 
     default: Outcome
     best: Outcome
@@ -88,7 +88,7 @@ class TuningReport:
 
     @property
     def pays(self) -> bool:
-        """Whether the gain is more than chance, and the best is another configuration than the default."""
+        """Whether the best configuration is not the default and its gain is more than chance."""
         return self.expected_difference.low > 0 and self.best.config != self.default.config and not self.degraded
 
     @property
@@ -136,7 +136,7 @@ def tune(
     return compare(judged, default=default, degraded=degraded)
 
 
-# ---------------------------------------------------------------- trying, in memory
+# ---------------------------------------------------------------- comparing, in memory
 
 
 def configurations(default: Config) -> list[Config]:
@@ -147,7 +147,7 @@ def configurations(default: Config) -> list[Config]:
 
 
 def fused_documents(judged: Judged, config: Config) -> list[str]:
-    """The documents in the order of the fused list, as `braid.core.search.ranking.fuse` makes it."""
+    """Return the documents in the order of the fused list, as `braid.core.search.ranking.fuse` makes it."""
     weights: Mapping[Leg, float] = {"dense": config.dense_weight, "bm25": 1.0 - config.dense_weight}
     shares = fusion.min_max_contributions if config.fusion == "weighted" else fusion.rrf_contributions
     fused = fusion.add_contributions(shares(judged.rankings[leg], weight) for leg, weight in weights.items())

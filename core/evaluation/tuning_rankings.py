@@ -23,13 +23,13 @@ class Judged:
     documents: Mapping[str, str]
     """Chunk id → ``set/document``."""
     shown_as: Mapping[str, str]
-    """Chunk id → id shared by all chunks of the same text; they are shown together, at their best place."""
+    """Chunk id → id shared by all chunks of the same text; they are shown together, at their best rank."""
     grades: Mapping[str, int]
     """``set/document`` → grade."""
 
 
 def collect(stored: StoredSets, *, each: bool, on_progress: OnProgress) -> tuple[list[Judged], tuple[str, ...]]:
-    """Return every judged query with both legs' rankings, and the reasons why searches were incomplete."""
+    """Search for every judged query; return both legs' rankings, and the reasons why searches were incomplete."""
     set_of = {dataset_id: name for name, ids in stored.datasets.items() for dataset_id in ids}
     collected, reasons = list[Judged](), dict[str, None]()
     for judged in stored.sets:

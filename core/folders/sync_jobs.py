@@ -20,7 +20,7 @@ from braid.core.jobs.store import MAX_TITLE_CHARS, OPEN, Job, JobKind, JobState,
 SYNC: tuple[JobKind, ...] = ("sync",)
 ENDED: tuple[JobState, ...] = ("done", "failed", "cancelled")
 KEPT_JOBS = 10
-"""Per folder, of the jobs that changed something or failed. The last job is kept in any case."""
+"""Jobs kept per folder among those that changed something or failed. The last job is kept in any case."""
 SHOWN_FAILURES = 20
 
 
@@ -51,10 +51,11 @@ class SyncJobs:
         self._accounts = Accounts(braid.ledger)
         self._queueing = threading.Lock()
         self._syncs: dict[int, FolderSync] = {}
-        """By folder id; only the thread of sync jobs uses them. Kept, because each knows which files are unreadable."""
+        """Syncs by folder id, for the thread of sync jobs alone. They are kept because each knows the unreadable files.
+        """
 
     def refusal(self, folder: SyncedFolder) -> str:
-        """The reason why the folder may not be synced now; empty when it may."""
+        """Return the reason why the folder may not be synced now; empty when it may."""
         try:
             account = self._accounts.get(folder.user_id)
             self._braid.dataset(folder.dataset_id)
@@ -72,15 +73,15 @@ class SyncJobs:
         return FolderSync(self._braid, new.dataset_id, new.folder, options, within=True).plan()
 
     def find_active(self, folder: SyncedFolder) -> Job | None:
-        """The job that is queued or running."""
+        """Return the job that is queued or running."""
         return next(iter(self._find(folder, OPEN)), None)
 
     def find_last(self, folder: SyncedFolder) -> Job | None:
-        """The last job that has ended."""
+        """Return the last job that has ended."""
         return next(iter(self._find(folder, ENDED)), None)
 
     def find_last_change(self, folder: SyncedFolder) -> Job | None:
-        """The last job that changed documents."""
+        """Return the last job that changed documents."""
         return next((job for job in self._find(folder, ENDED) if has_changes(job)), None)
 
     def queue(self, folder: SyncedFolder) -> Job | None:
@@ -137,14 +138,16 @@ class SyncJobs:
                 self._jobs.forget(job.user_id, job.id)
 
     def _find(self, folder: SyncedFolder, states: tuple[JobState, ...]) -> list[Job]:
-        """The folder's jobs, newest first. Jobs of an earlier entry for the same path, now removed, are left out."""
+        """Return the folder's jobs, newest first. Jobs of an earlier entry for the same path, now removed, are left
+        out.
+        """
         titles, limit = [new_sync_job(folder).title], 10 * KEPT_JOBS
         jobs = self._jobs.of_dataset(folder.dataset_id, kinds=SYNC, states=states, titles=titles, limit=limit)
         return [job for job in jobs if job.payload["folder_id"] == folder.id]
 
 
 def has_changes(job: Job) -> bool:
-    """Whether a sync job is done and has stored, renamed or removed documents."""
+    """Return whether a sync job is done and stored, renamed or removed documents."""
     return job.state == "done" and any(job.result.get(count) for count in ("put", "renamed", "removed"))
 
 

@@ -68,7 +68,7 @@ class Bm25Index:
         dataset_ids: Collection[int] | None = None,
         document_ids: Collection[int] | None = None,
     ) -> list[ScoredChunk]:
-        """The ``k`` best chunks with at least one of the terms, by Σ weight · BM25, within the given ids."""
+        """Return the ``k`` best chunks with at least one of the terms, by Σ weight · BM25, within the given ids."""
         opened = self._open(collection)
         if opened is None or not terms or k < 1:
             return []

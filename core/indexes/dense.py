@@ -52,7 +52,7 @@ class DenseIndex:
     def search(
         self, collection: str, vector: Vector, k: int, *, where: Mapping[str, object] | None = None
     ) -> list[ScoredChunk]:
-        """The ``k`` chunks nearest to ``vector`` (dim,) float32, by cosine similarity, ties by id.
+        """Return the ``k`` chunks nearest to ``vector`` (dim,) float32, by cosine similarity, ties by id.
 
         ``where`` is a Chroma filter, or None. Empty when the collection is empty or does not exist. Raises
         IndexUnavailableError when the store is broken, EmbeddingError when the vector does not fit the collection.

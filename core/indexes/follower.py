@@ -109,7 +109,7 @@ class IndexFollower:
             return False
 
     def _is_settled(self, collection: str, state: IndexState | None, head: int) -> bool:
-        """Whether nothing has happened since the collection was last complete."""
+        """Return whether nothing has happened since the collection was last complete."""
         progress = self._board.get(collection)
         if progress is None or progress.state != "ready" or progress.pending or collection in self._suspects:
             return False

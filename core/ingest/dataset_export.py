@@ -28,7 +28,7 @@ MANIFEST, DOCUMENTS, EMBEDDINGS = "manifest.json", "documents.jsonl", "embedding
 DOCUMENTS_PER_READ = 100
 
 Progress = Callable[[int, int], None]
-"""(documents done, documents in all)."""
+"""Called with (documents done, documents in all)."""
 Count = Annotated[int, Field(ge=0, le=2**40)]
 
 
@@ -117,7 +117,7 @@ class _Counts:
 
 
 def _model(braid: DataDirectory, dataset: Dataset) -> ExportedModel | None:
-    """The collection's model with the length of its vectors; None when there are no vectors to export."""
+    """Return the collection's model with the length of its vectors; None when there are no vectors to export."""
     try:
         fingerprint = braid.model_of(dataset.collection).fingerprint
     except EmbeddingError:  # the model cannot be loaded; the passages are exported without vectors
@@ -136,7 +136,7 @@ def _model(braid: DataDirectory, dataset: Dataset) -> ExportedModel | None:
 def _documents(
     braid: DataDirectory, dataset: Dataset, model: ExportedModel | None
 ) -> Iterator[tuple[Row[Any], list[Row[Any]]]]:
-    """Each document with its passages, both read in one transaction."""
+    """Yield each document with its passages, both read in one transaction."""
     page = (
         select(DocumentRow.id)
         .where(DocumentRow.dataset_id == dataset.id, DocumentRow.chunks > 0)

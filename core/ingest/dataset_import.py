@@ -36,11 +36,11 @@ from braid.core.models.embeddings import embed_passages
 from braid.core.types import ChunkInput, DocumentInput, Vector, indexed_text
 
 MAX_ENTRIES = 100
-"""A valid archive has two or three; with more its directory is not read."""
+"""Most entries of an archive whose directory is read; a valid one has two or three."""
 MAX_MANIFEST_BYTES = 1 << 20
 MAX_LINE_BYTES = 1 << 28
 MAX_LINE_VALUES = 2_000_000
-"""Per document. A passage that was exported by Braid has seven."""
+"""Most values of a document; a passage that Braid exported has seven."""
 MAX_RATIO = 200
 """Highest ratio of unpacked to packed size; passages reach 5 to 20."""
 MIN_COSINE = 0.98
@@ -169,7 +169,7 @@ def _documents(lines: IO[bytes]) -> Iterator[ExportedDocument]:
 
 
 def _values(line: bytes) -> int:
-    """A lower bound of the number of JSON values. Each needs some hundred bytes of memory; 13 bytes hold two."""
+    """Return a lower bound of the number of JSON values. Each needs some hundred bytes of memory; 13 bytes hold two."""
     between = _STRING.sub(b"", line)
     return sum(between.count(sign) for sign in (b",", b"{", b"["))
 
@@ -192,7 +192,7 @@ class _Vectors:
             raise _wrong(f"{EMBEDDINGS} must hold {manifest.chunks} × {self._dimensions} numbers of type float32")
 
     def read(self, count: int) -> Vector:
-        """The next rows, (count, dim) float32: of unit length, or zeros for a passage without a vector."""
+        """Return the next rows, (count, dim) float32: of unit length, or zeros for a passage without a vector."""
         wanted = 4 * self._dimensions * count
         content = self._stream.read(wanted)
         if len(content) < wanted:
@@ -221,7 +221,7 @@ def _wrong(why: str) -> InvalidInputError:
 
 
 def _is_of_model(braid: DataDirectory, collection: str, document: ExportedDocument, rows: Vector) -> bool:
-    """Whether the model gives the vector of the file today. Vectors of another length would break the index."""
+    """Return whether the model makes the file's vector today. Vectors of another length would break the index."""
     found = np.flatnonzero(np.any(rows != 0, axis=1))
     if not len(found):
         return True  # no vector here to verify with; the next document is tried

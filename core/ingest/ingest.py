@@ -35,7 +35,7 @@ class IngestProgress:
 
 @dataclass(frozen=True, slots=True)
 class IngestReport:
-    """How many files were stored, were as before, could not be read, or were left out on purpose."""
+    """Counts of the files that were stored, were unchanged, could not be read, or were left out on purpose."""
 
     put: int = 0
     unchanged: int = 0
@@ -44,7 +44,7 @@ class IngestReport:
     failures: tuple[tuple[str, str], ...] = ()
     """(source, reason) of each failed file."""
     skips: Mapping[str, int] = field(default_factory=dict)
-    """Why files and folders were left out: reason → how many."""
+    """Files and folders that were left out: reason → how many."""
     chunks: int = 0
     """Passages added."""
 
@@ -66,6 +66,14 @@ def ingest_paths(
 
     Raises NotFoundError when there is no such dataset and InvalidInputError when a path or an option is
     wrong, both before anything is stored.
+
+    >>> folder = data_dir / "manuals"
+    >>> folder.mkdir(parents=True)
+    >>> for name in ("pump.txt", "tank.txt"):
+    ...     characters = (folder / name).write_text(f"All about {name}.")
+    >>> report = ingest_paths(braid, 1, [str(folder)], options=IngestOptions(relative=True, id_prefix="manuals/"))
+    >>> report.put, report.failed
+    (2, 0)
     """
     options = options or IngestOptions()
     braid.dataset(dataset_id)
@@ -107,6 +115,10 @@ def ingest_bytes(
 
     ``filename`` decides the format; empty: the source does. Content that cannot be read is recorded as a failed
     document, as by `ingest_paths`. Raises NotFoundError when there is no such dataset.
+
+    >>> stored = ingest_bytes(braid, 1, "https://example.org/tank", b"The tank holds 40 litres.", filename="tank.txt")
+    >>> stored.state, stored.added
+    ('put', 1)
     """
     options = options or IngestOptions()
     braid.dataset(dataset_id)
@@ -152,7 +164,7 @@ def ingest(
 
 
 def _require_readable(file: PlannedFile, max_bytes: int) -> None:
-    """Raises UnreadableDocumentError for a known problem and for a file over the limit; OSError without the file."""
+    """Raise UnreadableDocumentError for a known problem or a file over the limit, and OSError without the file."""
     if file.problem:
         raise UnreadableDocumentError(file.problem)
     size_bytes = os.stat(file.path).st_size

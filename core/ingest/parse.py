@@ -21,7 +21,7 @@ class Incoming:
 
     source: str
     filename: str
-    """Its suffix decides the format."""
+    """File name, whose suffix decides the format."""
     date: float | None = None
     content_hash: str = ""
     """SHA-256 of the bytes; empty while nothing is read."""
@@ -86,5 +86,5 @@ def parse_here(incoming: Incoming, options: IngestOptions) -> DocumentInput:
 
 
 def last_part(source: str) -> str:
-    """The file name in a source: what follows its last slash."""
+    """Return the file name in a source: what follows its last slash."""
     return source.rpartition("/")[2]

@@ -1,4 +1,4 @@
-"""A pool of processes that parse files, limited in memory and time: what kills one does not kill the server."""
+"""A pool of processes that parse files, limited in memory and time: a file that kills one does not kill the server."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from braid.core.types import ChunkInput, DocumentInput
 
 NICE = 10
 FILES_PER_PROCESS = 200
-"""After so many files a new process takes over, because libraries leak memory."""
+"""Files after which a new process replaces the old one, because libraries leak memory."""
 START_TIMEOUT_S = 60.0
 _ROOT = Path(__file__).absolute().parents[3]
 # Signals that stop a service go to all its processes, perhaps before this one has loaded anything: ignore them first.
@@ -138,7 +138,7 @@ class _Process:
         return self._process.returncode
 
     def is_alive(self) -> bool:
-        """Whether the process still runs."""
+        """Return whether the process still runs."""
         return self._process.poll() is None
 
     def parse(self, request: dict[str, Any], timeout_s: float) -> dict[str, Any] | None:

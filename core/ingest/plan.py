@@ -19,7 +19,14 @@ _TYPE_OF_SUFFIX = {suffix: form.file_type for form in FORMATS for suffix in form
 
 @dataclass(frozen=True, slots=True)
 class IngestOptions:
-    """Which files are read, how their sources are named, and how large chunks are."""
+    """Says which files are read, how their sources are named, and how large chunks are.
+
+    >>> from braid import ingest_paths
+    >>> options = IngestOptions(ignore=("*.log",), id_prefix="wiki/", relative=True, chunk_chars=800)
+    >>> report = ingest_paths(braid, 1, [str(wiki_dir)], options=options)
+    >>> braid.ledger.document(1, "wiki/home.md").chunks
+    1
+    """
 
     ignore: tuple[str, ...] = ()
     """gitignore patterns of files to leave out, relative to each given folder."""
@@ -49,7 +56,7 @@ class PlannedFile:
 
 
 def plan_files(found: Iterable[FoundFile], options: IngestOptions) -> tuple[list[PlannedFile], Counter[str]]:
-    """The files to read, each source once, and the number of files left out for each reason.
+    """Return the files to read, each source once, and the number of files left out for each reason.
 
     A file that was found twice is planned once. Of two files with the same source the second has a problem. Raises
     InvalidInputError for a file that is not below ``relative_to``.
@@ -81,7 +88,7 @@ def _why_not(path: str, options: IngestOptions) -> str:
 
 
 def file_type_of(name: str) -> str:
-    """The format of a file name, ``md`` for ``notes.markdown``; an unknown suffix is returned without its dot."""
+    """Return the format of a file name, ``md`` for ``notes.markdown``; for an unknown suffix that without its dot."""
     suffix = os.path.splitext(f"_{os.path.basename(name)}")[1].lower()
     return _TYPE_OF_SUFFIX.get(suffix, suffix.removeprefix("."))
 
@@ -105,7 +112,7 @@ def _source(file: FoundFile, options: IngestOptions) -> str:
 
 
 def escaped(path: str) -> str:
-    """The path as text that can be stored and printed, with escapes for bytes that are not UTF-8."""
+    """Return the path as text that can be stored and printed, with escapes for bytes that are not UTF-8."""
     return path.encode("utf-8", "backslashreplace").decode("utf-8")
 
 

@@ -28,7 +28,7 @@ class TooSlowError(Exception):
 
 
 def is_public(address: str) -> bool:
-    """Whether an IP address is on the Internet.
+    """Return whether an IP address is on the Internet.
 
     False for private, loopback, link-local, multicast and reserved addresses, and for IPv4 addresses that are mapped
     into IPv6.

@@ -29,7 +29,7 @@ class Readable(Protocol):
     """A stream of bytes, such as an upload."""
 
     def read(self, size: int, /) -> bytes:
-        """Up to ``size`` bytes; empty at the end."""
+        """Return up to ``size`` bytes; empty at the end."""
         ...
 
 
@@ -81,7 +81,7 @@ class Spool:
         return SpooledFile(name, size)
 
     def path(self, name: str) -> Path:
-        """The path of a file. Raises NotFoundError when the file is no longer there."""
+        """Return the path of a file. Raises NotFoundError when the file is no longer there."""
         path = self._folder / name
         if not _NAME.fullmatch(name) or not path.is_file():
             raise NotFoundError("the file is not there any more; upload it, or export it, again")
@@ -105,12 +105,13 @@ class Spool:
 
 
 def too_large(called: str, max_bytes: int) -> InvalidInputError:
-    """The error for a file over the limit."""
+    """Return the error for a file over the limit."""
     return InvalidInputError(f"{called} has more than {max_bytes:,} bytes, which is the limit; split it", field="file")
 
 
 def upload_source(name: str) -> str:
-    """The source of an uploaded file: the relative path that the browser gave, without anything that leads elsewhere.
+    """Return the source of an uploaded file: the relative path that the browser gave, without anything that leads
+    elsewhere.
 
     Drops drives, leading slashes, ``.``, ``..`` and invisible characters; ``\\`` becomes a slash. Raises
     InvalidInputError for a name that is empty or too long.
@@ -129,5 +130,5 @@ def upload_source(name: str) -> str:
 
 
 def visible(text: str) -> str:
-    """The text without control characters, unpaired surrogates, and marks of writing direction."""
+    """Return the text without control characters, unpaired surrogates, and marks of writing direction."""
     return "".join(c for c in text if c not in _DIRECTIONS and unicodedata.category(c) not in ("Cc", "Cs"))

@@ -28,7 +28,7 @@ class StoredDocument:
 
 
 def keep_unchanged(ledger: Ledger, dataset_id: int, incoming: Incoming) -> StoredDocument | None:
-    """The stored document, with the new date, if it has the same bytes; None if it is to be parsed."""
+    """Return the stored document, with the new date, if it has the same bytes; None if it is to be parsed."""
     stored = ledger.document(dataset_id, incoming.source)
     if stored is None or stored.state != "ready" or stored.content_hash != incoming.content_hash:
         return None

@@ -65,7 +65,7 @@ class WebPage:
 
 
 def check_url(url: str, *, allow_private: bool = False) -> str:
-    """The URL as it is fetched, without its fragment. Raises InvalidInputError for one that never is."""
+    """Return the URL as it is fetched, without its fragment. Raises InvalidInputError for one that never is."""
     if len(url) > MAX_URL_CHARS:
         raise _refused(url, f"has {len(url):,} characters; at most {MAX_URL_CHARS:,} are allowed")
     try:
@@ -167,7 +167,7 @@ def _limited(address: str, stream: Iterable[bytes], max_bytes: int) -> Iterator[
 
 
 def _filename(url: httpx.URL, content_type: str) -> str:
-    """A file name whose suffix chooses the reader. Raises InvalidInputError for a media type without a reader."""
+    """Return a file name whose suffix chooses the reader. Raises InvalidInputError for a type without a reader."""
     media_type = content_type.partition(";")[0].strip().lower()
     name = visible(PurePosixPath(url.path).name)
     suffix = PurePosixPath(name).suffix.lower()

@@ -169,14 +169,14 @@ class JobRunner:
 
 
 def _fault(error: Exception) -> str:
-    """The type of an error and where it was raised, without its message, which may quote a document."""
+    """Return the type of an error and where it was raised, without its message, which may quote a document."""
     frames = traceback.extract_tb(error.__traceback__)[-4:]
     at = " < ".join(f"{frame.filename}:{frame.lineno}" for frame in reversed(frames))
     return f"type={type(error).__name__} at={at}"
 
 
 class _ThrottledProgress:
-    """Writes a job's progress at most twice a second, and never for a shorter job."""
+    """Writes a job's progress at most twice per second, and never for a shorter job."""
 
     def __init__(self, store: JobStore, job: Job, abandoned: threading.Event) -> None:
         self._store = store

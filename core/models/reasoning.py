@@ -9,7 +9,7 @@ from dataclasses import dataclass
 _TAG = re.compile(r"<\s*(?P<end>/?)\s*think(?:ing)?\s*>", re.IGNORECASE)
 _TAGS = ("<think>", "</think>", "<thinking>", "</thinking>")
 _MAX_TAG_CHARS = 30
-"""Spaces included; anything longer is no tag."""
+"""Longest tag, spaces included."""
 
 
 @dataclass(frozen=True, slots=True)

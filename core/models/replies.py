@@ -10,9 +10,9 @@ from braid.core.text.scripts import same_script
 from braid.core.text.sentences import sentences
 
 MAX_QUERY_LINE_CHARS = 300
-"""A longer line is an explanation, not a query."""
+"""Longest line that counts as a query; a longer one is an explanation."""
 MAX_PASSAGE_CHARS = 1_500
-"""A longer passage is cut at the end of a sentence."""
+"""Longest passage; a longer one is cut at the end of a sentence."""
 
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~).*$", re.MULTILINE)
 _NUMBER = re.compile(r"^(?:[-*+•・‣◦>#]+\s+|[-•・‣◦]|[(（\[【]?\d{1,2}[)）\]】.．:：、]\s*|[①-⑳]\s*|[a-hA-H][).]\s+)+")

@@ -1,8 +1,8 @@
 """Filter plans: how the scope and the filters of a query are applied in an index.
 
-Index filters are slow in Chroma (100,000 vectors, top 20: 258 ms at one half, against 2 ms without), so a filter is
-used only where it selects little. Elsewhere the leg fetches more than is wanted, and the ledger says which of the
-hits are allowed.
+Index filters are slow in Chroma (100,000 vectors, top 20: 258 ms for a filter that selects half of them, 2 ms without
+a filter), so a filter is used only where it selects little. Elsewhere the leg fetches more hits than are wanted, and
+the ledger says which of them are allowed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class FilterPlan:
     """The documents that the filters select; None without filters, or when there are too many to name."""
 
     def where(self) -> dict[str, object] | None:
-        """As a Chroma filter; None for the whole collection."""
+        """Return the plan as a Chroma filter; None for the whole collection."""
         if self.whole:
             return None
         clauses = scope_filter(self.scope)
@@ -46,7 +46,7 @@ class FilterPlan:
         return {"$and": [*_clauses(clauses), documents]}
 
     def parts(self, ledger: Ledger) -> list[FilterPlan]:
-        """The plan split into parts that each name their documents."""
+        """Split the plan into parts that each name their documents, at most MAX_FILTER_DOCUMENTS."""
         if not self.filters or self.document_ids is not None:
             return [self]
         ids, _ = ledger.matching_documents(self.scope.dataset_ids, self.filters)
@@ -62,7 +62,7 @@ def _clauses(where: dict[str, object]) -> list[object]:
 
 
 def filter_plans(ledger: Ledger, scope: Scope, filters: Filters) -> dict[str, FilterPlan]:
-    """A plan for each collection of the scope in which anything is selected."""
+    """Return a plan for each collection of the scope in which anything is selected."""
     sizes: dict[str, dict[int, int]] = {}
     for dataset in ledger.datasets_in([c.collection for c in scope.collections]):
         sizes.setdefault(dataset.collection, {})[dataset.id] = dataset.chunks
@@ -95,11 +95,10 @@ def fetch_within(
     fetch_filtered: Callable[[FilterPlan, int], list[ScoredChunk]],
     ledger: Ledger,
 ) -> list[ScoredChunk]:
-    """The ``k`` best hits of one leg that the plan selects.
+    """Return the ``k`` best hits of one leg that the plan selects.
 
-    ``fetch`` gives the n best of the whole collection, ``fetch_filtered`` those of a plan that names its
-    documents. An index may be wrong about what it filtered: the ledger is asked again for every hit before it is
-    shown.
+    ``fetch`` returns the n best of the whole collection, ``fetch_filtered`` those of a plan that names its documents.
+    The index's own filter is not trusted: before a hit is shown, the ledger decides again whether it is allowed.
     """
 
     def fetch_selected() -> list[ScoredChunk]:

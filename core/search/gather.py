@@ -1,4 +1,4 @@
-"""Asking every leg for every variant of the query, in parallel, each with a deadline."""
+"""Gathering: every leg is asked for every variant of the query, in parallel, with a deadline per stage."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Asked = dict[LegKey, Future[list[ScoredChunk]]]
 
 @dataclass(frozen=True, slots=True)
 class Gatherer:
-    """Asks the legs; what fails or is late is reported in the trace, what was found is remembered."""
+    """Asks the legs. A leg that fails or is late is reported in the trace; hits are remembered."""
 
     context: SearchContext
     legs: Sequence[CollectionLeg]
@@ -35,7 +35,9 @@ class Gatherer:
     memory: SearchMemory
 
     def rankings(self, query: Query, variants: Sequence[QueryVariant]) -> list[Ranking]:
-        """The rankings to fuse: one per leg and variant, pooled over the collections, or one per collection, too."""
+        """Return the rankings to fuse: one per leg and variant, pooled over the collections, or one per collection,
+        too.
+        """
         usable = self._usable_legs()
         dense = [leg for leg in usable if isinstance(leg, DenseLeg)]
         bm25 = [leg for leg in usable if isinstance(leg, Bm25Leg)]
@@ -54,7 +56,7 @@ class Gatherer:
         return pool(query, variants, self._found(query, variants, models))
 
     def _usable_legs(self) -> list[CollectionLeg]:
-        """The legs that have something to search and can; the others are reported."""
+        """Return the legs that can search and have something selected; report those that cannot or are incomplete."""
         heads = self.context.indexer.heads(self.plans.keys())
         usable: list[CollectionLeg] = []
         for leg in self.legs:
@@ -68,7 +70,7 @@ class Gatherer:
         return usable
 
     def _ask_bm25(self, query: Query, variants: Sequence[QueryVariant], legs: Sequence[Bm25Leg]) -> Asked:
-        """Begin the keyword searches that are not remembered."""
+        """Start the keyword searches that are not remembered."""
         asked: Asked = {}
         weigher = TermWeigher(self.context, self.trace, query.pooling)
         for variant in variants:
@@ -81,7 +83,7 @@ class Gatherer:
         return asked
 
     def _ask_dense(self, query: Query, variants: Sequence[QueryVariant], leg: DenseLeg, vectors: VectorMaker) -> Asked:
-        """Begin the searches by meaning that are not remembered and have a vector."""
+        """Start the searches by meaning that are not remembered and have a vector."""
         asked: Asked = {}
         collection = leg.scope.collection
         fingerprint = self.context.model_of(collection).fingerprint
@@ -127,5 +129,5 @@ class Gatherer:
 
 
 def leg_key(query: Query, leg: CollectionLeg, variant: QueryVariant) -> LegKey:
-    """The leg's search for the variant, as a value."""
+    """Return the key under which the leg's hits for the variant are remembered."""
     return LegKey(leg.leg, leg.scope.collection, query.fetch_k, variant.sought(leg.leg))

@@ -1,4 +1,4 @@
-"""The terms that the keyword leg searches for, weighed so that scores compare over collections."""
+"""Keyword terms: the terms that the keyword leg searches for, weighed so that scores compare over collections."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class TermWeigher:
     pooling: Pooling
 
     def weigh(self, variant: QueryVariant, collections: Sequence[str]) -> dict[str, WeighedTerms]:
-        """By collection, those that answer."""
+        """Return the terms by collection, without collections whose index does not answer."""
         terms = variant.terms
         if terms is None:
             terms = {term: float(count) for term, count in Counter(self.context.analyzer.tokens(variant.text)).items()}
@@ -51,7 +51,7 @@ class TermWeigher:
         return weighed
 
     def _statistics(self, collections: Sequence[str], terms: Mapping[str, float]) -> dict[str, Bm25Statistics]:
-        """By collection, of those that answer within the deadline."""
+        """Return the statistics by collection, without collections that do not answer within the deadline."""
         context, deadline = self.context, Deadline(self.context.leg_timeout_s)
         jobs = {name: context.executors["bm25"].submit(context.bm25.statistics, name, terms) for name in collections}
         answered: dict[str, Bm25Statistics] = {}

@@ -24,7 +24,9 @@ class DenseLeg:
     ledger: Ledger
 
     def rank(self, vector: Vector, k: int, plan: FilterPlan) -> list[ScoredChunk]:
-        """The ``k`` nearest chunks of the plan by cosine similarity. ``vector`` is (dim,) float32 of unit length."""
+        """Return the ``k`` nearest chunks of the plan by cosine similarity. ``vector`` is (dim,) float32 of unit
+        length.
+        """
         collection = self.scope.collection
         return fetch_within(
             plan,
@@ -45,7 +47,7 @@ class Bm25Leg:
     ledger: Ledger
 
     def rank(self, terms: Mapping[str, float], factor: float, k: int, plan: FilterPlan) -> list[ScoredChunk]:
-        """The ``k`` best chunks of the plan by factor · Σ weight · BM25."""
+        """Return the ``k`` best chunks of the plan by factor · Σ weight · BM25."""
         datasets = None if plan.whole else plan.scope.dataset_ids
 
         def fetch(part: FilterPlan, n: int) -> list[ScoredChunk]:
@@ -64,7 +66,7 @@ CollectionLeg = DenseLeg | Bm25Leg
 
 
 def legs_of(context: SearchContext, scope: Scope, mode: Mode) -> tuple[CollectionLeg, ...]:
-    """Each leg of the mode in each collection of the scope."""
+    """Return the mode's legs for each collection of the scope."""
     return tuple(
         DenseLeg(collection, context.dense, context.ledger)
         if leg == "dense"

@@ -25,7 +25,7 @@ LegNames = frozenset[tuple[Leg, str]]
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """A search that waits for its text: where to search, how, and with which models. All of it is checked."""
+    """A checked search without its text: where to search, how, and with which models."""
 
     scope: Scope
     strategy: str
@@ -54,7 +54,7 @@ class Search(SearchTools):
         self._first_hits: dict[int, Sequence[Hit]] = {}
 
     def run(self) -> SearchResult:
-        """Search."""
+        """Search, and return the hits with the report."""
         with self.trace.stage("total"):
             expansion = self.strategy.expand(self.wide, self)
             fused = self.fused(self.wide, expansion.variants)
@@ -71,7 +71,7 @@ class Search(SearchTools):
     def fused(
         self, query: Query, variants: Sequence[QueryVariant], *, trace: SearchTrace | None = None
     ) -> FusedRanking:
-        """The fused list of what the legs find for the variants, not yet read from the ledger."""
+        """Fuse what the legs find for the variants into one list, which is not yet read from the ledger."""
         trace = trace or self.trace
         with trace.stage("scope"):
             if self.memory.plans is None:
@@ -82,7 +82,7 @@ class Search(SearchTools):
             return fuse(query, rankings)
 
     def first_pass(self, k: int) -> Sequence[Hit]:
-        """The ``k`` best hits of the query as it is; searched once, however often it is asked for."""
+        """Return the ``k`` best hits of the query as it is; searched once, however often it is asked for."""
         if self._first is None:
             self._first = self.fused(self.wide, (self.original,))
         if k not in self._first_hits:
@@ -94,13 +94,15 @@ class Search(SearchTools):
     # ------------------------------------------------------------ read
 
     def best_hits(self, fused: FusedRanking) -> list[Hit]:
-        """The hits for the strategy to refine, in the order of the reranker if there is one."""
+        """Return the hits for the strategy to refine, in the order of the reranker if there is one."""
         with self.trace.stage("read"):
             candidates = self.reader.read(self.wide, fused)
         return [hit for hit in self.reranked(candidates)[: self.wide.k] if reaches_min_score(self.query, hit)]
 
     def reranked(self, candidates: Sequence[Hit]) -> list[Hit]:
-        """The candidates by the reranker's scores; in fused order without one, or when it fails, which is reported."""
+        """Sort the candidates by the reranker's scores. They keep their order without a reranker, or when it fails,
+        which is reported.
+        """
         if self.query.reranker:
             try:
                 with self.trace.stage("rerank"):
@@ -113,7 +115,7 @@ class Search(SearchTools):
         return list(candidates)
 
     def result(self, hits: Sequence[Hit], *, generator: str, queries: tuple[str, ...]) -> SearchResult:
-        """The hits with what the trace reports."""
+        """Return the hits with what the trace reports."""
         return SearchResult(
             query=self.query,
             strategy=self.strategy_name,

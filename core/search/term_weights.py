@@ -1,4 +1,4 @@
-"""How much each word of a question tells: idf over the collections of a scope."""
+"""Term weights: the idf of each word of a question over the collections of a scope."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from braid.core.types import Scope
 
 @dataclass(frozen=True, slots=True)
 class TermWeights:
-    """Idf over all collections of a scope whose keyword index answers."""
+    """Computes idf over all collections of a scope whose keyword index answers."""
 
     bm25: Bm25Index
     analyzer: Analyzer
     scope: Scope
 
     def of_text(self, text: str) -> dict[str, float]:
-        """The text's terms with their idf; a term that no passage has weighs as if one had it.
+        """Return the text's terms with their idf; a term that no passage has weighs as if one had it.
 
-        Where no keyword index can tell, all terms weigh the same.
+        All terms weigh the same when no keyword index answers.
         """
         terms = frozenset(self.analyzer.tokens(text))
         documents, having = self._count(terms)
@@ -32,16 +32,16 @@ class TermWeights:
         return {term: bm25_idf(documents, max(n, 1)) for term, n in having.items()}
 
     def known(self, terms: Collection[str]) -> Mapping[str, float]:
-        """The idf of those terms that a passage has. Where no keyword index can tell, all terms weigh the same."""
+        """Return the idf of the terms that occur in a passage. All weigh the same when no keyword index answers."""
         documents, having = self._count(terms)
         return _idf(documents, having) if documents else dict.fromkeys(terms, 1.0)
 
     def idf(self, terms: Collection[str]) -> Mapping[str, float]:
-        """The idf of those terms that a passage has; empty where no keyword index can tell."""
+        """Return the idf of the terms that occur in a passage; empty when no keyword index answers."""
         return _idf(*self._count(terms))
 
     def _count(self, terms: Collection[str]) -> tuple[int, dict[str, int]]:
-        """The number of passages, and of those that have each term."""
+        """Return the number of passages, and per term the number of passages that have it."""
         statistics = [found for c in self.scope.collections if (found := self._statistics(c.collection, terms))]
         documents = sum(found.documents for found in statistics)
         return documents, {term: sum(s.document_frequency.get(term, 0) for s in statistics) for term in terms}

@@ -21,9 +21,9 @@ Answer = TypeVar("Answer")
 
 
 class SearchTools:
-    """All of `braid.core.search.strategies.base.Tools` but the first pass, which `Search` adds.
+    """Implements `braid.core.search.strategies.base.Tools` but for the first pass, which `Search` adds.
 
-    With ``replay`` the model is not asked: what it wrote for the same search before is taken, if it is remembered.
+    With ``replay`` the model is not asked: its reply to the same search is used, if it is remembered.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class SearchTools:
         self._answered = False
         self._replay = replay
         self.forgotten = False
-        """Whether ``replay`` wanted an answer that is not remembered."""
+        """Whether ``replay`` needed a reply that is not remembered."""
 
     # ------------------------------------------------------------ the search model
 
@@ -56,11 +56,11 @@ class SearchTools:
 
     @property
     def generator(self) -> str:
-        """The model's name if it gave something usable, else ``feedback``."""
+        """The model's name if one of its replies was usable, else ``feedback``."""
         return self.model_name if self._answered else "feedback"
 
     def ask(self, prompt: Prompt, parse: Callable[[str], Answer | None], **values: object) -> Answer | None:
-        """The search model's answer, parsed; None, which is reported, without a usable one."""
+        """Ask the search model and parse its reply. None, which is reported, without a usable reply."""
         if self._model is None:
             if self.query.generator == "llm":
                 self.missing("no search model is configured (setting search_model); feedback is used instead")
@@ -93,15 +93,15 @@ class SearchTools:
 
     @property
     def analyzer(self) -> Analyzer:
-        """Text to tokens, as the keyword index has them."""
+        """The analyzer of the keyword index."""
         return self.context.analyzer
 
     def idf(self, terms: Collection[str]) -> Mapping[str, float]:
-        """The idf of each term over all collections in scope whose keyword index answers."""
+        """Return the idf of each term over all collections in scope whose keyword index answers."""
         return TermWeights(self.context.bm25, self.context.analyzer, self.scope).idf(terms)
 
     def neighbours(self, passage: Passage, reach: int) -> Sequence[Passage]:
-        """Passages of the same document around this one. Filters select whole documents, so this one passed them."""
+        """Return passages of the same document around this one. Filters select whole documents, so they all pass."""
         offset = max(0, passage.position - reach)
         limit = passage.position + reach + 1 - offset
         with self.trace.stage("read"):
@@ -112,7 +112,7 @@ class SearchTools:
     # ------------------------------------------------------------ vectors
 
     def query_vectors(self) -> Vectors:
-        """The query's vector under each model in scope."""
+        """Embed the query with each model in scope; a model that fails is left out."""
         maker, models = self._vector_maker(), self._embedding_models()
         with self.trace.stage("embed"):
             maker.collect(maker.start((self.original,), models.values()))
@@ -120,7 +120,7 @@ class SearchTools:
         return {fingerprint: vector for fingerprint, vector in vectors.items() if vector is not None}
 
     def passage_vectors(self, passages: Sequence[Passage]) -> Mapping[str, Vector]:
-        """Stored vectors by chunk id."""
+        """Return stored vectors by chunk id."""
         of_model: dict[str, list[str]] = {}
         for passage in passages:
             of_model.setdefault(self.fingerprint(passage), []).append(passage.chunk_id)
@@ -131,11 +131,11 @@ class SearchTools:
         return vectors
 
     def fingerprint(self, passage: Passage) -> str:
-        """The embedding model of the passage's collection."""
+        """Return the fingerprint of the embedding model of the passage's collection."""
         return self.context.model_of(passage.collection).fingerprint
 
     def embed_passages(self, texts: Mapping[str, Sequence[str]]) -> Vectors:
-        """Texts to vectors, both by fingerprint: one batch per model, in parallel."""
+        """Embed texts; texts and vectors are by fingerprint. One batch per model, in parallel."""
         with self.trace.stage("embed"):
             return self._vector_maker().embed_passages(self._embedding_models(), texts)
 

@@ -1,4 +1,4 @@
-"""What a search reports, and what it remembers while it runs."""
+"""The trace and the memory of a search: what it reports, and what it remembers while it runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from braid.core.types import Degraded, Leg, Part, ScoredChunk, Vector
 
 @dataclass(slots=True)
 class SearchTrace:
-    """What a search reports beside its hits: missing parts, notes, timings and counts."""
+    """The report of a search beside its hits: missing parts, notes, timings and counts."""
 
     degraded: list[Degraded] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -55,7 +55,7 @@ class VectorKey(NamedTuple):
 
 
 class LegKey(NamedTuple):
-    """A leg's search in one collection: how many hits were asked for, and what for."""
+    """Identifies a leg's search in one collection: how many hits were asked for, and what for."""
 
     leg: Leg
     collection: str
@@ -66,11 +66,11 @@ class LegKey(NamedTuple):
 
 @dataclass(slots=True)
 class SearchMemory:
-    """What a search has done and need not do again when it searches for more variants of its query."""
+    """Results that a search reuses when it searches for more variants of its query."""
 
     plans: Mapping[str, FilterPlan] | None = None
-    """By collection; None before they are made."""
+    """Filter plans by collection; None before they are made."""
     vectors: dict[VectorKey, Vector | None] = field(default_factory=dict)
-    """None for a text whose embedding failed."""
+    """Vectors of texts; None for a text whose embedding failed."""
     hits: dict[LegKey, Sequence[ScoredChunk] | None] = field(default_factory=dict)
-    """None for a leg that failed."""
+    """Hits of legs; None for a leg that failed."""

@@ -1,4 +1,4 @@
-"""The embeddings of a search: each text once per model, in batches, with a deadline."""
+"""The vectors of a search: each text is embedded once per model, in batches, with a deadline."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class VectorMaker:
-    """Embeds what a search needs; a model that fails or is slow is reported in the trace."""
+    """Embeds the texts of a search; a model that fails or is slow is reported in the trace."""
 
     context: SearchContext
     trace: SearchTrace
     memory: SearchMemory
 
     def start(self, variants: Sequence[QueryVariant], models: Iterable[EmbeddingModel]) -> list[Batch]:
-        """Begin to embed the variants' texts, those that are not embedded yet, in up to two batches per model."""
+        """Start embedding the variants' new texts, in up to two batches per model: queries and passages."""
         wanted = [variant for variant in variants if "dense" in variant.legs and variant.vectors is None]
         batches: list[Batch] = []
         for model in {model.fingerprint: model for model in models}.values():
@@ -70,13 +70,15 @@ class VectorMaker:
                 self.trace.missing("dense", "", self._late(model.fingerprint))
 
     def vector(self, variant: QueryVariant, fingerprint: str) -> Vector | None:
-        """The variant's vector under a model; None when it could not be embedded."""
+        """Return the variant's vector under a model; None when it could not be embedded."""
         if variant.vectors is not None:
             return variant.vectors.get(fingerprint)
         return self.memory.vectors.get(vector_key(fingerprint, variant))
 
     def embed_passages(self, models: Mapping[str, EmbeddingModel], texts: Mapping[str, Sequence[str]]) -> Vectors:
-        """Texts to vectors, both by fingerprint: one batch per model, in parallel; one that fails is left out."""
+        """Embed texts; texts and vectors are by fingerprint. One batch per model, in parallel; one that fails is left
+        out, which is reported.
+        """
         vectors: dict[str, Vector] = {}
         jobs = {
             fingerprint: self.context.executors["dense"].submit(embed_passages, models[fingerprint], of_model)
@@ -98,7 +100,7 @@ class VectorMaker:
 
 
 def vector_key(fingerprint: str, variant: QueryVariant) -> VectorKey:
-    """The text that the dense leg embeds for the variant."""
+    """Return the key of the text that the dense leg embeds for the variant."""
     if variant.passage:
         return VectorKey(fingerprint, variant.passage, True)
     return VectorKey(fingerprint, variant.text[:MAX_EMBEDDED_CHARS], False)

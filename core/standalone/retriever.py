@@ -1,4 +1,4 @@
-"""Hybrid search over one existing Chroma collection, also one that other code made and writes."""
+"""Hybrid search over one existing Chroma collection, which other code may have made and may write."""
 
 from __future__ import annotations
 
@@ -45,9 +45,13 @@ class HybridRetriever:
 
     The keyword index is built beside it at the first search, in a temporary folder, and follows the collection: each
     search first compares what has changed. Changes of an embedded collection are seen at once; on a server, or in
-    memory, a text that was replaced in place is seen within a minute. ``embeddings`` is the model that the
-    collection's vectors are of; left out, it is that of the LangChain store, or the collection's own.
-    A leg whose weight is 0 is not asked. One retriever serves many threads.
+    memory, a text that was replaced in place is seen within a minute. ``embeddings`` is the model that made the
+    collection's vectors; the default is that of the LangChain store, or the collection's own. A leg whose weight is 0
+    is not asked. One retriever serves many threads.
+
+    >>> with HybridRetriever(chroma_collection, embeddings=model, sparse_weight=0.6) as retriever:
+    ...     [found["id"] for found in retriever.search("XK-4711", top_k=1)]
+    ['valve']
     """
 
     def __init__(
@@ -82,7 +86,7 @@ class HybridRetriever:
         where: Mapping[str, Any] | None = None,
         rrf_constant: int = fusion.RRF_C,
     ) -> list[Found]:
-        """The best chunks, one result a chunk; ``where`` is a filter of Chroma's over their metadata.
+        """Return the best chunks, one result per chunk; ``where`` is a Chroma filter over their metadata.
 
         Raises ValidationError for a wrong value, ChromaDBError when the collection cannot be read, and
         HybridRetrieverError when the query cannot be embedded or the keyword index cannot be searched.
@@ -146,7 +150,9 @@ class HybridRetriever:
         return [hit for hit in hits if hit.chunk_id in rows]
 
     def _follow(self, signature: object) -> int:
-        """With the lock held. The signature was read before: what changes meanwhile is seen the next time."""
+        """Update the keyword index; the caller holds the lock. Changes since ``signature`` was read are seen the next
+        time.
+        """
         hashes: dict[str, bytes] = {}
         changed, batch = 0, list[IndexedChunk]()
         for chunk_id, text in self._reader.documents():

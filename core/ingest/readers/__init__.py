@@ -28,10 +28,10 @@ class Reader(Protocol):
     """A module of this package that reads a family of formats."""
 
     ERRORS: tuple[type[Exception], ...]
-    """What it, or its library, raises when a file is damaged."""
+    """Errors that the reader, or its library, raises when a file is damaged."""
 
     def read(self, file: SourceFile) -> ParsedDocument:
-        """The text of the file."""
+        """Return the text of the file."""
         ...
 
 
@@ -41,12 +41,12 @@ class Format:
 
     file_type: str
     label: str
-    """With its article: ``a PDF document``."""
+    """Name for people, with its article: ``a PDF document``."""
     suffixes: tuple[str, ...]
     reader: str
-    """The module here that reads it; loaded, with its library, when the first such file comes."""
+    """The module here that reads the format; loaded, with its library, at the first such file."""
     kind: str = "text"
-    """What ``sniff`` must say of the bytes."""
+    """The kind that ``sniff`` must find in the bytes."""
 
 
 FORMATS: tuple[Format, ...] = (
@@ -88,15 +88,15 @@ _UNWANTED = re.compile("[\\x00-\\x08\\x0b\\x0e-\\x1f\\x7f\\ud800-\\udfff\\ufeff\
 
 
 def file_types() -> tuple[str, ...]:
-    """The names of all formats."""
+    """Return the names of all formats."""
     return tuple(form.file_type for form in FORMATS)
 
 
 def read_document(filename: str, content: bytes, *, max_bytes: int) -> ParsedDocument:
-    """The text of a file with its structure.
+    """Read the text of a file with its structure.
 
     The format is chosen by the name and must agree with the bytes. Raises UnreadableDocumentError, with a message
-    for the user that names the file and the remedy, for whatever cannot be read.
+    for the user that names the file and the remedy, for a file that cannot be read.
     """
     file = SourceFile(filename, content, max_bytes)
     if not content:
@@ -108,7 +108,7 @@ def read_document(filename: str, content: bytes, *, max_bytes: int) -> ParsedDoc
 
 
 def _read(form: Format, file: SourceFile) -> ParsedDocument:
-    """The one place where the errors of parsers are caught."""
+    """Call the format's reader. This is the one place where the errors of parsers are caught."""
     reader = cast(Reader, importlib.import_module(f"{__name__}.{form.reader}"))
     try:
         return reader.read(file)
@@ -122,7 +122,7 @@ def _read(form: Format, file: SourceFile) -> ParsedDocument:
 
 
 def _format_of(file: SourceFile) -> Format:
-    """The format that the name says; raises UnreadableDocumentError when it is unknown, or the bytes say another."""
+    """Return the format of the file's name. Raises UnreadableDocumentError if it is unknown, or the bytes differ."""
     sniffed = sniff(file.content)
     form = _BY_SUFFIX.get(file.suffix)
     if form is None and not file.suffix and file.name.lower() in _PLAIN_NAMES:
@@ -149,7 +149,7 @@ def _wrong_content(form: Format, sniffed: Sniffed) -> str:
 
 
 def _cleaned(file: SourceFile, parsed: ParsedDocument) -> ParsedDocument:
-    """Without the characters that no database, index or page takes, and without empty sections."""
+    """Remove the characters that no database, index or page takes, and empty sections."""
     sections = tuple(section for section in map(_clean_section, parsed.sections) if section.text.strip())
     if not sections:
         raise file.unreadable("has no text in it; check that it is the right file")
@@ -167,5 +167,5 @@ def _clean_section(section: Section) -> Section:
 
 
 def _clean(text: str) -> str:
-    """Control characters go; half a surrogate pair becomes the replacement character."""
+    """Remove control characters; replace half a surrogate pair by the replacement character."""
     return _UNWANTED.sub(lambda match: "\ufffd" if "\ud800" <= match[0] <= "\udfff" else "", text)

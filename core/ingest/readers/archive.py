@@ -26,7 +26,7 @@ PACKAGE_ERRORS = (
     # the XML parsers
     etree.LxmlError,
     SyntaxError,
-    # what libraries for office files stumble over that take every file for a whole one
+    # libraries for office files, which assume that a file is complete
     ArithmeticError,
     AssertionError,
     AttributeError,
@@ -34,7 +34,7 @@ PACKAGE_ERRORS = (
     TypeError,
     ValueError,
 )
-"""What reading a damaged package of XML files raises, as seen by feeding the readers with thousands of them."""
+"""Errors that reading a damaged package of XML files raises, as seen by reading thousands of them."""
 
 MAX_UNPACKED_BYTES = 500_000_000
 MAX_UNPACKED_FACTOR = 10
@@ -47,9 +47,10 @@ _XML = (".xml", ".rels", ".opf")
 
 
 def open_archive(file: SourceFile) -> zipfile.ZipFile:
-    """The archive, after a test of every entry: its size as promised and as it really is, and its checksum.
+    """Open the archive after a test of every entry: its stated and its real size, and its checksum.
 
-    Raises UnreadableDocumentError for a bomb or an encrypted archive, BadZipFile and its like for a damaged one.
+    Raises UnreadableDocumentError for a bomb or an encrypted archive, BadZipFile or another of PACKAGE_ERRORS for a
+    damaged one.
     """
     archive = zipfile.ZipFile(io.BytesIO(file.content))
     entries = archive.infolist()
@@ -68,7 +69,7 @@ def open_archive(file: SourceFile) -> zipfile.ZipFile:
 
 
 def _unpack(file: SourceFile, archive: zipfile.ZipFile, entries: list[zipfile.ZipInfo], limit: int) -> None:
-    """Unpack all entries block by block into nothing: the sizes in the directory may be lies."""
+    """Unpack all entries block by block and discard them: the sizes in the directory may be wrong."""
     unpacked = 0
     for entry in entries:
         with archive.open(entry) as stream:

@@ -27,7 +27,7 @@ _BREAKS = re.compile(r" *\x1e *")
 
 
 def read(file: SourceFile) -> ParsedDocument:
-    """A section per heading."""
+    """Return a section per heading."""
     match = _DECLARED.search(file.content[:4096])
     declared = next(filter(None, match.groups()), b"").decode("ascii") if match else ""
     root = parse_html(file, decode(file.content, declared))
@@ -41,7 +41,7 @@ def read(file: SourceFile) -> ParsedDocument:
 
 
 def parse_html(file: SourceFile, text: str) -> etree._Element | None:
-    """The tree of a page, None for one without anything.
+    """Return the tree of a page, None for one without anything.
 
     Raises UnreadableDocumentError when it is nested deeper than the parser goes, which would leave the rest out.
     """
@@ -139,7 +139,7 @@ class _Paragraphs:
             self._parts.append(" | ")
 
     def _joined(self) -> str:
-        """The text so far. In source, a line break is a space, but none between Japanese characters."""
+        """Return the text so far. In source, a line break is a space, but none between Japanese characters."""
         text = _SPACE.sub(" ", join_cjk_lines("".join(self._parts)))
         return _BREAKS.sub("\n", text).strip(" \n").replace(_KEPT_SPACE, " ")
 

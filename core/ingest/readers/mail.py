@@ -19,7 +19,7 @@ from braid.core.ingest.readers.document import Outline, ParsedDocument, Section,
 from braid.core.ingest.readers.encoding import decode
 from braid.core.ingest.readers.html import add_html, parse_html
 
-# The header parser of the standard library indexes into what it expects to find.
+# The standard library's header parser raises these for headers that lack a part.
 ERRORS = (MessageError, AssertionError, AttributeError, LookupError, TypeError, ValueError, etree.LxmlError)
 
 MAX_ATTACHMENTS = 50
@@ -42,7 +42,7 @@ _POLICY = _ShortHeaders()
 
 
 def read(file: SourceFile) -> ParsedDocument:
-    """The body, and the attachments under their file names; those that cannot be read are named in the metadata."""
+    """Return the body, and the attachments under their file names; unreadable ones are named in the metadata."""
     if len(_MULTIPART.findall(file.content)) > _MAX_MULTIPARTS:
         raise file.unreadable(f"has more than {_MAX_MULTIPARTS:,} nested parts; save the mails in it one by one")
     message = cast(EmailMessage, email.message_from_bytes(file.content, _class=EmailMessage, policy=_POLICY))
@@ -73,7 +73,7 @@ def _sections(
 
 
 def _body(file: SourceFile, message: EmailMessage, path: str) -> Iterator[Section]:
-    """The header lines with the body; of a body in two forms the plain one."""
+    """Yield the header lines with the body; of a body in two forms the plain one."""
     outline = Outline(path)
     outline.add("\n".join(f"{name}: {message[name]}" for name in _SHOWN if message[name]))
     part = message.get_body(("plain", "html"))
@@ -88,7 +88,7 @@ def _body(file: SourceFile, message: EmailMessage, path: str) -> Iterator[Sectio
 
 
 def _text(part: EmailMessage) -> str:
-    """The text of a part, in the encoding that it declares, or in the one that it really has."""
+    """Return the text of a part, in the encoding that it declares, or in its real one."""
     payload = part.get_payload(decode=True)
     return decode(payload if isinstance(payload, bytes) else b"", part.get_content_charset("") or "")
 

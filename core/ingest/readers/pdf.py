@@ -23,7 +23,7 @@ _FILE_NAME = re.compile(r"\.[A-Za-z]{1,4}\d?$|^Microsoft \w+ - ")
 
 
 def read(file: SourceFile) -> ParsedDocument:
-    """A section per page that has text; the others are listed in the metadata."""
+    """Return a section per page that has text; the others are listed in the metadata."""
     if b"%%EOF" not in file.content[-_END_WITHIN:]:
         raise file.unreadable("is a PDF document that was cut off: its end is missing; copy or download it again")
     with _PDFIUM:
@@ -35,7 +35,7 @@ def read(file: SourceFile) -> ParsedDocument:
 
 
 def _extract(file: SourceFile) -> tuple[dict[str, str], list[str]]:
-    """(document information, text of each page). All of PDFium's objects are closed here, under the lock."""
+    """Return (document information, text of each page). All of PDFium's objects are closed here, under the lock."""
     try:
         document = pypdfium2.PdfDocument(file.content)
     except pypdfium2.PdfiumError as error:
@@ -52,13 +52,13 @@ def _page_text(document: pypdfium2.PdfDocument, number: int) -> str:
 
 
 def _joined(text: str) -> str:
-    """Without the hyphens at line ends (PDFium marks them), and with Japanese words whole again."""
+    """Remove the hyphens at line ends (PDFium marks them), and rejoin Japanese words."""
     text = _HYPHENATED.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
     return join_cjk_lines(text).strip()
 
 
 def _title(file: SourceFile, information: dict[str, str]) -> str:
-    """The title that the author gave; not the one that a program filled in."""
+    """Return the title that the author gave; not the one that a program filled in."""
     title = information.get("Title", "").strip()
     return file.stem if title.lower() in _UNTITLED or _FILE_NAME.search(title) else title
 

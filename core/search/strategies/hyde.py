@@ -1,4 +1,4 @@
-"""A hypothetical passage, searched for by meaning."""
+"""Strategy ``hyde``: a hypothetical passage, searched for by meaning."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from braid.core.types import Hit, Query, Vector
 
 FEEDBACK_PASSAGES = 3
 PASSAGE_SHARE = 0.2
-"""What a passage of the first pass counts beside the query's 1."""
+"""Weight of each first-pass passage; the query's own weight is 1."""
 
 
 class Hyde(ExpandOnly):
@@ -30,7 +30,7 @@ class Hyde(ExpandOnly):
     }
 
     def expand(self, query: Query, tools: Tools) -> Expansion:
-        """One variant; in keyword mode, which embeds nothing, the query itself."""
+        """Return one variant; in keyword mode, which embeds nothing, the query itself."""
         if query.mode == "keyword":
             return Expansion((tools.original,))
         parse = partial(parse_passage, question=query.text)
@@ -42,7 +42,7 @@ class Hyde(ExpandOnly):
 
 
 def moved_vectors(tools: Tools, hits: Sequence[Hit], share: float) -> dict[str, Vector]:
-    """The query's vector under each model, moved towards the passages of the collections with that model."""
+    """Move the query's vector under each model towards the passages of the collections with that model."""
     passages = [hit.passage for hit in hits]
     stored = tools.passage_vectors(passages)
     return {

@@ -1,4 +1,4 @@
-"""Several ways of putting the query, fused."""
+"""Strategy ``multi_query``: several ways of putting the query, fused."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from braid.core.types import Query
 
 VARIANTS = 3
 ORIGINAL_SHARE = 0.5
-"""Of the query itself in the fusion; the variants have the rest, so that a bad one cannot outvote it."""
+"""Weight of the query itself in the fusion; the variants have the rest, so that a bad one cannot outvote it."""
 FEEDBACK_SHARE = 0.3
-"""Of the variant that feedback writes."""
+"""Weight of the variant that feedback writes."""
 
 
 class MultiQuery(ExpandOnly):
@@ -41,7 +41,7 @@ class MultiQuery(ExpandOnly):
     }
 
     def expand(self, query: Query, tools: Tools) -> Expansion:
-        """The query, and variants by the model or from the first pass."""
+        """Return the query, and variants by the model or from the first pass."""
         parse = partial(parse_queries, question=query.text, limit=VARIANTS)
         texts = tools.ask(tools.prompts.multi_query, parse, count=VARIANTS, question=query.text)
         if texts:
@@ -71,7 +71,7 @@ class MultiQuery(ExpandOnly):
 
 
 def feedback_terms(tools: Tools) -> dict[str, float]:
-    """The terms that distinguish the first passages, heaviest first."""
+    """Return the terms that distinguish the first passages, heaviest first."""
     hits = tools.first_pass(FEEDBACK_PASSAGES)
     texts = [tools.analyzer.tokens(passage_text(hit.passage)) for hit in hits]
     model = relevance_model(texts, reciprocal_ranks(hits))

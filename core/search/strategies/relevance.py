@@ -1,4 +1,4 @@
-"""Pseudo-relevance feedback: what the passages of the first pass tell about the query. Pure functions."""
+"""Pseudo-relevance feedback: expands the query by the passages of the first pass. Pure functions."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from braid.core.types import Hit, Passage, Vector, indexed_text
 FEEDBACK_PASSAGES = 5
 FEEDBACK_TERMS = 10
 FEEDBACK_CHARS = 1_500
-"""Of each passage; an unusually long one would take long and tell little more."""
+"""Characters of each passage that are read; more would take long and add little."""
 QUERY_SHARE = 0.6
-"""Of the query's own terms in the expanded ones."""
+"""Weight of the query's own terms in the expanded query."""
 
 
 def relevance_model(texts: Sequence[Sequence[str]], weights: Sequence[float]) -> dict[str, float]:
-    """P(term | relevant): how often each token stands in the texts, each text counting with its weight; sums to 1.
+    """Return P(term | relevant): how often each token occurs in the texts, weighted by text; sums to 1.
 
     RM1 of Lavrenko and Croft, "Relevance-Based Language Models", SIGIR 2001.
     """
@@ -32,7 +32,8 @@ def relevance_model(texts: Sequence[Sequence[str]], weights: Sequence[float]) ->
 
 
 def rm3(query: Sequence[str], feedback: Mapping[str, float], query_share: float = QUERY_SHARE) -> dict[str, float]:
-    """The query's tokens and the feedback terms, interpolated; sums to 1, or to ``query_share`` without feedback.
+    """Return the query's tokens and the feedback terms, interpolated; sums to 1, or to ``query_share`` without
+    feedback.
 
     RM3 of Abdul-Jaleel et al., "UMass at TREC 2004: Novelty and HARD".
     """
@@ -44,7 +45,8 @@ def rm3(query: Sequence[str], feedback: Mapping[str, float], query_share: float 
 
 
 def rocchio(query: Vector, passages: Sequence[Vector], share: float = 1.0) -> Vector:
-    """The mean of the query's vector and those of relevant passages, each counting ``share``: (dim,), unit length.
+    """Return the mean of the query's vector and those of relevant passages, each counting ``share``: (dim,), unit
+    length.
 
     Rocchio, "Relevance Feedback in Information Retrieval", in Salton, The SMART Retrieval System, 1971, without its
     term for passages that are not relevant.
@@ -55,22 +57,22 @@ def rocchio(query: Vector, passages: Sequence[Vector], share: float = 1.0) -> Ve
 
 
 def passage_text(passage: Passage) -> str:
-    """What the keyword index holds of its beginning."""
+    """Return the passage's first FEEDBACK_CHARS characters, as the keyword index has them."""
     return indexed_text(passage.title, passage.heading_path, passage.text[:FEEDBACK_CHARS])
 
 
 def reciprocal_ranks(hits: Sequence[Hit]) -> list[float]:
-    """A weight for each hit that falls with its rank, whatever the scale of the scores."""
+    """Return for each hit a weight that falls with its rank, whatever the scale of the scores."""
     return [1 / rank for rank in range(1, len(hits) + 1)]
 
 
 def best_terms(weights: Mapping[str, float], count: int) -> dict[str, float]:
-    """The heaviest terms, heaviest first; ties by the term."""
+    """Return the heaviest terms, heaviest first; ties by the term."""
     return dict(sorted(weights.items(), key=lambda item: (-item[1], item[0]))[:count])
 
 
 def words_of(analyzer: Analyzer, terms: Iterable[str], texts: Sequence[str]) -> list[str]:
-    """Each term as it is written in the texts, for people to read; no word twice."""
+    """Return each term as it is written in the texts, for people to read; no word twice."""
     terms = list(terms)
     written: dict[str, str] = {}
     for text in texts:
