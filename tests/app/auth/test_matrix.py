@@ -13,6 +13,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from braid.app.auth.access import SAFE
+from braid.app.auth.csrf import IN_SESSION
 from braid.app.factory import routes_of
 from braid.core.accounts.accounts import Account
 from braid.core.braid import Braid
@@ -249,10 +250,11 @@ class World:
 
     def browser(self, caller: str) -> FlaskClient:
         client = self.app.test_client()
-        if caller in self.people:
-            secret = site_of(self.app).sessions.open(self.people[caller].id)
-            with client.session_transaction() as session:
-                session["_user_id"] = secret
+        client.environ_base["HTTP_X_CSRFTOKEN"] = "known"  # forged requests are another test
+        with client.session_transaction() as session:
+            session[IN_SESSION] = "known"
+            if caller in self.people:
+                session["_user_id"] = site_of(self.app).sessions.open(self.people[caller].id)
         return client
 
     def address(self, template: str) -> str:
@@ -309,7 +311,6 @@ class World:
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     with Braid(tmp_path_factory.mktemp("matrix") / "data", embedding_model=HashEmbeddings()) as braid:
         app = make_app(braid)
-        app.config["WTF_CSRF_METHODS"] = set()  # forged requests are another test
         here = site_of(app)
         people = {
             "administrator": here.accounts.all()[0],
