@@ -26,7 +26,7 @@ from braid.app.auth.sign_in import keep_logins
 from braid.app.opening import open_braid
 from braid.app.owner.routes import owner
 from braid.app.pages import PAGES
-from braid.app.pages.account.sign_in import account
+from braid.app.pages.account import account
 from braid.app.site import EXTENSION, HostUser, Site, site
 from braid.app.user.models import SHELF, ModelShelf
 from braid.app.web.errors import handle_errors, on_http_error, on_unexpected

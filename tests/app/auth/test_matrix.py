@@ -161,6 +161,7 @@ ROUTES: dict[str, str] = {
     "POST /admin/users/{victim}/groups": "admin",
     "POST /admin/users/{victim}/password": "admin",
     "POST /admin/users/{victim}/remove": "admin",
+    "POST /admin/users/{victim}/tokens/{victims_token}/revoke": "admin",
     # the API
     "GET /api/v1/docs": "open",
     "GET /api/v1/openapi.json": "open",
@@ -217,6 +218,8 @@ ROUTES: dict[str, str] = {
     "GET /api/v1/users/{victim}": "admin",
     "PATCH /api/v1/users/{victim}": "admin",
     "DELETE /api/v1/users/{victim}": "admin",
+    "GET /api/v1/users/{victim}/tokens": "admin",
+    "DELETE /api/v1/users/{victim}/tokens/{victims_token}": "admin",
 }
 # The same addresses with a shared dataset that a group may read.
 SHARED_READS = (
@@ -296,6 +299,8 @@ class World:
             things["folder"] = self._folder(number)
         if "victim" in wanted:
             things["victim"] = here.accounts.add(f"victim {number}").id
+        if "victims_token" in wanted:
+            things["victims_token"] = here.tokens.add(things["victim"], "t", ["read"])[0].id
         return things
 
     def _folder(self, number: int) -> int:
