@@ -19,13 +19,14 @@ from flask_babel import gettext as _
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 from braid.app.api import api
-from braid.app.auth.access import MAX_FORM_BYTES, STATIC, admit, answers_to, csrf, rule_of
+from braid.app.auth.access import MAX_FORM_BYTES, STATIC, admit, answers_to, rule_of
 from braid.app.auth.authenticate import keep_logins
+from braid.app.auth.csrf import csrf_token, exempt_from_host, exempt_this_request
 from braid.app.auth.identity import identity, signed_in
 from braid.app.opening import open_braid
 from braid.app.owner.routes import owner
 from braid.app.pages import PAGES
-from braid.app.pages.account.sign_in import account
+from braid.app.pages.account import account
 from braid.app.site import EXTENSION, HostUser, Site, site
 from braid.app.user.models import SHELF, ModelShelf
 from braid.app.web.errors import handle_errors, on_http_error, on_unexpected
@@ -148,11 +149,10 @@ def _mount(app: Flask, here: Site, *, url_prefix: str, more: list[Blueprint]) ->
         root.register_blueprint(routes)
     app.extensions[EXTENSION] = here
     app.extensions[SHELF] = ModelShelf(here.settings, here.braid)
-    if "csrf" not in app.extensions:
-        app.config.setdefault("WTF_CSRF_CHECK_DEFAULT", False)
-        app.config.setdefault("WTF_CSRF_TIME_LIMIT", None)
-        csrf.init_app(app)
+    root.add_app_template_global(csrf_token, "braid_csrf_token")  # for macros, which see no context
+    root.before_app_request(exempt_this_request)
     app.register_blueprint(root, url_prefix=url_prefix or None)
+    exempt_from_host(app)
 
 
 def _places() -> Iterator[tuple[str, str]]:
@@ -177,6 +177,7 @@ def _in_templates() -> dict[str, Any]:
         "language_names": language_names,
         "language_links": language_links,
         "theme": theme,
+        "csrf_token": csrf_token,
         "site": site,
         "identity": identity,
         "signed_in": signed_in,
@@ -200,12 +201,12 @@ class _SecureOverHttps(SecureCookieSessionInterface):
 
 
 def _number() -> None:
-    g.request_id = uuid.uuid4().hex[:12]
-    g.started = time.perf_counter()
+    g.braid_request_id = uuid.uuid4().hex[:12]
+    g.braid_started = time.perf_counter()
 
 
 def _begin() -> None:
-    if "request_id" not in g:  # in a host app
+    if "braid_request_id" not in g:  # in a host app
         _number()
 
 
@@ -222,13 +223,17 @@ def _refuse_other_hosts() -> Response | None:
 
 
 def _finish(response: Response) -> Response:
-    """Add the headers, keep the chosen language, and log one line, without the query or the document."""
-    if g.get("finished"):
+    """Add the headers, keep the chosen language, and log one line, without the query or the document.
+
+    A host app may have answered the request before `_begin`.
+    """
+    if g.get("braid_finished"):
         return response
-    g.finished = True
+    g.braid_finished = True
+    _begin()
     for name, value in SECURITY_HEADERS.items():
         response.headers.setdefault(name, value)
-    response.headers["X-Request-ID"] = g.request_id
+    response.headers["X-Request-ID"] = g.braid_request_id
     if request.endpoint == STATIC:
         response.headers["Cache-Control"] = "public, max-age=3600"
     else:
@@ -236,13 +241,13 @@ def _finish(response: Response) -> Response:
         response.headers["Vary"] = "Accept, Accept-Language, Authorization, Cookie"
         keep_language(response)
     route = request.url_rule.rule if request.url_rule else "-"
-    took = time.perf_counter() - g.started
+    took = time.perf_counter() - g.braid_started
     metrics = site().metrics
     metrics.requests.labels(request.method if request.url_rule else "-", route, response.status_code).inc()
     metrics.request_seconds.labels(route).observe(took)
     logger.info(
         "event=request id=%s method=%s route=%s status=%d ms=%.1f",
-        g.request_id,
+        g.braid_request_id,
         request.method,
         route,
         response.status_code,

@@ -10,11 +10,12 @@ from werkzeug.exceptions import Conflict
 
 from braid.app.api.framework.operations import Answered, Resource
 from braid.app.api.framework.requests import Given
-from braid.app.api.schemas import Page, PageQuery, Shown, page_of, slice_rows
+from braid.app.api.schemas import Moment, Page, PageQuery, Shown, page_of, slice_rows
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.site import site
 from braid.core.accounts.accounts import MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS, Account
+from braid.core.accounts.credentials import ApiToken
 from braid.core.types import MAX_NAME_CHARS
 
 resource = Resource("users", "Accounts; administrators manage them.")
@@ -50,8 +51,27 @@ class UserChanges(Given):
 
     groups: list[Group] | None = Field(None, max_length=100, description="All groups of the user; others are removed")
     is_admin: bool | None = None
-    disabled: bool | None = Field(None, description="Locks the user out at once")
-    password: Password | None = Field(None, description="A new password; the user is signed out everywhere")
+    disabled: bool | None = Field(None, description="Locked out at once")
+    password: Password | None = Field(
+        None, description="A new one; the user is signed out everywhere, and their API tokens are revoked"
+    )
+
+
+class UserChanged(UserShown):
+    """An account after a change."""
+
+    revoked_tokens: int = Field(description="How many API tokens a new password revoked")
+
+
+class TokenShown(Shown):
+    """An API token, without its key."""
+
+    id: int
+    name: str
+    scopes: list[str]
+    created_at: Moment
+    expires_at: Moment = Field(description="Null: does not expire")
+    used_at: Moment = Field(description="The last use, to the minute; null: never used")
 
 
 @resource.get("/users", Page[UserShown])
@@ -78,10 +98,10 @@ def add_user(body: UserGiven) -> Answered:
     return Answered(_show_user(added), {"Location": url_for("braid.api.get_user", user_id=added.id)})
 
 
-@resource.patch("/users/<int:user_id>", UserShown)
+@resource.patch("/users/<int:user_id>", UserChanged)
 @rule("admin")
-def change_user(user_id: int, body: UserChanges) -> UserShown:
-    """Change an account's groups, rights or password, or disable it."""
+def change_user(user_id: int, body: UserChanges) -> UserChanged:
+    """Change an account's groups, rights or password, or lock it."""
     _require_own_accounts()
     accounts, before = site().accounts, site().accounts.get(user_id)
     if body.is_admin is False or body.disabled:
@@ -92,10 +112,9 @@ def change_user(user_id: int, body: UserChanges) -> UserShown:
         accounts.set_admin(user_id, body.is_admin)
     if body.disabled is not None:
         accounts.set_disabled(user_id, body.disabled)
-    if body.password is not None:
-        accounts.set_password(user_id, body.password)
+    revoked = 0 if body.password is None else accounts.set_password(user_id, body.password)
     _record("changed", before, ", ".join(sorted(body.model_fields_set)))
-    return _show_user(accounts.get(user_id))
+    return UserChanged(**_show_user(accounts.get(user_id)).model_dump(), revoked_tokens=revoked)
 
 
 @resource.delete("/users/<int:user_id>")
@@ -107,6 +126,23 @@ def remove_user(user_id: int) -> None:
     _require_another(user_id)
     site().accounts.remove(user_id)
     _record("removed", before)
+
+
+@resource.get("/users/<int:user_id>/tokens", Page[TokenShown])
+@rule("admin")
+def list_tokens_of_user(user_id: int, query: PageQuery) -> Answered:
+    """List a user's API tokens, the newest first, expired ones included."""
+    tokens = site().tokens.of_user(site().accounts.get(user_id).id)
+    return page_of(Page[TokenShown], query, slice_rows(tokens), _show_token)
+
+
+@resource.delete("/users/<int:user_id>/tokens/<int:token_id>")
+@rule("admin")
+def revoke_token_of_user(user_id: int, token_id: int) -> None:
+    """Revoke a user's API token: no request is allowed by it any more."""
+    account = site().accounts.get(user_id)
+    site().tokens.revoke(user_id, token_id)
+    site().audit.add(identity().account.name, "token.revoked", account.name, str(token_id))
 
 
 def _require_own_accounts() -> None:
@@ -131,4 +167,15 @@ def _show_user(account: Account) -> UserShown:
         is_admin=account.is_admin,
         disabled=account.disabled,
         has_password=account.has_password,
+    )
+
+
+def _show_token(token: ApiToken) -> TokenShown:
+    return TokenShown(
+        id=token.id,
+        name=token.name,
+        scopes=sorted(token.scopes),
+        created_at=token.created_at,  # type: ignore[arg-type]  # seconds, as Moment takes them
+        expires_at=token.expires_at,  # type: ignore[arg-type]
+        used_at=token.used_at,  # type: ignore[arg-type]
     )

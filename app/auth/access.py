@@ -8,12 +8,12 @@ from typing import Literal, NamedTuple, TypeVar
 from urllib.parse import urlencode
 
 from flask import current_app, g, redirect, request, url_for
-from flask_wtf.csrf import CSRFProtect
 from limits import RateLimitItem
 from werkzeug.exceptions import Forbidden, NotFound, RequestEntityTooLarge, TooManyRequests, Unauthorized
 from werkzeug.wrappers import Response
 
 from braid.app.auth.authenticate import identify
+from braid.app.auth.csrf import refuse_forged_requests
 from braid.app.auth.shares import take_share
 from braid.app.site import Site, site
 from braid.config.settings import Settings
@@ -40,8 +40,6 @@ LOCAL_HOST = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:\d{1,5})?", re.IGNOR
 LOCAL_ADDRESSES = ("127.0.0.1", "::1")
 FORWARDING = ("forwarded", "via", "x-real-ip", "x-client-ip", "cf-connecting-ip", "true-client-ip")
 """Headers that proxies add, besides those that begin with ``X-Forwarded-``."""
-
-csrf = CSRFProtect()
 
 
 class Rule(NamedTuple):
@@ -116,7 +114,7 @@ def admit() -> Response | None:
             raise Forbidden(f"the token lacks the scope {needed!r}; make one that has it")
     _allow_upload(here)
     if request.method not in SAFE and not (found and found.by_token):
-        csrf.protect()
+        refuse_forged_requests()
     return None
 
 

@@ -82,7 +82,7 @@ def sign_out(site: Site, found: Identity) -> None:
 def _identity_of_session(site: Site, secret: str) -> Identity | None:
     found = site.sessions.find(secret)
     account = _enabled_account(site, found.user_id) if found else None
-    return Identity(account, session_id=found.id) if found and account else None
+    return Identity(account, session_id=found.id, signed_in_at=found.created_at) if found and account else None
 
 
 def _enabled_account(site: Site, user_id: int) -> Account | None:

@@ -20,6 +20,8 @@ class Identity:
     permissions: frozenset[str] = ALL_PERMISSIONS
     """The scopes of the API token; all of them for a browser."""
     session_id: int | None = None
+    signed_in_at: float = 0.0
+    """When this browser signed in, in seconds since the epoch; 0 where there was no sign-in."""
     by_token: bool = False
     """True for an API token. Such requests need no CSRF token, since no browser sends an API token on its own."""
 

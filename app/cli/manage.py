@@ -1,8 +1,7 @@
-"""``user``, ``dataset`` and ``shared-db``: manages users, personal datasets and shared datasets."""
+"""``dataset`` and ``shared-db``: what can be searched."""
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -18,81 +17,7 @@ if TYPE_CHECKING:
 ACTOR = "command line"
 """Name of the command line in the audit log, as the one who changes shared datasets."""
 NEGATIVE_IDS = {"ignore_unknown_options": True}  # so that -1 is an id and not an option
-PASSWORD_OPTION = click.option("--password-stdin", is_flag=True, help="Read the password for the app from stdin.")
 YES_OPTION = click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
-
-
-# ---------------------------------------------------------------- users
-
-
-@click.group(cls=BraidGroup)
-def user() -> None:
-    """Add and list users."""
-
-
-@user.command("add")
-@click.argument("name")
-@click.option("--group", "groups", multiple=True, help="Group of the user; repeatable.")
-@click.option("--admin", is_flag=True, help="Make the user an administrator of the app.")
-@PASSWORD_OPTION
-@json_option
-def add_user(name: str, groups: tuple[str, ...], admin: bool, password_stdin: bool, as_json: bool) -> None:
-    """Add the user NAME. Without a password nobody can sign in to the app as them."""
-    from braid.core.accounts.accounts import Accounts
-    from braid.core.ledger.ledger import User
-
-    password = _password() if password_stdin else ""
-    with open_data_directory(current_settings()) as braid:
-        account = Accounts(braid.ledger).add(name, password, is_admin=admin, groups=groups)
-        added = User(account.id, account.name, account.groups)
-    if as_json:
-        print_json(added)
-    else:
-        click.echo(f"Added user {added.id}, {added.name}.")
-
-
-@user.command("password")
-@click.argument("name", metavar="NAME|ID")
-@PASSWORD_OPTION
-@click.option("--admin", is_flag=True, help="Also make the user an administrator, for a site that has lost its own.")
-def set_password(name: str, password_stdin: bool, admin: bool) -> None:
-    """Give the user NAME a new password for the app, and sign them out everywhere."""
-    from braid.core.accounts.accounts import Accounts
-
-    if not password_stdin:
-        raise click.UsageError("Pass --password-stdin and send the password to stdin; it does not belong in a command.")
-    password = _password()
-    with open_data_directory(current_settings()) as braid:
-        accounts, found = Accounts(braid.ledger), find_user(braid.ledger, name)
-        accounts.set_password(found.id, password)
-        if admin:
-            accounts.set_admin(found.id, True)
-            accounts.set_disabled(found.id, False)
-    click.echo(f"User {found.id}, {found.name}, has a new password.")
-
-
-def _password() -> str:
-    """Read the password from the first line of stdin. On a terminal, ask for it twice without showing it."""
-    stdin = sys.stdin
-    if stdin.isatty():
-        return str(click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True))
-    password = stdin.readline().rstrip("\r\n")
-    if not password:
-        raise click.UsageError("There is no password on stdin.")
-    return password
-
-
-@user.command("list")
-@json_option
-def list_users(as_json: bool) -> None:
-    """List users with their groups."""
-    with open_data_directory(current_settings()) as braid:
-        users = braid.ledger.users()
-    if as_json:
-        print_json(users)
-    else:
-        rows = [(user.id, user.name, ", ".join(sorted(user.groups))) for user in users]
-        print_table(("id", "name", "groups"), rows, right=("id",))
 
 
 # ---------------------------------------------------------------- datasets

@@ -19,12 +19,13 @@ from braid.app.cli.conversation import conversation
 from braid.app.cli.evaluate import eval_command
 from braid.app.cli.ingest import documents, ingest
 from braid.app.cli.maintenance import doctor, serve
-from braid.app.cli.manage import dataset, shared_db, user
+from braid.app.cli.manage import dataset, shared_db
 from braid.app.cli.mcp import mcp
 from braid.app.cli.output import complain
 from braid.app.cli.qrels import qrels
 from braid.app.cli.search import explain, search
 from braid.app.cli.tune import tune
+from braid.app.cli.users import user
 from braid.app.cli.watch import watch
 from braid.app.terminal import one_line
 from braid.core.errors import BraidError

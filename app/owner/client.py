@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 import httpx
@@ -30,7 +30,8 @@ def short_lived_key(ledger: Ledger, user_id: int, *permissions: Permission) -> I
     try:
         yield key
     finally:
-        tokens.revoke(user_id, token.id)
+        with suppress(NotFoundError):  # an administrator may have revoked it
+            tokens.revoke(user_id, token.id)
 
 
 class OwnerClient:

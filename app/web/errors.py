@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from flask import Blueprint, Response, g, render_template
 from flask_babel import gettext as _
 from flask_babel import lazy_gettext as _l
-from flask_wtf.csrf import CSRFError
 from werkzeug.exceptions import HTTPException
 
 from braid.app.auth.access import wants_json
@@ -78,8 +77,6 @@ def on_http_error(error: HTTPException) -> tuple[Response | str, int] | HTTPExce
     if error.code is None or error.code < 400:
         return error
     told = error.description if error.description != type(error).description else ""
-    if isinstance(error, CSRFError):
-        told = _("The form is too old, or cookies are blocked. Load the page again.")
     body, status = answer(error.code, detail=told or "")
     response = body if isinstance(body, Response) else Response(body, mimetype="text/html")
     response.headers.extend({k: v for k, v in error.get_headers() if k in ("Retry-After", "Allow", "WWW-Authenticate")})
@@ -143,4 +140,4 @@ def _headings() -> dict[int, str]:
 
 
 def _request_id() -> str:
-    return str(g.get("request_id", ""))
+    return str(g.get("braid_request_id", ""))

@@ -16,7 +16,7 @@ from sqlalchemy.exc import IntegrityError
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ledger.database import storable
 from braid.core.ledger.ledger import REMOVED_USER, Ledger
-from braid.core.ledger.tables import DatasetRow, UserGroupRow, UserRow, WebSessionRow
+from braid.core.ledger.tables import ApiTokenRow, DatasetRow, UserGroupRow, UserRow, WebSessionRow
 from braid.core.types import MAX_NAME_CHARS
 
 MIN_PASSWORD_CHARS = 8
@@ -104,12 +104,18 @@ class Accounts:
         """Return all accounts by id."""
         return self._accounts(None)
 
-    def set_password(self, user_id: int, password: str) -> None:
-        """Set a new password, and sign the user out everywhere."""
+    def set_password(self, user_id: int, password: str, *, revoke_tokens: bool = True) -> int:
+        """Set a new password, and sign the user out everywhere; return how many API tokens were revoked with it.
+
+        Without ``revoke_tokens`` whoever has a token goes on having the user's documents.
+        """
         hashed = _hash_password(password)
         with self._ledger.database.write() as connection:
             _change(connection, user_id, {"password_hash": hashed})
             connection.execute(delete(WebSessionRow).where(WebSessionRow.user_id == user_id))
+            if not revoke_tokens:
+                return 0
+            return connection.execute(delete(ApiTokenRow).where(ApiTokenRow.user_id == user_id)).rowcount
 
     def rename(self, user_id: int, name: str) -> None:
         """Rename the user. The name must be free."""

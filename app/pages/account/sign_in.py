@@ -1,10 +1,10 @@
-"""Sign-in and sign-out, the first administrator, and the user's account: password, browsers, API tokens."""
+"""Signing in and out, signing up, and the first administrator."""
 
 from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-from flask import Blueprint, abort, flash, redirect, render_template, request, url_for
+from flask import Blueprint, abort, redirect, render_template, request, url_for
 from flask_babel import gettext as _
 from limits import parse
 from werkzeug.wrappers import Response
@@ -15,14 +15,11 @@ from braid.app.auth.authenticate import sign_in, sign_out
 from braid.app.auth.identity import identity, signed_in
 from braid.app.site import site
 from braid.core.accounts.accounts import MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS
-from braid.core.accounts.credentials import Permission
 from braid.core.errors import InvalidInputError
 from braid.core.ledger.database import storable
 
 PASSWORD_CHECKS = parse("10/minute")
 SIGN_UPS = parse("5/minute")
-TOKEN_SCOPES: tuple[Permission, ...] = ("read", "write", "admin")
-TOKEN_DAYS = (7, 30, 90, 365)
 
 account = Blueprint("account", __name__)
 
@@ -175,86 +172,3 @@ def explain_refusal(error: InvalidInputError) -> str:
     elif error.field == "name":
         said = _("Type a name of 1 to 200 visible characters.")
     return said
-
-
-# ---------------------------------------------------------------- one's own account
-
-
-@account.get("/account")
-@rule("user")
-def mine() -> str:
-    """Show password, browsers and tokens."""
-    return _account_page()
-
-
-@account.post("/account/password")
-@rule("user")
-def change_password() -> tuple[str, int] | Response:
-    """Change the password, which signs out all other browsers."""
-    me = identity().account
-    throttle(PASSWORD_CHECKS, "password", str(me.id))
-    if site().accounts.verify(me.name, request.form.get("old", "")) is None:
-        return _account_page(problem=_("The old password is wrong.")), 400
-    try:
-        site().accounts.set_password(me.id, request.form.get("password", ""))
-    except InvalidInputError as error:
-        return _account_page(problem=explain_refusal(error)), 400
-    sign_in(site(), me)
-    flash(_("The password is changed. All other browsers are signed out."))
-    return redirect(url_for("braid.account.mine"))
-
-
-@account.post("/account/sessions/<int:session_id>/end")
-@rule("user")
-def end_session(session_id: int) -> Response:
-    """Sign out one browser."""
-    site().sessions.end(identity().account.id, session_id)
-    return redirect(url_for("braid.account.mine"))
-
-
-@account.post("/account/sessions/end")
-@rule("user")
-def end_sessions() -> Response:
-    """Sign out everywhere, this browser included."""
-    site().sessions.end_all(identity().account.id)
-    sign_out(site(), identity())
-    return redirect(url_for("braid.account.login"))
-
-
-@account.post("/account/tokens")
-@rule("user")
-def add_token() -> tuple[str, int]:
-    """Create an API token and show its key, this once."""
-    me = identity().account
-    scopes = [scope for scope in request.form.getlist("scope") if scope in TOKEN_SCOPES]
-    if "admin" in scopes and not identity().is_admin:
-        abort(403, _("Only administrators may make a token with the scope admin."))
-    days = request.form.get("days", type=int)
-    try:
-        _token, key = site().tokens.add(me.id, request.form.get("name", ""), scopes, days=days)
-    except InvalidInputError as error:
-        return _account_page(problem=str(error)), 400
-    return _account_page(key=key), 201
-
-
-@account.post("/account/tokens/<int:token_id>/revoke")
-@rule("user")
-def revoke_token(token_id: int) -> Response:
-    """Revoke a token."""
-    site().tokens.revoke(identity().account.id, token_id)
-    return redirect(url_for("braid.account.mine"))
-
-
-def _account_page(*, problem: str = "", key: str = "") -> str:
-    me = identity()
-    return render_template(
-        "braid/account.html",
-        me=me,
-        sessions=site().sessions.of_user(me.account.id),
-        tokens=site().tokens.of_user(me.account.id),
-        scopes=TOKEN_SCOPES if me.is_admin else TOKEN_SCOPES[:2],
-        token_days=TOKEN_DAYS,
-        least=MIN_PASSWORD_CHARS,
-        problem=problem,
-        key=key,
-    )

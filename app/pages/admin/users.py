@@ -8,6 +8,7 @@ from flask_babel import ngettext
 from werkzeug.wrappers import Response
 
 from braid.app.auth.access import rule
+from braid.app.pages.account.mine import flash_revoked
 from braid.app.pages.account.sign_in import explain_refusal
 from braid.app.pages.admin.blueprint import admin, audit, done, known_groups, read_groups
 from braid.app.site import site
@@ -116,16 +117,27 @@ def set_disabled(user_id: int) -> tuple[str, int] | Response:
 @admin.post(f"{ONE}/password")
 @rule("admin")
 def set_password(user_id: int) -> tuple[str, int] | Response:
-    """Set a new password, which signs the user out everywhere."""
+    """Give a new password, which signs the user out everywhere and revokes their API tokens."""
     _require_own_accounts()
     account = _account(user_id)
     try:
-        site().accounts.set_password(user_id, request.form.get("password", ""))
+        revoked = site().accounts.set_password(user_id, request.form.get("password", ""))
     except InvalidInputError as error:
         return _user_page(user_id, problem=explain_refusal(error)), 400
-    audit("user.password", account.name)
+    audit("user.password", account.name, f"{revoked} tokens revoked" if revoked else "")
+    flash_revoked(revoked)
     text = _("%(name)s has a new password and is signed out everywhere.", name=account.name)
     return done(text, "user", user_id=user_id)
+
+
+@admin.post(f"{ONE}/tokens/<int:token_id>/revoke")
+@rule("admin")
+def revoke_users_token(user_id: int, token_id: int) -> Response:
+    """Make an API token of the user worthless."""
+    account = _account(user_id)
+    site().tokens.revoke(user_id, token_id)
+    audit("token.revoked", account.name, str(token_id))
+    return done(_("The token is revoked."), "user", user_id=user_id)
 
 
 @admin.post(f"{ONE}/remove")
@@ -174,6 +186,7 @@ def _user_page(user_id: int, *, problem: str = "") -> str:
         "braid/admin/user.html",
         account=account,
         datasets=site().braid.ledger.datasets(user_id),
+        tokens=site().tokens.of_user(user_id),
         readable=[e.name for e in site().braid.registry.entries() if _may_read(account, e.allowed_groups)],
         suggested=known_groups(),
         problem=problem,

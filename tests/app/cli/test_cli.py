@@ -28,6 +28,7 @@ from braid.app.cli.output import print_table
 from braid.app.cli.root import cli
 from braid.app.terminal import one_line
 from braid.core.accounts.accounts import Accounts
+from braid.core.accounts.credentials import ApiTokens
 from braid.core.braid import Braid
 from braid.core.data_directory import DataDirectory
 from braid.core.ledger.owner import OwnerLock
@@ -163,7 +164,7 @@ def test_defaults_in_help_do_not_differ_between_commands() -> None:
     ("args", "message"),
     [
         ([], "Missing command. Choose one of chat, conversation, dataset, doctor"),
-        (["user"], "Missing command. Choose one of add, list, password."),
+        (["user"], "Missing command. Choose one of add, list, password, revoke, tokens."),
         (["serch"], "No such command 'serch'. (Did you mean one of: 'search'"),
         (["search"], "Missing argument 'TEXT'."),
         (["search", "x", "--mode", "fuzzy"], "'fuzzy' is not one of 'semantic', 'keyword', 'hybrid'"),
@@ -256,6 +257,27 @@ def test_users_who_sign_in_to_the_app(run: CommandLine) -> None:
         found = accounts.verify("ben", "correct horse")
         assert found
         assert found.is_admin
+
+
+def test_tokens_are_listed_and_revoked(run: CommandLine) -> None:
+    run("user", "add", "ann", "--password-stdin", answer="correct horse\n")
+    with DataDirectory(run.data_dir) as braid:
+        ann = Accounts(braid.ledger).all()[0].id
+        tokens = ApiTokens(braid.ledger)
+        first, _, _ = (tokens.add(ann, name, ["read"], days=None)[0].id for name in ("robot", "script", "lost"))
+    assert re.findall(rf"{first} +robot +read +\d{{4}}-\d\d-\d\d +never +never", run("user", "tokens", "ann").stdout)
+    shown = json.loads(run("user", "tokens", "ann", "--json").stdout)
+    assert [(token["name"], token["scopes"]) for token in shown] == [(n, ["read"]) for n in ("lost", "script", "robot")]
+    assert "Revoked 1 API token of user 1, ann." in run("user", "revoke", "ann", first).stdout
+    assert f"no token {first}" in run("user", "revoke", "ann", first, status=2).stderr
+    assert (
+        "2 API tokens revoked" in run("user", "password", "ann", "--password-stdin", answer="battery staple\n").stdout
+    )
+    with DataDirectory(run.data_dir) as braid:
+        ApiTokens(braid.ledger).add(ann, "again", ["read"])
+    assert "say --yes" in run("user", "revoke", "ann", answer="", status=2).stderr
+    assert "Revoked 1 API token" in run("user", "revoke", "ann", "--yes").stdout
+    assert json.loads(run("user", "tokens", "ann", "--json").stdout) == []
 
 
 def test_passwords_that_are_not_taken(run: CommandLine) -> None:
