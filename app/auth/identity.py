@@ -139,7 +139,7 @@ def host_identity(user_of: Callable[[], HostUser | None]) -> Callable[[Site], Id
 
 def _account_of(site: Site, user: HostUser) -> Account:
     """The account of this name, made at the first visit, with the groups and rights that the host app says."""
-    account = site.accounts.named(user.name) or site.accounts.add(user.name)
+    account = site.accounts.named(user.name) or site.accounts.mirror(user.name)
     if account.groups != user.groups:
         site.accounts.set_groups(account.id, user.groups)
     if account.is_admin != user.is_admin or account.groups != user.groups:

@@ -10,6 +10,7 @@ from typing import Any, Concatenate, ParamSpec
 from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.exceptions import ServiceUnavailable, TooManyRequests
 
+from braid.app.auth.access import MAX_ID
 from braid.app.auth.quotas import Quotas
 from braid.app.first_start import FIRST_DATASET
 from braid.app.mcp.meter import Meter
@@ -21,6 +22,7 @@ from braid.core.braid import Braid
 from braid.core.errors import BraidError, InvalidInputError, NotFoundError
 from braid.core.ingest.ingest import ingest_bytes, source_name
 from braid.core.ingest.spool import MAX_SOURCE_CHARS
+from braid.core.ledger.database import storable
 from braid.core.search.explain import best_passage
 from braid.core.types import LEGS_OF_MODE, MAX_K, Dataset, Document, Filters, Hit, Passage, SearchResult
 
@@ -137,7 +139,7 @@ class Tools:
             raise InvalidInputError("the filepath is empty; give the document a path or a name", field="filepath")
         if len(filepath) > MAX_SOURCE_CHARS:
             raise InvalidInputError(f"the filepath has more than {MAX_SOURCE_CHARS} characters", field="filepath")
-        filepath = source_name(filepath)
+        filepath = source_name(storable(filepath))
         dataset, content = self._writable(dataset_id), text.encode("utf-8", "replace")
         quotas = Quotas(self._settings, self._braid)
         quotas.require_room(self._account, dataset, source=filepath, more_bytes=len(content))
@@ -233,7 +235,8 @@ class Tools:
     def document_text(self, document_id: int) -> Result:
         """The text of a document, its passages joined."""
         readable = [dataset.id for dataset in self._readable.all]
-        passages = self._braid.ledger.document_passages(document_id, readable)
+        is_possible = abs(document_id) <= MAX_ID
+        passages = self._braid.ledger.document_passages(document_id, readable) if is_possible else []
         if not passages:
             raise NotFoundError(f"there is no document {document_id}, or it is not yours")
         return {"status": "success", "text": "\n\n".join(passage.text for passage in passages)}

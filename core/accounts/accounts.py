@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -21,6 +22,11 @@ from braid.core.ledger.tables import DatasetRow, UserGroupRow, UserRow, WebSessi
 MIN_PASSWORD_CHARS = 8
 MAX_PASSWORD_CHARS = 200
 """Hashing a longer one would cost time for nothing."""
+
+_ALIKE = ("LATIN", "CYRILLIC", "GREEK")
+"""Alphabets with letters that look the same; Japanese and Korean names may have Latin letters."""
+_FILLERS = "\u115f\u1160\u3164\uffa0\u2800"
+"""Letters and signs without a mark, which Python calls printable."""
 
 _HASHER = PasswordHasher()
 _COLUMNS = (UserRow.id, UserRow.name, UserRow.password_hash, UserRow.is_admin, UserRow.disabled, UserRow.preferences)
@@ -72,7 +78,8 @@ class Accounts:
         hashed = _hashed(password) if password else ""
         groups = _groups(groups)
         with self._ledger.database.write() as connection:
-            user_id = _add(connection, {"name": _name(name), "password_hash": hashed, "is_admin": is_admin})
+            values = {"name": _free_name(connection, name), "password_hash": hashed, "is_admin": is_admin}
+            user_id = _add(connection, values)
             _set_groups(connection, user_id, groups)
         return self.get(user_id)
 
@@ -112,7 +119,8 @@ class Accounts:
 
     def rename(self, user_id: int, name: str) -> None:
         """Give another name, which must be free."""
-        self._set(user_id, name=_name(name))
+        with self._ledger.database.write() as connection:
+            _change(connection, user_id, {"name": _free_name(connection, name, besides=user_id)})
 
     def set_groups(self, user_id: int, groups: Iterable[str]) -> None:
         """Put the user in these groups and no others."""
@@ -127,6 +135,12 @@ class Accounts:
         with self._ledger.database.write() as connection:
             _change(connection, user_id, {"is_admin": is_admin})
             _require_an_administrator(connection)
+
+    def mirror(self, name: str) -> Account:
+        """Another user as a host app names them, which has rules of its own for who may be told from whom."""
+        with self._ledger.database.write() as connection:
+            user_id = _add(connection, {"name": _name(name), "password_hash": "", "is_admin": False})
+        return self.get(user_id)
 
     def mirror_admin(self, user_id: int, is_admin: bool) -> None:
         """Take over what a host app says, which has administrators of its own."""
@@ -270,6 +284,27 @@ def _name(name: str) -> str:
             f"the name of a user must have 1 to {MAX_NAME_CHARS} visible characters, not {name[:40]!r}", field="name"
         )
     return name
+
+
+def _free_name(connection: Connection, name: str, *, besides: int = 0) -> str:
+    """The name, if it can be told from those of all other users."""
+    name = _name(name)
+    scripts = {script for character in name if (script := unicodedata.name(character, "").split(" ")[0]) in _ALIKE}
+    if len(scripts) > 1 or any(character in _FILLERS for character in name):
+        raise InvalidInputError(
+            f"the name {name[:40]!r} mixes alphabets that look alike, or has characters that cannot be seen; "
+            "write it in one alphabet",
+            field="name",
+        )
+    for user_id, taken in connection.execute(select(UserRow.id, UserRow.name)):
+        if user_id != besides and _folded(taken) == _folded(name):
+            raise _taken(taken)
+    return name
+
+
+def _folded(name: str) -> str:
+    """What names have in common that differ in capitals and widths alone."""
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
 
 
 def _groups(groups: Iterable[str]) -> frozenset[str]:

@@ -8,6 +8,7 @@ the ledger that the indexes read.
 from __future__ import annotations
 
 import time
+import unicodedata
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -52,6 +53,7 @@ from braid.core.ledger.tables import (
 from braid.core.types import Dataset, Document, DocumentInput, Filters, Passage
 
 MAX_NAME_CHARS = 200
+_INVISIBLE = ("Cc", "Cs", "Zl", "Zp")
 Check = Callable[[Document | None], None]
 """Looks, in a write's own transaction, at the document that is stored; what it raises leaves it so."""
 REMOVED_USER = "\x1fremoved "
@@ -475,6 +477,10 @@ def _name(name: str, what: str) -> str:
     if not name or len(name) > MAX_NAME_CHARS:
         raise InvalidInputError(
             f"the {what}'s name {name[:40]!r} must have 1 to {MAX_NAME_CHARS} characters", field="name"
+        )
+    if what == "dataset" and any(unicodedata.category(character) in _INVISIBLE for character in name):
+        raise InvalidInputError(
+            f"the {what}'s name {name[:40]!r} has a line break or another control character; leave it out", field="name"
         )
     return name
 
