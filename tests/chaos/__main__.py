@@ -26,6 +26,7 @@ CLIENTS = 4
 CALM_S = 3.0
 """Of writing before each fault."""
 HUNG_S = 6.0
+FROZEN_S = 30.0
 MORE_THREADS, MORE_FILES = 40, 200
 """Beyond what there was after the first fault that left the process running: a leak."""
 
@@ -45,6 +46,8 @@ class Chaos:
     ready_s: list[float] = field(default_factory=list)
     leaks: list[str] = field(default_factory=list)
     unsound: list[str] = field(default_factory=list)
+    frozen: list[str] = field(default_factory=list)
+    """Faults after which the server does not answer again by itself."""
     held: tuple[int, int] | None = None
 
     # ------------------------------------------------------------ faults
@@ -125,6 +128,13 @@ class Chaos:
             fault()
             time.sleep(1)
         self.faults[name] += 1
+        try:
+            self.server.wait_ready(FROZEN_S)
+        except RuntimeError as error:
+            self.frozen.append(f"after {name}: {error}")
+            if self.server.process.poll() is None:
+                self.server.kill()
+            self._restart()
         for client in self.clients:
             client.is_fault_on.clear()
         for client in self.clients:
@@ -233,6 +243,7 @@ def _print(chaos: Chaos) -> bool:
         "ghosts": figures.ghosts,
         "doubled": figures.doubled,
         "leaks": chaos.leaks,
+        "does not answer": chaos.frozen,
         "the doctor found": chaos.unsound,
         "errors without a fault": [f"{times} × {what}" for what, times in figures.errors.most_common()],
     }

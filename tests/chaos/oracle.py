@@ -13,7 +13,7 @@ import httpx
 
 CATCH_UP_S = 90.0
 CHECKED_AT_ONCE = 40
-FILLER = "the printer in the hall needs paper from the second tray on every working day"
+FILLER = "the printer needs paper"
 
 
 @dataclass
@@ -94,7 +94,8 @@ class Client:
 
     def _text(self) -> str:
         self._number += 1
-        return f"{self.name}w{self._number:x}q{self.dice.getrandbits(32):08x} {FILLER}"
+        own = " ".join(f"{self.dice.getrandbits(32):08x}" for _ in range(12))  # so that no other is as near by meaning
+        return f"{self.name}w{self._number:x}q{self.dice.getrandbits(32):08x} {own} {FILLER}"
 
     def put(self) -> None:
         """A new text."""

@@ -47,10 +47,10 @@ class Server:
         with self.log.open("a") as log:
             self.process = self._run("serve", stdout=subprocess.DEVNULL, stderr=log, PORT=port)
 
-    def wait_ready(self) -> float:
-        """Seconds until searches are answered."""
+    def wait_ready(self, most_s: float = READY_S) -> float:
+        """Seconds until searches are answered. Raises RuntimeError when they are not."""
         started = time.monotonic()
-        while time.monotonic() < started + READY_S:
+        while time.monotonic() < started + most_s:
             if self.process.poll() is not None:
                 raise RuntimeError(f"the server ended with {self.process.returncode}; see {self.log}")
             try:
@@ -59,7 +59,7 @@ class Server:
             except httpx.HTTPError:
                 pass
             time.sleep(0.1)
-        raise RuntimeError(f"the server is not ready after {READY_S:g} s; see {self.log}")
+        raise RuntimeError(f"the server is not ready after {most_s:g} s; see {self.log}")
 
     def kill(self) -> None:
         """kill -9, of the process and of those that it started."""
