@@ -103,7 +103,7 @@ def _identity_of_host_user(site: Site, user: HostUser | None) -> Identity | None
 
 def _account_of(site: Site, user: HostUser) -> Account:
     """Return the account of this name, added at the first visit, with the groups and rights that the host app gives."""
-    account = site.accounts.named(user.name) or site.accounts.add(user.name)
+    account = site.accounts.named(user.name) or site.accounts.mirror(user.name)
     if account.groups != user.groups:
         site.accounts.set_groups(account.id, user.groups)
     if account.is_admin != user.is_admin or account.groups != user.groups:

@@ -23,8 +23,9 @@ from braid.core.ingest.ingest import ingest_bytes
 from braid.core.ingest.plan import source_name
 from braid.core.ingest.spool import MAX_SOURCE_CHARS
 from braid.core.json_form import pick, to_json
+from braid.core.ledger.database import storable
 from braid.core.search.explain import best_passage
-from braid.core.types import LEGS_OF_MODE, MAX_K, Dataset, Document, Filters, SearchResult
+from braid.core.types import LEGS_OF_MODE, MAX_ID, MAX_K, Dataset, Document, Filters, SearchResult
 
 Result = dict[str, Any]
 P = ParamSpec("P")
@@ -143,7 +144,7 @@ class Tools:
             raise InvalidInputError("the filepath is empty; give the document a path or a name", field="filepath")
         if len(filepath) > MAX_SOURCE_CHARS:
             raise InvalidInputError(f"the filepath has more than {MAX_SOURCE_CHARS} characters", field="filepath")
-        filepath = source_name(filepath)
+        filepath = source_name(storable(filepath))
         dataset, content = self._writable(dataset_id), text.encode("utf-8", "replace")
         quotas = Quotas(self._settings, self._braid)
         quotas.require_room(self._account, dataset, source=filepath, more_bytes=len(content))
@@ -239,7 +240,8 @@ class Tools:
     def document_text(self, document_id: int) -> Result:
         """Return the text of a document, its passages joined."""
         readable = [dataset.id for dataset in self._readable.all]
-        passages = self._braid.ledger.document_passages(document_id, readable)
+        is_possible = abs(document_id) <= MAX_ID
+        passages = self._braid.ledger.document_passages(document_id, readable) if is_possible else []
         if not passages:
             raise NotFoundError(f"there is no document {document_id}, or it is not yours")
         return {"status": "success", "text": "\n\n".join(passage.text for passage in passages)}

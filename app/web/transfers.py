@@ -46,7 +46,12 @@ def export_file(job: Job) -> Response:
     if job.kind != "export" or job.state != "done":
         raise NotFoundError(f"there is no finished export {job.id}")
     path = site().background.spool.path(job.result["file"])
-    return send_file(path, "application/zip", as_attachment=True, download_name=job.result["filename"])
+    return send_file(path, "application/zip", as_attachment=True, download_name=printable(job.result["filename"]))
+
+
+def printable(filename: str) -> str:
+    """The name with spaces for line breaks, which datasets of earlier versions may have in theirs."""
+    return "".join(character if character.isprintable() else " " for character in filename)
 
 
 def require_import_room(account: Account) -> None:
