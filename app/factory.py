@@ -19,9 +19,9 @@ from flask_babel import gettext as _
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 from braid.app.api import api
-from braid.app.auth.access import LOCAL_HOST, MAX_FORM_BYTES, STATIC, admit, csrf, rule_of
+from braid.app.auth.access import MAX_FORM_BYTES, STATIC, admit, answers_to, csrf, rule_of
+from braid.app.auth.authenticate import keep_logins
 from braid.app.auth.identity import identity, signed_in
-from braid.app.auth.sign_in import keep_logins
 from braid.app.opening import open_braid
 from braid.app.owner.routes import owner
 from braid.app.pages import PAGES
@@ -199,9 +199,7 @@ def _begin() -> None:
 
 def _refuse_other_hosts() -> Response | None:
     """Turn away a request that was not meant for this app."""
-    host = request.headers.get("Host", "")
-    name = host.rpartition(":")[0] if host.rpartition(":")[2].isdecimal() else host
-    if LOCAL_HOST.fullmatch(host) or name.lower() in map(str.lower, site().settings.allowed_hosts):
+    if answers_to(request.headers.get("Host", ""), site().settings):
         return None
     return Response(
         "Braid does not answer under this name. Open http://127.0.0.1 or http://localhost with its port, or add the "

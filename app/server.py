@@ -13,13 +13,17 @@ from typing import cast
 
 import uvicorn
 from a2wsgi import WSGIMiddleware
+from flask import Flask
 
 from braid.app import first_start
+from braid.app.auth.shares import fair_shares
 from braid.app.factory import create_app
 from braid.app.mcp.http import with_mcp
 from braid.app.opening import open_braid
 from braid.app.site import EXTENSION, Site
-from braid.app.web.request_bodies import ASGI, allow_streamed_bodies, refuse_broken_bodies
+from braid.app.web.connections import Limits, bounded, few_per_client, timely_protocol
+from braid.app.web.probes import with_probes
+from braid.app.web.request_bodies import ASGI, allow_streamed_bodies, timely_bodies
 from braid.config.settings import Settings
 from braid.core.braid import Braid
 from braid.core.errors import InvalidInputError
@@ -28,6 +32,8 @@ SWITCH_S = 0.0002
 """How long a thread that computes keeps the interpreter from one with a request to answer; 0.005 unless set."""
 WORKERS = 100
 """Threads that answer; each chat answer that is being streamed holds one."""
+USER_SHARE = 32
+"""Requests of one user that are answered at a time."""
 SHUTDOWN_S = 3
 MAX_HEAD_BYTES = 256 * 1024
 """A GET form carries its query in the address: 10,000 Japanese characters are 90 kB there."""
@@ -55,11 +61,9 @@ def _run(settings: Settings, braid: Braid, listener: socket.socket) -> None:
     url = address(settings.host, settings.port)
     app = create_app(settings, braid)
     here: Site = app.extensions[EXTENSION]
-    app.wsgi_app = allow_streamed_bodies(app.wsgi_app)  # type: ignore[assignment, method-assign]
-    pages = cast(ASGI, WSGIMiddleware(app, workers=WORKERS))  # type: ignore[arg-type]
     config = uvicorn.Config(
-        with_mcp(refuse_broken_bodies(pages), here),
-        http="h11",
+        _asgi(settings, app, here),
+        http=timely_protocol(Limits(0 if settings.trusted_proxies else settings.connections_per_address)),
         h11_max_incomplete_event_size=MAX_HEAD_BYTES,
         lifespan="on",
         log_config=None,
@@ -79,6 +83,16 @@ def _run(settings: Settings, braid: Braid, listener: socket.socket) -> None:
         log.info("event=stopped")
     finally:
         here.close()
+
+
+def _asgi(settings: Settings, app: Flask, here: Site) -> ASGI:
+    """Everything that is served. A thread is taken last: once the body is there, and a place among those that wait."""
+    app.wsgi_app = fair_shares(allow_streamed_bodies(app.wsgi_app), USER_SHARE)  # type: ignore[assignment, method-assign]
+    threads = cast(ASGI, WSGIMiddleware(app, workers=WORKERS))  # type: ignore[arg-type]
+    served: ASGI = with_mcp(timely_bodies(bounded(threads, 2 * WORKERS), app), here)
+    if settings.trusted_proxies:
+        served = few_per_client(served, per_address=settings.connections_per_address, proxies=settings.trusted_proxies)
+    return with_probes(served, here)
 
 
 class _Announcing(uvicorn.Server):

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import cast
 
 from flask import current_app
-from limits.storage import MemoryStorage
 from limits.strategies import MovingWindowRateLimiter
 
 from braid.app.metrics import Metrics
+from braid.app.rate_windows import Windows
 from braid.config.settings import Settings
 from braid.core.accounts.accounts import Accounts
 from braid.core.accounts.app_settings import AppSettings
@@ -27,7 +27,7 @@ from braid.core.chat.live_turn import LiveTurns
 from braid.core.chat.store import ConversationStore
 from braid.core.chat.thumbs import AnswerThumbs
 from braid.core.datasets.languages import DatasetLanguages
-from braid.core.datasets.shared import SharedDatasets
+from braid.core.datasets.shared_changes import SharedDatasets
 from braid.core.ingest.plan import MEBIBYTE, IngestOptions
 
 EXTENSION = "braid"
@@ -68,7 +68,8 @@ class Site:
         self.answer_thumbs = AnswerThumbs(ledger)
         self.dataset_languages = DatasetLanguages(ledger)
         self.turns = LiveTurns()
-        self.limiter = MovingWindowRateLimiter(MemoryStorage())
+        self.windows = Windows()
+        self.limiter = MovingWindowRateLimiter(self.windows)
         self.metrics = Metrics(braid)
         self.provider_keys = ProviderKeys(ledger, secret_key(braid.data_dir))
         self.checkup = Checkup(braid)

@@ -107,6 +107,11 @@ class Settings:
     trusted_proxies: Annotated[
         int, Field(ge=0, le=10), "Proxies in front of the app whose X-Forwarded headers are trusted"
     ] = 0
+    connections_per_address: Annotated[
+        int,
+        Field(ge=1, le=100_000),
+        "Connections that one other computer may have open; behind `trusted_proxies`, requests at a time",
+    ] = 100
     sign_up: Annotated[Literal["open", "closed"], "Whether visitors may create an account"] = "closed"
     embedding_model: Annotated[
         str, Form(r"\S+", "the name of a model"), "Embedding model: a name or `provider:model`"

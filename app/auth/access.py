@@ -13,7 +13,8 @@ from limits import RateLimitItem
 from werkzeug.exceptions import Forbidden, NotFound, RequestEntityTooLarge, TooManyRequests, Unauthorized
 from werkzeug.wrappers import Response
 
-from braid.app.auth.sign_in import identify
+from braid.app.auth.authenticate import identify
+from braid.app.auth.shares import take_share
 from braid.app.site import Site, site
 from braid.config.settings import Settings
 from braid.core.accounts.credentials import Permission
@@ -103,6 +104,7 @@ def admit() -> Response | None:
             raise Forbidden("API tokens are for the API, /metrics and MCP; pages are opened by signing in")
         if stated.who == "admin" and not found.account.is_admin:
             raise Forbidden("only administrators may do this")
+        take_share(request.environ, found.account.id)
         if (needed := stated.permission_for(request.method)) not in found.permissions:
             raise Forbidden(f"the token lacks the scope {needed!r}; make one that has it")
     _allow_upload(here)
@@ -139,6 +141,12 @@ def wants_json() -> bool:
         return True
     best = request.accept_mimetypes.best_match(("text/html", "application/json", "text/event-stream"))
     return best != "text/html" and "Accept" in request.headers and "*/*" not in request.headers["Accept"]
+
+
+def answers_to(host: str, settings: Settings) -> bool:
+    """Whether the app answers under the name in a Host header."""
+    name = host.rpartition(":")[0] if host.rpartition(":")[2].isdecimal() else host
+    return bool(LOCAL_HOST.fullmatch(host)) or name.lower() in map(str.lower, settings.allowed_hosts)
 
 
 def is_local() -> bool:

@@ -13,7 +13,7 @@ from braid.app.opening import open_data_directory
 
 if TYPE_CHECKING:
     from braid.core.data_directory import DataDirectory
-    from braid.core.datasets.shared import SharedDatasets
+    from braid.core.datasets.shared_changes import SharedDatasets
 
 ACTOR = "command line"
 """Who changes shared datasets, in the audit log."""
@@ -178,7 +178,7 @@ def confirm(question: str, yes: bool) -> None:
 
 def _shared_datasets(directory: DataDirectory) -> SharedDatasets:
     from braid.core.accounts.audit import AuditLog
-    from braid.core.datasets.shared import SharedDatasets
+    from braid.core.datasets.shared_changes import SharedDatasets
 
     return SharedDatasets(directory, AuditLog(directory.ledger).add)
 

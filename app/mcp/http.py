@@ -12,7 +12,7 @@ from starlette.applications import Starlette
 from starlette.responses import Response
 from starlette.routing import Mount, Route
 
-from braid.app.auth.sign_in import identity_of_token
+from braid.app.auth.authenticate import identity_of_token
 from braid.app.mcp.meter import IDENTITY
 from braid.app.site import Site
 from braid.app.web.request_bodies import ASGI

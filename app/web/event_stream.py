@@ -39,5 +39,5 @@ def when_gone(tell: Callable[[], None]) -> None:
 
 
 async def _wait_until_gone(body: Body) -> None:
-    while (await body.receive())["type"] != "http.disconnect":  # raises instead behind `whole_bodies`
+    while (await body.receive())["type"] != "http.disconnect":  # raises instead behind `timely_bodies`
         pass

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from braid.core.chat.answering import Answerer, AnswerTask
+from braid.core.chat.citations import Citation
 from braid.core.chat.comparison import compare
 from braid.core.chat.extractive import Extract, extract
 from braid.core.chat.query_writing import NormalizedQuestion, normalize_question, write_query
 from braid.core.chat.types import ChatRequest, ChatResult, Event, QueryWritten, Searched, StageStarted
 from braid.core.errors import InvalidInputError
 from braid.core.models.chat import ChatModel, ChatModels
-from braid.core.models.citations import Citation
 from braid.core.models.prompts import Prompts
 from braid.core.models.rerank import Rerankers
 from braid.core.search.context import SearchModels

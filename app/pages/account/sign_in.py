@@ -10,16 +10,16 @@ from limits import parse
 from werkzeug.wrappers import Response
 
 from braid.app.auth.access import is_forwarded, is_local, rule, throttle
+from braid.app.auth.attempts import attempt, remember_device
+from braid.app.auth.authenticate import sign_in, sign_out
 from braid.app.auth.identity import identity, signed_in
-from braid.app.auth.sign_in import sign_in, sign_out
 from braid.app.site import site
 from braid.core.accounts.accounts import MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS
 from braid.core.accounts.credentials import Permission
 from braid.core.errors import InvalidInputError
 from braid.core.ledger.database import storable
 
-LOGINS_BY_ADDRESS = parse("30/minute")
-LOGINS_BY_NAME = parse("10/minute")
+PASSWORD_CHECKS = parse("10/minute")
 SIGN_UPS = parse("5/minute")
 TOKEN_SCOPES: tuple[Permission, ...] = ("read", "write", "admin")
 TOKEN_DAYS = (7, 30, 90, 365)
@@ -87,15 +87,20 @@ def login() -> str | Response:
 @account.post("/login")
 @rule("anyone")
 def check_login() -> tuple[str, int] | Response:
-    """Sign in with name and password; few attempts a minute."""
+    """Sign in with name and password; few failures a minute."""
     name, password = storable(request.form.get("name", "")).strip(), request.form.get("password", "")
-    throttle(LOGINS_BY_ADDRESS, "login", request.remote_addr or "")
-    throttle(LOGINS_BY_NAME, "login", name.lower()[:MAX_PASSWORD_CHARS])
+    trying = attempt(name)
+    trying.begin()
     found = site().accounts.verify(name, password)
     if found is None:
+        trying.fail()
         return _login_page(name, _("The name or the password is wrong.")), 401
+    trying.succeed()
+    site().audit.add(found.name, "user.signed_in", found.name, trying.address)
     sign_in(site(), found)
-    return redirect(_target())
+    response = redirect(_target())
+    remember_device(response, found)
+    return response
 
 
 @account.post("/logout")
@@ -187,7 +192,7 @@ def mine() -> str:
 def change_password() -> tuple[str, int] | Response:
     """Change the password, which signs all other browsers out."""
     me = identity().account
-    throttle(LOGINS_BY_NAME, "password", str(me.id))
+    throttle(PASSWORD_CHECKS, "password", str(me.id))
     if site().accounts.verify(me.name, request.form.get("old", "")) is None:
         return _account_page(problem=_("The old password is wrong.")), 400
     try:

@@ -15,7 +15,7 @@ from braid.app.pages.admin.shared import unlisted
 from braid.app.pages.status import index_status
 from braid.app.site import site
 from braid.app.user.models import site_default
-from braid.app.web.health import health_parts
+from braid.app.web.health import health_of
 from braid.core.jobs.store import JobStore
 
 
@@ -39,7 +39,7 @@ def index() -> str:
     accounts = site().accounts.all()
     return render_template(
         "braid/admin/index.html",
-        parts=health_parts(),
+        parts=health_of(site().braid).parts,
         status=index_status(braid.indexer.progress(), sum(dataset.chunks for dataset in datasets)),
         warnings=list(_warnings()),
         counts=[
