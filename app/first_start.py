@@ -23,7 +23,13 @@ def prepare(braid: Braid) -> None:
 
     The indexer embeds the sample.
     """
+    begin(braid)
     load_sample(braid)
+
+
+def begin(braid: Braid) -> None:
+    """Do the part of `prepare` that takes no time: list the sample, which `load_sample` stores, and add the user."""
+    _sample_entry(braid)
     if not braid.ledger.users():
         user = braid.ledger.add_user(LOCAL_USER)
         braid.ledger.add_dataset(user.id, FIRST_DATASET)

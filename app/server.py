@@ -16,6 +16,7 @@ from a2wsgi import WSGIMiddleware
 from flask import Flask
 
 from braid.app import first_start
+from braid.app.after_start import AfterStart
 from braid.app.auth.shares import fair_shares
 from braid.app.factory import create_app
 from braid.app.mcp.http import with_mcp
@@ -55,8 +56,9 @@ def serve(settings: Settings) -> None:
     _log_in_lines(settings.log_level)
     _raise_open_files()
     sys.setswitchinterval(SWITCH_S)
-    with open_braid(settings) as braid, _listen(settings) as listener:
-        first_start.prepare(braid)
+    # The dense leg is followed once the server answers: Chroma takes a second to load.
+    with open_braid(settings, follow_later=("dense",)) as braid, _listen(settings) as listener:
+        first_start.begin(braid)
         _run(settings, braid, listener)
 
 
@@ -78,13 +80,20 @@ def _run(settings: Settings, braid: Braid, listener: socket.socket) -> None:
     # uvicorn raises the signal again when it has finished; both signals then end here, and Braid is closed in order.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     here.start_jobs()
-    gc.collect()
-    gc.freeze()  # loaded objects stay: collecting them again would pause every request for 0.2 s
+    after_start = AfterStart(braid)
+
+    def announce() -> None:
+        _announce(braid, url)
+        after_start.start()
+
+    gc.freeze()  # what is loaded now stays
+    gc.enable()  # the command `serve` has turned it off
     try:
-        _Announcing(config, lambda: _announce(braid, url), here.turns.stop_all).run(sockets=[listener])
+        _Announcing(config, announce, here.turns.stop_all).run(sockets=[listener])
     except KeyboardInterrupt:
         log.info("event=stopped")
     finally:
+        after_start.close()
         here.close()
 
 

@@ -7,6 +7,9 @@ from braid.app.site import Site
 from braid.core.accounts.usage import Usage
 from braid.core.types import SearchResult
 
+IDENTITY = "braid.identity"
+"""Key of the caller's `Identity` in the scope of an ASGI request."""
+
 
 class Meter:
     """Counts usage for a process with one user; never limits calls."""
