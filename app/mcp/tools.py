@@ -249,7 +249,7 @@ class Tools:
     # ------------------------------------------------------------ scope
 
     def _writable(self, dataset_id: int | None) -> Dataset:
-        """Return this dataset, or without an id the user's first one, which is added where there is none."""
+        """Return this dataset, or without an id the user's first one, which is added if there is none."""
         readable = self._readable
         if dataset_id is None:
             own = readable.personal

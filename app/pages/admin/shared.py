@@ -151,5 +151,5 @@ def _typed_text(name: str) -> str:
     """Return the text of a field, with line endings as in the file."""
     text = request.form.get(name, "").replace("\r\n", "\n").strip()
     if "\0" in text:
-        raise InvalidInputError(f"{name} has a character that cannot be stored; type it anew", field=name)
+        raise InvalidInputError(f"{name} has a character that cannot be stored; type it again", field=name)
     return text

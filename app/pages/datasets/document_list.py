@@ -79,6 +79,7 @@ def document_list(dataset: Dataset) -> DocumentList:
         here.braid.ledger.database, dataset, name=name, state=state, limit=PER_PAGE, offset=page * PER_PAGE
     )
     waiting, failed = _jobs(dataset) if visible_datasets().may_write(dataset) else ([], [])
+    # jobs are listed above the first page; their documents have no name to search for yet
     jobs_shown = page == 0 and not name
     first = (
         [_job_row(dataset, job) for job in waiting[:SHOWN_JOBS]] if jobs_shown and state in (None, "waiting") else []
