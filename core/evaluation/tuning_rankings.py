@@ -41,12 +41,12 @@ def collect(stored: StoredSets, *, each: bool, on_progress: OnProgress) -> tuple
                 reasons |= dict.fromkeys(f"{part.leg} {part.collection}: {part.reason}" for part in result.degraded)
                 found[leg] = result.hits
             grades = {f"{judged.name}/{document}": grade for document, grade in judged.judgements[query_id].items()}
-            collected.append(_judged(judged.name, query_id, found["dense"], found["bm25"], grades, set_of))
+            collected.append(_to_judged(judged.name, query_id, found["dense"], found["bm25"], grades, set_of))
             on_progress(EvaluationProgress("search", judged.name, number, len(judged.queries)))
     return collected, tuple(reasons)
 
 
-def _judged(
+def _to_judged(
     set_name: str,
     query_id: str,
     dense: Sequence[Hit],

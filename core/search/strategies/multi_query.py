@@ -47,7 +47,7 @@ class MultiQuery(ExpandOnly):
         if texts:
             share = (1 - ORIGINAL_SHARE) / len(texts)
             variants = (QueryVariant(text, share) for text in texts)
-            return Expansion((tools.original.weighing(ORIGINAL_SHARE), *variants), tools.model_name)
+            return Expansion((tools.original.with_weight(ORIGINAL_SHARE), *variants), tools.model_name)
         return self._feedback(query, tools)
 
     def _feedback(self, query: Query, tools: Tools) -> Expansion:
@@ -58,7 +58,7 @@ class MultiQuery(ExpandOnly):
         words = words_of(tools.analyzer, terms, [passage_text(hit.passage) for hit in hits])
         return Expansion(
             (
-                tools.original.weighing(1 - FEEDBACK_SHARE),
+                tools.original.with_weight(1 - FEEDBACK_SHARE),
                 QueryVariant(
                     " ".join([query.text, *words]),
                     FEEDBACK_SHARE,

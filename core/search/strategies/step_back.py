@@ -38,7 +38,7 @@ class StepBack(ExpandOnly):
         parse = partial(parse_queries, question=query.text, limit=1)
         general = tools.ask(tools.prompts.step_back, parse, question=query.text)
         if general:
-            variants = (tools.original.weighing(1 - GENERAL_SHARE), QueryVariant(general[0], GENERAL_SHARE))
+            variants = (tools.original.with_weight(1 - GENERAL_SHARE), QueryVariant(general[0], GENERAL_SHARE))
             return Expansion(variants, tools.model_name)
         terms = {} if query.mode == "semantic" else shared_terms(tools)
         if not terms:
@@ -46,7 +46,7 @@ class StepBack(ExpandOnly):
         texts = [passage_text(hit.passage) for hit in tools.first_pass(FEEDBACK_PASSAGES)]
         words = " ".join(words_of(tools.analyzer, terms, texts))
         subject = QueryVariant(words, FEEDBACK_SHARE, legs=("bm25",), terms=terms)
-        return Expansion((tools.original.weighing(1 - FEEDBACK_SHARE), subject), "feedback")
+        return Expansion((tools.original.with_weight(1 - FEEDBACK_SHARE), subject), "feedback")
 
 
 def shared_terms(tools: Tools) -> dict[str, float]:
