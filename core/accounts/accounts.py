@@ -305,7 +305,7 @@ def _free_name(connection: Connection, name: str, *, besides: int = 0) -> str:
         )
     for user_id, taken in connection.execute(select(UserRow.id, UserRow.name)):
         if user_id != besides and _folded(taken) == _folded(name):
-            raise _taken(taken)
+            raise _taken_error(taken)
     return name
 
 
