@@ -21,10 +21,11 @@ from braid.core.jobs.store import JobStore
 
 @dataclass(frozen=True, slots=True)
 class Concern:
-    """Something that an administrator should see to, in words, with where to do it."""
+    """Something that an administrator should see to, in words."""
 
     text: str
-    address: str
+    address: str = ""
+    """The page where to do it; empty when it is not done on a page."""
     detail: str = ""
     """In English, as Braid said it."""
 
@@ -59,6 +60,8 @@ def index() -> str:
 
 def _warnings() -> Iterator[Concern]:
     braid = site().braid
+    if exposure := braid.exposure():
+        yield Concern(_("Other users of this computer can enter the data folder."), detail=exposure)
     if problem := braid.registry.problem():
         yield Concern(_("The list of shared datasets has a mistake."), url_for("braid.admin.registry_file"), problem)
     for dataset in unlisted():
