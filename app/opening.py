@@ -1,4 +1,4 @@
-"""Opening the data directory with the settings, for the server and the command line; and what it begins with.
+"""Opens the data directory with the settings, for the server and the command line.
 
 Braid is imported in the functions: loading it takes a second, which ``braid --help`` need not wait for.
 """
@@ -14,25 +14,29 @@ if TYPE_CHECKING:
     from braid.core.braid import Braid
     from braid.core.data_directory import DataDirectory
     from braid.core.models.rerank import Rerankers
+    from braid.core.types import Leg
 
 LOCAL_USER = "local"
-"""The user of a data directory to which nobody was added yet."""
+"""Name of the user that a data directory without users gets."""
 FIRST_DATASET = "My documents"
-"""The personal dataset that a user without one is given."""
+"""Name of the personal dataset that a user without one gets."""
 SAMPLE_NAME = "Braid guide"
-"""The shared dataset with the sample, see `braid.app.first_start`."""
+"""Name of the shared dataset with the sample, see `braid.app.first_start`."""
 
 
 def open_data_directory(settings: Settings) -> DataDirectory:
-    """Open the ledger, the registry and the models, beside the process that owns the indexes or without one."""
+    """Open the ledger, the registry and the models, without the indexes; another process may own those."""
     from braid.core.data_directory import DataDirectory
 
     log_briefly(debug=settings.log_level == "DEBUG")
     return DataDirectory(settings.data_dir, **_directory_values(settings))
 
 
-def open_braid(settings: Settings) -> Braid:
-    """Open the data directory with its indexes. Raises NotOwnerError when another process owns them."""
+def open_braid(settings: Settings, *, follow_later: tuple[Leg, ...] = ()) -> Braid:
+    """Open the data directory with its indexes; see `braid.core.braid.IndexOptions` on ``follow_later``.
+
+    Raises NotOwnerError when another process owns the directory.
+    """
     from braid.config.models import models_of, prompts_of
     from braid.core.braid import Braid, IndexOptions
 
@@ -45,6 +49,7 @@ def open_braid(settings: Settings) -> Braid:
             leg_timeout_s=settings.leg_timeout_s,
             max_open_collections=settings.max_open_collections,
             chroma_url=settings.chroma_url,
+            follow_later=follow_later,
         ),
         rerankers=rerankers_of(settings),
         models=models_of(settings),
@@ -62,7 +67,7 @@ def _directory_values(settings: Settings) -> dict[str, Any]:
 
 
 def rerankers_of(settings: Settings) -> Rerankers:
-    """The rerankers of the settings; none is loaded yet."""
+    """Return the rerankers of the settings; none is loaded yet."""
     from braid.core.models.rerank import Rerankers
 
     return Rerankers(

@@ -1,4 +1,4 @@
-"""The server: one process, one port, this computer only."""
+"""The server: one process and one port, reachable from this computer only unless the settings say otherwise."""
 
 from __future__ import annotations
 
@@ -13,24 +13,34 @@ from typing import cast
 
 import uvicorn
 from a2wsgi import WSGIMiddleware
+from flask import Flask
 
 from braid.app import first_start
+from braid.app.after_start import AfterStart
+from braid.app.auth.shares import fair_shares
 from braid.app.factory import create_app
 from braid.app.mcp.http import with_mcp
 from braid.app.opening import open_braid
 from braid.app.site import EXTENSION, Site
-from braid.app.web.request_bodies import ASGI, allow_streamed_bodies, refuse_broken_bodies
+from braid.app.web.connections import Limits, bounded, few_per_client, timely_protocol
+from braid.app.web.probes import with_probes
+from braid.app.web.request_bodies import ASGI, allow_streamed_bodies, timely_bodies
 from braid.config.settings import Settings
 from braid.core.braid import Braid
 from braid.core.errors import InvalidInputError
 
 SWITCH_S = 0.0002
-"""How long a thread that computes keeps the interpreter from one with a request to answer; 0.005 unless set."""
+"""Seconds that a computing thread may keep the interpreter from a thread with a request; Python's default is 0.005."""
 WORKERS = 100
-"""Threads that answer; each chat answer that is being streamed holds one."""
+"""Threads that answer requests; each chat answer that is being streamed occupies one."""
+USER_SHARE = 32
+"""Requests of one user that are answered at once."""
 SHUTDOWN_S = 3
 MAX_HEAD_BYTES = 256 * 1024
-"""A GET form carries its query in the address: 10,000 Japanese characters are 90 kB there."""
+"""Largest request line and headers.
+
+A GET form carries its query in the address: 10,000 Japanese characters are 90 kB.
+"""
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 log = logging.getLogger(__name__)
@@ -46,8 +56,9 @@ def serve(settings: Settings) -> None:
     _log_in_lines(settings.log_level)
     _raise_open_files()
     sys.setswitchinterval(SWITCH_S)
-    with open_braid(settings) as braid, _listen(settings) as listener:
-        first_start.prepare(braid)
+    # The dense leg is followed once the server answers: Chroma takes a second to load.
+    with open_braid(settings, follow_later=("dense",)) as braid, _listen(settings) as listener:
+        first_start.begin(braid)
         _run(settings, braid, listener)
 
 
@@ -55,34 +66,49 @@ def _run(settings: Settings, braid: Braid, listener: socket.socket) -> None:
     url = address(settings.host, settings.port)
     app = create_app(settings, braid)
     here: Site = app.extensions[EXTENSION]
-    app.wsgi_app = allow_streamed_bodies(app.wsgi_app)  # type: ignore[assignment, method-assign]
-    pages = cast(ASGI, WSGIMiddleware(app, workers=WORKERS))  # type: ignore[arg-type]
     config = uvicorn.Config(
-        with_mcp(refuse_broken_bodies(pages), here),
-        http="h11",
+        _asgi(settings, app, here),
+        http=timely_protocol(Limits(0 if settings.trusted_proxies else settings.connections_per_address)),
         h11_max_incomplete_event_size=MAX_HEAD_BYTES,
         lifespan="on",
         log_config=None,
         access_log=False,  # it would contain the queries
         server_header=False,
-        proxy_headers=False,  # whose word counts is said by the setting trusted_proxies alone
+        proxy_headers=False,  # the setting trusted_proxies alone decides whom to trust
         timeout_graceful_shutdown=SHUTDOWN_S,
     )
-    # uvicorn raises the signal again when it has finished; both then end here, and Braid is closed in order.
+    # uvicorn raises the signal again when it has finished; both signals then end here, and Braid is closed in order.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     here.start_jobs()
-    gc.collect()
-    gc.freeze()  # what is loaded now stays: looking through it again would stop everybody for a fifth of a second
+    after_start = AfterStart(braid)
+
+    def announce() -> None:
+        _announce(braid, url)
+        after_start.start()
+
+    gc.freeze()  # what is loaded now stays
+    gc.enable()  # the command `serve` has turned it off
     try:
-        _Announcing(config, lambda: _announce(braid, url), here.turns.stop_all).run(sockets=[listener])
+        _Announcing(config, announce, here.turns.stop_all).run(sockets=[listener])
     except KeyboardInterrupt:
         log.info("event=stopped")
     finally:
+        after_start.close()
         here.close()
 
 
+def _asgi(settings: Settings, app: Flask, here: Site) -> ASGI:
+    """Everything that is served. A thread is taken last: once the body is there, and a place among those that wait."""
+    app.wsgi_app = fair_shares(allow_streamed_bodies(app.wsgi_app), USER_SHARE)  # type: ignore[assignment, method-assign]
+    threads = cast(ASGI, WSGIMiddleware(app, workers=WORKERS))  # type: ignore[arg-type]
+    served: ASGI = with_mcp(timely_bodies(bounded(threads, 2 * WORKERS), app), here)
+    if settings.trusted_proxies:
+        served = few_per_client(served, per_address=settings.connections_per_address, proxies=settings.trusted_proxies)
+    return with_probes(served, here)
+
+
 class _Announcing(uvicorn.Server):
-    """A server that says when it answers, and ends what would keep it from ending."""
+    """A server that announces when it is ready, and stops running turns so that it can shut down."""
 
     def __init__(self, config: uvicorn.Config, announce: Callable[[], None], stop: Callable[[], None]) -> None:
         super().__init__(config)
@@ -105,7 +131,7 @@ def _announce(braid: Braid, url: str) -> None:
 
 
 def address(host: str, port: int) -> str:
-    """The URL under which the pages can be opened."""
+    """Return the URL under which the pages can be opened."""
     return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
 
 
@@ -136,7 +162,7 @@ def _listen(settings: Settings) -> socket.socket:
 
 
 def _raise_open_files() -> None:
-    """Allow as many open files as the system lets us: Chroma keeps several for each collection."""
+    """Raise the limit of open files as far as the system allows: Chroma keeps several open per collection."""
     if sys.platform == "win32":
         return
     import resource
@@ -149,7 +175,7 @@ def _raise_open_files() -> None:
 
 
 class _OneLine(logging.Formatter):
-    """Log records of one line, tracebacks included."""
+    """Formats log records as one line, tracebacks included."""
 
     def format(self, record: logging.LogRecord) -> str:
         return super().format(record).replace("\n", " | ")

@@ -1,4 +1,4 @@
-"""What every route reaches: the open Braid and the stores that belong to it."""
+"""The site that every route uses: the open Braid and the stores that belong to it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import cast
 
 from flask import current_app
-from limits.storage import MemoryStorage
 from limits.strategies import MovingWindowRateLimiter
 
 from braid.app.metrics import Metrics
+from braid.app.rate_windows import Windows
 from braid.config.settings import Settings
 from braid.core.accounts.accounts import Accounts
 from braid.core.accounts.app_settings import AppSettings
@@ -27,7 +27,7 @@ from braid.core.chat.live_turn import LiveTurns
 from braid.core.chat.store import ConversationStore
 from braid.core.chat.thumbs import AnswerThumbs
 from braid.core.datasets.languages import DatasetLanguages
-from braid.core.datasets.shared import SharedDatasets
+from braid.core.datasets.shared_changes import SharedDatasets
 from braid.core.ingest.plan import MEBIBYTE, IngestOptions
 
 EXTENSION = "braid"
@@ -36,7 +36,7 @@ CLOSING_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class HostUser:
-    """A user of the app that Braid is built into. ``name`` must be stable: Braid knows the user by it.
+    """A user of the app that Braid is built into. ``name`` must be stable: it identifies the user to Braid.
 
     >>> HostUser("ann", groups=frozenset({"engineers"})).is_admin
     False
@@ -50,8 +50,7 @@ class HostUser:
 class Site:
     """One Braid behind one Flask app.
 
-    ``host_user`` gives the user of somebody else's app who sends the current request; None in an app with Braid's own
-    accounts.
+    ``host_user`` returns the host app's user who sends the current request; None in an app with Braid's own accounts.
     """
 
     def __init__(
@@ -72,7 +71,8 @@ class Site:
         self.answer_thumbs = AnswerThumbs(ledger)
         self.dataset_languages = DatasetLanguages(ledger)
         self.turns = LiveTurns()
-        self.limiter = MovingWindowRateLimiter(MemoryStorage())
+        self.windows = Windows()
+        self.limiter = MovingWindowRateLimiter(self.windows)
         self.metrics = Metrics(braid)
         self.provider_keys = ProviderKeys(ledger, secret_key(braid.data_dir))
         self.checkup = Checkup(braid)
@@ -80,22 +80,25 @@ class Site:
         self.background = _background(settings, braid)
 
     def start_jobs(self) -> None:
-        """Do the queued jobs, uploads above all, in this process, which owns the indexes."""
+        """Start to run queued jobs, mostly uploads, in this process, which must own the indexes."""
         self.background.start()
 
     def close(self) -> None:
-        """End the jobs, before Braid is closed: what is not finished in a few seconds is done at the next start."""
+        """Stop the jobs. Call it before Braid is closed.
+
+        Jobs that do not end within `CLOSING_S` seconds run again at the next start.
+        """
         self.background.close(CLOSING_S)
         self.usage.write()
 
     @property
     def standalone(self) -> bool:
-        """Whether the app has Braid's own accounts, and not the users of a host app."""
+        """True for Braid's own accounts, False for the users of a host app."""
         return self.host_user is None
 
     @property
     def sign_up_open(self) -> bool:
-        """Whether visitors may make an account of their own."""
+        """Whether visitors may create an account."""
         return self.standalone and self.app_settings.get("sign_up", self.settings.sign_up) == "open"
 
 
@@ -114,7 +117,7 @@ def _background(settings: Settings, braid: Braid) -> Background:
 
 
 def ingest_options(settings: Settings) -> IngestOptions:
-    """How uploaded files are read and cut."""
+    """Return how uploaded files are read and cut into chunks."""
     return IngestOptions(
         max_file_bytes=settings.max_file_mb * MEBIBYTE,
         chunk_chars=settings.chunk_chars,
@@ -123,5 +126,5 @@ def ingest_options(settings: Settings) -> IngestOptions:
 
 
 def site() -> Site:
-    """The site of the app that serves this request."""
+    """Return the site of the app that serves this request."""
     return cast(Site, current_app.extensions[EXTENSION])

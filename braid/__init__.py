@@ -17,29 +17,44 @@ if TYPE_CHECKING:
     from braid.app.factory import create_app, register_braid
     from braid.app.site import HostUser
     from braid.core.braid import Braid, IndexOptions
+    from braid.core.chat.conversation import Conversation
+    from braid.core.chat.store import ConversationStore
+    from braid.core.chat.turn_recorder import TurnRecorder
+    from braid.core.chat.types import ChatRequest, Turn
     from braid.core.data_directory import DataDirectory
     from braid.core.errors import BraidError, InvalidInputError, NotFoundError, NotOwnerError
     from braid.core.ingest.ingest import ingest_bytes, ingest_paths
+    from braid.core.ingest.plan import IngestOptions
     from braid.core.retriever_manager import RetrieverManager
+    from braid.core.standalone.retriever import HybridRetriever
+    from braid.core.standalone.searcher import HybridSearcher
     from braid.core.types import ChunkInput, Dataset, DocumentInput, Filters, Hit, Passage, SearchResult
 
 __all__ = [
     "Braid",
     "BraidError",
+    "ChatRequest",
     "ChunkInput",
+    "Conversation",
+    "ConversationStore",
     "DataDirectory",
     "Dataset",
     "DocumentInput",
     "Filters",
     "Hit",
     "HostUser",
+    "HybridRetriever",
+    "HybridSearcher",
     "IndexOptions",
+    "IngestOptions",
     "InvalidInputError",
     "NotFoundError",
     "NotOwnerError",
     "Passage",
     "RetrieverManager",
     "SearchResult",
+    "Turn",
+    "TurnRecorder",
     "create_app",
     "ingest_bytes",
     "ingest_paths",
@@ -50,10 +65,17 @@ _HOMES = {
     "braid.app.site": ("HostUser",),
     "braid.app.factory": ("create_app", "register_braid"),
     "braid.core.braid": ("Braid", "IndexOptions"),
+    "braid.core.chat.conversation": ("Conversation",),
+    "braid.core.chat.store": ("ConversationStore",),
+    "braid.core.chat.turn_recorder": ("TurnRecorder",),
+    "braid.core.chat.types": ("ChatRequest", "Turn"),
     "braid.core.data_directory": ("DataDirectory",),
     "braid.core.errors": ("BraidError", "InvalidInputError", "NotFoundError", "NotOwnerError"),
     "braid.core.ingest.ingest": ("ingest_bytes", "ingest_paths"),
+    "braid.core.ingest.plan": ("IngestOptions",),
     "braid.core.retriever_manager": ("RetrieverManager",),
+    "braid.core.standalone.retriever": ("HybridRetriever",),
+    "braid.core.standalone.searcher": ("HybridSearcher",),
     "braid.core.types": ("ChunkInput", "Dataset", "DocumentInput", "Filters", "Hit", "Passage", "SearchResult"),
 }
 

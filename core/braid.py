@@ -47,6 +47,9 @@ class IndexOptions:
     """Legs that are kept equal to the ledger. Do not search a leg that is left out; without ``dense`` nothing is
     embedded.
     """
+    follow_later: tuple[Leg, ...] = ()
+    """Legs of ``follow`` that are not followed, and not searched where they have anything, before
+    `Braid.start_followers`."""
 
 
 class Braid(DataDirectory):
@@ -93,7 +96,7 @@ class Braid(DataDirectory):
             options = index_options or IndexOptions()
             self._open_indexes(options, crashed=crashed)
             self.manager = self._make_manager(options, rerankers, models, prompts)
-            self.indexer.start()
+            self.indexer.start(later=options.follow_later)
             self._closing.callback(self._note_recovery)
         except BaseException:
             self.close()
@@ -169,6 +172,10 @@ class Braid(DataDirectory):
     def announce(self, url: str) -> None:
         """Publish the address of this process to others."""
         self._owner.announce(url)
+
+    def start_followers(self) -> None:
+        """Begin to follow the ledger with the legs of ``follow_later``."""
+        self.indexer.start_later()
 
     def wake(self) -> None:
         """Index new writes now instead of at the next poll."""

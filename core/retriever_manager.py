@@ -5,21 +5,23 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
-from typing import Any
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
 
 from braid.core.datasets.registry import Registry
 from braid.core.datasets.scope import resolve_scope
 from braid.core.errors import InvalidInputError
-from braid.core.langchain import SearchRetriever, make_retriever
 from braid.core.models.chat import ChatModels
 from braid.core.models.prompts import Prompts
-from braid.core.reference import ReferenceEngine
 from braid.core.search.context import SearchContext, SearchModels
 from braid.core.search.explain import explain
 from braid.core.search.pipeline import LegNames, Search, SearchRequest
 from braid.core.search.strategies import StrategyInfo, strategies, strategy_named
 from braid.core.types import Explanation, Scope, SearchOptions, SearchResult
+
+if TYPE_CHECKING:  # LangChain takes a second to load: it is imported with the first retriever
+    from braid.core.langchain import SearchRetriever
+    from braid.core.reference import ReferenceEngine
 
 DEFAULTS = SearchOptions()
 
@@ -41,7 +43,12 @@ class RetrieverManager:
     def __init__(self, context: SearchContext, registry: Registry) -> None:
         self._context = context
         self._registry = registry
-        self._reference = ReferenceEngine(context)
+
+    @cached_property
+    def _reference(self) -> ReferenceEngine:
+        from braid.core.reference import ReferenceEngine
+
+        return ReferenceEngine(self._context)
 
     @property
     def search_models(self) -> SearchModels:
@@ -118,6 +125,8 @@ class RetrieverManager:
         """Return a LangChain retriever: an ensemble for several legs or collections, a leg's own retriever for one, or
         one that finds nothing. Every call resolves again what the user may read, and may change ``options``.
         """
+        from braid.core.langchain import make_retriever
+
         given = DEFAULTS.changed(options)
         request = self._request(user_id, dataset_ids, strategy, given)
 

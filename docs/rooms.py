@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 import grimp
 
-PAGE = Path(__file__).parent / "architecture.md"
+DOCS = Path(__file__).parent
+PAGE = DOCS / "architecture.md"
 PICTURE = re.compile(r"(?<=<!-- rooms -->\n).*?(?=<!-- end of rooms -->)", re.DOTALL)
 
 
@@ -18,7 +20,7 @@ def room(module: str) -> str:
 
 def imports() -> dict[str, set[str]]:
     """For each room the rooms that it imports."""
-    graph = grimp.build_graph("braid")
+    graph = grimp.build_graph("braid", cache_dir=None)
     modules = [module for module in graph.modules if module.startswith("braid.core.")]
     edges: dict[str, set[str]] = {room(module): set() for module in modules}
     for module in modules:
@@ -57,4 +59,5 @@ def page_with_picture() -> str:
 
 
 if __name__ == "__main__":
+    sys.path.insert(0, str(DOCS.parent))
     PAGE.write_text(page_with_picture(), encoding="utf-8")

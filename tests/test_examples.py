@@ -11,13 +11,13 @@ from typing import Any
 
 import chromadb
 import pytest
+from braid.core.datasets.shared import SharedDatasets
 
 import braid
 from braid.core.chat.conversation import Conversation
 from braid.core.chat.store import ConversationStore
 from braid.core.chat.types import ChatRequest
 from braid.core.datasets.registry import Registry
-from braid.core.datasets.shared import SharedDatasets
 from braid.core.evaluation.evaluation import evaluate
 from braid.core.folders.sync import FolderSync
 from braid.core.ingest.plan import IngestOptions

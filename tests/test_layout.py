@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 import subprocess
 import sys
 from pathlib import Path
@@ -47,3 +48,12 @@ def test_no_module_is_imported_under_two_names() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=100)
     assert done.stdout.splitlines()[-1] == "[]", done.stdout + done.stderr
+
+
+def test_the_picture_of_the_rooms_shows_the_imports() -> None:
+    spec = importlib.util.spec_from_file_location("rooms", ROOT / "docs" / "rooms.py")
+    assert spec is not None
+    assert spec.loader is not None
+    rooms = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(rooms)
+    assert rooms.page_with_picture() == rooms.PAGE.read_text(encoding="utf-8"), "run python docs/rooms.py"

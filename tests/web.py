@@ -11,6 +11,7 @@ from braid.app.factory import create_app
 from braid.app.site import EXTENSION, Site
 from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account
+from braid.core.accounts.audit import AuditEntry
 from braid.core.braid import Braid
 
 PASSWORD = "correct horse"
@@ -61,6 +62,11 @@ def csrf_token(client: FlaskClient, path: str = "/account") -> str:
 def add_user(app: Flask, name: str, *, groups: tuple[str, ...] = ()) -> Account:
     """Another user, with the same password."""
     return site_of(app).accounts.add(name, PASSWORD, groups=groups)
+
+
+def acts(app: Flask) -> list[AuditEntry]:
+    """What the audit log has, the newest first, without the sign-ins."""
+    return [entry for entry in site_of(app).audit.entries() if entry.action != "user.signed_in"]
 
 
 def bearer(app: Flask, account: Account, *scopes: str) -> dict[str, str]:

@@ -1,8 +1,7 @@
-"""``user``, ``dataset`` and ``shared-db``: who there is and what can be searched."""
+"""``dataset`` and ``shared-db``: what can be searched."""
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -13,86 +12,12 @@ from braid.app.opening import open_data_directory
 
 if TYPE_CHECKING:
     from braid.core.data_directory import DataDirectory
-    from braid.core.datasets.shared import SharedDatasets
+    from braid.core.datasets.shared_changes import SharedDatasets
 
 ACTOR = "command line"
-"""Who changes shared datasets, in the audit log."""
+"""Name of the command line in the audit log, as the one who changes shared datasets."""
 NEGATIVE_IDS = {"ignore_unknown_options": True}  # so that -1 is an id and not an option
-PASSWORD_OPTION = click.option("--password-stdin", is_flag=True, help="Read the password for the app from stdin.")
 YES_OPTION = click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
-
-
-# ---------------------------------------------------------------- users
-
-
-@click.group(cls=BraidGroup)
-def user() -> None:
-    """Add and list users."""
-
-
-@user.command("add")
-@click.argument("name")
-@click.option("--group", "groups", multiple=True, help="A group that shared datasets are opened to; repeatable.")
-@click.option("--admin", is_flag=True, help="Make an administrator of the app.")
-@PASSWORD_OPTION
-@json_option
-def add_user(name: str, groups: tuple[str, ...], admin: bool, password_stdin: bool, as_json: bool) -> None:
-    """Add the user NAME. Without a password nobody can sign in to the app as them."""
-    from braid.core.accounts.accounts import Accounts
-    from braid.core.ledger.ledger import User
-
-    password = _password() if password_stdin else ""
-    with open_data_directory(current_settings()) as braid:
-        account = Accounts(braid.ledger).add(name, password, is_admin=admin, groups=groups)
-        added = User(account.id, account.name, account.groups)
-    if as_json:
-        print_json(added)
-    else:
-        click.echo(f"Added user {added.id}, {added.name}.")
-
-
-@user.command("password")
-@click.argument("name", metavar="NAME|ID")
-@PASSWORD_OPTION
-@click.option("--admin", is_flag=True, help="Make an administrator, too, for a site that has lost its own.")
-def set_password(name: str, password_stdin: bool, admin: bool) -> None:
-    """Give the user NAME a new password for the app, and sign them out everywhere."""
-    from braid.core.accounts.accounts import Accounts
-
-    if not password_stdin:
-        raise click.UsageError("Say --password-stdin and give the password on stdin; it does not belong in a command.")
-    password = _password()
-    with open_data_directory(current_settings()) as braid:
-        accounts, found = Accounts(braid.ledger), find_user(braid.ledger, name)
-        accounts.set_password(found.id, password)
-        if admin:
-            accounts.set_admin(found.id, True)
-            accounts.set_disabled(found.id, False)
-    click.echo(f"User {found.id}, {found.name}, has a new password.")
-
-
-def _password() -> str:
-    """The first line of stdin. On a terminal it is asked for twice and not shown."""
-    stdin = sys.stdin
-    if stdin.isatty():
-        return str(click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True))
-    password = stdin.readline().rstrip("\r\n")
-    if not password:
-        raise click.UsageError("There is no password on stdin.")
-    return password
-
-
-@user.command("list")
-@json_option
-def list_users(as_json: bool) -> None:
-    """List users with their groups."""
-    with open_data_directory(current_settings()) as braid:
-        users = braid.ledger.users()
-    if as_json:
-        print_json(users)
-    else:
-        rows = [(user.id, user.name, ", ".join(sorted(user.groups))) for user in users]
-        print_table(("id", "name", "groups"), rows, right=("id",))
 
 
 # ---------------------------------------------------------------- datasets
@@ -105,7 +30,7 @@ def dataset() -> None:
 
 @dataset.command("add")
 @click.argument("name")
-@click.option("--user", "owner", metavar="NAME|ID", help="Whose it is; may be left out when there is one user.")
+@click.option("--user", "owner", metavar="NAME|ID", help="Owner of the dataset; optional if there is only one user.")
 @json_option
 def add_dataset(name: str, owner: str | None, as_json: bool) -> None:
     """Add the personal dataset NAME."""
@@ -161,13 +86,16 @@ def remove_dataset(dataset_id: int, yes: bool, as_json: bool) -> None:
 
 
 def confirm(question: str, yes: bool) -> None:
-    """Ask on stderr, unless the answer was given. Without a terminal to ask on, it is no."""
+    """Ask for confirmation on stderr unless ``yes`` was given; exit with status 1 if it is denied.
+
+    Raises UsageError without a terminal to ask on.
+    """
     if yes:
         return
     try:
         agreed = click.confirm(question, err=True)
     except click.Abort:
-        raise click.UsageError("Nothing was removed: nobody answered; say --yes.") from None
+        raise click.UsageError("Nothing was removed: there was no answer; pass --yes.") from None
     if not agreed:
         click.echo("Nothing was removed.", err=True)
         click.get_current_context().exit(1)
@@ -178,7 +106,7 @@ def confirm(question: str, yes: bool) -> None:
 
 def _shared_datasets(directory: DataDirectory) -> SharedDatasets:
     from braid.core.accounts.audit import AuditLog
-    from braid.core.datasets.shared import SharedDatasets
+    from braid.core.datasets.shared_changes import SharedDatasets
 
     return SharedDatasets(directory, AuditLog(directory.ledger).add)
 
@@ -190,9 +118,9 @@ def shared_db() -> None:
 
 @shared_db.command("add")
 @click.argument("name")
-@click.option("--collection", required=True, metavar="shared_X", help="Where its passages are indexed.")
+@click.option("--collection", required=True, metavar="shared_X", help="Collection of its passages.")
 @click.option("--description", default="", help="One line for the picker.")
-@click.option("--group", "groups", multiple=True, help="Open to this group only; repeatable. None: to everyone.")
+@click.option("--group", "groups", multiple=True, help="Group that may read it; repeatable. Without any, everyone may.")
 @json_option
 def add_shared(name: str, collection: str, description: str, groups: tuple[str, ...], as_json: bool) -> None:
     """Add the shared dataset NAME."""
@@ -208,7 +136,7 @@ def add_shared(name: str, collection: str, description: str, groups: tuple[str, 
 @shared_db.command("list")
 @json_option
 def list_shared(as_json: bool) -> None:
-    """List the shared datasets; a problem of the file is said on stderr."""
+    """List the shared datasets; problems of the file are reported on stderr."""
     with open_data_directory(current_settings()) as braid:
         entries, problem = braid.registry.entries(), braid.registry.problem()
     if problem:

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=BraidCommand)
-@click.option("--user", "user_name", metavar="NAME", help="Whose documents (default: the only user).")
+@click.option("--user", "user_name", metavar="NAME", help="Owner of the documents (default: the only user).")
 @click.option("--read-only", is_flag=True, help="Hide the tools that write.")
 def mcp(user_name: str | None, read_only: bool) -> None:
     """Serve an MCP client on stdin and stdout.
 
-    Beside a running app the app answers; otherwise this process opens the data directory.
+    Beside a running app, requests are passed to the app; otherwise this process opens the data directory.
     """
     settings = current_settings()
     try:

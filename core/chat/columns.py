@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from braid.core.chat.citations import Citation, citation_json
 from braid.core.chat.types import HIT_PLACE, ChatRequest, ChatResult, result_json
 from braid.core.json_form import pick, to_json
 from braid.core.ledger.database import storable
-from braid.core.models.citations import Citation, citation_json
 
 MAX_STORED_QUERY_CHARS = 300
 """Longest part of a query that is stored; a hypothetical passage is long."""

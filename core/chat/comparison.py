@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from braid.core.chat.citations import Citation
 from braid.core.chat.extractive import best_sentence
 from braid.core.chat.follow_up import content_words
 from braid.core.chat.texts import Language, say
 from braid.core.errors import InvalidInputError
-from braid.core.models.citations import Citation, without_marks
+from braid.core.models.citation_marks import without_marks
 from braid.core.text.analyzer import Analyzer
 from braid.core.text.units import quantities, unify_units
 from braid.core.types import MAX_QUERY_CHARS

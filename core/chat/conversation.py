@@ -7,17 +7,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from langgraph.graph import END, START, StateGraph
-from langgraph.types import StreamWriter
-
 from braid.core.chat.answering import Answerer, AnswerTask
+from braid.core.chat.citations import Citation
 from braid.core.chat.comparison import compare
 from braid.core.chat.extractive import Extract, extract
 from braid.core.chat.query_writing import NormalizedQuestion, normalize_question, write_query
 from braid.core.chat.types import ChatRequest, ChatResult, Event, QueryWritten, Searched, StageStarted
 from braid.core.errors import InvalidInputError
 from braid.core.models.chat import ChatModel, ChatModels
-from braid.core.models.citations import Citation
 from braid.core.models.prompts import Prompts
 from braid.core.models.rerank import Rerankers
 from braid.core.search.context import SearchModels
@@ -26,6 +23,8 @@ from braid.core.text.token_budget import MIN_PROMPT_TOKENS
 from braid.core.types import Degraded, Scope
 
 if TYPE_CHECKING:
+    from langgraph.types import StreamWriter
+
     from braid.core.braid import Braid
 
 
@@ -121,6 +120,8 @@ class Conversation:
             turn.stopped.set()
 
     def _build_graph(self) -> Any:  # LangGraph's own type has four parameters of no use here
+        from langgraph.graph import END, START, StateGraph  # here, because it takes half a second to load
+
         graph = StateGraph(GraphState)
         graph.add_node("normalize", self._normalize)
         graph.add_node("generate_query", self._generate_query)
@@ -130,7 +131,7 @@ class Conversation:
         graph.add_edge(START, "normalize")
         graph.add_edge("normalize", "generate_query")
         graph.add_edge("generate_query", "search")
-        graph.add_conditional_edges("search", _after_search, ["answer", "compare", END])
+        graph.add_conditional_edges("search", _after_search, {"answer": "answer", "compare": "compare", "end": END})
         graph.add_edge("answer", END)
         graph.add_edge("compare", END)
         return graph.compile()
@@ -209,5 +210,5 @@ class Conversation:
 def _after_search(state: GraphState) -> str:
     request = state.turn.request
     if request.evaluation_mode:
-        return END
+        return "end"
     return "answer" if request.fields is None else "compare"

@@ -6,8 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from braid.core.chat.citations import Citation
 from braid.core.chat.texts import Language, say
-from braid.core.models.citations import Citation, without_marks
+from braid.core.models.citation_marks import without_marks
 from braid.core.text.analyzer import Analyzer
 from braid.core.text.scripts import same_script
 from braid.core.text.sentences import sentences

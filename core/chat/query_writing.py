@@ -11,9 +11,9 @@ from braid.core.chat.follow_up import complete
 from braid.core.chat.types import ChatRequest, QueryWritten, Turn
 from braid.core.errors import InvalidInputError, ModelError
 from braid.core.models.chat import ChatModel
-from braid.core.models.passage_block import as_data
 from braid.core.models.prompts import Prompt, Prompts
 from braid.core.models.replies import MAX_QUERY_LINE_CHARS, parse_queries
+from braid.core.models.untrusted_text import as_data
 from braid.core.search.term_weights import TermWeights
 from braid.core.text.scripts import same_script
 from braid.core.text.token_budget import fitting

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from braid.core.chat.citations import Citation, CitationFilter
 from braid.core.chat.types import (
     AnswerText,
     AnswerWithdrawn,
@@ -12,7 +13,6 @@ from braid.core.chat.types import (
     Searched,
     StageStarted,
 )
-from braid.core.models.citations import Citation, CitationFilter
 from braid.core.types import MAX_QUERY_CHARS, Query, SearchResult
 
 

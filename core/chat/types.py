@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
+from braid.core.chat.citations import Citation, citation_json
 from braid.core.chat.comparison import ThreeFields
 from braid.core.chat.texts import Language
 from braid.core.errors import InvalidInputError
 from braid.core.json_form import pick, to_json
-from braid.core.models.citations import Citation, citation_json
 from braid.core.text.scripts import question_language
 from braid.core.types import MAX_QUERY_CHARS, Degraded, SearchResult
 

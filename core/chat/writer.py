@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from braid.core.chat.citations import CitationFilter
+from braid.core.chat.passage_block import NOT_FOUND
 from braid.core.errors import ModelError
-from braid.core.models.citations import CitationFilter
-from braid.core.models.passage_block import NOT_FOUND
 from braid.core.models.reasoning import answer_pieces
 
 _SAYS_NOT_FOUND = re.compile(rf"{NOT_FOUND}\W")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import chromadb
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,6 +19,9 @@ from braid.core.indexes.chroma.sessions import Sessions
 from braid.core.indexes.chroma.stores import EmbeddedStore, ServerStore, Session
 from braid.core.ledger.change_log import IndexedChunk
 from braid.core.types import Leg, ScoredChunk, Vector
+
+if TYPE_CHECKING:
+    import chromadb
 
 # Searches of a collection wait while a batch is added to it: 0.2–0.5 s.
 _UPSERTS_PER_CALL = 250

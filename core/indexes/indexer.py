@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 class Indexer:
     """Runs the followers of the legs in ``follow``. The indexes of another leg stay as they are; without ``dense``
-    nothing is embedded. `start` returns when each follower has looked at every collection, or after 2 seconds.
+    nothing is embedded. `start` returns when each of its followers has looked at every collection, or after 2 seconds.
 
     ``crashed`` says that the last owner of the data directory was killed; ``before_work`` is called before each look
     at the log.
@@ -58,25 +58,32 @@ class Indexer:
         self._wakes = {leg: threading.Event() for leg in self.followers}
         self._looked = {leg: threading.Event() for leg in follow}
         self._stopping = threading.Event()
-        self._threads = [
-            threading.Thread(target=self._run, args=(leg,), name=f"braid-{leg}", daemon=True) for leg in follow
-        ]
+        self._threads = {
+            leg: threading.Thread(target=self._run, args=(leg,), name=f"braid-{leg}", daemon=True) for leg in follow
+        }
 
-    def start(self) -> None:
-        """Begin to follow the ledger."""
+    def start(self, *, later: Collection[Leg] = ()) -> None:
+        """Begin to follow the ledger, in the legs of ``later`` from `start_later` on: until then they are checking."""
         for follower in self.followers.values():
             follower.begin()
-        for thread in self._threads:
-            thread.start()
+        legs = [leg for leg in self._threads if leg not in later]
+        for leg in legs:
+            self._threads[leg].start()
         deadline = time.monotonic() + FIRST_LOOK_S
-        for looked in self._looked.values():
-            looked.wait(max(0.0, deadline - time.monotonic()))
+        for leg in legs:
+            self._looked[leg].wait(max(0.0, deadline - time.monotonic()))
+
+    def start_later(self) -> None:
+        """Begin with the legs that `start` has left for later, without waiting for their first look."""
+        for thread in self._threads.values():
+            if thread.ident is None and not self._stopping.is_set():
+                thread.start()
 
     def stop(self) -> None:
         """Finish the running batches and stop; what is left is done at the next start."""
         self._stopping.set()
         self.wake()
-        for thread in self._threads:
+        for thread in self._threads.values():
             if thread.ident is not None:
                 thread.join()
 

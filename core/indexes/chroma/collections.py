@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from contextlib import suppress
-
-import chromadb
-from chromadb.api.collection_configuration import CreateCollectionConfiguration
-from chromadb.errors import NotFoundError
-from langchain_chroma import Chroma
+from typing import TYPE_CHECKING
 
 from braid.core.errors import IndexUnavailableError
 from braid.core.indexes.chroma.errors import translate_errors
 from braid.core.indexes.chroma.stores import Session
+
+if TYPE_CHECKING:
+    import chromadb
+    from chromadb.api.collection_configuration import CreateCollectionConfiguration
+    from langchain_chroma import Chroma
 
 DIMENSION = "dimension"
 # ef_search 400: recall@10 0.999 at 100,000 passages, 3.5 ms. sync_threshold 1000: an index is saved, which a kill can
@@ -49,6 +50,9 @@ class Collections:
         fault = segment.fault() if segment else ""
         if fault:
             raise IndexUnavailableError(f"{subject(name)} is damaged: {fault}")
+        from chromadb.errors import NotFoundError
+        from langchain_chroma import Chroma
+
         with translate_errors(subject(name)):
             try:
                 wrapper = Chroma(
@@ -69,6 +73,8 @@ class Collections:
         found = self.get(session, name)
         if found is not None:
             return found
+        from langchain_chroma import Chroma
+
         with translate_errors(subject(name)):
             wrapper = Chroma(
                 name,
@@ -82,6 +88,8 @@ class Collections:
 
     def delete(self, session: Session, name: str) -> None:
         """Delete the collection, whatever its state. No other thread may have the session."""
+        from chromadb.errors import NotFoundError
+
         with translate_errors(subject(name)), suppress(NotFoundError):
             session.client.delete_collection(name)
         self._seen.discard(name)

@@ -6,9 +6,6 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import httpx
-from chromadb.errors import ChromaError
-
 from braid.core.errors import IndexUnavailableError
 
 
@@ -21,13 +18,24 @@ def translate_errors(subject: str) -> Iterator[None]:
     """Turn whatever Chroma raises, panics of its Rust code included, into IndexUnavailableError about the subject."""
     try:
         yield
-    except httpx.TransportError as error:
-        raise StoreUnreachableError(f"{subject} cannot be reached: {error}") from error
-    except (ChromaError, ValueError, OSError, sqlite3.Error) as error:
-        raise IndexUnavailableError(f"{subject} cannot be used: {error}") from error
     except BaseException as error:
-        if type(error) is Exception:  # Chroma raises it for an answer that is not Chroma's, such as a proxy's
-            raise StoreUnreachableError(f"{subject} cannot be reached: {str(error)[:200]}") from error
-        if type(error).__name__ != "PanicException":  # pyo3 does not export the class
+        translated = _translation(error, subject)
+        if translated is None:
             raise
-        raise IndexUnavailableError(f"{subject} is damaged: {error}") from error
+        raise translated from error
+
+
+def _translation(error: BaseException, subject: str) -> IndexUnavailableError | None:
+    """Return Braid's error for one of Chroma's; None for one that is not about the store."""
+    import httpx
+    from chromadb.errors import ChromaError
+
+    if isinstance(error, httpx.TransportError):
+        return StoreUnreachableError(f"{subject} cannot be reached: {error}")
+    if isinstance(error, (ChromaError, ValueError, OSError, sqlite3.Error)):
+        return IndexUnavailableError(f"{subject} cannot be used: {error}")
+    if type(error) is Exception:  # Chroma raises it for an answer that is not Chroma's, such as a proxy's
+        return StoreUnreachableError(f"{subject} cannot be reached: {str(error)[:200]}")
+    if type(error).__name__ == "PanicException":  # pyo3 does not export the class
+        return IndexUnavailableError(f"{subject} is damaged: {error}")
+    return None

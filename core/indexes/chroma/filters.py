@@ -7,12 +7,13 @@ them mean something, and are rewritten here.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Final
-
-from chromadb.api.types import Where, validate_where
+from typing import TYPE_CHECKING, Final
 
 from braid.core.errors import InvalidInputError
 from braid.core.types import CollectionScope
+
+if TYPE_CHECKING:
+    from chromadb.api.types import Where
 
 NOTHING: Final[dict[str, object]] = {"$or": []}
 """The filter that no chunk passes; compare with ``is``."""
@@ -35,6 +36,8 @@ def scope_filter(scope: CollectionScope) -> dict[str, object]:
 
 def to_where(where: dict[str, object]) -> Where:
     """Return the filter as Chroma's type. Raises InvalidInputError when Chroma would not accept it."""
+    from chromadb.api.types import validate_where
+
     filter_: Where = where  # type: ignore[assignment]
     try:
         validate_where(filter_)

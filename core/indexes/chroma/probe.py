@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import chromadb
 import numpy as np
 
 from braid.core.batches import batches
+
+if TYPE_CHECKING:
+    import chromadb
 
 IDS_PER_PAGE = 10_000
 _PROBES = 500

@@ -9,21 +9,19 @@ import socket
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urlsplit
 from uuid import uuid4
-
-import chromadb
-import httpx
-from chromadb.api import ClientAPI, ServerAPI
-from chromadb.api.client import Client
-from chromadb.api.fastapi import FastAPI
-from chromadb.api.rust import RustBindingsAPI
-from chromadb.config import Settings, System
 
 from braid.core.errors import IndexUnavailableError, InvalidInputError
 from braid.core.indexes.chroma.errors import StoreUnreachableError, translate_errors
 from braid.core.indexes.chroma.files import DATABASE, Segment, read_segments, remove_leftovers
+
+if TYPE_CHECKING:  # Chroma takes a second to load: it is imported with the first session
+    import chromadb
+    import httpx
+    from chromadb.api import ClientAPI
+    from chromadb.config import Settings
 
 SERVER_TIMEOUT_S = 30.0
 CONNECT_TIMEOUT_S = 2.0
@@ -166,6 +164,10 @@ class ServerStore:
             socket.create_connection((self._host, self._port), CONNECT_TIMEOUT_S).close()
         except OSError as error:
             raise StoreUnreachableError(f"the Chroma server {self.store_id} cannot be reached: {error}") from error
+        import chromadb
+        import httpx
+        from chromadb.config import Settings
+
         settings = Settings(anonymized_telemetry=False)
         with translate_errors(f"the Chroma server {self.store_id}"):
             client = chromadb.HttpClient(self._host, self._port, ssl=self._tls, settings=settings)
@@ -192,6 +194,11 @@ class ServerStore:
 
 
 def _embedded_session(folder: Path, segments: dict[str, Segment]) -> Session:
+    from chromadb.api import ServerAPI
+    from chromadb.api.client import Client
+    from chromadb.api.rust import RustBindingsAPI
+    from chromadb.config import Settings, System
+
     settings = Settings(
         chroma_api_impl="chromadb.api.rust.RustBindingsAPI",
         is_persistent=True,
@@ -208,6 +215,8 @@ def _embedded_session(folder: Path, segments: dict[str, Segment]) -> Session:
 
 def _connections(client: ClientAPI) -> list[httpx.Client]:
     """Return the connections of an HTTP client and of its inner one: Chroma sets no timeout and leaves them open."""
+    from chromadb.api.fastapi import FastAPI
+
     servers = [client._server, client._admin_client._server]  # type: ignore[attr-defined]
     return [server._session for server in servers if isinstance(server, FastAPI)]
 

@@ -8,8 +8,8 @@ from typing import Literal
 
 import numpy as np
 
-from braid.core.models.passage_block import as_data
 from braid.core.models.replies import parse_sentence_numbers
+from braid.core.models.untrusted_text import as_data
 from braid.core.search.strategies.base import RefineOnly, Tools
 from braid.core.text.sentences import code_blocks, sentences
 from braid.core.text.token_budget import estimate_tokens

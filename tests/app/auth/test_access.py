@@ -57,6 +57,13 @@ def new_user(app: Flask) -> Callable[[], str]:
     return make
 
 
+def from_address(app: Flask, address: str) -> FlaskClient:
+    """A browser on another computer."""
+    client = app.test_client()
+    client.environ_base["REMOTE_ADDR"] = address
+    return client
+
+
 def log_in(client: FlaskClient, name: str, password: str = PASSWORD, **more: str) -> tuple[int, str]:
     """The status and where it leads to."""
     form = {"name": name, "password": password, "csrf_token": csrf_token(client, "/login"), **more}
@@ -283,6 +290,56 @@ def test_guessing_is_slowed_down(app: Flask, new_user: Callable[[], str]) -> Non
     assert log_in(client, new_user())[0] == 302
 
 
+def test_strangers_do_not_keep_somebody_out_who_signed_in_here_before(app: Flask, new_user: Callable[[], str]) -> None:
+    known, name = app.test_client(), new_user()
+    assert log_in(known, name)[0] == 302
+    known.post("/logout", data={"csrf_token": csrf_token(known)})
+    for number in range(4):  # as many as may fail by the name, ten from each address
+        stranger = from_address(app, f"203.0.113.{number}")
+        tries = [log_in(stranger, name, "wrong")[0] for _ in range(10)]
+        assert tries == ([401] * 10 if number < 3 else [429] * 10)
+    assert log_in(from_address(app, "198.51.100.7"), name)[0] == 429, "a browser that nobody knows has to wait"
+    assert log_in(known, name)[0] == 302
+    known.post("/logout", data={"csrf_token": csrf_token(known)})
+    assert log_in(known, new_user())[0] == 302, "the cookie is for one name, and no hindrance for another"
+
+
+def test_one_address_alone_keeps_nobody_out(app: Flask, new_user: Callable[[], str]) -> None:
+    name, stranger = new_user(), from_address(app, "203.0.113.1")
+    assert [log_in(stranger, name, "wrong")[0] for _ in range(20)] == [401] * 10 + [429] * 10
+    assert log_in(from_address(app, "198.51.100.7"), name)[0] == 302
+
+
+def test_a_known_browser_guesses_no_faster(app: Flask, new_user: Callable[[], str]) -> None:
+    known, name = app.test_client(), new_user()
+    assert log_in(known, name)[0] == 302
+    known.post("/logout", data={"csrf_token": csrf_token(known)})
+    assert [log_in(known, name, "wrong")[0] for _ in range(11)] == [401] * 10 + [429]
+    forged = app.test_client()
+    forged.set_cookie("braid_device", "WzEsImZvcmdlZCJd.forged")
+    assert log_in(forged, new_user())[0] == 302, "a cookie that is not ours is none"
+
+
+def test_only_failures_are_counted(app: Flask, new_user: Callable[[], str]) -> None:
+    name = new_user()
+    for _ in range(40):
+        assert log_in(app.test_client(), name)[0] == 302
+
+
+def test_a_failed_sign_in_leaves_a_line_and_one_that_succeeds_an_entry(
+    app: Flask, new_user: Callable[[], str], caplog: pytest.LogCaptureFixture
+) -> None:
+    client, name = from_address(app, "203.0.113.1"), new_user()
+    assert log_in(client, 'x" level=ERROR\n' + 100 * "y", "wrong password")[0] == 401
+    line = next(record.getMessage() for record in caplog.records if "sign_in_failed" in record.getMessage())
+    assert line.startswith('event=sign_in_failed address=203.0.113.1 name="x\\" level=ERROR\\nyyy')
+    assert len(line) < 130
+    assert "wrong password" not in caplog.text
+    assert log_in(client, name)[0] == 302
+    entry = site_of(app).audit.entries()[0]
+    assert (entry.actor, entry.action, entry.target, entry.detail) == (name, "user.signed_in", name, "203.0.113.1")
+
+
 def test_guessing_is_slowed_down_whatever_address_it_claims_to_come_from(tmp_path: Path) -> None:
     with Served(tmp_path / "data") as served, httpx.Client(base_url=served.client.base_url) as stranger:
         found = re.search(r'name="csrf[-_]token" (?:content|value)="([^"]+)"', stranger.get("/login").text)
@@ -500,7 +557,10 @@ def test_a_token_opens_no_page_and_makes_no_other_token(app: Flask, new_user: Ca
 
 
 def test_an_expired_token_is_worthless(app: Flask, new_user: Callable[[], str]) -> None:
-    key, lasting = new_token(sign_in(app, new_user()), "read"), new_token(sign_in(app, new_user()), "read", days="")
+    key, lasting = (
+        new_token(sign_in(app, new_user()), "read"),
+        new_token(sign_in(app, new_user()), "read", days="never"),
+    )
     later = time.time() + 7 * DAY_S + 1
     with patch("braid.core.accounts.credentials.time.time", return_value=later):
         assert (status_with(app, key), status_with(app, lasting)) == (401, 200)

@@ -10,10 +10,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from braid.app.cli.root import cli
+from braid.core.chat.citations import Citation
 from braid.core.chat.store import ConversationStore
 from braid.core.chat.types import ChatRequest, ChatResult
 from braid.core.data_directory import DataDirectory
-from braid.core.models.citations import Citation
 from braid.core.types import ChunkInput, DocumentInput, Query, SearchResult
 
 QUESTION = "猫は何を食べますか。"

@@ -19,7 +19,7 @@ from braid.config.settings import Settings
 from braid.core.braid import Braid
 from braid.core.jobs.store import JobStore, NewJob
 from tests.model_server import ModelServer, model_server
-from tests.web import PASSWORD, add_user, csrf_token, make_app, sign_in, site_of
+from tests.web import PASSWORD, acts, add_user, csrf_token, make_app, sign_in, site_of
 
 
 @pytest.fixture
@@ -99,7 +99,7 @@ def test_a_shared_dataset_is_added_edited_and_removed(app: Flask, admin: FlaskCl
     assert braid.registry.entries()
     assert _post(admin, "/admin/shared/-1/remove", name="Manual").status_code == 302
     assert braid.registry.entries() == ()
-    actions = [entry.action for entry in site_of(app).audit.entries()]
+    actions = [entry.action for entry in acts(app)]
     assert actions == ["shared_db.removed", "shared_db.changed", "shared_db.added"]
 
 
@@ -285,7 +285,7 @@ def test_a_user_is_added_changed_and_removed(app: Flask, admin: FlaskClient) -> 
     assert accounts.named("Cleo")
     assert _post(admin, f"{one}/remove", name="Cleo").status_code == 302
     assert accounts.named("Cleo") is None
-    assert len(site_of(app).audit.entries()) == 7
+    assert len(acts(app)) == 7
 
 
 @pytest.mark.parametrize(
@@ -315,7 +315,7 @@ def test_the_last_administrator_stays(app: Flask, admin: FlaskClient) -> None:
         assert answer.status_code == 400
         assert "the last administrator" in answer.text
     assert site_of(app).accounts.all() == [me]
-    assert site_of(app).audit.entries() == []
+    assert acts(app) == []
 
 
 def test_a_user_that_there_is_not(admin: FlaskClient) -> None:
@@ -332,7 +332,7 @@ def test_sign_up_is_opened_and_closed(app: Flask, admin: FlaskClient) -> None:
     assert app.test_client().get("/signup").status_code == 200
     _post(admin, "/admin/users/sign-up", sign_up="closed")
     assert app.test_client().get("/signup").status_code == 404
-    assert [entry.target for entry in site_of(app).audit.entries()] == ["closed", "open"]
+    assert [entry.target for entry in acts(app)] == ["closed", "open"]
 
 
 def test_in_a_host_app_users_are_the_hosts_to_change(braid: Braid) -> None:

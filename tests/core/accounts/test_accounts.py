@@ -62,11 +62,28 @@ def test_a_password_has_a_length(accounts: Accounts, password: str) -> None:
     assert accounts.need_setup()
 
 
-@pytest.mark.parametrize("name", ["", "  ", "a\x1fb", "a\nb", "x" * 201])
+@pytest.mark.parametrize(
+    "name",
+    ["", "  ", "a\x1fb", "a\nb", "x" * 201, "root\u3164", "\u115f", "a\u1160", "\uffa0", "\u0430lice", "r\u03bfot"],
+)
 def test_a_name_is_visible(accounts: Accounts, name: str) -> None:
     with pytest.raises(InvalidInputError) as raised:
         accounts.add(name)
     assert raised.value.field == "name"
+
+
+@pytest.mark.parametrize("name", ["Иван", "Νίκος", "山田 Taro", "김철수 Kim", "Łukasz Żółć", "straße"])
+def test_a_name_is_of_any_alphabet(accounts: Accounts, name: str) -> None:
+    assert accounts.add(name).name == name
+
+
+def test_names_of_earlier_versions_and_of_a_host_app_go_on_working(accounts: Accounts) -> None:
+    first, second = accounts.mirror("Ana"), accounts.mirror("\u0410na")  # a Cyrillic A
+    assert accounts.mirror("ana").id != first.id
+    accounts.set_password(second.id, PASSWORD)
+    assert accounts.verify("\u0410na", PASSWORD) is not None
+    with pytest.raises(InvalidInputError, match="'Ana' exists"):
+        accounts.mirror("Ana")
 
 
 def test_a_name_is_taken_once(accounts: Accounts) -> None:
@@ -75,6 +92,12 @@ def test_a_name_is_taken_once(accounts: Accounts) -> None:
         accounts.add("Ana")
     with pytest.raises(InvalidInputError, match="'Ana' exists"):
         accounts.rename(ben.id, "Ana")
+    for alike in ("ana", "ANA", "Ａｎａ"):
+        with pytest.raises(InvalidInputError, match="'Ana' exists"):
+            accounts.add(alike)
+        with pytest.raises(InvalidInputError, match="'Ana' exists"):
+            accounts.rename(ben.id, alike)
+    accounts.rename(ana.id, "ANA")
     accounts.rename(ana.id, "Anna")
     assert [a.name for a in accounts.all()] == ["Anna", "Ben"]
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import func, select
 
+from braid.core.chat.citations import Citation
 from braid.core.chat.comparison import ThreeFields
 from braid.core.chat.export import as_json, as_markdown
 from braid.core.chat.store import ConversationStore
@@ -18,7 +19,6 @@ from braid.core.datasets.registry import Registry
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.tables import CitationRow, MessageRow
-from braid.core.models.citations import Citation
 from braid.core.types import ChunkInput, Degraded, DocumentInput, Filters, Passage, Query, SearchResult
 
 

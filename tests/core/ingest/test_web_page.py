@@ -181,13 +181,17 @@ def test_who_does_not_answer_is_named_without_internals() -> None:
         "239.1.1.1", "240.0.0.1", "255.255.255.255", "192.0.2.1", "198.18.0.1", "::1", "::", "fe80::1", "fe80::1%eth0",
         "fc00::1", "fd00:ec2::254", "ff02::1", "::ffff:127.0.0.1", "::ffff:8.8.8.8", "::127.0.0.1", "2002:7f00:1::",
         "2001:0:53aa:64c:0:0:0:0", "64:ff9b::7f00:1", "64:ff9b::a9fe:a9fe", "2001:db8::1",
+        "192.0.0.192", "192.0.0.8", "168.63.129.16", "192.88.99.1", "fec0::1", "feff::1", "3fff::1", "64:ff9b:1::1",
+        "64:ff9b::a83f:8110",
     ],
 )  # fmt: skip
 def test_addresses_that_are_not_of_the_internet(address: str) -> None:
     assert not is_public(address)
 
 
-@pytest.mark.parametrize("address", ["8.8.8.8", "93.184.215.14", "2606:4700::1111", "64:ff9b::808:808"])
+@pytest.mark.parametrize(
+    "address", ["8.8.8.8", "93.184.215.14", "2606:4700::1111", "64:ff9b::808:808", "168.63.129.17"]
+)
 def test_addresses_of_the_internet(address: str) -> None:
     assert is_public(address)
 

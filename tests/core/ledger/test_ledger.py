@@ -91,6 +91,17 @@ def test_a_name_that_is_none_is_refused(ledger: Ledger, name: str) -> None:
         ledger.add_dataset(ledger.add_user("ann").id, name)
 
 
+@pytest.mark.parametrize("name", ["a\r\nb", "a\tb", "a\u2028b"])
+def test_a_name_with_control_characters_is_refused(ledger: Ledger, name: str) -> None:
+    user_id = ledger.add_user("ann").id
+    dataset_id = ledger.add_dataset(user_id, "社内\u3000文書 👩\u200d💻").id
+    with pytest.raises(InvalidInputError, match="control character") as caught:
+        ledger.add_dataset(user_id, name)
+    assert caught.value.field == "name"
+    with pytest.raises(InvalidInputError, match="control character"):
+        ledger.rename_dataset(dataset_id, name)
+
+
 def test_a_taken_name_is_refused_and_the_ledger_still_writes(ledger: Ledger) -> None:
     ledger.add_user("ann", ["staff"])
     with pytest.raises(InvalidInputError, match="'ann' exists already; choose another"):

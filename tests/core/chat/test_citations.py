@@ -11,9 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from braid.core.chat.citations import CitationFilter
 from braid.core.chat.follow_up import complete
-from braid.core.models.citations import CitationFilter, without_marks
-from braid.core.models.passage_block import as_data, passage_block
+from braid.core.chat.passage_block import passage_block
+from braid.core.models.citation_marks import without_marks
+from braid.core.models.untrusted_text import as_data
 from braid.core.text.analyzer import Analyzer
 from braid.core.text.token_budget import cut, estimate_tokens, fitting
 from braid.core.text.units import quantities, unify_units

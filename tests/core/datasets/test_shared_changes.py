@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from braid.core.data_directory import DataDirectory
-from braid.core.datasets.shared import SharedDatasets
+from braid.core.datasets.shared_changes import SharedDatasets
 from braid.core.errors import InvalidInputError, NotFoundError, RegistryConflictError, RegistryError
 from tests.fakes import HashEmbeddings
 

@@ -1,0 +1,58 @@
+"""What the server does once it answers, in a thread, so that it answers sooner: follow, store the sample, load."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from braid.app import first_start
+from braid.core.braid import Braid
+
+logger = logging.getLogger(__name__)
+
+MODULES = ("langgraph.graph", "braid.app.mcp.http_servers", "braid.core.langchain")
+"""What chat, MCP and retrievers load. Chroma and the embedding model are loaded by the indexer, provider packages with
+the first model that is asked. A request that needs a module while it is loaded waits for it."""
+
+
+class AfterStart:
+    """Does the steps one after the other, each at most once. `close` waits for the running one."""
+
+    def __init__(self, braid: Braid) -> None:
+        self._steps: Sequence[Callable[[], object]] = (
+            braid.start_followers,
+            partial(first_start.load_sample, braid),
+            *(partial(importlib.import_module, name) for name in MODULES),
+            keep_loaded,
+        )
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="braid-after-start", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Leave out the steps that have not begun. To be called before Braid is closed."""
+        self._closing.set()
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    def _run(self) -> None:
+        for step in self._steps:
+            if self._closing.is_set():
+                return
+            try:
+                step()
+            except Exception:  # the edge of a thread: without one step the server still answers
+                logger.exception("event=after_start_failed")
+
+
+def keep_loaded() -> None:
+    """Leave what is loaded now out of garbage collections: looking through it would stop everybody for 0.2 s."""
+    gc.collect()
+    gc.freeze()

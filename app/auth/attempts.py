@@ -1,0 +1,109 @@
+"""Attempts to sign in: failures are counted, so that nobody guesses passwords or keeps somebody else out.
+
+As OWASP has it ("Slow down online guessing attacks with device cookies"): strangers are counted by name, a browser that
+signed in as this user before by itself alone.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import secrets
+from dataclasses import dataclass
+
+from flask import current_app, request
+from itsdangerous import BadSignature, URLSafeSerializer
+from limits import RateLimitItem, parse
+from werkzeug.exceptions import TooManyRequests
+from werkzeug.wrappers import Response
+
+from braid.app.site import site
+from braid.core.accounts.accounts import Account
+
+BY_ADDRESS = parse("30/minute")
+BY_NAME_AND_ADDRESS = parse("10/minute")
+BY_NAME = parse("30/minute")
+"""More than one address may fail, so that one alone cannot keep a user out."""
+BY_DEVICE = parse("10/minute")
+COOKIE = "braid_device"
+COOKIE_S = 365 * 86_400
+LOGGED_CHARS = 60
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One attempt to sign in, which counts as a failure unless `succeed` is called."""
+
+    name: str
+    address: str
+    counted: tuple[tuple[RateLimitItem, tuple[str, ...]], ...]
+
+    def begin(self) -> None:
+        """Count it. Raises TooManyRequests when too many failed."""
+        for number, (limit, key) in enumerate(self.counted):
+            if not site().limiter.hit(limit, *key):
+                self._give_back(number)
+                self._log("sign_in_refused")
+                raise TooManyRequests("too many attempts; wait a minute and try again", retry_after=60)
+
+    def succeed(self) -> None:
+        """Take the count back: it was no failure."""
+        self._give_back(len(self.counted))
+
+    def fail(self) -> None:
+        """Leave a line for the administrator, and for programs such as fail2ban."""
+        self._log("sign_in_failed")
+
+    def _give_back(self, taken: int) -> None:
+        for limit, key in self.counted[:taken]:
+            site().windows.give_back(limit.key_for(*key))
+
+    def _log(self, event: str) -> None:
+        log.warning("event=%s address=%s name=%s", event, self.address or "-", json.dumps(self.name[:LOGGED_CHARS]))
+
+
+def attempt(name: str) -> Attempt:
+    """The attempt of this request to sign in under a name, which need not exist."""
+    address, folded = request.remote_addr or "", name.casefold()[:200]
+    device = _device_of(name)
+    if device:
+        counted: tuple[tuple[RateLimitItem, tuple[str, ...]], ...] = ((BY_DEVICE, ("login-device", device)),)
+    else:
+        counted = (
+            (BY_ADDRESS, ("login", address)),
+            (BY_NAME_AND_ADDRESS, ("login", folded, address)),
+            (BY_NAME, ("login-name", folded)),
+        )
+    return Attempt(name, address, counted)
+
+
+def remember_device(response: Response, account: Account) -> None:
+    """Let this browser be known as one of the user's. It is worth nothing without the password."""
+    known = _device_of(account.name)
+    response.set_cookie(
+        COOKIE,
+        _serializer().dumps([account.id, known or secrets.token_urlsafe(12)]),
+        max_age=COOKIE_S,
+        secure=request.is_secure,
+        httponly=True,
+        samesite="Lax",
+    )
+
+
+def _device_of(name: str) -> str:
+    """What this browser is known by when it signed in under the name before; "" for a stranger."""
+    given = request.cookies.get(COOKIE)
+    if not given:
+        return ""
+    try:
+        user_id, device = _serializer().loads(given)
+    except (BadSignature, ValueError, TypeError):
+        return ""
+    account = site().accounts.named(name)
+    return str(device) if account is not None and account.id == user_id else ""
+
+
+def _serializer() -> URLSafeSerializer:
+    return URLSafeSerializer(str(current_app.secret_key), salt="braid.device")

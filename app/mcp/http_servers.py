@@ -1,0 +1,49 @@
+"""The MCP servers behind ``/mcp``. They take half a second to load: `braid.app.mcp.http` does it when one is needed."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.applications import Starlette
+
+from braid.app.auth.identity import Identity
+from braid.app.mcp.meter import IDENTITY, SiteMeter
+from braid.app.mcp.server import make_server
+from braid.app.mcp.tools import Tools
+from braid.app.site import Site
+
+LOCAL_NAMES = ("127.0.0.1", "localhost", "[::1]")
+MAX_REQUEST_BYTES = 12_000_000
+"""A document of 5,000,000 characters in UTF-8, most of the time."""
+
+
+def server_for(site: Site, *, read_only: bool) -> MCPServer[Any]:
+    """Return the server whose tools act for the `Identity` in the scope of a request."""
+
+    def tools_of(ctx: Context[Any, Any]) -> Tools:
+        found: Identity = cast(Any, ctx.request_context.request).scope[IDENTITY]
+        meter = SiteMeter(site, found.account.id)
+        return Tools(site.braid, found.account, site.settings, meter, is_admin=found.is_admin)
+
+    return make_server(tools_of, read_only=read_only)
+
+
+def app_of(server: MCPServer[Any], allowed_hosts: tuple[str, ...]) -> Starlette:
+    """Return the app that answers requests to ``/mcp`` under the names of this computer and the given ones."""
+    names = [*LOCAL_NAMES, *allowed_hosts]
+    security = TransportSecuritySettings(
+        allowed_hosts=[form for name in names for form in (name, f"{name}:*")],
+        allowed_origins=[
+            f"{scheme}://{name}{port}" for scheme in ("http", "https") for name in names for port in ("", ":*")
+        ],
+    )
+    return server.streamable_http_app(
+        streamable_http_path="/mcp",
+        stateless_http=True,
+        json_response=True,
+        max_request_body_size=MAX_REQUEST_BYTES,
+        transport_security=security,
+    )

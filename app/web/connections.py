@@ -1,0 +1,202 @@
+"""Connections to the server: how long one may take to send a head and to take an answer, and how many there may be."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from braid.app.web.refusals import refusal
+
+if TYPE_CHECKING:
+    from braid.app.web.request_bodies import ASGI
+
+MAX_CONNECTIONS = 1000
+"""Of all addresses together. Each one takes a file handle, of which the indexes need some, too."""
+
+
+@dataclass(slots=True)
+class Limits:
+    """What connections are held to, and how many are open now. One object per server."""
+
+    per_address: int
+    """0 for any number."""
+    head_s: float = 15.0
+    """From the opening, or from the first byte of another request, to the end of the request's head."""
+    write_s: float = 30.0
+    """Without the 48 KiB being taken that separate a full buffer of asyncio from one that may be filled again."""
+    is_loopback_exempt: bool = True
+    """An SSH tunnel or a proxy of this computer brings everybody from there."""
+    open: Counter[str] = field(default_factory=Counter)
+
+    def is_full_for(self, origin: str) -> bool:
+        """Whether a connection from there is one too many."""
+        if self.open.total() >= MAX_CONNECTIONS:
+            return True
+        is_counted = self.per_address and not (self.is_loopback_exempt and is_loopback(origin))
+        return bool(is_counted) and self.open[origin] >= self.per_address
+
+
+class TimelyProtocol(H11Protocol):
+    """HTTP/1.1 as uvicorn speaks it, with deadlines for heads and for readers, and a limit of connections.
+
+    uvicorn itself waits for ever for a head that has begun, and for a client that does not read.
+    """
+
+    def __init__(self, *args: Any, limits: Limits, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._limits = limits
+        self._origin = ""
+        self._head_timer: asyncio.TimerHandle | None = None
+        self._write_timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Start the head's deadline, or refuse the connection when there are too many."""
+        super().connection_made(transport)
+        self._origin = origin_of(self.client[0] if self.client else "")
+        limits = self._limits
+        is_full = limits.is_full_for(self._origin)
+        limits.open[self._origin] += 1
+        if is_full:
+            transport.write(b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\ncontent-length: 0\r\n\r\n")
+            transport.close()
+        else:
+            self._head_timer = self.loop.call_later(limits.head_s, self._close)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the connection."""
+        super().connection_lost(exc)
+        self._stop_head_timer()
+        self._stop_write_timer()
+        self._limits.open[self._origin] -= 1
+        if not self._limits.open[self._origin]:
+            del self._limits.open[self._origin]
+
+    def data_received(self, data: bytes) -> None:
+        """Keep the deadline while no request is being answered: bytes that trickle in do not move it."""
+        super().data_received(data)
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._stop_head_timer()
+        elif self._head_timer is None and not self.transport.is_closing():
+            self._head_timer = self.loop.call_later(self._limits.head_s, self._close)
+
+    def on_response_complete(self) -> None:
+        """Give a client that has all of its answer but has not read it a deadline, too."""
+        super().on_response_complete()
+        if self.transport.get_write_buffer_size():
+            self._start_write_timer()
+
+    def pause_writing(self) -> None:
+        """Start the reader's deadline: it has not taken what was sent."""
+        super().pause_writing()
+        self._start_write_timer()
+
+    def resume_writing(self) -> None:
+        """Stop the reader's deadline."""
+        super().resume_writing()
+        self._stop_write_timer()
+
+    def _start_write_timer(self) -> None:
+        if self._write_timer is None:
+            self._write_timer = self.loop.call_later(self._limits.write_s, self._close_unless_read)
+
+    def _close_unless_read(self) -> None:
+        self._write_timer = None
+        if self.transport.get_write_buffer_size():
+            self._close()
+
+    def _close(self) -> None:
+        """Close at once: what is not sent yet will not be read."""
+        self.transport.abort()
+
+    def _stop_head_timer(self) -> None:
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
+
+    def _stop_write_timer(self) -> None:
+        if self._write_timer is not None:
+            self._write_timer.cancel()
+            self._write_timer = None
+
+
+def timely_protocol(limits: Limits) -> Any:
+    """What uvicorn makes a protocol of, per connection."""
+    return partial(TimelyProtocol, limits=limits)
+
+
+def origin_of(address: str) -> str:
+    """What connections of this address are counted under: of IPv6 the network, since one customer has 2⁶⁴ addresses."""
+    try:
+        found = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if isinstance(found, ipaddress.IPv6Address):
+        if found.ipv4_mapped is not None:
+            return str(found.ipv4_mapped)
+        if not found.is_loopback:
+            return str(ipaddress.IPv6Network((int(found) >> 64 << 64, 64)))
+    return str(found)
+
+
+def is_loopback(origin: str) -> bool:
+    """Whether the connections come from this computer."""
+    try:
+        return ipaddress.ip_address(origin).is_loopback
+    except ValueError:
+        return False
+
+
+def few_per_client(app: ASGI, *, per_address: int, proxies: int) -> ASGI:
+    """Refuse requests of a client behind ``proxies`` trusted ones that has ``per_address`` being answered already.
+
+    To the server, all connections come from the proxy; clients are told apart by the header that it adds.
+    """
+    running: Counter[str] = Counter()
+
+    async def counted(scope: Any, receive: Any, send: Any) -> None:
+        client = origin_of(_forwarded_for(scope, proxies)) if scope["type"] == "http" else ""
+        if not client:
+            await app(scope, receive, send)
+        elif running[client] >= per_address:
+            await refusal(429, "too many requests at once; wait for their answers")(scope, receive, send)
+        else:
+            running[client] += 1
+            try:
+                await app(scope, receive, send)
+            finally:
+                running[client] -= 1
+                if not running[client]:
+                    del running[client]
+
+    return counted
+
+
+def _forwarded_for(scope: Any, proxies: int) -> str:
+    """The client's address as the outermost trusted proxy gives it, as werkzeug's ProxyFix reads it; "" without one."""
+    given = b",".join(value for name, value in scope["headers"] if name == b"x-forwarded-for").decode("latin-1")
+    addresses = [part.strip() for part in given.split(",") if part.strip()]
+    return addresses[-proxies] if len(addresses) >= proxies else ""
+
+
+def bounded(app: ASGI, most: int) -> ASGI:
+    """Refuse requests with 503 while ``most`` are being answered or wait for a thread."""
+    running = 0
+
+    async def counted(scope: Any, receive: Any, send: Any) -> None:
+        nonlocal running
+        if running >= most and scope["type"] == "http":
+            await refusal(503, "too many requests are being answered; try again soon")(scope, receive, send)
+            return
+        running += 1
+        try:
+            await app(scope, receive, send)
+        finally:
+            running -= 1
+
+    return counted

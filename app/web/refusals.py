@@ -1,0 +1,17 @@
+"""Answers that the server gives without asking the app: a request that is too slow, or one too many."""
+
+from __future__ import annotations
+
+import json
+from http import HTTPStatus
+
+from starlette.responses import Response
+
+
+def refusal(status: int, detail: str) -> Response:
+    """Problem details, RFC 9457. The connection is closed after it, since the rest of the request is not read."""
+    body = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "detail": detail}
+    headers = {"Connection": "close", "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+    if status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE):
+        headers["Retry-After"] = "5"
+    return Response(json.dumps(body), status, headers, media_type="application/problem+json")

@@ -1,0 +1,401 @@
+"""Clients that send or read slowly, or open many connections: they are cut off, and everybody else is answered."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import statistics
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import httpx
+import pytest
+import uvicorn
+from flask import Flask, request
+
+from braid.app.auth.access import takes_uploads
+from braid.app.server import USER_SHARE
+from braid.app.web.connections import Limits, bounded, few_per_client, origin_of, timely_protocol
+from braid.app.web.request_bodies import Patience, timely_bodies
+from braid.core.accounts.accounts import Accounts
+from braid.core.accounts.credentials import ApiTokens
+from braid.core.data_directory import DataDirectory
+from tests.model_server import model_server
+from tests.served import Served
+from tests.web import PASSWORD
+
+SLOW = 200
+HEAD = b"POST /login HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+
+
+# ---------------------------------------------------------------- connections, one by one
+
+
+@contextmanager
+def serving(app: Any, limits: Limits | None = None) -> Iterator[int]:
+    """The ASGI app behind the protocol; its port."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        config = uvicorn.Config(app, http=timely_protocol(limits or Limits(0)), lifespan="off", log_config=None)
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        while not server.started:
+            time.sleep(0.01)
+        try:
+            yield int(listener.getsockname()[1])
+        finally:
+            server.should_exit = True
+            thread.join(10)
+
+
+async def greet(scope: Any, receive: Any, send: Any) -> None:
+    """Answers at once."""
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+    await send({"type": "http.response.body", "body": b"ok"})
+
+
+def connect(port: int, sent: bytes = b"") -> socket.socket:
+    opened = socket.create_connection(("127.0.0.1", port), timeout=30)
+    opened.sendall(sent)
+    return opened
+
+
+@contextmanager
+def connected(port: int, sent: bytes, count: int) -> Iterator[list[socket.socket]]:
+    with ExitStack() as stack:
+        yield [stack.enter_context(connect(port, sent)) for _ in range(count)]
+
+
+def answer(opened: socket.socket) -> bytes:
+    """The body of a short answer."""
+    got = b""
+    while b"\r\n\r\n" not in got or got.endswith(b"\r\n\r\n"):
+        got += opened.recv(1000)
+    return got.rpartition(b"\r\n\r\n")[2]
+
+
+def seconds_to_end(opened: socket.socket, *, drip: bytes = b"") -> float:
+    """Until the server closes the connection; ``drip`` is sent ten times a second."""
+    started = time.monotonic()
+    opened.settimeout(0.1)
+    while time.monotonic() < started + 10:
+        try:
+            if drip:
+                opened.sendall(drip)
+            if not opened.recv(65536):
+                break
+        except TimeoutError:
+            continue
+        except OSError:
+            break
+    return time.monotonic() - started
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n"])
+def test_a_head_that_does_not_end_is_waited_for_until_its_deadline(sent: bytes) -> None:
+    with serving(greet, Limits(0, head_s=0.5)) as port, connect(port, sent) as opened:
+        assert 0.3 < seconds_to_end(opened) < 3
+
+
+def test_bytes_that_trickle_in_do_not_move_the_deadline_of_a_head() -> None:
+    with serving(greet, Limits(0, head_s=0.5)) as port, connect(port, b"GET / HTTP/1.1\r\nX: ") as opened:
+        assert seconds_to_end(opened, drip=b"x") < 3
+
+
+def test_the_second_head_of_a_connection_has_a_deadline_too() -> None:
+    whole = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+    with serving(greet, Limits(0, head_s=0.5)) as port, connect(port, whole) as opened:
+        assert answer(opened) == b"ok"
+        time.sleep(1)  # longer than the deadline: it is idle, which uvicorn's own limit of 5 s is for
+        opened.sendall(whole)
+        assert answer(opened) == b"ok"
+        opened.sendall(b"GET / HT")
+        assert seconds_to_end(opened, drip=b"x") < 3
+
+
+def test_a_long_answer_is_not_cut_off_by_the_deadline_of_its_head() -> None:
+    async def slow(scope: Any, receive: Any, send: Any) -> None:
+        await asyncio.sleep(1)
+        await greet(scope, receive, send)
+
+    with serving(slow, Limits(0, head_s=0.3)) as port:
+        assert httpx.get(f"http://127.0.0.1:{port}/").text == "ok"
+
+
+def test_a_reader_that_takes_nothing_is_cut_off_and_the_answer_ends() -> None:
+    ended = threading.Event()
+
+    async def endless(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        while (await_gone := asyncio.ensure_future(receive())) and not ended.is_set():
+            await send({"type": "http.response.body", "body": b"x" * 65536, "more_body": True})
+            await asyncio.sleep(0)
+            if await_gone.done() and (await await_gone)["type"] == "http.disconnect":
+                ended.set()
+            await_gone.cancel()
+
+    whole = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+    with serving(endless, Limits(0, write_s=0.5)) as port, connect(port, whole):
+        assert ended.wait(10)
+
+
+def test_a_reader_that_takes_its_time_gets_everything() -> None:
+    async def large(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        for _ in range(200):
+            await send({"type": "http.response.body", "body": b"x" * 65536, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+
+    with serving(large, Limits(0, write_s=1)) as port, httpx.stream("GET", f"http://127.0.0.1:{port}/") as response:
+        size = 0
+        for number, part in enumerate(response.iter_raw(65536)):
+            size += len(part)
+            time.sleep(0.1 if number % 20 == 0 else 0)
+    assert size == 200 * 65536
+
+
+def test_one_address_has_so_many_connections() -> None:
+    limits = Limits(5, is_loopback_exempt=False)
+    with serving(greet, limits) as port:
+        with connected(port, b"GET /", 5), connect(port) as refused:
+            assert refused.recv(1000).startswith(b"HTTP/1.1 503 ")
+        until = time.monotonic() + 5
+        while limits.open and time.monotonic() < until:
+            time.sleep(0.01)
+        assert not limits.open, "every connection is forgotten"
+        assert httpx.get(f"http://127.0.0.1:{port}/").text == "ok"
+
+
+def test_connections_of_this_computer_are_not_counted() -> None:
+    with serving(greet, Limits(5)) as port, connected(port, b"GET /", 20):
+        assert httpx.get(f"http://127.0.0.1:{port}/").text == "ok"
+
+
+@pytest.mark.parametrize(
+    ("address", "origin"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("::ffff:192.0.2.7", "192.0.2.7"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("::1", "::1"),
+        ("nonsense", "nonsense"),
+    ],
+)
+def test_an_ipv6_network_counts_as_one_address(address: str, origin: str) -> None:
+    assert origin_of(address) == origin
+
+
+def test_behind_a_proxy_requests_are_counted_by_the_address_that_it_gives() -> None:
+    gate = threading.Event()
+
+    async def waits(scope: Any, receive: Any, send: Any) -> None:
+        while not gate.is_set():
+            await asyncio.sleep(0.01)
+        await greet(scope, receive, send)
+
+    def get(forwarded: str, status: list[int]) -> None:
+        headers = {"X-Forwarded-For": forwarded}
+        status.append(httpx.get(f"http://127.0.0.1:{port}/", headers=headers, timeout=10).status_code)
+
+    with serving(few_per_client(waits, per_address=2, proxies=1)) as port:
+        one: list[int] = []
+        threads = [threading.Thread(target=get, args=("192.0.2.1", one)) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        wait_until(lambda: one == [429])  # what a client itself puts in front of the address does not help it
+        spoofed: list[int] = []
+        get("203.0.113.9, 192.0.2.1", spoofed)
+        assert spoofed == [429]
+        other: list[int] = []
+        threads.append(threading.Thread(target=get, args=("192.0.2.2", other)))
+        threads[-1].start()
+        time.sleep(0.1)
+        gate.set()
+        for thread in threads:
+            thread.join(10)
+    assert sorted(one) == [200, 200, 429]
+    assert other == [200]
+
+
+def wait_until(holds: Callable[[], bool], seconds: float = 10) -> None:
+    until = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+def test_more_requests_than_can_be_answered_soon_are_refused() -> None:
+    gate = threading.Event()
+
+    async def waits(scope: Any, receive: Any, send: Any) -> None:
+        while not gate.is_set():
+            await asyncio.sleep(0.01)
+        await greet(scope, receive, send)
+
+    whole = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+    with serving(bounded(waits, 2)) as port, connected(port, whole, 2) as held:
+        time.sleep(0.2)
+        refused = httpx.get(f"http://127.0.0.1:{port}/")
+        assert refused.status_code == 503
+        assert refused.headers["Retry-After"]
+        gate.set()
+        assert all(b" 200 " in each.recv(1000) for each in held)
+        assert httpx.get(f"http://127.0.0.1:{port}/").status_code == 200
+
+
+# ---------------------------------------------------------------- bodies
+
+
+@pytest.fixture
+def pages() -> Flask:
+    app = Flask("slow")
+
+    @app.post("/form")
+    def form() -> str:
+        return str(len(request.get_data()))
+
+    @app.post("/upload")
+    @takes_uploads(lambda settings: 10**9)
+    def upload() -> str:
+        return str(len(request.get_data()))
+
+    return app
+
+
+@contextmanager
+def serving_pages(pages: Flask, patience: Patience) -> Iterator[int]:
+    from a2wsgi import WSGIMiddleware
+
+    with serving(timely_bodies(WSGIMiddleware(pages, workers=1), pages, patience)) as port:  # type: ignore[arg-type]
+        yield port
+
+
+def post(path: str, declared: int) -> bytes:
+    return f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {declared}\r\n\r\n".encode()
+
+
+@pytest.mark.parametrize("path", ["/form", "/upload"])
+def test_a_body_that_stops_is_answered_with_408(pages: Flask, path: str) -> None:
+    patience = Patience(silent_s=0.5, whole_s=0.5)
+    with serving_pages(pages, patience) as port, connect(port, post(path, 1000) + b"x") as opened:
+        assert opened.recv(1000).startswith(b"HTTP/1.1 408 ")
+
+
+def test_a_form_that_trickles_in_is_answered_with_408(pages: Flask) -> None:
+    with serving_pages(pages, Patience(silent_s=5, whole_s=0.5)) as port, connect(port, post("/form", 1000)) as opened:
+        assert seconds_to_end(opened, drip=b"x") < 9
+
+
+def test_a_large_form_on_a_slow_line_has_time_by_what_came(pages: Flask) -> None:
+    patience = Patience(silent_s=5, whole_s=0.3, bytes_per_s=10_000)
+    with serving_pages(pages, patience) as port, connect(port, post("/form", 40_000)) as opened:
+        for _ in range(20):
+            opened.sendall(b"x" * 2000)
+            time.sleep(0.1)
+        assert answer(opened) == b"40000"
+
+
+def test_bodies_that_wait_hold_no_thread(pages: Flask) -> None:
+    with serving_pages(pages, Patience()) as port, connected(port, post("/form", 1000) + b"x", 5) as held:
+        assert httpx.post(f"http://127.0.0.1:{port}/form", content=b"four", timeout=5).text == "4"
+        held[0].sendall(b"x" * 999)
+        assert answer(held[0]) == b"1000"
+
+
+def test_a_body_of_unknown_length_is_read_whole(pages: Flask) -> None:
+    from braid.app.web.request_bodies import allow_streamed_bodies
+
+    pages.wsgi_app = allow_streamed_bodies(pages.wsgi_app)  # type: ignore[assignment, method-assign]
+    with serving_pages(pages, Patience()) as port:
+        size = 5 * 2**20  # more than a form may have: the rest is handed on as it comes
+        sent = httpx.post(f"http://127.0.0.1:{port}/form", content=iter([b"x" * 2**20] * 5), timeout=30)
+        assert sent.text == str(size)
+
+
+# ---------------------------------------------------------------- the whole app
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with model_server(lambda messages: "A short answer that takes its time [1]. " * 20) as model:
+        model.delay_s = 0.2
+        settings: dict[str, object] = {
+            "SUMMARY_MODEL": "openai:slow",
+            "SUMMARY_MODEL_BASE_URL": model.url,
+            "SUMMARY_MODEL_API_KEY": "none",
+            "API_RATE_LIMIT": "100000/second",
+            "EMBEDDING_THREADS": 1,
+        }
+        with Served(tmp_path_factory.mktemp("slow") / "data", **settings) as running:
+            while running.client.get("/status.json").json()["state"] != "ready":
+                time.sleep(0.5)
+            search_s(running)
+            running.client.post("/chat/messages", data={"text": "tray", "d": ["-1"], "csrf_token": running.token()})
+            yield running  # with all loaded that the first search and the first answer load
+
+
+def search_s(served: Served) -> float:
+    """Seconds of another user's search, the median of ten."""
+    took = []
+    for number in range(10):
+        started = time.perf_counter()
+        response = served.client.get("/search", params={"q": f"printer tray {number}", "d": "-1", "mode": "keyword"})
+        took.append(time.perf_counter() - started)
+        assert response.status_code == 200
+    return statistics.median(took)
+
+
+def probe_s(served: Served) -> float:
+    """Seconds of the slower of the two probes."""
+    took = []
+    for path in ("/healthz", "/readyz"):
+        started = time.perf_counter()
+        assert httpx.get(f"http://127.0.0.1:{served.port}{path}", timeout=10).status_code == 200
+        took.append(time.perf_counter() - started)
+    return max(took)
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        pytest.param(HEAD + b"Content-Length: 1000\r\n\r\na", id="bodies"),
+        pytest.param(HEAD + b"Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n", id="chunks"),
+        pytest.param(HEAD, id="heads"),
+    ],
+)
+def test_two_hundred_slow_senders_without_an_account_keep_nobody_waiting(served: Served, sent: bytes) -> None:
+    quiet = search_s(served)
+    with connected(served.port, sent, SLOW):
+        assert probe_s(served) < 1
+        assert search_s(served) < 2 * max(quiet, 0.03)
+
+
+def test_two_hundred_slow_readers_of_one_user_keep_nobody_else_waiting(served: Served) -> None:
+    with DataDirectory(served.data_dir) as braid:
+        reader = Accounts(braid.ledger).add("reader", PASSWORD)
+        _, key = ApiTokens(braid.ledger).add(reader.id, "slow", ["read", "write"], days=1)
+    body = b'{"message": "printer tray", "dataset_ids": [-1]}'
+    head = (
+        "POST /api/v1/chat HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+        f"Accept: text/event-stream\r\nAuthorization: Bearer {key}\r\nContent-Length: {len(body)}\r\n\r\n"
+    ).encode()
+    quiet = search_s(served)
+    with connected(served.port, head + body, SLOW) as held:
+        begun = [each.recv(12) for each in held]  # the first piece of what each is sent, and no more
+        assert begun.count(b"HTTP/1.1 200") >= USER_SHARE
+        assert begun.count(b"HTTP/1.1 429") >= SLOW - 2 * USER_SHARE  # a short answer makes room for another
+        assert probe_s(served) < 1
+        assert search_s(served) < 2 * max(quiet, 0.05)
+
+
+def test_probes_under_a_foreign_name_are_refused_as_everything_else(served: Served) -> None:
+    for path in ("/healthz", "/readyz"):
+        given = httpx.get(f"http://127.0.0.1:{served.port}{path}", headers={"Host": "evil.example"})
+        assert given.status_code == 400
+    assert httpx.post(f"http://127.0.0.1:{served.port}/healthz").status_code == 405
+    assert httpx.head(f"http://127.0.0.1:{served.port}/healthz").status_code == 200
