@@ -63,8 +63,8 @@ def passage_block(passages: Sequence[Passage], *, tokens: int, tag: str = "") ->
     needed = _needed_tokens(passages, tokens, tag)
     for number, (passage, least) in enumerate(zip(passages, needed, strict=False), start=1):
         head = _head(tag, number, passage)
-        spare = (left - sum(needed[number - 1 :])) // (len(needed) - number + 1)
-        text = _cut_to_fit(passage.text, least + spare - _frame(head, tag))
+        extra = (left - sum(needed[number - 1 :])) // (len(needed) - number + 1)
+        text = _cut_to_fit(passage.text, least + extra - _frame(head, tag))
         if not text:
             continue
         part = f"{head}\n{as_data(text)}\n</{tag}>"

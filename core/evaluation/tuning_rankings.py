@@ -62,11 +62,11 @@ def _to_judged(
         scored = []
         for hit in hits:
             first = first_of_text.setdefault(" ".join(hit.passage.text.split()), hit.passage.chunk_id)
-            places: list[Passage | Occurrence] = [hit.passage, *hit.also_in]
-            for place in places:
-                documents[place.chunk_id] = f"{set_of[place.dataset_id]}/{place.source}"
-                shown_as[place.chunk_id] = first
-                scored.append(ScoredChunk(place.chunk_id, hit.score))
+            occurrences: list[Passage | Occurrence] = [hit.passage, *hit.also_in]
+            for occurrence in occurrences:
+                documents[occurrence.chunk_id] = f"{set_of[occurrence.dataset_id]}/{occurrence.source}"
+                shown_as[occurrence.chunk_id] = first
+                scored.append(ScoredChunk(occurrence.chunk_id, hit.score))
         return tuple(fusion.pool([scored], DEPTH))
 
     rankings: dict[Leg, tuple[ScoredChunk, ...]] = {"dense": ranking(dense), "bm25": ranking(bm25)}

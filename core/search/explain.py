@@ -170,8 +170,8 @@ class _Unreached:
         """Return in one sentence why this leg did not fetch the passage."""
         name = LEG_NAMES[leg]
         if score := next((score for score in self.deep_scores if score.leg == leg), None):
-            place = f"Searched {name} it is at rank {score.rank} with score {score.score:.4g}"
-            return f"{place}{self._last_fetched(leg)}; {self.search.wide.fetch_k} are fetched."
+            found = f"Searched {name} it is at rank {score.rank} with score {score.score:.4g}"
+            return f"{found}{self._last_fetched(leg)}; {self.search.wide.fetch_k} are fetched."
         if failure := self._failure(leg):
             return f"Searched {name}: {failure}."
         if leg == "bm25" and not self._shares_a_term():
