@@ -22,7 +22,11 @@ HIT_PLACE = ("chunk_id", "dataset_id", "source", "title")
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One message of a conversation."""
+    """One message of a conversation.
+
+    >>> Turn("user", "Which pump is in hall three?").role
+    'user'
+    """
 
     role: Literal["user", "assistant"]
     text: str
