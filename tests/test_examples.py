@@ -18,8 +18,8 @@ from braid.core.datasets.shared_changes import SharedDatasets
 from braid.core.evaluation.evaluation import evaluate
 from braid.core.folders.sync import FolderSync
 from braid.core.text.analyzer import Analyzer
-from braid.core.types import ChunkInput, DocumentInput
 from tests.fakes import HashEmbeddings
+from tests.worlds import add_notes, document
 
 PUBLIC = [getattr(braid, name) for name in braid.__all__]
 MORE = [Analyzer, FolderSync, Registry, SharedDatasets, evaluate]
@@ -35,10 +35,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
     folder = tmp_path_factory.mktemp("examples")
     model = HashEmbeddings()
     with braid.Braid(folder / "data", embedding_model=model) as opened:
-        dataset = opened.ledger.add_dataset(opened.ledger.add_user("ann").id, "manuals")
+        dataset = add_notes(opened.ledger, name="manuals")
         for source, texts in DOCUMENTS.items():
-            chunks = tuple(map(ChunkInput, texts))
-            opened.ledger.put_document(dataset.id, DocumentInput(source, source, "md", chunks))
+            opened.ledger.put_document(dataset, document(source, *texts, title=source))
         assert opened.indexer.wait(10)
         yield {
             "model": model,

@@ -34,6 +34,7 @@ from braid.core.data_directory import DataDirectory
 from braid.core.ledger.owner import OwnerLock
 from braid.core.text.token_budget import estimate_tokens
 from tests.model_server import model_server
+from tests.worlds import write
 
 REPOSITORY = Path(__file__).parents[3]
 MANUAL = (REPOSITORY / "docs" / "cli.md").read_text(encoding="utf-8")
@@ -86,14 +87,6 @@ def run(tmp_path: Path) -> CommandLine:
 def dataset(run: CommandLine) -> int:
     """The id of an empty dataset of the only user."""
     return int(run.json("dataset", "add", "Notes")["id"])
-
-
-def write(folder: Path, files: dict[str, str | bytes]) -> Path:
-    for name, content in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return folder
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import socket
 import statistics
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -26,6 +26,7 @@ from braid.core.data_directory import DataDirectory
 from tests.model_server import model_server
 from tests.served import Served
 from tests.web import PASSWORD
+from tests.worlds import eventually
 
 SLOW = 200
 HEAD = b"POST /login HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/x-www-form-urlencoded\r\n"
@@ -43,8 +44,7 @@ def serving(app: Any, limits: Limits | None = None) -> Iterator[int]:
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
-        while not server.started:
-            time.sleep(0.01)
+        eventually(lambda: server.started)
         try:
             yield int(listener.getsockname()[1])
         finally:
@@ -163,10 +163,7 @@ def test_one_address_has_so_many_connections() -> None:
     with serving(greet, limits) as port:
         with connected(port, b"GET /", 5), connect(port) as refused:
             assert refused.recv(1000).startswith(b"HTTP/1.1 503 ")
-        until = time.monotonic() + 5
-        while limits.open and time.monotonic() < until:
-            time.sleep(0.01)
-        assert not limits.open, "every connection is forgotten"
+        eventually(lambda: not limits.open, 5)  # every connection is forgotten
         assert httpx.get(f"http://127.0.0.1:{port}/").text == "ok"
 
 
@@ -207,7 +204,7 @@ def test_behind_a_proxy_requests_are_counted_by_the_address_that_it_gives() -> N
         threads = [threading.Thread(target=get, args=("192.0.2.1", one)) for _ in range(3)]
         for thread in threads:
             thread.start()
-        wait_until(lambda: one == [429])  # what a client itself puts in front of the address does not help it
+        eventually(lambda: one == [429], 10)  # what a client itself puts in front of the address does not help it
         spoofed: list[int] = []
         get("203.0.113.9, 192.0.2.1", spoofed)
         assert spoofed == [429]
@@ -220,13 +217,6 @@ def test_behind_a_proxy_requests_are_counted_by_the_address_that_it_gives() -> N
             thread.join(10)
     assert sorted(one) == [200, 200, 429]
     assert other == [200]
-
-
-def wait_until(holds: Callable[[], bool], seconds: float = 10) -> None:
-    until = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < until
-        time.sleep(0.01)
 
 
 def test_more_requests_than_can_be_answered_soon_are_refused() -> None:
@@ -332,8 +322,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
             "EMBEDDING_THREADS": 1,
         }
         with Served(tmp_path_factory.mktemp("slow") / "data", **settings) as running:
-            while running.client.get("/status.json").json()["state"] != "ready":
-                time.sleep(0.5)
+            eventually(lambda: running.client.get("/status.json").json()["state"] == "ready", 100, pause_s=0.5)
             search_s(running)
             running.client.post("/chat/messages", data={"text": "tray", "d": ["-1"], "csrf_token": running.token()})
             yield running  # with all loaded that the first search and the first answer load

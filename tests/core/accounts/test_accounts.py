@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from sqlalchemy import select, update
 
@@ -14,6 +12,7 @@ from braid.core.accounts.usage import Usage, last_days
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.tables import ApiTokenRow, UsageRow, UserRow, WebSessionRow
+from tests.worlds import eventually
 
 PASSWORD = "correct horse"
 
@@ -262,10 +261,7 @@ def test_counting_writes_nothing_at_once_and_loses_nothing(
     with ledger.database.write():  # as while documents are stored: a count that wrote would wait for its end
         usage.count(ana.id, "search", 2)
         usage.count(99, "search")  # nobody, who was deleted meanwhile
-    deadline = time.monotonic() + 10
-    while not _stored(ledger) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert _stored(ledger) == [(ana.id, "search", 2)]
+    assert eventually(lambda: _stored(ledger), 10) == [(ana.id, "search", 2)]
     usage.count(ana.id, "search")
     assert usage.by_user(days=1) == [(ana.id, "search", 3)]
 

@@ -9,8 +9,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +26,7 @@ from braid.core.ingest.parse import Incoming, parse_here
 from braid.core.ingest.plan import IngestOptions
 from braid.core.types import ChunkInput, DocumentInput
 from tests.fakes import HashEmbeddings
+from tests.worlds import add_notes, eventually, sources
 
 WAIT_S = 30
 WORDS = ["pump", "valve", "hall", "bar", "seal", "rotor", "oil", "filter", "gauge", "motor", "tank", "pipe"]
@@ -45,7 +44,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def dataset(braid: Braid) -> int:
-    return braid.ledger.add_dataset(braid.ledger.add_user("ann").id, "notes").id
+    return add_notes(braid.ledger)
 
 
 @pytest.fixture
@@ -68,10 +67,6 @@ def embedded(braid: Braid, embeddings: HashEmbeddings) -> int:
     assert braid.indexer.wait(WAIT_S)
     count, embeddings.documents_embedded = embeddings.documents_embedded, 0
     return count
-
-
-def sources(braid: Braid, dataset: int) -> set[str]:
-    return {document.source for document in braid.ledger.documents(dataset)}
 
 
 def test_the_first_pass_imports_and_the_second_does_nothing(sync: FolderSync, braid: Braid, dataset: int) -> None:
@@ -238,7 +233,7 @@ def test_a_folder_that_stands_empty_loses_nothing(braid: Braid, dataset: int, fo
 
 def test_the_command_empties_a_dataset_only_when_it_is_told_so(tmp_path: Path, folder: Path) -> None:
     with DataDirectory(tmp_path / "data", embedding_model=HashEmbeddings()) as braid:
-        dataset = braid.ledger.add_dataset(braid.ledger.add_user("ann").id, "notes").id
+        dataset = add_notes(braid.ledger)
         FolderSync(braid, dataset, str(folder)).run()
     write(folder / ".braidignore", "*")
     arguments = ("watch", str(folder), "--dataset", str(dataset), "--dry-run", "--json")
@@ -282,7 +277,7 @@ def test_a_week_of_edits_is_as_good_as_a_fresh_import(tmp_path: Path) -> None:
         Braid(tmp_path / "kept", embedding_model=model) as kept,
         Braid(tmp_path / "fresh", embedding_model=fresh_model) as fresh,
     ):
-        dataset = kept.ledger.add_dataset(kept.ledger.add_user("ann").id, "notes").id
+        dataset = add_notes(kept.ledger)
         user = fresh.ledger.add_user("ann").id
         sync = FolderSync(kept, dataset, str(folder))
         expected = 180
@@ -319,24 +314,17 @@ def one_day(numbers: random.Random, folder: Path, day: int) -> int:
 # ---------------------------------------------------------------- watching
 
 
-def wait_until(true: Callable[[], bool]) -> None:
-    end = time.monotonic() + WAIT_S
-    while not true():
-        assert time.monotonic() < end, "it did not happen in time"
-        time.sleep(0.05)
-
-
 def test_a_watched_folder_is_followed(sync: FolderSync, folder: Path, braid: Braid, dataset: int) -> None:
     with FolderWatch(str(folder)) as watching:
         thread = threading.Thread(target=watching.follow, args=(sync.run,))
         thread.start()
-        wait_until(lambda: len(sources(braid, dataset)) == 3)
+        eventually(lambda: len(sources(braid, dataset)) == 3)
         write(folder / "new" / "d.md", "# Delta\n\nthe seal leaks")
-        wait_until(lambda: f"{folder}/new/d.md" in sources(braid, dataset))
+        eventually(lambda: f"{folder}/new/d.md" in sources(braid, dataset))
         (folder / "new" / "d.md").rename(folder / "e.md")
-        wait_until(lambda: f"{folder}/e.md" in sources(braid, dataset) and len(sources(braid, dataset)) == 4)
+        eventually(lambda: f"{folder}/e.md" in sources(braid, dataset) and len(sources(braid, dataset)) == 4)
         (folder / "e.md").unlink()
-        wait_until(lambda: len(sources(braid, dataset)) == 3)
+        eventually(lambda: len(sources(braid, dataset)) == 3)
         watching.stop()
         thread.join(WAIT_S)
         assert not thread.is_alive()
@@ -354,14 +342,14 @@ def test_a_folder_that_is_mounted_later_is_followed(sync: FolderSync, folder: Pa
     with FolderWatch(str(folder)) as watching:
         thread = threading.Thread(target=watching.follow, args=(sync_once,))
         thread.start()
-        wait_until(lambda: len(sources(braid, dataset)) == 3)
+        eventually(lambda: len(sources(braid, dataset)) == 3)
         mounted = folder.rename(folder.with_name("mounted"))
-        wait_until(lambda: any("there is no folder" in reason for reason in reasons))
+        eventually(lambda: any("there is no folder" in reason for reason in reasons))
         write(mounted / "d.md", "# Delta\n\nthe seal leaks")
         mounted.rename(folder)
-        wait_until(lambda: len(sources(braid, dataset)) == 4)
+        eventually(lambda: len(sources(braid, dataset)) == 4)
         write(folder / "e.md", "# Epsilon\n\nthe rotor turns")
-        wait_until(lambda: len(sources(braid, dataset)) == 5)
+        eventually(lambda: len(sources(braid, dataset)) == 5)
         watching.stop()
         thread.join(WAIT_S)
 
@@ -390,7 +378,7 @@ def test_a_dry_run_prints_and_changes_nothing(tmp_path: Path, folder: Path) -> N
 def test_the_command_may_be_stopped_and_goes_on(tmp_path: Path, folder: Path, end: signal.Signals) -> None:
     data = str(tmp_path / "data")
     with DataDirectory(Path(data), embedding_model=HashEmbeddings()) as braid:
-        braid.ledger.add_dataset(braid.ledger.add_user("ann").id, "notes")
+        add_notes(braid.ledger)
         line = [sys.executable, "-m", "app", "watch", str(folder), "--dataset", "1", "--data-dir", data]
         for expected in (4, 5):
             process = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
@@ -398,7 +386,7 @@ def test_the_command_may_be_stopped_and_goes_on(tmp_path: Path, folder: Path, en
                 assert process.stderr is not None
                 assert any("watching" in told for told in process.stderr)
                 write(folder / f"d{expected}.md", f"# Delta\n\nthe seal leaks {expected}")
-                wait_until(lambda expected=expected: len(sources(braid, 1)) == expected)  # type: ignore[misc]
+                eventually(lambda expected=expected: len(sources(braid, 1)) == expected)  # type: ignore[misc]
             finally:
                 process.send_signal(end)
                 _, said = process.communicate(timeout=WAIT_S)

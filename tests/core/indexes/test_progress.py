@@ -18,15 +18,12 @@ from braid.core.ledger.change_log import ChangeLog, IndexState
 from braid.core.ledger.ledger import Ledger
 from braid.core.types import ChunkInput, DocumentInput
 from tests.fakes import HashEmbeddings
-
-
-def document(source: str, *texts: str, **values: object) -> DocumentInput:
-    return DocumentInput(source, source, "txt", tuple(map(ChunkInput, texts)), **values)  # type: ignore[arg-type]
+from tests.worlds import add_notes, document
 
 
 @pytest.fixture
 def dataset_id(braid: Braid) -> int:
-    return braid.ledger.add_dataset(braid.ledger.add_user("ann").id, "notes").id
+    return add_notes(braid.ledger)
 
 
 @pytest.fixture
@@ -34,7 +31,7 @@ def directory(tmp_path: Path, ledger: Ledger) -> Iterator[DataDirectory]:
     """A data directory without indexes and with one dataset, its ledger on SQLite or PostgreSQL."""
     url = ledger.database.engine.url.render_as_string(hide_password=False)
     with DataDirectory(tmp_path / "data", database_url=url, embedding_model=HashEmbeddings()) as opened:
-        opened.ledger.add_dataset(opened.ledger.add_user("ann").id, "notes")
+        add_notes(opened.ledger)
         yield opened
 
 

@@ -24,6 +24,8 @@ from braid.core.ledger.database import Database
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.tables import Base, UserRow
 from braid.core.types import ChunkInput, DocumentInput, Filters, Passage, Vector
+from tests import worlds
+from tests.worlds import add_notes
 
 spawn = multiprocessing.get_context("spawn")
 PROCESS_TIMEOUT_S = 60
@@ -31,11 +33,11 @@ PROCESS_TIMEOUT_S = 60
 
 @pytest.fixture
 def dataset(ledger: Ledger) -> int:
-    return ledger.add_dataset(ledger.add_user("ann").id, "notes").id
+    return add_notes(ledger)
 
 
 def document(source: str, *texts: str, title: str = "T", content_hash: str = "") -> DocumentInput:
-    return DocumentInput(source, title, "md", tuple(ChunkInput(text) for text in texts), content_hash)
+    return worlds.document(source, *texts, title=title, content_hash=content_hash)
 
 
 def passages(ledger: Ledger, dataset_id: int, source: str) -> list[Passage]:

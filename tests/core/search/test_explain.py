@@ -16,6 +16,7 @@ from braid.core.search.explain import FORGOTTEN
 from braid.core.types import ChunkInput, DocumentInput, Explanation, Filters, Fusion, Mode, Pooling
 from tests.fakes import HashEmbeddings
 from tests.model_server import model_server
+from tests.worlds import add_notes, document
 
 WAIT_S = 30
 SAME = "This sentence stands in two datasets"
@@ -42,9 +43,8 @@ class World:
 
     def put(self, dataset: str, source: str, *texts: str) -> None:
         """Store; `chunks` is then dataset/text → id."""
-        chunks = tuple(ChunkInput(text) for text in texts)
-        document = DocumentInput(source, "", source.rpartition(".")[2], chunks)
-        document_id = self.braid.ledger.put_document(self.ids[dataset], document).document_id
+        new = document(source, *texts, file_type=source.rpartition(".")[2])
+        document_id = self.braid.ledger.put_document(self.ids[dataset], new).document_id
         for passage in self.braid.ledger.document_passages(document_id, [self.ids[dataset]]):
             self.chunks[f"{dataset}/{passage.text}"] = passage.chunk_id
 
@@ -199,7 +199,7 @@ def test_an_explanation_agrees_with_the_search(world: World, way: dict[str, str]
 @pytest.fixture
 def book(braid: Braid) -> dict[str, str]:
     """A chapter of five passages, another one, and a copy elsewhere; text → chunk id."""
-    dataset = braid.ledger.add_dataset(braid.ledger.add_user("ann").id, "books").id
+    dataset = add_notes(braid.ledger, name="books")
     animals = ("cats", "dogs", "birds", "fish", "bees")
     chapter = [f"part{n} of the chapter about {animal}" for n, animal in enumerate(animals)]
     contents = {
