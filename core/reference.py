@@ -66,7 +66,7 @@ class ReferenceEngine:
         for ours in search.legs:
             collection = ours.scope.collection
             try:
-                built = self._built(ours.leg, ours.scope, query.filters)
+                built = self._get_built(ours.leg, ours.scope, query.filters)
                 if built.unembedded:
                     reason = f"{built.unembedded} passages of {collection} have no vector yet"
                     trace.missing("dense", collection, reason)
@@ -85,8 +85,8 @@ class ReferenceEngine:
             vectors[model.fingerprint] = embed_query(model, text).tolist()
         return vectors[model.fingerprint]
 
-    def _built(self, leg: Leg, scope: CollectionScope, filters: Filters) -> _Built:
-        selected = self._selected(scope, filters)
+    def _get_built(self, leg: Leg, scope: CollectionScope, filters: Filters) -> _Built:
+        selected = self._select_documents(scope, filters)
         key, stamp = (leg, scope, selected), self._stamp(leg, scope.collection)
         with self._lock:
             built = self._cache.get(key)
@@ -100,7 +100,7 @@ class ReferenceEngine:
                 self._cache.popitem(last=False)
         return built
 
-    def _selected(self, scope: CollectionScope, filters: Filters) -> Selected:
+    def _select_documents(self, scope: CollectionScope, filters: Filters) -> Selected:
         if not filters:
             return None
         ids, _ = self._context.ledger.matching_documents(scope.dataset_ids, filters)

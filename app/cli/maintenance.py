@@ -33,11 +33,13 @@ def serve(host: str | None, port: int | None) -> None:
 @json_option
 @click.pass_context
 def doctor(context: click.Context, repair: bool, as_json: bool) -> None:
-    """Compare the ledger with both indexes and report differences."""
+    """Compare the ledger with both indexes, report differences, and warn of a data directory that others may enter."""
     from braid.core import doctor as check
 
     with open_braid(current_settings()) as braid:
-        findings = check.examine(braid)
+        findings, exposure = check.examine(braid), braid.exposure()
+        if exposure:
+            complain(f"warning: {exposure}")
         if not as_json:
             _print_findings(findings)
         left: Sequence[Finding] = findings

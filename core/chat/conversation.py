@@ -192,7 +192,7 @@ class Conversation:
         def without_model(citations: Sequence[Citation]) -> Extract:
             return Extract(compare(fields, citations, weigh, analyzer, language), True)
 
-        self._write(turn, AnswerTask(self._prompts.compare, fields.described("en"), language, without_model), writer)
+        self._write(turn, AnswerTask(self._prompts.compare, fields.describe("en"), language, without_model), writer)
 
     # ------------------------------------------------------------ what nodes share
 

@@ -97,8 +97,8 @@ def _normalize_fields(
     fields: ThreeFields, model: ChatModel | None, prompts: Prompts
 ) -> tuple[NormalizedQuestion, Missing]:
     """Normalize units; a model, if there is one, normalizes terms as well."""
-    unified = fields.unified()
-    written, missing = _ask(model, prompts.normalize_fields, fields=unified.described("en"))
+    unified = fields.with_unified_units()
+    written, missing = _ask(model, prompts.normalize_fields, fields=unified.describe("en"))
     if model is not None and not missing:
         merged = _merge(unified, _read_fields(written, unified))
         if merged is not None:
@@ -112,7 +112,7 @@ def _merge(asked: ThreeFields, rewritten: dict[str, str]) -> ThreeFields | None:
     if not rewritten:
         return None
     try:
-        return ThreeFields(**{**asked.named, **rewritten}, instruction=asked.instruction).unified()
+        return ThreeFields(**{**asked.named, **rewritten}, instruction=asked.instruction).with_unified_units()
     except InvalidInputError:
         return None
 

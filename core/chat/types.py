@@ -74,7 +74,7 @@ class ChatRequest:
     @property
     def typed_text(self) -> str:
         """The text, or the fields, as one text."""
-        return self.text if self.fields is None else self.fields.described(self.language or "en")
+        return self.text if self.fields is None else self.fields.describe(self.language or "en")
 
 
 # ---------------------------------------------------------------- events, in the order in which they come

@@ -56,8 +56,8 @@ def document_progress(
     wanted = (DocumentRow.dataset_id == dataset_id, DocumentRow.id.in_(document_ids))
     with directory.ledger.database.read() as connection:
         documents = connection.execute(select(*columns).where(*wanted)).all()
-        applied = _applied(connection, dataset.collection)
-        embedded = _embedded(connection, _model(directory, dataset.collection), [row.id for row in documents])
+        applied = _read_applied(connection, dataset.collection)
+        embedded = _count_embedded(connection, _model(directory, dataset.collection), [row.id for row in documents])
     return {
         row.id: DocumentProgress(
             document_id=row.id,
@@ -95,7 +95,7 @@ def reembed(directory: DataDirectory, dataset_id: int) -> int:
     return passages
 
 
-def _applied(connection: Connection, collection: str) -> dict[Leg, int]:
+def _read_applied(connection: Connection, collection: str) -> dict[Leg, int]:
     """Return leg → the last change that its index has, without indexes that are being built."""
     states = connection.execute(select(IndexStateRow).where(IndexStateRow.collection == collection))
     return {row.leg: row.applied_seq for row in states if row.state != "rebuilding"}
@@ -108,7 +108,7 @@ def _model(directory: DataDirectory, collection: str) -> str:
         return ""
 
 
-def _embedded(connection: Connection, model: str, document_ids: Collection[int]) -> dict[int, int]:
+def _count_embedded(connection: Connection, model: str, document_ids: Collection[int]) -> dict[int, int]:
     # The key of the table is enough: the vectors themselves are not read.
     statement = (
         select(ChunkRow.document_id, func.count(EmbeddingRow.chunk_id))

@@ -65,7 +65,7 @@ def read_manifest(path: Path, *, max_bytes: int) -> Manifest:
 
     Raises InvalidInputError, with the field ``file``.
     """
-    with _opened(path, max_bytes) as archive:
+    with _open(path, max_bytes) as archive:
         return _manifest(archive)
 
 
@@ -86,7 +86,7 @@ def import_dataset(
     dataset = braid.dataset(dataset_id)
     documents = chunks = embedded = 0
     with ExitStack() as stack:
-        archive = stack.enter_context(_opened(path, max_bytes))
+        archive = stack.enter_context(_open(path, max_bytes))
         manifest = _manifest(archive)
         vectors = _Vectors(stack.enter_context(archive.open(EMBEDDINGS)), manifest) if manifest.model else None
         model = braid.model_of(dataset.collection)
@@ -112,7 +112,7 @@ def import_dataset(
 
 
 @contextmanager
-def _opened(path: Path, max_bytes: int) -> Iterator[zipfile.ZipFile]:
+def _open(path: Path, max_bytes: int) -> Iterator[zipfile.ZipFile]:
     damaged = "it is damaged, or no zip archive"
     try:
         with path.open("rb") as file:

@@ -49,10 +49,10 @@ def explain(search: Search, chunk_id: str) -> Explanation:
     if chunk_id not in search.reader.passages(query, [chunk_id]):
         return Explanation(chunk_id, False, "filtered", "The filters leave its document out.")
     variants = search.strategy.expand(search.wide, search).variants
-    fused = search.fused(search.wide, variants)
+    fused = search.rank(search.wide, variants)
     explanation = _Followed(search, chunk_id, fused.legs.get(chunk_id, ())).in_the_result(fused)
     if explanation is None:
-        deep = search.fused(replace(query, k=MAX_K), variants, trace=SearchTrace())
+        deep = search.rank(replace(query, k=MAX_K), variants, trace=SearchTrace())
         unreached = _Unreached(search, readable[chunk_id], fused, deep.legs.get(chunk_id, ()))
         reasons = " ".join(unreached.reason(leg) for leg in LEGS_OF_MODE[query.mode])
         explanation = Explanation(chunk_id, False, "not_reached", reasons, legs=unreached.deep_scores)
@@ -92,7 +92,7 @@ class _Followed:
             return None
         hits = build_hits(fused, search.reader.passages(search.query, (hit.chunk_id for hit in fused.order)))
         if search.query.reranker:
-            hits[: search.wide.candidates] = search.reranked(hits[: search.wide.candidates])
+            hits[: search.wide.candidates] = search.rerank(hits[: search.wide.candidates])
         if not drops:
             return self._in_the_list(hits)
         best = [hit for hit in hits[: search.wide.k] if reaches_min_score(search.query, hit)]
@@ -170,8 +170,8 @@ class _Unreached:
         """Return in one sentence why this leg did not fetch the passage."""
         name = LEG_NAMES[leg]
         if score := next((score for score in self.deep_scores if score.leg == leg), None):
-            place = f"Searched {name} it is at rank {score.rank} with score {score.score:.4g}"
-            return f"{place}{self._last_fetched(leg)}; {self.search.wide.fetch_k} are fetched."
+            found = f"Searched {name} it is at rank {score.rank} with score {score.score:.4g}"
+            return f"{found}{self._last_fetched(leg)}; {self.search.wide.fetch_k} are fetched."
         if failure := self._failure(leg):
             return f"Searched {name}: {failure}."
         if leg == "bm25" and not self._shares_a_term():

@@ -38,12 +38,12 @@ def min_max_contributions(ranking: Sequence[ScoredChunk], weight: float) -> dict
     return {hit.chunk_id: weight * ((hit.score - low) / span if span > 0 else 1.0) for hit in ranking}
 
 
-def add_contributions(shares: Iterable[Mapping[str, float]]) -> dict[str, float]:
+def add_contributions(contributions: Iterable[Mapping[str, float]]) -> dict[str, float]:
     """Sum the contributions to fused scores; chunks are in the order in which they first appear."""
     fused: dict[str, float] = {}
-    for given in shares:
-        for chunk_id, share in given.items():
-            fused[chunk_id] = fused.get(chunk_id, 0.0) + share
+    for given in contributions:
+        for chunk_id, contribution in given.items():
+            fused[chunk_id] = fused.get(chunk_id, 0.0) + contribution
     return fused
 
 

@@ -53,7 +53,7 @@ class Gatherer:
                 asked |= self._ask_dense(query, variants, leg, vectors)
             self._collect(asked)
         pool = separate_rankings if query.pooling == "none" else pooled_rankings
-        return pool(query, variants, self._found(query, variants, models))
+        return pool(query, variants, self._remembered_hits(query, variants, models))
 
     def _usable_legs(self) -> list[CollectionLeg]:
         """Return the legs that can search and have something selected; report those that cannot or are incomplete."""
@@ -115,7 +115,7 @@ class Gatherer:
                 reason = f"no answer within {self.context.leg_timeout_s:g} s"
                 self.trace.missing(key.leg, key.collection, reason)
 
-    def _found(
+    def _remembered_hits(
         self, query: Query, variants: Sequence[QueryVariant], models: Mapping[str, EmbeddingModel]
     ) -> list[LegHits]:
         found = []
@@ -130,4 +130,4 @@ class Gatherer:
 
 def leg_key(query: Query, leg: CollectionLeg, variant: QueryVariant) -> LegKey:
     """Return the key under which the leg's hits for the variant are remembered."""
-    return LegKey(leg.leg, leg.scope.collection, query.fetch_k, variant.sought(leg.leg))
+    return LegKey(leg.leg, leg.scope.collection, query.fetch_k, variant.target_for(leg.leg))

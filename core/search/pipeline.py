@@ -57,20 +57,18 @@ class Search(SearchTools):
         """Search, and return the hits with the report."""
         with self.trace.stage("total"):
             expansion = self.strategy.expand(self.wide, self)
-            fused = self.fused(self.wide, expansion.variants)
+            fused = self.rank(self.wide, expansion.variants)
             hits = self.best_hits(fused)
             refined = list(self.strategy.refine(self.query, hits, self))[: self.query.k]
         generator = expansion.generator
         if generator == "none" and self.strategy.costs:  # it only refines: name what chose
             generator = self.generator
-        queries = dict.fromkeys(variant.asked(leg) for variant in expansion.variants for leg in variant.legs)
+        queries = dict.fromkeys(variant.text_for(leg) for variant in expansion.variants for leg in variant.legs)
         return self.result(refined, generator=generator, queries=tuple(queries))
 
     # ------------------------------------------------------------ plan, gather, fuse
 
-    def fused(
-        self, query: Query, variants: Sequence[QueryVariant], *, trace: SearchTrace | None = None
-    ) -> FusedRanking:
+    def rank(self, query: Query, variants: Sequence[QueryVariant], *, trace: SearchTrace | None = None) -> FusedRanking:
         """Fuse what the legs find for the variants into one list, which is not yet read from the ledger."""
         trace = trace or self.trace
         with trace.stage("scope"):
@@ -84,7 +82,7 @@ class Search(SearchTools):
     def first_pass(self, k: int) -> Sequence[Hit]:
         """Return the ``k`` best hits of the query as it is; searched once, however often it is asked for."""
         if self._first is None:
-            self._first = self.fused(self.wide, (self.original,))
+            self._first = self.rank(self.wide, (self.original,))
         if k not in self._first_hits:
             plain = replace(self.query, k=k, reranker="", min_score=None)
             with self.trace.stage("read"):
@@ -97,9 +95,9 @@ class Search(SearchTools):
         """Return the hits for the strategy to refine, in the order of the reranker if there is one."""
         with self.trace.stage("read"):
             candidates = self.reader.read(self.wide, fused)
-        return [hit for hit in self.reranked(candidates)[: self.wide.k] if reaches_min_score(self.query, hit)]
+        return [hit for hit in self.rerank(candidates)[: self.wide.k] if reaches_min_score(self.query, hit)]
 
-    def reranked(self, candidates: Sequence[Hit]) -> list[Hit]:
+    def rerank(self, candidates: Sequence[Hit]) -> list[Hit]:
         """Sort the candidates by the reranker's scores. They keep their order without a reranker, or when it fails,
         which is reported.
         """

@@ -67,7 +67,7 @@ class SearchTools:
             return None
         messages = prompt.messages(**values)
         if self._replay:
-            return self._replayed(messages, parse)
+            return self._recall(messages, parse)
         self.trace.model_calls += 1
         try:
             with self.trace.stage("model"):
@@ -84,7 +84,7 @@ class SearchTools:
         self._answered = self._answered or answer is not None
         return answer
 
-    def _replayed(self, messages: Sequence[Message], parse: Callable[[str], Answer | None]) -> Answer | None:
+    def _recall(self, messages: Sequence[Message], parse: Callable[[str], Answer | None]) -> Answer | None:
         text = self.context.answers.get(self.scope.user_id, self.model_name, messages)
         self.forgotten = self.forgotten or text is None
         return parse(text) if text else None

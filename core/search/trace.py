@@ -60,8 +60,8 @@ class LegKey(NamedTuple):
     leg: Leg
     collection: str
     depth: int
-    sought: Hashable
-    """`QueryVariant.sought` of the leg."""
+    target: Hashable
+    """The variant's `QueryVariant.target_for` the leg."""
 
 
 @dataclass(slots=True)

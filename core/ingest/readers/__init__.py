@@ -104,7 +104,7 @@ def read_document(filename: str, content: bytes, *, max_bytes: int) -> ParsedDoc
     if len(content) > max_bytes:
         raise file.unreadable(f"has {len(content):,} bytes; at most {max_bytes:,} are read, so split it")
     form = _format_of(file)
-    return _cleaned(file, _read(form, replace(file, file_type=form.file_type)))
+    return _clean_document(file, _read(form, replace(file, file_type=form.file_type)))
 
 
 def _read(form: Format, file: SourceFile) -> ParsedDocument:
@@ -148,7 +148,7 @@ def _wrong_content(form: Format, sniffed: Sniffed) -> str:
     return f"is {sniffed.label}, not {form.label}: it is damaged or wrongly named; copy or export it again"
 
 
-def _cleaned(file: SourceFile, parsed: ParsedDocument) -> ParsedDocument:
+def _clean_document(file: SourceFile, parsed: ParsedDocument) -> ParsedDocument:
     """Remove the characters that no database, index or page takes, and empty sections."""
     sections = tuple(section for section in map(_clean_section, parsed.sections) if section.text.strip())
     if not sections:

@@ -107,7 +107,7 @@ class _Paragraphs:
             self._row = None
             self.flush(tight=True)
         elif _HEADING.fullmatch(tag) and self._row is None:
-            title, self._parts = self._joined(), []
+            title, self._parts = self._join(), []
             self._outline.heading(int(tag[1]), title.replace("\n", " "))
         elif _BLOCK.fullmatch(tag):
             self._break()
@@ -121,7 +121,7 @@ class _Paragraphs:
 
     def flush(self, *, tight: bool = False) -> None:
         """End the paragraph."""
-        if text := self._joined():
+        if text := self._join():
             self._outline.add(self._prefix + text, tight=tight or bool(self._prefix))
             self._prefix = ""
         self._parts = []
@@ -138,7 +138,7 @@ class _Paragraphs:
         elif any(part.strip() for part in self._parts):
             self._parts.append(" | ")
 
-    def _joined(self) -> str:
+    def _join(self) -> str:
         """Return the text so far. In source, a line break is a space, but none between Japanese characters."""
         text = _SPACE.sub(" ", join_cjk_lines("".join(self._parts)))
         return _BREAKS.sub("\n", text).strip(" \n").replace(_KEPT_SPACE, " ")

@@ -28,7 +28,7 @@ def read(file: SourceFile) -> ParsedDocument:
         raise file.unreadable("is a PDF document that was cut off: its end is missing; copy or download it again")
     with _PDFIUM:
         information, texts = _extract(file)
-    sections = tuple(Section(text, page=number) for number, text in enumerate(map(_joined, texts), start=1) if text)
+    sections = tuple(Section(text, page=number) for number, text in enumerate(map(_join_lines, texts), start=1) if text)
     if not sections:
         raise file.unreadable("has no text layer (it holds scanned pages or images); run OCR on it first")
     return ParsedDocument(_title(file, information), "pdf", sections, _metadata(information, texts))
@@ -51,7 +51,7 @@ def _page_text(document: pypdfium2.PdfDocument, number: int) -> str:
         return str(text.get_text_bounded())
 
 
-def _joined(text: str) -> str:
+def _join_lines(text: str) -> str:
     """Remove the hyphens at line ends (PDFium marks them), and rejoin Japanese words."""
     text = _HYPHENATED.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
     return join_cjk_lines(text).strip()

@@ -31,15 +31,15 @@ class QueryVariant:
     terms: Mapping[str, float] | None = None
     """The keyword leg searches for these tokens, with their weights, instead of ``text``."""
 
-    def weighing(self, weight: float) -> QueryVariant:
+    def with_weight(self, weight: float) -> QueryVariant:
         """Return the same variant with another weight."""
         return replace(self, weight=weight)
 
-    def asked(self, leg: Leg) -> str:
+    def text_for(self, leg: Leg) -> str:
         """Return in words what the leg searches for."""
         return self.passage or self.text if leg == "dense" else self.text
 
-    def sought(self, leg: Leg) -> Hashable:
+    def target_for(self, leg: Leg) -> Hashable:
         """Return what the leg searches for as a value; equal values have equal hits."""
         if leg == "bm25":
             return self.text if self.terms is None else tuple(sorted(self.terms.items()))

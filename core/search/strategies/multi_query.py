@@ -21,9 +21,9 @@ from braid.core.search.strategies.relevance import (
 from braid.core.types import Query
 
 VARIANTS = 3
-ORIGINAL_SHARE = 0.5
+ORIGINAL_WEIGHT = 0.5
 """Weight of the query itself in the fusion; the variants have the rest, so that a bad one cannot outvote it."""
-FEEDBACK_SHARE = 0.3
+FEEDBACK_WEIGHT = 0.3
 """Weight of the variant that feedback writes."""
 
 
@@ -45,9 +45,9 @@ class MultiQuery(ExpandOnly):
         parse = partial(parse_queries, question=query.text, limit=VARIANTS)
         texts = tools.ask(tools.prompts.multi_query, parse, count=VARIANTS, question=query.text)
         if texts:
-            share = (1 - ORIGINAL_SHARE) / len(texts)
-            variants = (QueryVariant(text, share) for text in texts)
-            return Expansion((tools.original.weighing(ORIGINAL_SHARE), *variants), tools.model_name)
+            weight = (1 - ORIGINAL_WEIGHT) / len(texts)
+            variants = (QueryVariant(text, weight) for text in texts)
+            return Expansion((tools.original.with_weight(ORIGINAL_WEIGHT), *variants), tools.model_name)
         return self._feedback(query, tools)
 
     def _feedback(self, query: Query, tools: Tools) -> Expansion:
@@ -58,10 +58,10 @@ class MultiQuery(ExpandOnly):
         words = words_of(tools.analyzer, terms, [passage_text(hit.passage) for hit in hits])
         return Expansion(
             (
-                tools.original.weighing(1 - FEEDBACK_SHARE),
+                tools.original.with_weight(1 - FEEDBACK_WEIGHT),
                 QueryVariant(
                     " ".join([query.text, *words]),
-                    FEEDBACK_SHARE,
+                    FEEDBACK_WEIGHT,
                     legs=("bm25",),
                     terms=rm3(tools.analyzer.tokens(query.text), terms),
                 ),

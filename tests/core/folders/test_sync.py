@@ -382,7 +382,7 @@ def test_a_dry_run_prints_and_changes_nothing(tmp_path: Path, folder: Path) -> N
     }
     shown = command(tmp_path, *arguments)
     assert f"put     {folder}/a.md" in shown.stdout
-    assert "3 changes, 0 unchanged; nothing was done." in shown.stdout
+    assert "3 changes, 0 unchanged; nothing was changed." in shown.stdout
     assert json.loads(command(tmp_path, "documents", "list", "--dataset", "1", "--json").stdout) == []
 
 

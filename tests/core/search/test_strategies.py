@@ -473,7 +473,7 @@ def test_compression_gives_the_model_sentences_as_data_within_a_limit(tmp_path: 
 
 def test_the_sentences_for_the_model_have_a_limit() -> None:
     parts = [["Zebras run over the plains of Africa all day long. "] * 60] * 20
-    numbered = compression._numbered(parts)
+    numbered = compression._number_sentences(parts)
     assert 0 < len(numbered) < 20
     assert estimate_tokens("\n\n".join(numbered)) <= compression.PROMPT_TOKENS
 
