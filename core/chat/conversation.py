@@ -204,7 +204,7 @@ class Conversation:
         return None if turn.request.options.get("generator") == "feedback" else self._models.search
 
     def _term_weights(self, turn: ChatTurn) -> TermWeights:
-        return TermWeights(self._braid.bm25, self._braid.analyzer, turn.scope)
+        return TermWeights(self._braid.bm25, self._braid.analyzer, self._braid.ledger, turn.scope)
 
 
 def _after_search(state: GraphState) -> str:

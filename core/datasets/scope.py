@@ -24,7 +24,7 @@ def resolve_scope(
     personal = {dataset.id: dataset for dataset in ledger.datasets(user_id)} if user_id is not None else {}
     if not wanted:
         wanted = list(personal)
-    shared = {entry.id: entry for entry in _readable(ledger, registry, user_id) if entry.id in wanted}
+    shared = {entry.id: entry for entry in _readable(ledger, registry, user_id)} if _has_shared(wanted) else {}
     allowed: dict[tuple[str, int | None], set[int]] = {}
     unresolved: list[int] = []
     for dataset_id in wanted:
@@ -34,10 +34,18 @@ def resolve_scope(
             allowed.setdefault((shared[dataset_id].collection_name, None), set()).add(dataset_id)
         else:
             unresolved.append(dataset_id)
+    readable: dict[str, set[int]] = {}
+    for entry in shared.values():
+        readable.setdefault(entry.collection_name, set()).add(entry.id)
     collections = tuple(
-        CollectionScope(collection, frozenset(ids), owner) for (collection, owner), ids in allowed.items()
+        CollectionScope(collection, frozenset(ids), owner, frozenset(readable[collection]) if owner is None else None)
+        for (collection, owner), ids in allowed.items()
     )
-    return Scope(collections, tuple(unresolved))
+    return Scope(collections, tuple(unresolved), user_id)
+
+
+def _has_shared(dataset_ids: Iterable[int]) -> bool:
+    return any(dataset_id < 0 for dataset_id in dataset_ids)
 
 
 def readable_shared(ledger: Ledger, registry: Registry, user_id: int | None) -> list[SharedDataset]:

@@ -84,20 +84,22 @@ def pooled_bm25_boosts(
 
     Each collection scores with its own idf and average length. Multiplying a term by idf(pooled)/idf(local) is
     exact; the factor for the length, 2.2/(1 + 1.2·(0.25 + 0.75·avgdl/avgdl_pooled)), is exact for a document of
-    average length that has the term once. Terms that a collection does not have are left out.
+    average length that has the term once. Terms that a collection does not have are left out. Where only some
+    datasets may count, the same quotient takes out what tantivy counted beyond them.
     """
-    documents = sum(s.documents for s in statistics.values())
-    tokens = sum(s.documents * s.average_length for s in statistics.values())
+    counts = {collection: local.counts for collection, local in statistics.items()}
+    documents = sum(c.documents for c in counts.values())
+    tokens = sum(counts[collection].documents * s.average_length for collection, s in statistics.items())
     average_length = tokens / documents if documents else 0.0
     pooled_idf = {
-        term: bm25_idf(documents, sum(s.document_frequency.get(term, 0) for s in statistics.values())) for term in terms
+        term: bm25_idf(documents, sum(c.document_frequency.get(term, 0) for c in counts.values())) for term in terms
     }
     boosts: dict[str, tuple[dict[str, float], float]] = {}
     for collection, local in statistics.items():
         weights = {
-            term: weight * pooled_idf[term] / bm25_idf(local.documents, local.document_frequency[term])
+            term: weight * (pooled_idf[term] / bm25_idf(local.documents, local.document_frequency[term]))
             for term, weight in terms.items()
-            if local.document_frequency.get(term, 0)
+            if counts[collection].document_frequency.get(term, 0)
         }
         relative_length = local.average_length / average_length if average_length else 1.0
         boosts[collection] = (weights, (K1 + 1) / (1 + K1 * (1 - B + B * relative_length)))

@@ -72,7 +72,7 @@ class Gatherer:
     def _ask_bm25(self, query: Query, variants: Sequence[QueryVariant], legs: Sequence[Bm25Leg]) -> Asked:
         """Start the keyword searches that are not remembered."""
         asked: Asked = {}
-        weigher = TermWeigher(self.context, self.trace, query.pooling)
+        weigher = TermWeigher(self.context, self.trace, self.plans, query.pooling)
         for variant in variants:
             keys = {leg_key(query, leg, variant): leg for leg in legs if "bm25" in variant.legs}
             new = {leg.scope.collection: (key, leg) for key, leg in keys.items() if self._is_new(key, asked)}

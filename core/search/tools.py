@@ -73,10 +73,10 @@ class SearchTools:
             with self.trace.stage("model"):
                 text = self._model.complete(messages)
         except ModelError as error:
-            self.context.answers.put(self.model_name, messages, "")
+            self.context.answers.put(self.scope.user_id, self.model_name, messages, "")
             self.missing(f"{error}; feedback is used instead")
             return None
-        self.context.answers.put(self.model_name, messages, text)
+        self.context.answers.put(self.scope.user_id, self.model_name, messages, text)
         answer = parse(text)
         if answer is None:
             said = " ".join(text.split())[:80]
@@ -85,7 +85,7 @@ class SearchTools:
         return answer
 
     def _recall(self, messages: Sequence[Message], parse: Callable[[str], Answer | None]) -> Answer | None:
-        text = self.context.answers.get(self.model_name, messages)
+        text = self.context.answers.get(self.scope.user_id, self.model_name, messages)
         self.forgotten = self.forgotten or text is None
         return parse(text) if text else None
 
@@ -98,7 +98,7 @@ class SearchTools:
 
     def idf(self, terms: Collection[str]) -> Mapping[str, float]:
         """Return the idf of each term over all collections in scope whose keyword index answers."""
-        return TermWeights(self.context.bm25, self.context.analyzer, self.scope).idf(terms)
+        return TermWeights(self.context.bm25, self.context.analyzer, self.context.ledger, self.scope).idf(terms)
 
     def neighbours(self, passage: Passage, reach: int) -> Sequence[Passage]:
         """Return passages of the same document around this one. Filters select whole documents, so they all pass."""
