@@ -49,6 +49,11 @@ class Sessions:
         finally:
             self._end_exclusive()
 
+    def renew(self) -> None:
+        """Close the session, once the calls under way are over; the next loan opens another one."""
+        with self._gate:
+            self._renew()
+
     def replace(self) -> bool:
         """Abandon the store, once the calls under way are over, for an empty one. False when it cannot be."""
         with self._gate:
