@@ -109,7 +109,7 @@ class Search(SearchTools):
                 unused = (
                     "" if self.query.min_score is None else "; min_score is meant for its scores and was not applied"
                 )
-                self.trace.missing("rerank", "", f"{error}{unused}")
+                self.trace.report_missing("rerank", "", f"{error}{unused}")
         return list(candidates)
 
     def result(self, hits: Sequence[Hit], *, generator: str, queries: tuple[str, ...]) -> SearchResult:
