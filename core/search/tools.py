@@ -52,12 +52,12 @@ class SearchTools:
 
     @property
     def model_name(self) -> str:
-        """The search model that this search may ask; empty when it is to use feedback."""
+        """The search model that this search may ask; empty when it is to use pseudo-relevance feedback."""
         return self._model.name if self._model else ""
 
     @property
     def generator(self) -> str:
-        """The model's name if one of its replies was usable, else ``feedback``."""
+        """The model's name if one of its replies was usable, else ``feedback``, which is pseudo-relevance feedback."""
         return self.model_name if self._answered else "feedback"
 
     def ask(self, prompt: Prompt, parse: Callable[[str], Answer | None], **values: object) -> Answer | None:

@@ -24,7 +24,7 @@ VARIANTS = 3
 ORIGINAL_SHARE = 0.5
 """Weight of the query itself in the fusion; the variants have the rest, so that a bad one cannot outvote it."""
 FEEDBACK_SHARE = 0.3
-"""Weight of the variant that feedback writes."""
+"""Weight of the variant that pseudo-relevance feedback writes."""
 
 
 class MultiQuery(ExpandOnly):
