@@ -17,7 +17,7 @@ from flask import Flask
 
 from braid.app import first_start
 from braid.app.after_start import AfterStart
-from braid.app.auth.shares import fair_shares
+from braid.app.auth.concurrency import fair_shares
 from braid.app.factory import create_app
 from braid.app.mcp.http import with_mcp
 from braid.app.opening import open_braid

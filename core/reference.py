@@ -69,14 +69,14 @@ class ReferenceEngine:
                 built = self._get_built(ours.leg, ours.scope, query.filters)
                 if built.unembedded:
                     reason = f"{built.unembedded} passages of {collection} have no vector yet"
-                    trace.missing("dense", collection, reason)
+                    trace.report_missing("dense", collection, reason)
                 if isinstance(built.stock, BM25Retriever):
                     lists.append(("bm25", built.stock.model_copy(update={"k": query.fetch_k}).invoke(query.text)))
                 elif built.stock is not None:
                     vector = self._vector(ours.scope, query.text, vectors)
                     lists.append(("dense", built.stock.similarity_search_by_vector(vector, k=query.fetch_k)))
             except EmbeddingError as error:
-                trace.missing(ours.leg, collection, str(error))
+                trace.report_missing(ours.leg, collection, str(error))
         return _stock_fusion(query, lists)
 
     def _vector(self, scope: CollectionScope, text: str, vectors: dict[str, list[float]]) -> list[float]:

@@ -233,8 +233,8 @@ class SearchOptions:
     fused score (hybrid)."""
     filters: Filters = Filters()
     generator: Generator = "auto"
-    """Source of the strategy's queries: the search model (``llm``), the first pass (``feedback``), or whichever there
-    is.
+    """Source of the strategy's queries: the search model (``llm``), pseudo-relevance feedback from the first pass
+    (``feedback``), or whichever there is.
     """
     reranker: str = ""
     """``cohere:MODEL`` or ``local:MODEL``; empty means none."""

@@ -13,8 +13,8 @@ from werkzeug.exceptions import Forbidden, NotFound, RequestEntityTooLarge, TooM
 from werkzeug.wrappers import Response
 
 from braid.app.auth.authenticate import identify
+from braid.app.auth.concurrency import take_share
 from braid.app.auth.csrf import refuse_forged_requests
-from braid.app.auth.shares import take_share
 from braid.app.site import Site, site
 from braid.config.settings import Settings
 from braid.core.accounts.credentials import Permission

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from braid.core.errors import InvalidInputError, UnreadableDocumentError
-from braid.core.indexes.progress import reembed
+from braid.core.indexes.reembed import reembed
 from braid.core.ingest.dataset_export import export_dataset
 from braid.core.ingest.dataset_import import import_dataset, read_manifest
 from braid.core.ingest.parse import Incoming, Parse

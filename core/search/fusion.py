@@ -1,4 +1,7 @@
-"""Pure functions that merge rankings. A ranking is a list of hits, best first, each chunk once; higher is better."""
+"""Pure functions that merge rankings, and the BM25 idf and boosts that make keyword scores comparable for pooling.
+
+A ranking is a list of hits, best first, each chunk once; higher is better.
+"""
 
 from __future__ import annotations
 

@@ -13,9 +13,10 @@ from braid.core.search.context import SearchContext
 from braid.core.search.filter_plan import FilterPlan
 from braid.core.search.keyword_terms import TermWeigher
 from braid.core.search.legs import Bm25Leg, CollectionLeg, DenseLeg
+from braid.core.search.memory import LegKey, SearchMemory
 from braid.core.search.ranking import LegHits, Ranking, pooled_rankings, separate_rankings
 from braid.core.search.strategies.base import QueryVariant
-from braid.core.search.trace import LegKey, SearchMemory, SearchTrace
+from braid.core.search.trace import SearchTrace
 from braid.core.search.vectors import VectorMaker
 from braid.core.search.waiting import Deadline
 from braid.core.types import Query, ScoredChunk
@@ -64,7 +65,7 @@ class Gatherer:
             if collection in self.plans:
                 progress = self.context.indexer.leg_progress(leg.leg, collection, heads.get(collection))
                 if reason := progress.obstacle or progress.shortfall:
-                    self.trace.missing(leg.leg, collection, reason)
+                    self.trace.report_missing(leg.leg, collection, reason)
                 if not progress.obstacle:
                     usable.append(leg)
         return usable
@@ -107,13 +108,13 @@ class Gatherer:
                 self.memory.hits[key] = deadline.result(future)
                 # a rebuild of the index may have begun since the progress was read
                 if obstacle := indexer.leg_progress(key.leg, key.collection).obstacle:
-                    self.trace.missing(key.leg, key.collection, obstacle)
+                    self.trace.report_missing(key.leg, key.collection, obstacle)
             except (IndexUnavailableError, EmbeddingError) as error:
                 indexer.suspect(key.leg, key.collection)
-                self.trace.missing(key.leg, key.collection, str(error))
+                self.trace.report_missing(key.leg, key.collection, str(error))
             except FutureTimeoutError:
                 reason = f"no answer within {self.context.leg_timeout_s:g} s"
-                self.trace.missing(key.leg, key.collection, reason)
+                self.trace.report_missing(key.leg, key.collection, reason)
 
     def _remembered_hits(
         self, query: Query, variants: Sequence[QueryVariant], models: Mapping[str, EmbeddingModel]

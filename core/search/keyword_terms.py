@@ -64,9 +64,9 @@ class TermWeigher:
                 answered[name] = statistics
             except IndexUnavailableError as error:
                 context.indexer.suspect("bm25", name)
-                self.trace.missing("bm25", name, str(error))
+                self.trace.report_missing("bm25", name, str(error))
             except FutureTimeoutError:
-                self.trace.missing("bm25", name, f"no answer within {context.leg_timeout_s:g} s")
+                self.trace.report_missing("bm25", name, f"no answer within {context.leg_timeout_s:g} s")
         return answered
 
 

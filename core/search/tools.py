@@ -10,9 +10,10 @@ from braid.core.models.chat import Message
 from braid.core.models.embeddings import EmbeddingModel
 from braid.core.models.prompts import Prompt, Prompts
 from braid.core.search.context import SearchContext, SearchModels
+from braid.core.search.memory import SearchMemory
 from braid.core.search.strategies.base import QueryVariant, Vectors
 from braid.core.search.term_weights import TermWeights
-from braid.core.search.trace import SearchMemory, SearchTrace
+from braid.core.search.trace import SearchTrace
 from braid.core.search.vectors import VectorMaker
 from braid.core.text.analyzer import Analyzer
 from braid.core.types import Passage, Query, Scope, Vector
@@ -51,12 +52,12 @@ class SearchTools:
 
     @property
     def model_name(self) -> str:
-        """The search model that this search may ask; empty when it is to use feedback."""
+        """The search model that this search may ask; empty when it is to use pseudo-relevance feedback."""
         return self._model.name if self._model else ""
 
     @property
     def generator(self) -> str:
-        """The model's name if one of its replies was usable, else ``feedback``."""
+        """The model's name if one of its replies was usable, else ``feedback``, which is pseudo-relevance feedback."""
         return self.model_name if self._answered else "feedback"
 
     def ask(self, prompt: Prompt, parse: Callable[[str], Answer | None], **values: object) -> Answer | None:
@@ -150,7 +151,7 @@ class SearchTools:
 
     def missing(self, reason: str) -> None:
         """Report what failed."""
-        self.trace.missing("model", "", reason)
+        self.trace.report_missing("model", "", reason)
 
     def note(self, text: str) -> None:
         """Report what a limit left out."""

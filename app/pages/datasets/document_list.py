@@ -12,7 +12,7 @@ from braid.app.auth.identity import identity
 from braid.app.pages.datasets.blueprint import address, visible_datasets
 from braid.app.site import site
 from braid.core.datasets.listing import DocumentState, Overview, find_documents, overviews
-from braid.core.indexes.progress import DocumentProgress, Stage, document_progress
+from braid.core.indexes.document_progress import DocumentProgress, Stage, document_progress
 from braid.core.jobs.store import ADDING, FAILED, OPEN, Job
 from braid.core.types import Dataset, Document
 

@@ -65,7 +65,7 @@ class ModelTools(Protocol):
 
     @property
     def model_name(self) -> str:
-        """The search model that this search may ask; empty when it is to use feedback."""
+        """The search model that this search may ask; empty when it is to use pseudo-relevance feedback."""
 
     def ask(self, prompt: Prompt, parse: Callable[[str], Answer | None], **values: object) -> Answer | None:
         """Ask the search model and parse its reply. None without a model, or when it fails, is slow or gives nothing
@@ -74,7 +74,9 @@ class ModelTools(Protocol):
 
 
 class FeedbackTools(Protocol):
-    """Tools for feedback: the first pass, which is a search for the query as it is, and what its passages contain."""
+    """Tools for pseudo-relevance feedback: the first pass, which searches for the query as it is, and what is in its
+    passages.
+    """
 
     @property
     def original(self) -> QueryVariant:

@@ -7,8 +7,8 @@ from functools import partial
 from typing import Literal
 
 from braid.core.models.replies import parse_passage
+from braid.core.search.feedback_terms import rocchio
 from braid.core.search.strategies.base import ExpandOnly, Expansion, QueryVariant, Tools
-from braid.core.search.strategies.relevance import rocchio
 from braid.core.types import Hit, Query, Vector
 
 FEEDBACK_PASSAGES = 3
@@ -20,7 +20,7 @@ class Hyde(ExpandOnly):
     """Embeds a passage that might answer, in place of the query; the query itself still drives the keyword leg.
 
     Gao et al., "Precise Zero-Shot Dense Retrieval without Relevance Labels", ACL 2023. Without a model the dense leg
-    searches for the mean of the query's vector and those of the first passages (Rocchio, see `relevance`).
+    searches for the mean of the query's vector and those of the first passages (Rocchio, see `feedback_terms`).
     """
 
     description = "Searches by meaning for a passage that might answer, and by keyword for the query."

@@ -7,8 +7,7 @@ from functools import partial
 from typing import Literal
 
 from braid.core.models.replies import parse_queries
-from braid.core.search.strategies.base import ExpandOnly, Expansion, QueryVariant, Tools
-from braid.core.search.strategies.relevance import (
+from braid.core.search.feedback_terms import (
     FEEDBACK_PASSAGES,
     FEEDBACK_TERMS,
     best_terms,
@@ -18,20 +17,21 @@ from braid.core.search.strategies.relevance import (
     rm3,
     words_of,
 )
+from braid.core.search.strategies.base import ExpandOnly, Expansion, QueryVariant, Tools
 from braid.core.types import Query
 
 VARIANTS = 3
 ORIGINAL_WEIGHT = 0.5
 """Weight of the query itself in the fusion; the variants have the rest, so that a bad one cannot outvote it."""
 FEEDBACK_WEIGHT = 0.3
-"""Weight of the variant that feedback writes."""
+"""Weight of the variant that pseudo-relevance feedback writes."""
 
 
 class MultiQuery(ExpandOnly):
     """Searches for the query and variants of it and fuses the rankings by RRF.
 
     The model's variants follow LangChain's MultiQueryRetriever, which only unites what they find. Without a model one
-    variant has the terms that distinguish the passages of the first pass (RM3, see `relevance`).
+    variant has the terms that distinguish the passages of the first pass (RM3, see `braid.core.search.feedback_terms`).
     """
 
     description = "Searches for several ways of putting the query and fuses what they find."

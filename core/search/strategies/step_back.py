@@ -8,8 +8,8 @@ from functools import partial
 from typing import Literal
 
 from braid.core.models.replies import parse_queries
+from braid.core.search.feedback_terms import FEEDBACK_PASSAGES, best_terms, passage_text, words_of
 from braid.core.search.strategies.base import ExpandOnly, Expansion, QueryVariant, Tools
-from braid.core.search.strategies.relevance import FEEDBACK_PASSAGES, best_terms, passage_text, words_of
 from braid.core.types import Query
 
 GENERAL_WEIGHT = 0.3

@@ -1,4 +1,7 @@
-"""Pseudo-relevance feedback: expands the query by the passages of the first pass. Pure functions."""
+"""Pseudo-relevance feedback: expands the query by the passages of the first pass. Pure functions.
+
+Users' feedback, thumbs and clicks, is in `braid.core.chat.feedback`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts that the chat's routes share: the list of conversations, and the data for a view of one."""
+"""The blueprint of the chat pages, and what these pages share: the list of conversations, the data for a view."""
 
 from __future__ import annotations
 
