@@ -8,13 +8,14 @@ import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from braid.core.background.dataset_jobs import DatasetJobs
+from braid.core.background.dataset_jobs import UNPACKED_FACTOR, DatasetJobs
 from braid.core.folders.store import SyncedFolders
 from braid.core.folders.supervisor import FolderSupervisor
 from braid.core.folders.sync_jobs import SYNC, SyncJobs
-from braid.core.ingest.parse_pool import ParsePool
+from braid.core.ingest.parse_now import ParseNow
+from braid.core.ingest.parse_pool import TIMEOUT_S, ParsePool
 from braid.core.ingest.plan import IngestOptions
-from braid.core.ingest.spool import Spool
+from braid.core.ingest.spool import Readable, Spool
 from braid.core.jobs.runner import JobRunner
 from braid.core.jobs.store import Job, JobStore, NewJob
 
@@ -41,16 +42,18 @@ class Background:
         workers: int = 0,
         days: int = 7,
         parse_memory_mb: int = 2048,
-        parse_timeout_s: float = 300.0,
+        parse_timeout_s: float = TIMEOUT_S,
         max_import_bytes: int = 2000 * 2**20,
         url_timeout_s: float = 30.0,
         allow_private_urls: bool = False,
     ) -> None:
+        self._braid = braid
         self.store = JobStore(braid.ledger)
         self.spool = Spool(braid.data_dir / "uploads")
         self.folders = SyncedFolders(braid)
         self._priority = braid.priority
         self._pool = ParsePool(memory_mb=parse_memory_mb, timeout_s=parse_timeout_s)
+        self.parse_now = ParseNow(self._pool, self.spool)
         options = options or IngestOptions()
         self.sync_jobs = SyncJobs(
             braid,
@@ -66,6 +69,7 @@ class Background:
             braid=braid,
             spool=self.spool,
             parse=self._pool.parse,
+            read_export=self._pool.read_export,
             options=options,
             max_import_bytes=max_import_bytes,
             url_timeout_s=url_timeout_s,
@@ -99,6 +103,21 @@ class Background:
         self._runner.wake()
         self._priority.rest()
         return added
+
+    def new_import(self, user_id: int, stream: Readable, *, max_bytes: int, name: str = "") -> NewJob:
+        """Spool an export and add the dataset it goes to, under the exported name unless ``name`` is given.
+
+        Raises InvalidInputError (``file``, ``name``) and ParserUnavailableError.
+        """
+        kept = self.spool.save(stream, max_bytes=max_bytes, called="the export")
+        try:
+            path = self.spool.path(kept.name)
+            manifest = self.parse_now.read_manifest(user_id, path, max_bytes=UNPACKED_FACTOR * max_bytes)
+            dataset = self._braid.ledger.add_dataset(user_id, name or manifest.name)
+        except BaseException:
+            self.spool.remove(kept.name)
+            raise
+        return NewJob("import", dataset.name, dataset.id, {"file": kept.name, "size_bytes": kept.size_bytes})
 
     def retry(self, user_id: int, job_id: int) -> Job:
         """Queue a failed or cancelled job again, and wake the runner."""

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from braid.core.errors import UnreadableDocumentError
-from braid.core.ingest.parse import Incoming, parse_here
+from braid.core.ingest.incoming import Incoming
+from braid.core.ingest.parse import parse_here
 from braid.core.ingest.parse_pool import ParsePool, ParserUnavailableError
 from braid.core.ingest.plan import IngestOptions
 from braid.core.types import DocumentInput
