@@ -11,8 +11,8 @@ from typing import Literal
 from braid.core.data_directory import DataDirectory
 from braid.core.errors import InvalidInputError, NotFoundError, UnreadableDocumentError
 from braid.core.folders.plan import Removal, Rename, Step, SyncPlan, file_signature, plan_sync
-from braid.core.ingest.ingest import ingest_planned
-from braid.core.ingest.parse import Incoming, Parse, parse_here
+from braid.core.ingest.incoming import Incoming, Parse
+from braid.core.ingest.ingest_one import ingest_planned
 from braid.core.ingest.plan import IngestOptions, PlannedFile, plan_files, source_name
 from braid.core.ingest.walk import FoundFile, find_files
 from braid.core.types import Document
@@ -74,7 +74,7 @@ class FolderSync:
     folder: str
     options: IngestOptions = field(default_factory=IngestOptions)
     allow_empty: bool = False
-    parse: Parse = parse_here
+    parse: Parse = field(kw_only=True)
     within: bool = False
     """Whether links out of the folder are refused: someone who may write there could link to files of others."""
     _failed: dict[str, _Failure] = field(default_factory=dict, init=False, repr=False)

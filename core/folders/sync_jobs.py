@@ -12,7 +12,7 @@ from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.folders.plan import SyncPlan
 from braid.core.folders.store import NewSyncedFolder, SyncedFolder, SyncedFolders
 from braid.core.folders.sync import FolderSync
-from braid.core.ingest.parse import Parse
+from braid.core.ingest.incoming import Parse
 from braid.core.ingest.plan import IngestOptions
 from braid.core.jobs.runner import Progress
 from braid.core.jobs.store import MAX_TITLE_CHARS, OPEN, Job, JobKind, JobState, JobStore, NewJob
@@ -70,7 +70,7 @@ class SyncJobs:
         """Plan the first sync of a folder that is not added yet. Raises as `SyncedFolders.validate` does."""
         new = self._folders.validate(user_id, new)
         options = new.options(self._options)
-        return FolderSync(self._braid, new.dataset_id, new.folder, options, within=True).plan()
+        return FolderSync(self._braid, new.dataset_id, new.folder, options, parse=self._parse, within=True).plan()
 
     def find_active(self, folder: SyncedFolder) -> Job | None:
         """Return the job that is queued or running."""

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from braid.core.errors import InvalidInputError
-from braid.core.ingest.readers import FORMATS
+from braid.core.ingest.formats import FORMATS
 from braid.core.ingest.walk import FoundFile
 
 MEBIBYTE = 2**20

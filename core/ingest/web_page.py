@@ -14,8 +14,8 @@ import httpcore
 import httpx
 
 from braid.core.errors import InvalidInputError
+from braid.core.ingest.formats import FORMATS
 from braid.core.ingest.public_network import AddressRefusedError, GuardedNetwork, Resolve, TooSlowError, resolve
-from braid.core.ingest.readers import FORMATS
 from braid.core.ingest.spool import visible
 
 MAX_URL_CHARS = 2000

@@ -9,6 +9,7 @@ from lxml import etree
 
 from braid.core.ingest.readers.document import Outline, ParsedDocument, SourceFile, join_cjk_lines
 from braid.core.ingest.readers.encoding import decode
+from braid.core.ingest.readers.html_tags import MAX_ATTRIBUTES, has_too_many_attributes
 
 ERRORS = (etree.LxmlError,)
 
@@ -43,8 +44,11 @@ def read(file: SourceFile) -> ParsedDocument:
 def parse_html(file: SourceFile, text: str) -> etree._Element | None:
     """Return the tree of a page, None for one without anything.
 
-    Raises UnreadableDocumentError when it is nested deeper than the parser goes, which would leave the rest out.
+    Raises UnreadableDocumentError when it is nested deeper than the parser goes, which would leave the rest out, and
+    for an element with more attributes than any page has.
     """
+    if has_too_many_attributes(text):
+        raise file.unreadable(f"has an element with more than {MAX_ATTRIBUTES:,} attributes; save it in a simpler form")
     parser = etree.HTMLParser(encoding="utf-8", no_network=True, huge_tree=True)
     root: etree._Element | None = etree.fromstring(text.encode("utf-8", "replace"), parser)
     if any(entry.type == etree.ErrorTypes.ERR_RESOURCE_LIMIT for entry in parser.error_log):
