@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from braid.core.ingest.incoming import Incoming
-from braid.core.ingest.plan import file_type_of
+from braid.core.ingest.plan import escape, file_type_of
 from braid.core.ledger.ledger import Ledger
 from braid.core.types import DocumentInput
 
