@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class IngestProgress:
-    """``done`` of ``total`` files are finished, ``file`` was the last."""
+    """``done`` of ``total`` files are finished, ``document`` was the last."""
 
     done: int
     total: int
-    file: StoredDocument
+    document: StoredDocument
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class IngestReport:
 
 
 def ingest_paths(
-    braid: DataDirectory,
+    directory: DataDirectory,
     dataset_id: int,
     paths: Sequence[str],
     *,
@@ -76,15 +76,15 @@ def ingest_paths(
     (2, 0)
     """
     options = options or IngestOptions()
-    braid.dataset(dataset_id)
-    found = find_files(paths, ignore=options.ignore, leave_out=(os.path.abspath(braid.data_dir),))
+    directory.dataset(dataset_id)
+    found = find_files(paths, ignore=options.ignore, leave_out=(os.path.abspath(directory.data_dir),))
     planned, skips = plan_files(found, options)
     counts: Counter[str] = Counter()
     failures: list[tuple[str, str]] = []
     for done, file in enumerate(planned, start=1):
-        stored = ingest_planned(braid.ledger, dataset_id, file, options)
+        stored = ingest_planned(directory.ledger, dataset_id, file, options)
         if stored.state == "put":
-            braid.wake()
+            directory.wake()
         counts[stored.state] += 1
         counts["chunks"] += stored.added
         if stored.state == "failed":
@@ -102,7 +102,7 @@ def ingest_paths(
 
 
 def ingest_bytes(
-    braid: DataDirectory,
+    directory: DataDirectory,
     dataset_id: int,
     source: str,
     content: bytes,
@@ -121,12 +121,12 @@ def ingest_bytes(
     ('put', 1)
     """
     options = options or IngestOptions()
-    braid.dataset(dataset_id)
+    directory.dataset(dataset_id)
     source = source_name(source, prefix=options.id_prefix)
     incoming = Incoming.from_bytes(content, source, filename=filename, date=date)
-    stored = ingest(braid.ledger, dataset_id, incoming, options)
+    stored = ingest_document(directory.ledger, dataset_id, incoming, options)
     if stored.state == "put":
-        braid.wake()
+        directory.wake()
     return stored
 
 
@@ -140,7 +140,7 @@ def ingest_planned(
     try:
         _require_readable(file, options.max_file_bytes)
         incoming = Incoming.from_file(Path(file.path), file.source, filename=filename)
-        return ingest(ledger, dataset_id, incoming, options, parse=parse)
+        return ingest_document(ledger, dataset_id, incoming, options, parse=parse)
     except FileNotFoundError:
         return StoredDocument(file.source, "failed", f"{filename} vanished before it was read")
     except OSError as error:
@@ -150,7 +150,7 @@ def ingest_planned(
     return store_failure(ledger, dataset_id, Incoming(file.source, filename), reason)
 
 
-def ingest(
+def ingest_document(
     ledger: Ledger, dataset_id: int, incoming: Incoming, options: IngestOptions, *, parse: Parse = parse_here
 ) -> StoredDocument:
     """Parse and store one document unless it is stored already; one that cannot be read is recorded as failed."""
