@@ -20,7 +20,7 @@ from braid.core.accounts.accounts import Account
 from braid.core.braid import Braid
 from braid.core.errors import BraidError, InvalidInputError, NotFoundError
 from braid.core.ingest.incoming import Incoming, Parse
-from braid.core.ingest.ingest_one import ingest
+from braid.core.ingest.ingest_document import ingest_document
 from braid.core.ingest.plan import source_name
 from braid.core.ingest.spool import MAX_SOURCE_CHARS
 from braid.core.json_form import pick, to_json
@@ -156,7 +156,9 @@ class Tools:
         quotas.require_room(self._account, dataset, source=filepath, more_bytes=len(content))
         filename = f"document.{file_type.lower().lstrip('.')}" if file_type else _with_ending(filepath)
         incoming = Incoming.from_bytes(content, filepath, filename=filename)
-        stored = ingest(self._braid.ledger, dataset.id, incoming, ingest_options(self._settings), parse=self._parse)
+        stored = ingest_document(
+            self._braid.ledger, dataset.id, incoming, ingest_options(self._settings), parse=self._parse
+        )
         self._braid.indexer.wake()
         self.meter.count_use("upload")
         if stored.state == "failed":

@@ -68,7 +68,7 @@ class Background:
         )
         self.supervisor = FolderSupervisor(self.folders, self.sync_jobs)
         dataset_jobs = DatasetJobs(
-            braid=braid,
+            directory=braid,
             spool=self.spool,
             parse=self._pool.parse,
             read_export=self._pool.read_export,

@@ -61,14 +61,14 @@ def new_url(dataset_id: int, url: str, *, allow_private: bool = False) -> NewJob
     return NewJob("url", address, dataset_id, {"url": address})
 
 
-def new_export(braid: DataDirectory, dataset_id: int) -> NewJob:
+def new_export(directory: DataDirectory, dataset_id: int) -> NewJob:
     """Describe a job that exports a dataset. Its result has ``file`` in the spool and ``filename`` for the browser."""
-    return NewJob("export", braid.dataset(dataset_id).name, dataset_id)
+    return NewJob("export", directory.dataset(dataset_id).name, dataset_id)
 
 
-def new_reembed(braid: DataDirectory, dataset_id: int) -> NewJob:
+def new_reembed(directory: DataDirectory, dataset_id: int) -> NewJob:
     """Describe a job that embeds all passages of a dataset again."""
-    return NewJob("reembed", braid.dataset(dataset_id).name, dataset_id)
+    return NewJob("reembed", directory.dataset(dataset_id).name, dataset_id)
 
 
 # ---------------------------------------------------------------- doing them
@@ -80,7 +80,7 @@ class DatasetJobs:
     exported dataset.
     """
 
-    braid: DataDirectory
+    directory: DataDirectory
     spool: Spool
     parse: Parse
     read_export: ReadExport
@@ -124,7 +124,7 @@ class DatasetJobs:
         The indexer is not woken: it polls twice per second, and indexes many small files faster together than one by
         one.
         """
-        ledger, dataset_id = self.braid.ledger, self.braid.dataset(job.dataset_id).id
+        ledger, dataset_id = self.directory.ledger, self.directory.dataset(job.dataset_id).id
         stored = keep_unchanged(ledger, dataset_id, incoming)
         if stored is None:
             try:
@@ -143,7 +143,7 @@ class DatasetJobs:
 
     def reembed_dataset(self, job: Job, progress: Progress) -> dict[str, Any]:
         """Embed all passages of a dataset again."""
-        return {"chunks": reembed(self.braid, job.dataset_id)}
+        return {"chunks": reembed(self.directory, job.dataset_id)}
 
     def import_spooled(self, job: Job, progress: Progress) -> dict[str, Any]:
         """Store an export. If the file is wrong, the dataset that was added for it is removed."""
@@ -151,15 +151,15 @@ class DatasetJobs:
         max_bytes = UNPACKED_FACTOR * self.max_import_bytes
         try:
             report = import_dataset(
-                self.braid, dataset_id, path, read=self.read_export, max_bytes=max_bytes, progress=progress
+                self.directory, dataset_id, path, read=self.read_export, max_bytes=max_bytes, progress=progress
             )
         except InvalidInputError:
-            self.braid.remove_dataset(dataset_id)
+            self.directory.remove_dataset(dataset_id)
             raise
         return {"documents": report.documents, "chunks": report.chunks, "embedded": report.embedded}
 
     def export_to_spool(self, job: Job, progress: Progress) -> dict[str, Any]:
         """Write a dataset to a file in the spool."""
-        dataset = self.braid.dataset(job.dataset_id)
-        file = self.spool.write(lambda file: export_dataset(self.braid, dataset.id, file, progress=progress))
+        dataset = self.directory.dataset(job.dataset_id)
+        file = self.spool.write(lambda file: export_dataset(self.directory, dataset.id, file, progress=progress))
         return {"file": file.name, "size_bytes": file.size_bytes, "filename": f"{dataset.name}.zip"}

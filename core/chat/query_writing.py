@@ -47,11 +47,11 @@ class NormalizedQuestion:
 
 
 def normalize_question(
-    request: ChatRequest, model: ChatModel | None, prompts: Prompts, weights: TermWeights
+    request: ChatRequest, model: ChatModel | None, prompts: Prompts, term_weights: TermWeights
 ) -> tuple[NormalizedQuestion, Missing]:
     """Rewrite the request's question so that it can be understood alone; report the model if it failed.
 
-    Without a model, or when it fails, feedback takes its place: words of the earlier turns are added.
+    Without a model, or when it fails, generator ``feedback`` takes its place: words of the earlier turns are added.
     """
     if request.fields is not None:
         return _normalize_fields(request.fields, model, prompts)
@@ -63,7 +63,7 @@ def normalize_question(
     if model is not None and question:
         return NormalizedQuestion(question, question, model.name), ()
     earlier = [turn.text for turn in request.history if turn.role == "user"]
-    found = complete(request.text, earlier, weights.analyzer, weights.known)
+    found = complete(request.text, earlier, term_weights.analyzer, term_weights.known)
     query = found.query if len(found.query) <= MAX_QUERY_CHARS else request.text
     return NormalizedQuestion(request.text, query, "feedback"), missing
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from braid.core.ingest.incoming import Incoming
-from braid.core.ingest.ingest_one import ingest, ingest_planned
+from braid.core.ingest.ingest_document import ingest_document, ingest_planned
 from braid.core.ingest.parse import parse_here
 from braid.core.ingest.plan import IngestOptions, plan_files, source_name
 from braid.core.ingest.store import StoredDocument
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class IngestProgress:
-    """``done`` of ``total`` files are finished, ``file`` was the last."""
+    """``done`` of ``total`` files are finished, ``document`` was the last."""
 
     done: int
     total: int
-    file: StoredDocument
+    document: StoredDocument
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class IngestReport:
 
 
 def ingest_paths(
-    braid: DataDirectory,
+    directory: DataDirectory,
     dataset_id: int,
     paths: Sequence[str],
     *,
@@ -75,15 +75,15 @@ def ingest_paths(
     (2, 0)
     """
     options = options or IngestOptions()
-    braid.dataset(dataset_id)
-    found = find_files(paths, ignore=options.ignore, leave_out=(os.path.abspath(braid.data_dir),))
+    directory.dataset(dataset_id)
+    found = find_files(paths, ignore=options.ignore, leave_out=(os.path.abspath(directory.data_dir),))
     planned, skips = plan_files(found, options)
     counts: Counter[str] = Counter()
     failures: list[tuple[str, str]] = []
     for done, file in enumerate(planned, start=1):
-        stored = ingest_planned(braid.ledger, dataset_id, file, options, parse=parse_here)
+        stored = ingest_planned(directory.ledger, dataset_id, file, options, parse=parse_here)
         if stored.state == "put":
-            braid.wake()
+            directory.wake()
         counts[stored.state] += 1
         counts["chunks"] += stored.added
         if stored.state == "failed":
@@ -101,7 +101,7 @@ def ingest_paths(
 
 
 def ingest_bytes(
-    braid: DataDirectory,
+    directory: DataDirectory,
     dataset_id: int,
     source: str,
     content: bytes,
@@ -120,10 +120,10 @@ def ingest_bytes(
     ('put', 1)
     """
     options = options or IngestOptions()
-    braid.dataset(dataset_id)
+    directory.dataset(dataset_id)
     source = source_name(source, prefix=options.id_prefix)
     incoming = Incoming.from_bytes(content, source, filename=filename, date=date)
-    stored = ingest(braid.ledger, dataset_id, incoming, options, parse=parse_here)
+    stored = ingest_document(directory.ledger, dataset_id, incoming, options, parse=parse_here)
     if stored.state == "put":
-        braid.wake()
+        directory.wake()
     return stored

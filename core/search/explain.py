@@ -38,8 +38,8 @@ def explain(search: Search, chunk_id: str) -> Explanation:
     """Follow one chunk through the search. A chunk that the caller may not read is `not_in_scope`, existing or not.
 
     The search replays: no model is asked; its remembered reply to the same search is used, or pseudo-relevance feedback
-    when there is none, which the explanation says.
-    Raises InvalidInputError for the reference engine, whose ranking is not explained.
+    when there is none, which the explanation says. Raises InvalidInputError for the reference engine, whose ranking is
+    not explained.
     """
     query = search.query
     if query.engine == "reference":

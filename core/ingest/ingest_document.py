@@ -22,7 +22,7 @@ def ingest_planned(
     try:
         _require_readable(file, options.max_file_bytes)
         incoming = Incoming.from_file(Path(file.path), file.source, filename=filename)
-        return ingest(ledger, dataset_id, incoming, options, parse=parse)
+        return ingest_document(ledger, dataset_id, incoming, options, parse=parse)
     except FileNotFoundError:
         return StoredDocument(file.source, "failed", f"{filename} vanished before it was read")
     except OSError as error:
@@ -32,7 +32,7 @@ def ingest_planned(
     return store_failure(ledger, dataset_id, Incoming(file.source, filename), reason)
 
 
-def ingest(
+def ingest_document(
     ledger: Ledger, dataset_id: int, incoming: Incoming, options: IngestOptions, *, parse: Parse
 ) -> StoredDocument:
     """Parse and store one document unless it is stored already; one that cannot be read is recorded as failed."""
