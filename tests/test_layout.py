@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -57,3 +58,23 @@ def test_the_picture_of_the_rooms_shows_the_imports() -> None:
     rooms = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(rooms)
     assert rooms.page_with_picture() == rooms.PAGE.read_text(encoding="utf-8"), "run python docs/rooms.py"
+
+
+def test_the_tests_that_the_threat_model_names_are_there() -> None:
+    text = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`((?:app|core)/[\w/]+\.py)`", text))
+    assert len(named) > 10
+    assert {name for name in named if not (ROOT / "tests" / name).exists()} == set()
+
+
+def test_the_files_that_the_docs_name_are_there() -> None:
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
+    path = re.compile(r"(?<![\w/.])((?:core|app|config|tests|benchmarks)/[\w/]+\.(?:py|toml|md))")
+    named = {
+        f"{page.name}: {name}"
+        for page in pages
+        if page.name != "security.md"  # its paths begin below tests/
+        for name in path.findall(page.read_text(encoding="utf-8"))
+        if not (ROOT / name).exists()
+    }
+    assert named == set()
