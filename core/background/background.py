@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy.exc import SQLAlchemyError
 
 from braid.core.background.dataset_jobs import UNPACKED_FACTOR, DatasetJobs
+from braid.core.folders.rules import FolderRules
 from braid.core.folders.store import SyncedFolders
 from braid.core.folders.supervisor import FolderSupervisor
 from braid.core.folders.sync_jobs import SYNC, SyncJobs
@@ -48,11 +49,12 @@ class Background:
         max_import_bytes: int = 2000 * 2**20,
         url_timeout_s: float = 30.0,
         allow_private_urls: bool = False,
+        folder_rules: FolderRules | None = None,
     ) -> None:
         self._braid = braid
         self.store = JobStore(braid.ledger)
         self.spool = Spool(braid.data_dir / "uploads")
-        self.folders = SyncedFolders(braid)
+        self.folders = SyncedFolders(braid, folder_rules)
         self._priority = braid.priority
         self._pool = ParsePool(memory_mb=parse_memory_mb, timeout_s=parse_timeout_s)
         self.parse_now = ParseNow(self._pool, self.spool)

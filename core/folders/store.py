@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Row, Select, delete, insert, select
@@ -13,6 +12,7 @@ from sqlalchemy.exc import IntegrityError
 
 from braid.core.data_directory import DataDirectory
 from braid.core.errors import InvalidInputError, NotFoundError
+from braid.core.folders.rules import FolderRules
 from braid.core.ingest.plan import IngestOptions, source_name
 from braid.core.ingest.walk import find_files
 from braid.core.ledger.tables import DatasetRow, SyncedFolderRow
@@ -55,7 +55,8 @@ class SyncedFolder(NewSyncedFolder):
 class SyncedFolders:
     """The ledger's list of folders. For administrators: does not check whether a caller may read the server's files."""
 
-    def __init__(self, directory: DataDirectory) -> None:
+    def __init__(self, directory: DataDirectory, rules: FolderRules | None = None) -> None:
+        self.rules = rules or FolderRules(directory.data_dir)
         self._directory = directory
         self._database = directory.ledger.database
 
@@ -84,9 +85,12 @@ class SyncedFolders:
         if not dataset.shared and dataset.user_id != user_id:
             raise NotFoundError(f"there is no dataset {new.dataset_id}")
         ignore = tuple(pattern for pattern in (line.strip() for line in new.ignore) if pattern)
-        new = replace(new, folder=_resolve(new.folder), ignore=ignore, id_prefix=new.id_prefix.strip())
+        folder = _absolute(new.folder)
+        self.rules.require_root(folder)  # before anything is said about what is there
+        _require_folder(folder)
+        new = replace(new, folder=folder, ignore=ignore, id_prefix=new.id_prefix.strip())
         _require_printable(new)
-        self.require_outside(new.folder)
+        self.rules.require_public(new.folder)
         find_files([new.folder], ignore=ignore)  # raises for a wrong pattern; finds nothing until it is iterated
         for other in self.all():
             if other.dataset_id == new.dataset_id:
@@ -119,16 +123,6 @@ class SyncedFolders:
             connection.execute(delete(SyncedFolderRow).where(SyncedFolderRow.id == folder_id))
         return folder
 
-    def require_outside(self, folder: str) -> None:
-        """Raises InvalidInputError when the folder, links resolved, is in the data directory or around it."""
-        real, data_dir = Path(folder).resolve(), self._directory.data_dir
-        if real.is_relative_to(data_dir):
-            message = f"{folder!r} is in the data directory, which holds keys and the documents of all; choose another"
-            raise InvalidInputError(message, field="folder")
-        if data_dir.is_relative_to(real):  # each sync job would write there, which would start the next one
-            message = f"the data directory {str(data_dir)!r} is in {folder!r}; choose a folder beside it"
-            raise InvalidInputError(message, field="folder")
-
 
 def _select() -> Select[int, int, str, Any, str, int, float]:
     """Return the columns of a `SyncedFolder`, under the names of its fields."""
@@ -147,17 +141,19 @@ def _folder(row: Row[Any]) -> SyncedFolder:
     return SyncedFolder(**{**row._mapping, "ignore": tuple(row.ignore)})
 
 
-def _resolve(folder: str) -> str:
+def _absolute(folder: str) -> str:
     path = folder.strip()
     if not os.path.isabs(path):
         message = f"the folder {path[:100]!r} is not an absolute path; write it from the root of the server's disk"
         raise InvalidInputError(message, field="folder")
-    path = os.path.abspath(path)
+    return os.path.abspath(path)
+
+
+def _require_folder(path: str) -> None:
     if os.path.dirname(path) == path:
         raise InvalidInputError(f"the folder {path!r} is the whole disk; choose one on it", field="folder")
     if not os.path.isdir(path):
         raise InvalidInputError(f"there is no folder {path!r} on the server; make it first", field="folder")
-    return path
 
 
 def _require_printable(new: NewSyncedFolder) -> None:

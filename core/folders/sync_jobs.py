@@ -104,7 +104,7 @@ class SyncJobs:
         folder = self._folders.get(job.payload["folder_id"])
         if reason := self.refusal(folder):
             raise InvalidInputError(reason, field="folder")
-        self._folders.require_outside(folder.folder)
+        self._folders.rules.require_public(folder.folder)
 
         def on_progress(done: int, total: int) -> None:
             progress(done, total)

@@ -14,6 +14,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
+from braid.config.settings import Settings
 from braid.core.accounts.accounts import Accounts
 from braid.core.background.background import Background
 from braid.core.background.dataset_jobs import new_text
@@ -329,8 +330,8 @@ def test_what_cannot_be_kept_is_named(braid: Braid, dataset: int, folder: Path) 
 
 
 @pytest.fixture
-def app(braid: Braid, dataset: int) -> Iterator[Flask]:
-    made = make_app(braid, jobs=True)
+def app(braid: Braid, dataset: int, folder: Path) -> Iterator[Flask]:
+    made = make_app(braid, Settings(folder_roots=(str(folder.parent), "/nowhere")), jobs=True)
     yield made
     site_of(made).close()
 
@@ -385,6 +386,32 @@ def test_what_cannot_be_kept_is_said_on_the_page(app: Flask, ann: FlaskClient, d
     assert answer.status_code == 400
     assert "there is no folder &#39;/nowhere/&lt;b&gt;&#39;" in answer.text
     assert post(ann, "/admin/folders", folder="/", dataset_id="99").status_code == 400
+
+
+def test_without_roots_no_folder_is_added_over_the_web(braid: Braid, dataset: int, folder: Path) -> None:
+    app = make_app(braid)
+    ann = sign_in(app, "ann")
+    given = {"dataset_id": dataset, "folder": str(folder)}
+    for action in ("check", "add"):
+        answer = post(ann, "/admin/folders", **given, action=action)
+        assert (answer.status_code, "folder_roots is empty" in answer.text) == (400, True)
+    assert 'id="roots"' in ann.get("/admin/folders").text
+    admin = bearer(app, site_of(app).accounts.get(ANN), "admin", "write", "read")
+    for address in ("/api/v1/folders", "/api/v1/folders/plan"):
+        refused = app.test_client().post(address, json=given, headers=admin)
+        assert refused.json is not None
+        assert (refused.status_code, refused.json["field"]) == (400, "folder")
+    assert site_of(app).background.folders.all() == []
+
+
+def test_folders_are_added_below_the_roots_only(app: Flask, ann: FlaskClient, dataset: int, folder: Path) -> None:
+    elsewhere = folder.parent / "link"
+    elsewhere.symlink_to("/usr")
+    for path in ("/etc", "/etc/none", f"{folder}/../../..", str(elsewhere)):
+        answer = post(ann, "/admin/folders", folder=path, dataset_id=dataset, action="add")
+        assert (answer.status_code, "(setting folder_roots)" in answer.text) == (400, True), path
+    assert str(folder.parent) in ann.get("/admin/folders").text
+    assert site_of(app).background.folders.all() == []
 
 
 def test_others_have_no_way_to_a_folder(app: Flask, dataset: int, folder: Path) -> None:

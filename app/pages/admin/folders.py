@@ -112,6 +112,7 @@ def _list_page(*, problem: str = "", changes: Sequence[Change] = (), unchanged: 
         changes=changes,
         unchanged=unchanged,
         ask=ask,
+        roots=site().settings.folder_roots,
     )
 
 

@@ -15,6 +15,7 @@ from flask.testing import FlaskClient
 from braid.app.auth.access import SAFE
 from braid.app.auth.csrf import IN_SESSION
 from braid.app.factory import routes_of
+from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account
 from braid.core.braid import Braid
 from braid.core.chat.turn_recorder import TurnRecorder
@@ -314,8 +315,9 @@ class World:
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    with Braid(tmp_path_factory.mktemp("matrix") / "data", embedding_model=HashEmbeddings()) as braid:
-        app = make_app(braid)
+    root = tmp_path_factory.mktemp("matrix")
+    with Braid(root / "data", embedding_model=HashEmbeddings()) as braid:
+        app = make_app(braid, Settings(folder_roots=(str(root),)))
         here = site_of(app)
         people = {
             "administrator": here.accounts.all()[0],
