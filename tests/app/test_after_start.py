@@ -36,9 +36,7 @@ def test_keyword_search_answers_at_once_and_search_by_meaning_once_its_index_is_
     with open_again(stored) as braid:
         result = braid.search("cat", user_id=1)
         assert [hit.passage.text for hit in result.hits] == [CAT]
-        assert [(missing.leg, "is being checked" in missing.reason) for missing in result.degraded] == [
-            ("dense", True)
-        ]
+        assert [(missing.leg, "is being checked" in missing.reason) for missing in result.degraded] == [("dense", True)]
         after_start = AfterStart(braid)
         after_start.start()
         deadline = time.monotonic() + WAIT_S
