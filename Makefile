@@ -17,7 +17,7 @@ PUBLIC := braid braid.core.braid braid.core.data_directory braid.core.ledger.led
 INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check --prefer-binary
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint fix bench reference clean
+.PHONY: help run test lint fix bench chaos reference clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
@@ -40,6 +40,9 @@ fix: $(DEV)  ## mend what the style checker can mend
 
 bench: $(DEV)  ## run the benchmarks
 	$(BIN)/python -m benchmarks $(ARGS)
+
+chaos: $(DEV)  ## kill and starve a server while clients write, two minutes
+	$(BIN)/python -m tests.chaos $(ARGS)
 
 reference: $(DEV)  ## build the API reference from the docstrings
 	$(BIN)/python -W error::UserWarning -m pdoc --no-show-source -o $(REFERENCE) $(PUBLIC)

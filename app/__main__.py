@@ -1,4 +1,4 @@
-"""`python -m app …`, and the command ``braid`` of the installed package."""
+"""Entry point: `python -m app …`, and the command ``braid`` of the installed package."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from braid.app.cli.root import cli
 def main(name: str = "braid") -> None:
     """Run the command line and end the process with its status."""
     if not sys.warnoptions:
-        warnings.simplefilter("ignore")  # what libraries tell their developers is no news for users
+        warnings.simplefilter("ignore")  # warnings of libraries for their developers
     cli(prog_name=name)
 
 

@@ -19,13 +19,14 @@ from flask_babel import gettext as _
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 from braid.app.api import api
-from braid.app.auth.access import MAX_FORM_BYTES, STATIC, admit, answers_to, csrf, rule_of
+from braid.app.auth.access import MAX_FORM_BYTES, STATIC, admit, answers_to, rule_of
 from braid.app.auth.authenticate import keep_logins
+from braid.app.auth.csrf import csrf_token, exempt_from_host, exempt_this_request
 from braid.app.auth.identity import identity, signed_in
 from braid.app.opening import open_braid
 from braid.app.owner.routes import owner
 from braid.app.pages import PAGES
-from braid.app.pages.account.sign_in import account
+from braid.app.pages.account import account
 from braid.app.site import EXTENSION, HostUser, Site, site
 from braid.app.user.models import SHELF, ModelShelf
 from braid.app.web.errors import handle_errors, on_http_error, on_unexpected
@@ -57,10 +58,15 @@ logger = logging.getLogger(__name__)
 
 
 def create_app(settings: Settings | None = None, braid: Braid | None = None) -> Flask:
-    """The app on its own, with accounts. Without a Braid it opens the data directory of the settings, and does the
-    queued jobs, until the process ends. With one, `Site.start_jobs` and `Site.close` are the caller's to call.
+    """Return a standalone app with its own accounts.
 
-    Raises NotOwnerError when another process owns the data directory.
+    Without a Braid it opens the data directory of the settings and runs the queued jobs until the process ends. With
+    one, the caller calls `Site.start_jobs` and `Site.close`. Raises NotOwnerError when another process owns the data
+    directory.
+
+    >>> app = create_app(Settings(), braid)
+    >>> app.test_client().get("/healthz").status_code
+    200
     """
     settings = settings or load_settings()
     is_ours = braid is None
@@ -105,12 +111,19 @@ def register_braid(
     settings: Settings | None = None,
     url_prefix: str = "/braid",
 ) -> Site:
-    """Mount pages and API in somebody else's app. ``current_user`` is called in each request; None is nobody.
+    """Mount pages and API in somebody else's app.
 
-    The process that owns the indexes calls `Site.start_jobs`, so that uploads are read, and `Site.close` at its end.
+    ``current_user`` is called in each request and returns None if nobody is signed in. The process that owns the
+    indexes calls `Site.start_jobs`, so that uploads are read, and `Site.close` at its end.
 
     The host keeps its own sign-in, sessions, error pages and headers for its own addresses. Raises InvalidInputError
-    when the host app has no secret key, which the tokens against forged requests need.
+    when the host app has no secret key, which the CSRF tokens need.
+
+    >>> host = Flask("host")
+    >>> host.secret_key = "keep it secret"
+    >>> site = register_braid(host, lambda: HostUser("ann"), braid=braid, settings=Settings())
+    >>> host.test_client().get("/braid/search").status_code
+    200
     """
     if not host_app.secret_key:
         raise InvalidInputError("the host app has no secret_key; set one, forms need it", field="secret_key")
@@ -124,7 +137,7 @@ def register_braid(
 
 
 def _mount(app: Flask, here: Site, *, url_prefix: str, more: list[Blueprint]) -> None:
-    """Put all blueprints under one, whose hooks concern none but their routes."""
+    """Register all blueprints below one, whose hooks apply to Braid's routes only."""
     root = Blueprint("braid", __name__, static_folder="static", template_folder="templates", static_url_path="/static")
     root.before_request(_begin)
     root.before_request(admit)
@@ -136,15 +149,14 @@ def _mount(app: Flask, here: Site, *, url_prefix: str, more: list[Blueprint]) ->
         root.register_blueprint(routes)
     app.extensions[EXTENSION] = here
     app.extensions[SHELF] = ModelShelf(here.settings, here.braid)
-    if "csrf" not in app.extensions:
-        app.config.setdefault("WTF_CSRF_CHECK_DEFAULT", False)
-        app.config.setdefault("WTF_CSRF_TIME_LIMIT", None)
-        csrf.init_app(app)
+    root.add_app_template_global(csrf_token, "braid_csrf_token")  # for macros, which see no context
+    root.before_app_request(exempt_this_request)
     app.register_blueprint(root, url_prefix=url_prefix or None)
+    exempt_from_host(app)
 
 
 def _places() -> Iterator[tuple[str, str]]:
-    """(endpoint, name) of the pages that the header leads to."""
+    """Yield (endpoint, name) of the pages in the header."""
     names = {
         "braid.chat.page": _("Chat"),
         "braid.search.index": _("Search"),
@@ -165,6 +177,7 @@ def _in_templates() -> dict[str, Any]:
         "language_names": language_names,
         "language_links": language_links,
         "theme": theme,
+        "csrf_token": csrf_token,
         "site": site,
         "identity": identity,
         "signed_in": signed_in,
@@ -178,7 +191,7 @@ def _open_until_exit(settings: Settings) -> Braid:
 
 
 class _SecureOverHttps(SecureCookieSessionInterface):
-    """Cookies go over HTTPS only where the page came over it; on this computer it comes without."""
+    """Marks cookies as secure only if the page was loaded over HTTPS; on this computer the page comes over HTTP."""
 
     def get_cookie_secure(self, app: Flask) -> bool:
         return request.is_secure
@@ -188,17 +201,17 @@ class _SecureOverHttps(SecureCookieSessionInterface):
 
 
 def _number() -> None:
-    g.request_id = uuid.uuid4().hex[:12]
-    g.started = time.perf_counter()
+    g.braid_request_id = uuid.uuid4().hex[:12]
+    g.braid_started = time.perf_counter()
 
 
 def _begin() -> None:
-    if "request_id" not in g:  # in a host app
+    if "braid_request_id" not in g:  # in a host app
         _number()
 
 
 def _refuse_other_hosts() -> Response | None:
-    """Turn away a request that was not meant for this app."""
+    """Refuse a request whose Host header names another app."""
     if answers_to(request.headers.get("Host", ""), site().settings):
         return None
     return Response(
@@ -210,13 +223,17 @@ def _refuse_other_hosts() -> Response | None:
 
 
 def _finish(response: Response) -> Response:
-    """Add the headers, keep the chosen language, and log one line, without the query or the document."""
-    if g.get("finished"):
+    """Add the headers, keep the chosen language, and log one line, without the query or the document.
+
+    A host app may have answered the request before `_begin`.
+    """
+    if g.get("braid_finished"):
         return response
-    g.finished = True
+    g.braid_finished = True
+    _begin()
     for name, value in SECURITY_HEADERS.items():
         response.headers.setdefault(name, value)
-    response.headers["X-Request-ID"] = g.request_id
+    response.headers["X-Request-ID"] = g.braid_request_id
     if request.endpoint == STATIC:
         response.headers["Cache-Control"] = "public, max-age=3600"
     else:
@@ -224,13 +241,13 @@ def _finish(response: Response) -> Response:
         response.headers["Vary"] = "Accept, Accept-Language, Authorization, Cookie"
         keep_language(response)
     route = request.url_rule.rule if request.url_rule else "-"
-    took = time.perf_counter() - g.started
+    took = time.perf_counter() - g.braid_started
     metrics = site().metrics
     metrics.requests.labels(request.method if request.url_rule else "-", route, response.status_code).inc()
     metrics.request_seconds.labels(route).observe(took)
     logger.info(
         "event=request id=%s method=%s route=%s status=%d ms=%.1f",
-        g.request_id,
+        g.braid_request_id,
         request.method,
         route,
         response.status_code,
@@ -240,7 +257,7 @@ def _finish(response: Response) -> Response:
 
 
 def routes_of(app: Flask) -> Iterator[tuple[str, str]]:
-    """(endpoint, rule) of every route of Braid's in the app."""
+    """Yield (endpoint, rule) of every Braid route in the app."""
     for entry in app.url_map.iter_rules():
         if entry.endpoint.startswith("braid."):
             yield entry.endpoint, entry.rule

@@ -1,4 +1,4 @@
-"""What a new data directory begins with: the local user, a first personal dataset and a sample to search."""
+"""Prepares a new data directory: the local user, a first personal dataset and a sample to search."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ SAMPLE_FOLDER = Path(__file__).parent / "sample"
 
 
 def prepare(braid: Braid) -> None:
-    """Give a new data directory the local user with a dataset, and the sample. Later starts change nothing.
+    """Add the local user with a dataset, and the sample, to a new data directory. Later starts change nothing.
 
-    Embedding is left to the indexer.
+    The indexer embeds the sample.
     """
     begin(braid)
     load_sample(braid)
@@ -36,9 +36,9 @@ def begin(braid: Braid) -> None:
 
 
 def load_sample(braid: Braid) -> None:
-    """Store the sample in the shared dataset made for it, unless something was ever stored there.
+    """Store the sample in the shared dataset made for it, unless anything was ever stored there.
 
-    A list with other datasets only stays as it is.
+    A registry that lists only other datasets stays as it is.
     """
     entry = _sample_entry(braid)
     if entry is None:
@@ -51,7 +51,7 @@ def load_sample(braid: Braid) -> None:
 
 
 def _sample_entry(braid: Braid) -> SharedDataset | None:
-    """The entry for the sample, made where there is no shared dataset at all; None when there are others."""
+    """Return the sample's entry, or None if there are other shared datasets only. Adds it if there are none at all."""
     entries = braid.registry.entries()
     if not entries and not braid.registry.problem() and not braid.ledger.shared_ids():
         return braid.registry.add(SAMPLE_NAME, SAMPLE_COLLECTION, description=SAMPLE_DESCRIPTION)

@@ -15,7 +15,10 @@ SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 
 
 class Metrics:
-    """Counters of one app. Labels are routes and legs, never users, datasets or queries: their number is bounded."""
+    """Counters of one app.
+
+    Labels are routes and legs, never users, datasets or queries, so their number is bounded.
+    """
 
     def __init__(self, braid: Braid) -> None:
         self._registry = CollectorRegistry()
@@ -25,39 +28,40 @@ class Metrics:
         )
         self.request_seconds = Histogram(
             "braid_request_seconds",
-            "Time to the answer's beginning.",
+            "Seconds until the response begins.",
             ("route",),
             buckets=SECONDS,
             registry=self._registry,
         )
         self.searches = Counter("braid_searches", "Searches.", ("mode", "strategy"), registry=self._registry)
         self.search_seconds = Histogram(
-            "braid_search_seconds", "Time of a search.", ("mode",), buckets=SECONDS, registry=self._registry
+            "braid_search_seconds", "Seconds per search.", ("mode",), buckets=SECONDS, registry=self._registry
         )
-        self.degraded = Counter(
-            "braid_degraded", "Answers in which a part was missing.", ("part",), registry=self._registry
-        )
+        self.degraded = Counter("braid_degraded", "Answers with a missing part.", ("part",), registry=self._registry)
 
     def count_search(self, result: SearchResult, degraded: Iterable[Degraded] | None = None) -> None:
-        """Count a search. ``degraded`` is what an answer made of it lacks; left out, what the search lacks."""
+        """Count a search.
+
+        ``degraded`` are the missing parts of an answer made from the search; by default those of the search itself.
+        """
         self.searches.labels(result.query.mode, result.strategy).inc()
         self.search_seconds.labels(result.query.mode).observe(result.timings_ms.get("total", 0.0) / 1000)
         for part in {part.leg for part in (result.degraded if degraded is None else degraded)}:
             self.degraded.labels(part).inc()
 
     def text(self) -> bytes:
-        """The metrics in Prometheus' text format."""
+        """Return the metrics in Prometheus' text format."""
         return generate_latest(self._registry)
 
 
 class _IndexCollector(Collector):
-    """Reports how far the indexes are behind the ledger, when it is read."""
+    """Reports, on each scrape, how far the indexes are behind the ledger."""
 
     def __init__(self, braid: Braid) -> None:
         self._braid = braid
 
     def collect(self) -> Iterator[Metric]:
-        """One gauge per leg of waiting passages, one of indexes that failed."""
+        """Yield the number of waiting passages per leg, then the number of failed indexes per leg."""
         waiting = GaugeMetricFamily("braid_waiting_passages", "Passages not yet in the index.", labels=["leg"])
         failed = GaugeMetricFamily("braid_failed_indexes", "Indexes that cannot be brought up to date.", labels=["leg"])
         progress = list(self._braid.indexer.progress())
@@ -69,5 +73,5 @@ class _IndexCollector(Collector):
         yield failed
 
     def describe(self) -> list[Metric]:
-        """Nothing, so that registering does not ask the indexer."""
+        """Return nothing, so that registering does not ask the indexer."""
         return []

@@ -1,4 +1,4 @@
-"""Opening the data directory with the settings, for the server and the command line; and what it begins with.
+"""Opens the data directory with the settings, for the server and the command line.
 
 Braid is imported in the functions: loading it takes a second, which ``braid --help`` need not wait for.
 """
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from braid.core.types import Leg
 
 LOCAL_USER = "local"
-"""The user of a data directory to which nobody was added yet."""
+"""Name of the user that a data directory without users gets."""
 FIRST_DATASET = "My documents"
-"""The personal dataset that a user without one is given."""
+"""Name of the personal dataset that a user without one gets."""
 SAMPLE_NAME = "Braid guide"
-"""The shared dataset with the sample, see `braid.app.first_start`."""
+"""Name of the shared dataset with the sample, see `braid.app.first_start`."""
 
 
 def open_data_directory(settings: Settings) -> DataDirectory:
-    """Open the ledger, the registry and the models, beside the process that owns the indexes or without one."""
+    """Open the ledger, the registry and the models, without the indexes; another process may own those."""
     from braid.core.data_directory import DataDirectory
 
     log_briefly(debug=settings.log_level == "DEBUG")
@@ -67,7 +67,7 @@ def _directory_values(settings: Settings) -> dict[str, Any]:
 
 
 def rerankers_of(settings: Settings) -> Rerankers:
-    """The rerankers of the settings; none is loaded yet."""
+    """Return the rerankers of the settings; none is loaded yet."""
     from braid.core.models.rerank import Rerankers
 
     return Rerankers(

@@ -1,4 +1,4 @@
-"""What every route reaches: the open Braid and the stores that belong to it."""
+"""The site that every route uses: the open Braid and the stores that belong to it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,11 @@ CLOSING_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class HostUser:
-    """A user of the app that Braid is built into. ``name`` must be stable: Braid knows the user by it."""
+    """A user of the app that Braid is built into. ``name`` must be stable: it identifies the user to Braid.
+
+    >>> HostUser("ann", groups=frozenset({"engineers"})).is_admin
+    False
+    """
 
     name: str
     groups: frozenset[str] = frozenset()
@@ -46,8 +50,7 @@ class HostUser:
 class Site:
     """One Braid behind one Flask app.
 
-    ``host_user`` gives the user of somebody else's app who sends the current request; None in an app with Braid's own
-    accounts.
+    ``host_user`` returns the host app's user who sends the current request; None in an app with Braid's own accounts.
     """
 
     def __init__(
@@ -77,22 +80,25 @@ class Site:
         self.background = _background(settings, braid)
 
     def start_jobs(self) -> None:
-        """Do the queued jobs, uploads above all, in this process, which owns the indexes."""
+        """Start to run queued jobs, mostly uploads, in this process, which must own the indexes."""
         self.background.start()
 
     def close(self) -> None:
-        """End the jobs, before Braid is closed: what is not finished in a few seconds is done at the next start."""
+        """Stop the jobs. Call it before Braid is closed.
+
+        Jobs that do not end within `CLOSING_S` seconds run again at the next start.
+        """
         self.background.close(CLOSING_S)
         self.usage.write()
 
     @property
     def standalone(self) -> bool:
-        """Whether the app has Braid's own accounts, and not the users of a host app."""
+        """True for Braid's own accounts, False for the users of a host app."""
         return self.host_user is None
 
     @property
     def sign_up_open(self) -> bool:
-        """Whether visitors may make an account of their own."""
+        """Whether visitors may create an account."""
         return self.standalone and self.app_settings.get("sign_up", self.settings.sign_up) == "open"
 
 
@@ -111,7 +117,7 @@ def _background(settings: Settings, braid: Braid) -> Background:
 
 
 def ingest_options(settings: Settings) -> IngestOptions:
-    """How uploaded files are read and cut."""
+    """Return how uploaded files are read and cut into chunks."""
     return IngestOptions(
         max_file_bytes=settings.max_file_mb * MEBIBYTE,
         chunk_chars=settings.chunk_chars,
@@ -120,5 +126,5 @@ def ingest_options(settings: Settings) -> IngestOptions:
 
 
 def site() -> Site:
-    """The site of the app that serves this request."""
+    """Return the site of the app that serves this request."""
     return cast(Site, current_app.extensions[EXTENSION])

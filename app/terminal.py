@@ -1,20 +1,20 @@
-"""Text and warnings that are safe to print on a terminal: on one line, without control characters."""
+"""Text and log messages that are safe to print on a terminal: on one line, without control characters."""
 
 from __future__ import annotations
 
 import logging
 import re
 
-CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")  # would steer the terminal
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")  # could control the terminal
 
 
 def one_line(text: str) -> str:
-    """Text on one line, with what would steer the terminal shown as ``�``."""
+    """Return the text on one line, with control characters shown as ``�``."""
     return clean(" ".join(text.split()))
 
 
 def clean(text: str) -> str:
-    """Text that is safe to show: control characters and bytes that are not text become ``�``."""
+    """Return text that is safe to print: control characters and invalid bytes become ``�``."""
     return CONTROL.sub("�", text).encode("utf-8", "replace").decode("utf-8")
 
 
@@ -22,23 +22,23 @@ class _Brief(logging.Formatter):
     """Formats a log record as one line without its traceback."""
 
     def formatException(self, ei: object) -> str:
-        """No traceback."""
+        """Return nothing, so that no traceback is logged."""
         return ""
 
     def format(self, record: logging.LogRecord) -> str:
-        """``warning: message``."""
+        """Return ``warning: message``."""
         return one_line(f"{record.levelname.lower()}: {super().format(record)}")
 
 
 class _Once(logging.Filter):
-    """Lets each kind of warning through once: a model that cannot be loaded fails for every passage."""
+    """Lets each kind of warning through once. A model that cannot be loaded would fail for every passage."""
 
     def __init__(self) -> None:
         super().__init__()
         self._seen: set[object] = set()
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether the record's message, before its values are put in, is new."""
+        """Return whether this message, before its values are filled in, is new."""
         is_new = record.msg not in self._seen
         self._seen.add(record.msg)
         return is_new

@@ -2,6 +2,10 @@
 
 ``from braid import Braid`` is the way in. In a checkout the rooms ``core``, ``app`` and ``config`` are links to the
 folders beside this one, so that every module has one name wherever Braid runs: ``braid.core…``.
+
+In the examples of the docstrings ``data_dir`` is an empty folder, ``model`` an embedding model, and ``braid`` an open
+`Braid` whose user 1 has dataset 1 with two documents, pump.md and valve.md. tests/test_examples.py makes these and
+runs the examples.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Settings and their defaults. Read once, at the edge, and passed down as values."""
+"""Settings and their defaults, read once at the edge and passed down as values."""

@@ -1,4 +1,4 @@
-"""From settings to the models of both roles and the prompts."""
+"""Chat models and prompts made from the settings."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from braid.core.models.chat import ChatModels, ModelSettings, Role, chat_models
 from braid.core.models.prompts import Prompts, read_prompts
 
 BASE_URL_PROVIDER = "openai"
-"""Whose interface an address has that is set without a model."""
+"""Provider of a model whose address is set without a name."""
 
 
 def models_of(settings: Settings) -> ChatModels:
-    """The models as they are set; none is loaded yet. Raises InvalidInputError for a name of another form."""
+    """Return the models of the settings; none is loaded yet. Raises InvalidInputError for a malformed name."""
     return chat_models(role_model(settings, "search"), role_model(settings, "summary"))
 
 
 def role_model(settings: Settings, role: Role, name: str = "") -> ModelSettings | None:
-    """The role's model, or the one that is named in its place; None when there is neither.
+    """Return the role's model, or the model ``name`` in its place; None if there is neither.
 
     The role's address and key belong to the provider of its own model: a model of another provider is asked at that
-    provider's address, with the key in the environment. Raises InvalidInputError for a name of another form.
+    provider's address, with the key from the environment. Raises InvalidInputError for a malformed name.
     """
     if role == "search":
         own, base_url, api_key = settings.search_model, settings.search_model_base_url, settings.search_model_api_key
@@ -39,7 +39,10 @@ def role_model(settings: Settings, role: Role, name: str = "") -> ModelSettings 
 
 
 def prompts_of(settings: Settings) -> Prompts:
-    """The prompts, with those of the file ``custom_prompts`` in the place of ours. Raises InvalidInputError."""
+    """Return the prompts, with those from the file ``custom_prompts`` in place of the built-in ones.
+
+    Raises InvalidInputError.
+    """
     path = settings.custom_prompts
     if path.absolute() == Path.cwd() / DEFAULT_PROMPTS and not path.exists():
         return Prompts()

@@ -1,4 +1,4 @@
-"""Every setting of Braid in one list: its default, its meaning and the values it may have.
+"""All settings of Braid in one list, each with its default, its meaning and its allowed values.
 
 Values come from the defaults, a TOML file, the environment and the caller, in this order; the later one wins.
 `python -m braid.config.settings` prints the list as the table of docs/settings.md.
@@ -40,12 +40,12 @@ _QUERY_PASSWORD = re.compile(r"([?&][^=&]*(?:password|secret|token|key)[^=&]*=)[
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A text that the regular expression ``pattern`` matches as a whole; ``words`` describe it to people."""
+    """A text that must match the regular expression ``pattern`` as a whole; ``words`` describe it to people."""
 
     pattern: str
     words: str
     secret: bool = False
-    """May hold a password, so it is masked in messages and logs."""
+    """Whether the text may hold a password, so that messages and logs mask it."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return no_info_after_validator_function(self._check, handler(source))
@@ -57,7 +57,7 @@ class Form:
 
 
 def _resolve_path(value: object, info: ValidationInfo) -> Path:
-    """The path, starting at the folder in the context; ``~`` is the home folder."""
+    """Return the path, relative to the folder in the context; ``~`` is the home folder."""
     if not isinstance(value, str | Path) or not str(value).strip() or "\0" in str(value):
         raise ValueError("not a path")
     return Path(info.context or "") / os.path.expanduser(value)
@@ -206,9 +206,12 @@ class Settings:
     ] = 2048
     parse_timeout_s: Annotated[
         float, Field(ge=1, le=86_400), "Time limit for reading one uploaded file, in seconds"
-    ] = 300.0
+    ] = 60.0
     job_workers: Annotated[
-        int, Field(ge=0, le=32), "Uploads and other background jobs that run at once; 0 means one per two cores"
+        int,
+        Field(ge=0, le=32),
+        "Uploads and other background jobs of one user that run at once; 0 means one per two cores. One more may run "
+        "for other users",
     ] = 0
     job_days: Annotated[
         int,
@@ -244,7 +247,7 @@ class Settings:
     log_level: Annotated[LogLevel, "Lowest severity that is logged"] = "INFO"
 
     def __repr__(self) -> str:
-        """The settings with passwords masked, so that they can be logged."""
+        """Return the settings with passwords masked, so that they can be logged."""
         return f"Settings({', '.join(f'{name}={_show(name, getattr(self, name))}' for name in _DEFAULTS)})"
 
 
@@ -253,11 +256,11 @@ _HINTS: Mapping[str, Any] = get_type_hints(Settings, include_extras=True)
 
 
 def load_settings(env: Mapping[str, str] = os.environ, toml_path: Path | None = None, **overrides: object) -> Settings:
-    """Settings from the defaults, the TOML file, the environment and the overrides; the later one wins.
+    """Return settings from the defaults, the TOML file, the environment and the overrides; the later one wins.
 
     The file is ``toml_path``, else the one that BRAID_CONFIG names, else ./braid.toml if it exists. A relative path in
-    the file starts at the file's folder, any other at the current directory. An override of None counts as not given.
-    Raises InvalidInputError for an unknown setting or a wrong value, also one that is overridden.
+    the file is relative to the file's folder, any other to the current directory. An override of None counts as not
+    given. Raises InvalidInputError for an unknown setting or an invalid value, in an override too.
     """
     sources = (*_from_defaults(), *_from_toml(env, toml_path), *_from_env(env), *_from_overrides(overrides))
     given = {source.name: source._replace(value=_check(source)) for source in sources}
@@ -272,7 +275,7 @@ def load_settings(env: Mapping[str, str] = os.environ, toml_path: Path | None = 
 
 
 def settings_table() -> str:
-    """The settings as a Markdown table."""
+    """Return the settings as a Markdown table."""
     lines = ["| setting | environment | default | value | meaning |", "|---|---|---|---|---|"]
     for name, value in _DEFAULTS.items():
         text = ",".join(value) if isinstance(value, tuple) else str(value).lower() if value is False else str(value)
@@ -285,7 +288,7 @@ def settings_table() -> str:
 
 
 class _Given(NamedTuple):
-    """A value with its origin, for messages; a relative path starts at ``folder``."""
+    """A value with its origin, for messages; relative paths are relative to ``folder``."""
 
     name: str
     value: Any
@@ -312,11 +315,11 @@ def _read_toml(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_bytes().decode("utf-8-sig"))
     except OSError as error:
-        raise _unusable(path, f"cannot be read: {error.strerror}; mend it or name another") from error
+        raise _unusable(path, f"cannot be read: {error.strerror}; make it readable or name another file") from error
     except UnicodeDecodeError as error:
         raise _unusable(path, f"is not UTF-8 (byte {error.start}); save it as UTF-8") from error
     except tomllib.TOMLDecodeError as error:
-        raise _unusable(path, f"is not valid TOML: {error}; mend that line") from error
+        raise _unusable(path, f"is not valid TOML: {error}; correct that line") from error
 
 
 def _unusable(path: Path, reason: str) -> InvalidInputError:
@@ -334,7 +337,7 @@ def _from_env(env: Mapping[str, str]) -> Iterator[_Given]:
 
 
 def _from_text(name: str, text: str) -> Any:
-    """The value that an environment variable's text means; the text itself if it means none, for the message."""
+    """Return the value that an environment variable's text means; for the message the text itself if it is invalid."""
     match _DEFAULTS[name]:
         case tuple():
             return [part.strip() for part in text.split(",")] if text.strip() else []
@@ -374,7 +377,7 @@ def _validator(name: str) -> TypeAdapter[Any]:
 
 
 def _check(given: _Given) -> Any:
-    """The value in the type of its setting. Raises InvalidInputError."""
+    """Return the value in the type of its setting. Raises InvalidInputError."""
     try:
         return _validator(given.name).validate_python(given.value, strict=True, context=given.folder)
     except ValidationError:
@@ -423,7 +426,7 @@ def _allowed(name: str) -> str:
 
 
 def _form(hint: Any) -> Form | None:
-    """The form of a text, or of each text in a list."""
+    """Return the form of a text, or of each text in a list."""
     if hint.__origin__ is str:
         return next(note for note in hint.__metadata__ if isinstance(note, Form))
     parts = get_args(hint.__origin__)
@@ -431,7 +434,7 @@ def _form(hint: Any) -> Form | None:
 
 
 def _show(name: str, value: object) -> str:
-    """The value for messages and logs: shortened, and masked where it may hold a password."""
+    """Return the value for messages and logs: shortened, and masked if it may hold a password."""
     form = _form(_HINTS[name])
     if form and form.secret:
         value = _mask(value) if isinstance(value, str) else "***"

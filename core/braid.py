@@ -1,4 +1,4 @@
-"""The data directory as its owner has it: with the indexes, and the way to search them."""
+"""The data directory as its owner opens it: with the indexes, which it follows and searches."""
 
 from __future__ import annotations
 
@@ -23,15 +23,20 @@ if TYPE_CHECKING:  # the engines take more than a second to load: they are impor
     from braid.core.retriever_manager import RetrieverManager
 
 SEARCH_THREADS = 16
-"""Per leg."""
+"""Threads for searches, per leg."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndexOptions:
-    """Says how the owner opens, follows and asks its indexes."""
+    """Says how the owner opens, follows and asks its indexes.
+
+    >>> with Braid(data_dir, embedding_model=model, index_options=IndexOptions(languages=("de", "en"))) as braid:
+    ...     braid.analyzer.tokens("Wartungen und pumps")
+    ['wartung', 'pump']
+    """
 
     languages: tuple[str, ...] = ("en",)
-    """Stemming languages for words in Latin script; with others than before the keyword indexes are built again."""
+    """Stemming languages for words in Latin script. A change rebuilds the keyword indexes."""
     leg_timeout_s: float = 5.0
     """Seconds that one leg may take before the others answer without it."""
     max_open_collections: int = 128
@@ -39,8 +44,9 @@ class IndexOptions:
     chroma_url: str = ""
     """Address of a Chroma server; empty means embedded in the data directory."""
     follow: tuple[Leg, ...] = ("bm25", "dense")
-    """Legs that are kept equal to the ledger. One that is left out is not to be searched, and without ``dense``
-    nothing is embedded."""
+    """Legs that are kept equal to the ledger. Do not search a leg that is left out; without ``dense`` nothing is
+    embedded.
+    """
     follow_later: tuple[Leg, ...] = ()
     """Legs of ``follow`` that are not followed, and not searched where they have anything, before
     `Braid.start_followers`."""
@@ -52,6 +58,15 @@ class Braid(DataDirectory):
     One process at a time owns a directory in this way; raises NotOwnerError when another one does. Other processes
     write to it through a `DataDirectory`, which describes the first five parameters. ``models``, ``prompts`` and
     ``rerankers`` are those that a search asks unless it is given others.
+
+    >>> from braid import ingest_bytes
+    >>> with Braid(data_dir, embedding_model=model) as braid:
+    ...     ann = braid.ledger.add_user("ann")
+    ...     notes = braid.ledger.add_dataset(ann.id, "notes")
+    ...     stored = ingest_bytes(braid, notes.id, "pump.txt", b"The pump runs at 12 bar.")
+    ...     indexed = braid.indexer.wait(10)
+    ...     braid.search("pump pressure", user_id=ann.id).hits[0].passage.source
+    'pump.txt'
     """
 
     def __init__(
@@ -155,7 +170,7 @@ class Braid(DataDirectory):
         return self.manager.get_retriever(strategy, user_id=user_id, dataset_ids=dataset_ids, **options)
 
     def announce(self, url: str) -> None:
-        """Tell other processes where this one answers."""
+        """Publish the address of this process to others."""
         self._owner.announce(url)
 
     def start_followers(self) -> None:
@@ -163,10 +178,10 @@ class Braid(DataDirectory):
         self.indexer.start_later()
 
     def wake(self) -> None:
-        """Index what was written now instead of at the next poll."""
+        """Index new writes now instead of at the next poll."""
         self.indexer.wake()
 
     def _note_recovery(self) -> None:
         # A crash stays noted for the next owner until every index that was there at the start has been checked.
         if self.indexer.has_looked:
-            self._owner.recovered()
+            self._owner.note_recovery()

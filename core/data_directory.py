@@ -27,6 +27,12 @@ class DataDirectory:
     `braid.core.braid.Braid` instead and notices what the others write within a second. ``database_url`` is a SQLite
     file in the directory and ``shared_dbs`` its ``shared_dbs.json`` unless given. ``embedding_model`` embeds every
     collection for which the registry names no other; ``embedding_threads`` 0 means all cores.
+
+    >>> with DataDirectory(data_dir, embedding_model=model) as directory:
+    ...     ann = directory.ledger.add_user("ann")
+    ...     notes = directory.ledger.add_dataset(ann.id, "notes")
+    ...     directory.dataset(notes.id).name
+    'notes'
     """
 
     def __init__(
@@ -70,23 +76,23 @@ class DataDirectory:
         return self.ledger.dataset(dataset_id)
 
     def remove_dataset(self, dataset_id: int) -> None:
-        """Delete a dataset with its documents, and a shared one's entry; its id is never given again.
+        """Delete a dataset with its documents, and a shared one's entry; its id is never used again.
 
         A shared dataset that is no longer listed can be removed, too. Raises NotFoundError, and RegistryError while
-        shared_dbs.json is broken: its entry could not be taken out.
+        shared_dbs.json is invalid, because the entry cannot be removed from it.
         """
         self.mirror_registry()
         self.ledger.dataset(dataset_id)
         problem = self.registry.problem() if dataset_id < 0 else None
         if problem:
-            raise RegistryError(f"{problem}; mend it first")
+            raise RegistryError(f"{problem}; fix it first")
         if self.registry.get(dataset_id) is not None:
             self.registry.remove(dataset_id)
         self.ledger.remove_dataset(dataset_id)
         self.wake()
 
     def mirror_registry(self) -> int:
-        """Bring the ledger's mirror of the shared datasets up to date with shared_dbs.json; return its version."""
+        """Update the ledger's mirror of the shared datasets from shared_dbs.json; return the file's version."""
         version = self.registry.version  # before the entries: a change in between is mirrored next time
         entries = self.registry.entries()
         if version != self._registered_version:
@@ -106,7 +112,7 @@ class DataDirectory:
         return f"other users of this computer may enter {path!r}; close it: chmod 700 {shlex.quote(path)}"
 
     def wake(self) -> None:
-        """Index what was written now instead of at the next poll; here nothing, because the owner polls by itself."""
+        """Index new writes now instead of at the next poll. Does nothing here: only the owner indexes, and it polls."""
 
     def close(self) -> None:
         """Close everything that is open; a second call does nothing."""
@@ -148,5 +154,5 @@ class _Models:
     def _load(self, spec: str) -> EmbeddingModel:
         try:
             return embedding_model(spec, threads=self._threads)
-        except InvalidInputError as error:  # of whoever edits the registry, not of who searches
+        except InvalidInputError as error:  # a mistake in shared_dbs.json, not in the request
             raise EmbeddingError(f"{self._registry.path.name}: {error}") from error

@@ -2,11 +2,26 @@
 
 
 class BraidError(Exception):
-    """Base of every error that Braid raises on purpose."""
+    """Base of every error that Braid raises on purpose.
+
+    >>> from braid import Filters
+    >>> try:
+    ...     Filters(date_from=2.0, date_to=1.0)
+    ... except BraidError as error:
+    ...     print(error)
+    date_from 2.0 is after date_to 1.0; swap them
+    """
 
 
 class InvalidInputError(BraidError):
-    """A value given by the caller is wrong. ``field`` names it."""
+    """A value given by the caller is wrong. ``field`` names it.
+
+    >>> try:
+    ...     braid.search("pump", user_id=1, k=0)
+    ... except InvalidInputError as error:
+    ...     print(f"{error.field}: {error}")
+    k: k is 0; it must be a whole number from 1 to 1000
+    """
 
     def __init__(self, message: str, *, field: str = "") -> None:
         super().__init__(message)
@@ -14,11 +29,18 @@ class InvalidInputError(BraidError):
 
 
 class NotFoundError(BraidError):
-    """The named user, dataset, document or chunk does not exist, or is not the caller's."""
+    """The named user, dataset, document or chunk does not exist, or is not the caller's.
+
+    >>> try:
+    ...     braid.dataset(4711)
+    ... except NotFoundError as error:
+    ...     print(error)
+    there is no dataset 4711
+    """
 
 
 class RegistryError(BraidError):
-    """shared_dbs.json is not valid; the last good version stays in force. ``entry`` is the number of the wrong one."""
+    """shared_dbs.json is not valid; its last valid version stays in effect. ``entry`` numbers the invalid entry."""
 
     def __init__(self, message: str, *, entry: int | None = None) -> None:
         super().__init__(message)
@@ -46,7 +68,15 @@ class IndexUnavailableError(BraidError):
 
 
 class NotOwnerError(BraidError):
-    """Another process owns the data directory and alone may touch its indexes. ``owner`` says which, if known."""
+    """Another process owns the data directory and alone may touch its indexes. ``owner`` says which, if known.
+
+    >>> from braid import Braid
+    >>> try:
+    ...     Braid(braid.data_dir, embedding_model=model)
+    ... except NotOwnerError:
+    ...     print("use DataDirectory beside the owner")
+    use DataDirectory beside the owner
+    """
 
     def __init__(self, message: str, *, owner: str = "") -> None:
         super().__init__(message)

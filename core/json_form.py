@@ -1,4 +1,4 @@
-"""The JSON form of Braid's values. Every edge picks from it what it shows."""
+"""The JSON form of Braid's values, from which every edge picks what it shows."""
 
 from __future__ import annotations
 

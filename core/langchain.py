@@ -42,10 +42,10 @@ PASSAGE = PromptTemplate.from_template("[{source}] {heading_path}\n{page_content
 
 
 class SearchRetriever(BaseRetriever):
-    """A retriever that asks ``search``; without one it finds nothing.
+    """A retriever that calls ``search``; without that function it finds nothing.
 
-    Every call takes the fields of `braid.core.types.SearchOptions` as keywords: ``retriever.invoke("…", k=3)``. What
-    the user may read is none of them. Raises InvalidInputError for an empty query, and for a wrong or unknown option.
+    Every call takes the fields of `braid.core.types.SearchOptions` as keywords: ``retriever.invoke("…", k=3)``. The
+    user's datasets are not among them. Raises InvalidInputError for an empty query, and for a wrong or unknown option.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
@@ -53,11 +53,11 @@ class SearchRetriever(BaseRetriever):
     search: SearchFunction | None = Field(default=None, exclude=True, repr=False)
 
     def invoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:
-        """The hits as documents, best first; the base class's own, because the stock ensemble's drops the options."""
+        """Return the hits as documents, best first. Bypasses the stock ensemble's method, which drops the options."""
         return BaseRetriever.invoke(self, input, config, **kwargs)
 
     async def ainvoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:
-        """`invoke`, with the search in a thread."""
+        """Return the hits as documents, best first; the search runs in a thread."""
         return await BaseRetriever.ainvoke(self, input, config, **kwargs)
 
     def _get_relevant_documents(
@@ -81,7 +81,8 @@ class SearchRetriever(BaseRetriever):
         description: str | None = None,
         arg_types: dict[str, type] | None = None,
     ) -> BaseTool:
-        """A tool that takes a query and gives the passages as text with their sources, and the documents as artifact.
+        """Return a tool that takes a query and returns the passages as text with their sources, and the documents as
+        artifact.
 
         With a schema or types of arguments it is LangChain's own, whose answer is the list of documents.
         """
@@ -106,7 +107,7 @@ class SearchRetriever(BaseRetriever):
 
 
 class NothingRetriever(SearchRetriever):
-    """Finds nothing: the scope is empty."""
+    """A retriever for an empty scope, which finds nothing."""
 
 
 class LegRetriever(SearchRetriever):
@@ -131,8 +132,8 @@ class Bm25Retriever(LegRetriever):
 class BraidEnsembleRetriever(SearchRetriever, EnsembleRetriever):
     """Holds one retriever per leg and collection; searches them in parallel and pools each leg before it fuses.
 
-    The stock class asks one after another and fuses one list per collection, which ties every collection's first
-    hit, relevant or not.
+    The stock class asks its retrievers one after another and fuses one list per collection, so that the first hits of
+    all collections are tied, relevant or not.
     """
 
     id_key: str | None = "id"
@@ -140,7 +141,7 @@ class BraidEnsembleRetriever(SearchRetriever, EnsembleRetriever):
     def rank_fusion(
         self, query: str, run_manager: CallbackManagerForRetrieverRun, *, config: RunnableConfig | None = None
     ) -> list[Document]:
-        """The fused hits as documents."""
+        """Return the fused hits as documents."""
         return self._get_relevant_documents(query, run_manager=run_manager)
 
     async def arank_fusion(
@@ -150,12 +151,12 @@ class BraidEnsembleRetriever(SearchRetriever, EnsembleRetriever):
         *,
         config: RunnableConfig | None = None,
     ) -> list[Document]:
-        """The fused hits as documents; the search runs in a thread."""
+        """Return the fused hits as documents; the search runs in a thread."""
         return await self._aget_relevant_documents(query, run_manager=run_manager)
 
 
 def make_retriever(scope: Scope, mode: Mode, search: Callable[..., SearchResult]) -> SearchRetriever:
-    """An ensemble for several legs or collections, the one itself for one, and one that finds nothing for none.
+    """Return an ensemble for several legs or collections, a leg's own retriever for one, or one that finds nothing.
 
     ``search`` takes the legs to ask, the query, and as keywords the options that differ in this call.
     """
@@ -180,7 +181,7 @@ def _names(retrievers: Sequence[LegRetriever]) -> LegNames:
 
 
 def documents(result: SearchResult) -> list[Document]:
-    """The hits as LangChain documents, best first."""
+    """Return the hits as LangChain documents, best first."""
     return [
         Document(
             id=hit.passage.chunk_id,

@@ -14,7 +14,7 @@ RECENTLY_S = 2.0
 LONGEST_REST_S = 0.25
 REST_S = 0.05
 BACKGROUND_NICE = 10
-"""From 0 (like other threads) to 19 (last)."""
+"""Niceness of background threads, from 0 (like other threads) to 19 (last)."""
 
 
 class SearchPriority:

@@ -27,10 +27,17 @@ DEFAULTS = SearchOptions()
 
 
 class RetrieverManager:
-    """The way in to every search. ``options`` everywhere are the fields of `braid.core.types.SearchOptions`.
+    """Runs every search. ``options`` everywhere are the fields of `braid.core.types.SearchOptions`.
 
     ``models`` are the chat models, prompts and rerankers of one search, instead of those that the data directory was
     opened with. Every method raises InvalidInputError for a wrong id, strategy or option.
+
+    >>> result = braid.manager.search("Who closes XK-4711?", user_id=1, dataset_ids=[1], mode="keyword", k=3)
+    >>> [hit.passage.source for hit in result.hits]
+    ['valve.md']
+    >>> retriever = braid.manager.get_retriever(user_id=1, dataset_ids=[1])
+    >>> retriever.invoke("XK-4711", k=1)[0].page_content
+    'The valve XK-4711 is closed by hand.'
     """
 
     def __init__(self, context: SearchContext, registry: Registry) -> None:
@@ -68,7 +75,7 @@ class RetrieverManager:
         models: SearchModels | None = None,
         **options: Any,
     ) -> SearchResult:
-        """Search, with everything needed to say how the hits were found."""
+        """Search, and return the hits with everything that explains them."""
         return self._run(self._request(user_id, dataset_ids, strategy, DEFAULTS.changed(options), models), text)
 
     def search_in(
@@ -78,7 +85,7 @@ class RetrieverManager:
         return self._run(self._request_in(scope, strategy, DEFAULTS.changed(options), models), text)
 
     async def asearch(self, text: str, **arguments: Any) -> SearchResult:
-        """`search` in a thread."""
+        """Search in a thread; takes the arguments of `search`."""
         return await asyncio.to_thread(partial(self.search, text, **arguments))
 
     def check(
@@ -89,7 +96,7 @@ class RetrieverManager:
         strategy: str = "basic",
         options: Mapping[str, Any] | None = None,
     ) -> Scope:
-        """Return what a search with these would read, and raise what it would raise. Nothing is searched."""
+        """Return the scope of a search with these arguments, or raise what it would raise. Nothing is searched."""
         return self._request(user_id, dataset_ids, strategy, DEFAULTS.changed(options or {})).scope
 
     def explain(
@@ -103,7 +110,7 @@ class RetrieverManager:
         models: SearchModels | None = None,
         **options: Any,
     ) -> Explanation:
-        """Why a chunk is, or is not, in the result of this search."""
+        """Return why a chunk is, or is not, in the result of this search."""
         request = self._request(user_id, dataset_ids, strategy, DEFAULTS.changed(options), models)
         return explain(Search(self._context, request, text, replay=True), chunk_id)
 
@@ -115,8 +122,8 @@ class RetrieverManager:
         dataset_ids: Sequence[int] | None = None,
         **options: Any,
     ) -> SearchRetriever:
-        """A LangChain retriever: an ensemble for several legs or collections, the one itself for one, and one that
-        finds nothing for none. Every call asks again what the user may read, and may change ``options``.
+        """Return a LangChain retriever: an ensemble for several legs or collections, a leg's own retriever for one, or
+        one that finds nothing. Every call resolves again what the user may read, and may change ``options``.
         """
         from braid.core.langchain import make_retriever
 
@@ -130,7 +137,7 @@ class RetrieverManager:
         return make_retriever(request.scope, given.mode, search_again)
 
     def strategies(self) -> list[StrategyInfo]:
-        """Every strategy with its description and costs; ours first."""
+        """Return every strategy with its description and costs; ours first."""
         return [StrategyInfo(name, found.description, dict(found.costs)) for name, found in strategies().items()]
 
     def _request(

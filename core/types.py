@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Literal, NamedTuple, get_args
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 
 from braid.core.errors import InvalidInputError
 
-Vector = NDArray[np.float32]
+if TYPE_CHECKING:  # the help of a command would wait for it
+    import numpy as np
+    from numpy.typing import NDArray
+
+Vector: TypeAlias = "NDArray[np.float32]"
 Leg = Literal["dense", "bm25"]
 Mode = Literal["semantic", "keyword", "hybrid"]
 Fusion = Literal["rrf", "weighted"]
@@ -20,7 +21,7 @@ Pooling = Literal["pooled", "none"]
 Engine = Literal["braid", "reference"]
 Generator = Literal["auto", "llm", "feedback"]
 Part = Literal["dense", "bm25", "model", "rerank"]
-"""What can be missing from an answer: a leg, the chat model, the reranker."""
+"""A part that can be missing from an answer: a leg, the chat model, the reranker."""
 
 LEGS_OF_MODE: Mapping[Mode, tuple[Leg, ...]] = {
     "semantic": ("dense",),
@@ -32,7 +33,7 @@ MAX_K = 1_000
 MAX_NAME_CHARS = 200
 """Longest name of a user, group, dataset or model."""
 MIN_ID, MAX_ID = -(2**31), 2**31 - 1
-"""What an id's column holds, a 32-bit integer."""
+"""Bounds of an id, whose column is a 32-bit integer."""
 RERANKERS = ("cohere", "local")
 MIN_RERANKED, MAX_RERANKED = 20, 1_000
 
@@ -42,7 +43,13 @@ MIN_RERANKED, MAX_RERANKED = 20, 1_000
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """What a user picks. ``id`` > 0 is personal (``user_id`` set), ``id`` < 0 is shared."""
+    """A named set of documents that users select. ``id`` > 0 is personal (``user_id`` set), ``id`` < 0 is shared.
+
+    >>> Dataset(-1, "Handbook", "shared_handbook").shared
+    True
+    >>> braid.dataset(1).shared
+    False
+    """
 
     id: int
     name: str
@@ -60,7 +67,12 @@ class Dataset:
 
 @dataclass(frozen=True, slots=True)
 class ChunkInput:
-    """A passage to be stored. Lines and pages are 1-based and inclusive; None where the format has none."""
+    """A passage to be stored. Lines and pages are 1-based and inclusive; None where the format has none.
+
+    >>> chunk = ChunkInput("The pump runs at 12 bar.", heading_path="Manual > Pump", page=3, page_end=3)
+    >>> chunk.line is None
+    True
+    """
 
     text: str
     heading_path: str = ""
@@ -73,7 +85,14 @@ class ChunkInput:
 
 @dataclass(frozen=True, slots=True)
 class DocumentInput:
-    """One source to be stored. ``source`` is its path or URL, unique in the dataset."""
+    """One source to be stored. ``source`` is its path or URL, unique in the dataset.
+
+    >>> document = DocumentInput("tank.md", "Tank", "md", (ChunkInput("The tank holds 40 litres."),))
+    >>> dataset = braid.ledger.add_dataset(1, "tanks")
+    >>> stored = braid.ledger.put_document(dataset.id, document)
+    >>> braid.ledger.document(dataset.id, "tank.md").chunks
+    1
+    """
 
     source: str
     title: str
@@ -108,7 +127,12 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A chunk with its document, as read from the ledger under the caller's scope."""
+    """A chunk with its document, as read from the ledger under the caller's scope.
+
+    >>> passage = braid.search("warranty of the pump", user_id=1, dataset_ids=[1]).hits[0].passage
+    >>> passage.source, passage.text
+    ('pump.md', 'The warranty of the pump lasts three years.')
+    """
 
     chunk_id: str
     document_id: int
@@ -138,7 +162,13 @@ def indexed_text(title: str, heading_path: str, text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Restrictions on documents, applied in both legs. Empty means none."""
+    """Restrictions on documents, applied in both legs. Empty means none.
+
+    >>> only_valves = Filters(file_types=frozenset({"md"}), source_prefix="valve")
+    >>> result = braid.search("warranty of the pump", user_id=1, dataset_ids=[1], filters=only_valves)
+    >>> [hit.passage.source for hit in result.hits]
+    ['valve.md']
+    """
 
     file_types: frozenset[str] = frozenset()
     source_prefix: str = ""
@@ -158,22 +188,26 @@ class Filters:
 
 @dataclass(frozen=True, slots=True)
 class CollectionScope:
-    """What the caller may read of one collection: the allowed dataset ids. Made by ``braid.core.datasets.scope``
-    alone."""
+    """The dataset ids of one collection that the caller may read. Made by ``braid.core.datasets.scope`` alone."""
 
     collection: str
     dataset_ids: frozenset[int]
     user_id: int | None = None
     """The owner, for a personal collection; None for a shared one."""
+    readable_ids: frozenset[int] | None = None
+    """The datasets of the collection that the caller may select; None for a personal collection, which is one user's.
+    Words of other datasets must not count in scores."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What the caller may read in this request; default-deny."""
+    """The datasets that the caller may read in this request; default-deny."""
 
     collections: tuple[CollectionScope, ...]
     unresolved_dataset_ids: tuple[int, ...] = ()
-    """Ids that do not exist, are disabled, or are not the caller's; the three are not told apart."""
+    """Ids that do not exist, are disabled, or are not the caller's; the three are not distinguished."""
+    user_id: int | None = None
+    """The caller; None where there is no user."""
 
     @property
     def dataset_ids(self) -> frozenset[int]:
@@ -183,7 +217,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchOptions:
-    """How to search, without the text. Raises InvalidInputError with the field's name."""
+    """The options of a search, without its text. Raises InvalidInputError with the field's name."""
 
     mode: Mode = "hybrid"
     k: int = 5
@@ -199,7 +233,9 @@ class SearchOptions:
     fused score (hybrid)."""
     filters: Filters = Filters()
     generator: Generator = "auto"
-    """Who serves the strategy: the search model (``llm``), the first pass (``feedback``), or whichever there is."""
+    """Source of the strategy's queries: the search model (``llm``), pseudo-relevance feedback from the first pass
+    (``feedback``), or whichever there is.
+    """
     reranker: str = ""
     """``cohere:MODEL`` or ``local:MODEL``; empty means none."""
 
@@ -223,7 +259,7 @@ class SearchOptions:
         _require_reranker(self.reranker)
 
     def changed(self, options: Mapping[str, object]) -> SearchOptions:
-        """The same with these options instead. Raises InvalidInputError for an unknown name or a wrong value."""
+        """Return a copy with these options changed. Raises InvalidInputError for an unknown name or a wrong value."""
         known = [option.name for option in fields(SearchOptions)]
         for name in options:
             if name not in known:
@@ -231,11 +267,11 @@ class SearchOptions:
         return replace(self, **options) if options else self  # type: ignore[arg-type]  # checked in __post_init__
 
     def for_text(self, text: str) -> Query:
-        """A query with these options. Raises InvalidInputError for an empty or too long text."""
+        """Return a query with these options. Raises InvalidInputError for an empty or too long text."""
         return Query(text, **{option.name: getattr(self, option.name) for option in fields(SearchOptions)})
 
     def weight_of(self, leg: Leg) -> float:
-        """The leg's weight in the fusion; 1.0 for the only leg of its mode."""
+        """Return the leg's weight in the fusion; 1.0 for the only leg of its mode."""
         if self.mode != "hybrid":
             return 1.0
         dense_weight = self.dense_weight
@@ -245,12 +281,12 @@ class SearchOptions:
 
     @property
     def fetch_k(self) -> int:
-        """How many hits each leg fetches: at least 2k, and deep enough for the fusion to have a choice."""
+        """Number of hits that each leg fetches: at least 2k, and enough for the fusion to have a choice."""
         return max(self.candidates, 2 * self.k, 50)
 
     @property
     def candidates(self) -> int:
-        """How many fused hits are read: ``k``, or with a reranker enough for it to have a choice."""
+        """Number of fused hits that are read: ``k``, or with a reranker enough for it to have a choice."""
         return min(max(4 * self.k, MIN_RERANKED), MAX_RERANKED) if self.reranker else self.k
 
 
@@ -277,7 +313,7 @@ class ScoredChunk(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LegScore:
-    """Why a leg put a hit where it is. ``rank`` is 1-based in the pooled ranking of the leg."""
+    """A leg's reasons for a hit. ``rank`` is 1-based in the pooled ranking of the leg."""
 
     leg: Leg
     rank: int
@@ -301,21 +337,29 @@ class Occurrence:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A cited passage with its score and the reasons for it."""
+    """A cited passage with its score and the reasons for it.
+
+    >>> hit = braid.search("warranty of the pump", user_id=1, dataset_ids=[1]).hits[0]
+    >>> sorted(leg.leg for leg in hit.legs)
+    ['bm25', 'dense']
+    >>> hit.score == sum(leg.share for leg in hit.legs)
+    True
+    """
 
     passage: Passage
     score: float
     legs: tuple[LegScore, ...]
     also_in: tuple[Occurrence, ...] = ()
     rerank_score: float | None = None
-    """What the reranker gave, on its own scale, higher is better; None where it was not asked, or failed."""
+    """The reranker's score, on its own scale, higher is better; None where it was not asked, or failed."""
     covers: tuple[str, ...] = ()
-    """Chunk ids of the other passages whose text is part of this one's: of a section, those around what was found."""
+    """Chunk ids of the other passages whose text is part of this one's: of a section, those around the passage found.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Degraded:
-    """A part that is missing from the answer, and why. ``collection`` is empty when all are concerned."""
+    """A part that is missing from the answer, and why. An empty ``collection`` means all."""
 
     leg: Part
     collection: str
@@ -324,40 +368,46 @@ class Degraded:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """The hits, best first, with everything needed to say how they were found."""
+    """The hits, best first, with everything that explains how they were found.
+
+    >>> result = braid.search("warranty of the pump", user_id=1, dataset_ids=[1], k=1)
+    >>> len(result.hits), result.strategy, result.collections
+    (1, 'basic', ('user_1',))
+    """
 
     query: Query
     strategy: str
     generator: str
-    """Who wrote the query variants: ``none``, ``feedback`` or the name of a model."""
+    """Writer of the query variants: ``none``, ``feedback`` or the name of a model."""
     queries: tuple[str, ...]
     hits: tuple[Hit, ...]
     collections: tuple[str, ...]
     degraded: tuple[Degraded, ...] = ()
     unresolved_dataset_ids: tuple[int, ...] = ()
     timings_ms: Mapping[str, float] = field(default_factory=dict)
-    """Milliseconds a stage: ``scope``, ``model``, ``embed``, ``search``, ``fuse``, ``read``, ``rerank``, ``total``."""
+    """Milliseconds per stage: ``scope``, ``model``, ``embed``, ``search``, ``fuse``, ``read``, ``rerank``, ``total``.
+    """
     model_calls: int = 0
     embeddings: int = 0
     """Texts that were given to an embedding model."""
     notes: tuple[str, ...] = ()
-    """What a limit left out though nothing failed, with what to do about it."""
+    """What a limit left out although nothing failed, with what to do about it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why a chunk is, or is not, in the result of a query."""
+    """The explanation why a chunk is, or is not, in the result of a query."""
 
     chunk_id: str
     found: bool
     reason: Literal[
         "found", "not_in_scope", "filtered", "not_reached", "deduplicated", "merged", "below_min_score", "cut_by_k"
     ]
-    """``merged``: it is shown as a part of another hit, a section."""
+    """``merged`` means that the chunk is shown as a part of another hit, a section."""
     detail: str
-    """In words for people."""
+    """The reason in words for people."""
     rank: int | None = None
-    """1-based, of what is shown; else that in the fused list, whether or not it was cut."""
+    """1-based rank among the hits shown; for a chunk that is not shown, its rank in the fused list."""
     legs: tuple[LegScore, ...] = ()
 
 
@@ -383,7 +433,7 @@ def _require_weight(name: str, weight: float) -> None:
 
 
 def _require_stock_fusion(fusion: Fusion, dense_weight: float) -> None:
-    """The reference engine fuses as LangChain's EnsembleRetriever does: by RRF, with equal weights."""
+    """Raise InvalidInputError unless the fusion is RRF with equal weights, as in LangChain's EnsembleRetriever."""
     if fusion != "rrf":
         raise InvalidInputError(f"engine 'reference' knows fusion 'rrf' only, not {fusion!r}", field="fusion")
     if dense_weight != 0.5:

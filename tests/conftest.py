@@ -15,8 +15,8 @@ from sqlalchemy import Engine, create_engine
 from braid.core.braid import Braid
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.tables import Base
-from braid.core.types import ChunkInput, DocumentInput
 from tests.fakes import HashEmbeddings
+from tests.worlds import document
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -119,8 +119,7 @@ def put(braid: Braid) -> Callable[..., str]:
     """Store a document of one chunk a text and wait until both legs have it; returns its source."""
 
     def put_texts(dataset_id: int, source: str, *texts: str, title: str = "", file_type: str = "txt") -> str:
-        chunks = tuple(ChunkInput(text) for text in texts)
-        braid.ledger.put_document(dataset_id, DocumentInput(source, title or source, file_type, chunks))
+        braid.ledger.put_document(dataset_id, document(source, *texts, title=title or source, file_type=file_type))
         assert braid.indexer.wait(10)
         return source
 

@@ -24,12 +24,15 @@ class HashEmbeddings(Embeddings):
         self.failing = False
         self.documents_embedded = 0
         self.queries_embedded = 0
+        self.batches: list[int] = []
+        """How many texts each call had, of those that take several."""
         self._lock = threading.Lock()
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """One vector a text."""
         with self._lock:
             self.documents_embedded += len(texts)
+            self.batches.append(len(texts))
         return [self._vector(text) for text in texts]
 
     def embed_query(self, text: str) -> list[float]:

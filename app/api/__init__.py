@@ -1,4 +1,4 @@
-"""The HTTP API, ``/api/v1``: a file per resource, over typed operations.
+"""The HTTP API, ``/api/v1``: one file per resource, built from typed operations.
 
 May import: `app.web` and the rooms below it; not the pages.
 Way in: `api`, the blueprint; a new resource goes into `RESOURCES`.
@@ -65,6 +65,6 @@ api.register_error_handler(KeyReusedError, on_key_error)
 
 @api.url_value_preprocessor
 def limit_body(endpoint: str | None, values: dict[str, object] | None) -> None:
-    """Before anything is read of the request; uploads have a limit of their own."""
+    """Limit the body's size before anything reads it; uploads have their own limit."""
     if request.max_content_length is None or request.max_content_length > MAX_BODY_BYTES:
         request.max_content_length = MAX_BODY_BYTES

@@ -1,4 +1,4 @@
-"""``POST /chat``: a question with the turns before it, answered at once or piece by piece."""
+"""``POST /chat``: answers a question, given the earlier turns, at once or as a stream."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Question(SearchOptions):
         min_length=1, max_length=MAX_QUERY_CHARS, pattern=SAYS_SOMETHING, examples=["How are the rankings fused?"]
     )
     language: Literal["en", "ja", "ko"] | None = Field(
-        None, description="Of what Braid itself says; that of the question unless given"
+        None, description="Language of Braid's own texts; by default the question's"
     )
     evaluation_mode: bool = Field(False, description="Stop after the search")
 
@@ -64,20 +64,20 @@ class Question(SearchOptions):
 class ChatBody(Question):
     """A question with the turns before it."""
 
-    history: list[TurnGiven] = Field([], max_length=MAX_TURNS, description="The turns before, the oldest first")
+    history: list[TurnGiven] = Field([], max_length=MAX_TURNS, description="Earlier turns, the oldest first")
 
 
 class ChatAnswer(BaseModel):
-    """An answer with everything needed to say how it came about."""
+    """An answer with everything needed to explain it."""
 
-    question: str = Field(description="The question as one that can be understood alone")
-    query: str = Field(description="What was searched for")
+    question: str = Field(description="The question, rewritten so that it can be understood alone")
+    query: str = Field(description="The query that was searched")
     query_generator: str
     text: str = Field(description="Markdown; citations are numbers in brackets. Empty in evaluation mode")
-    generator: str = Field(description="Who wrote the answer: `extractive`, the name of a model, or `none`")
-    found: bool = Field(description="Whether the passages hold an answer")
+    generator: str = Field(description="What wrote the answer: `extractive`, the name of a model, or `none`")
+    found: bool = Field(description="Whether the passages contain an answer")
     citations: list[CitationShown]
-    removed_citations: int = Field(description="Citations of passages that do not exist, taken out of the text")
+    removed_citations: int = Field(description="Number of citations removed because their passage does not exist")
     prompt_tokens: int
     degraded: list[DegradedShown]
     notes: list[str]
@@ -95,16 +95,16 @@ class ChatAnswer(BaseModel):
 def chat(body: ChatBody) -> Answered | Response:
     """Answer a question from the passages of datasets.
 
-    With `Accept: text/event-stream` the answer comes as events: `stage`, `query`, `search`, `token` (the next piece of
-    the text), `withdrawn` (forget the pieces so far), `answer` (the whole), and `error` in place of the latter, a
-    problem. Closing the connection stops the model.
+    With `Accept: text/event-stream` the answer is streamed as events: `stage`, `query`, `search`, `token` (the next
+    piece of the text), `withdrawn` (discard the pieces so far), and at the end `answer` (the whole answer) or `error`
+    (a problem). Closing the connection stops the model.
     """
     history = tuple(Turn(turn.role, turn.text) for turn in body.history)
     return answer_question(body, history, lambda asked, result: None)
 
 
 def answer_question(body: Question, history: tuple[Turn, ...], keep: Keep) -> Answered | Response:
-    """Answer in the form that the caller wants, after a call of ``keep(request, result)``."""
+    """Answer as JSON or as a stream, whichever the caller wants; calls ``keep(request, result)`` with the result."""
     body.require_embedding_model(identity().account.id)
     options = body.options("hybrid")
     asked = body.request(options, history)
@@ -127,6 +127,6 @@ def answer_question(body: Question, history: tuple[Turn, ...], keep: Keep) -> An
 
 
 def show_answer(result: ChatResult) -> ChatAnswer:
-    """Return the answer as callers see it."""
+    """Return the answer in the form that callers see."""
     form = result_json(result)
     return ChatAnswer.model_validate({**form, "search": show_search(form["search"])})

@@ -1,4 +1,4 @@
-"""``/conversations``: chats that are kept."""
+"""``/conversations``: stored chats."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from braid.core.chat.export import as_json, as_markdown
 from braid.core.chat.store import MAX_TITLE_CHARS, StoredConversation
 from braid.core.chat.thumbs import Thumb
 
-resource = Resource("conversations", "Chats that are kept, each user's own.")
+resource = Resource("conversations", "Stored chats; each user has their own.")
 
 
 class ConversationShown(Shown):
@@ -35,20 +35,20 @@ class ConversationShown(Shown):
 
 
 class StoredCitationShown(CitationShown):
-    """A cited passage with its text as it was cited."""
+    """A cited passage with its text when it was cited."""
 
-    deleted: bool = Field(description="It is not there any more, was changed, or is no longer yours to read")
+    deleted: bool = Field(description="Whether the passage was deleted or changed, or you may no longer read it")
 
 
 class MessageShown(Shown):
-    """A question with the settings it was asked with, or an answer with how it came about."""
+    """A question with its settings, or an answer with how it was made."""
 
     id: int
     role: Literal["user", "assistant"]
     text: str
     settings: dict[str, Any]
     created_at: Moment
-    thumb: Literal["", "up", "down"] = Field(description="What you said of an answer as a whole")
+    thumb: Literal["", "up", "down"] = Field(description="Your rating of the whole answer")
     citations: list[StoredCitationShown]
 
 
@@ -59,25 +59,25 @@ class ConversationWhole(ConversationShown):
 
 
 class ConversationGiven(Given):
-    """A new conversation. Without a title it gets one from its first question."""
+    """A new conversation. Without a title it is named after its first question."""
 
     title: str = Field("", max_length=MAX_TITLE_CHARS)
 
 
 class TitleGiven(Given):
-    """Another title."""
+    """A new title."""
 
     title: str = Field(min_length=1, max_length=MAX_TITLE_CHARS, pattern=SAYS_SOMETHING)
 
 
 class ThumbGiven(Given):
-    """What you say of an answer as a whole."""
+    """A rating of a whole answer."""
 
-    kind: Thumb = Field(description="A thumb; `none` takes it back")
+    kind: Thumb = Field(description="A thumb; `none` removes it")
 
 
 class ExportQuery(Given):
-    """In which form."""
+    """The export's format."""
 
     format: Literal["md", "json"] = "md"
 
@@ -85,7 +85,7 @@ class ExportQuery(Given):
 @resource.get("/conversations", Page[ConversationShown])
 @rule("user")
 def list_conversations(query: PageQuery) -> Answered:
-    """List your conversations, the one used last first."""
+    """List your conversations, most recently used first."""
 
     def read(limit: int, offset: int) -> list[StoredConversation]:
         return site().conversations.conversations(identity().account.id, limit=limit, offset=offset)
@@ -96,7 +96,7 @@ def list_conversations(query: PageQuery) -> Answered:
 @resource.post("/conversations", ConversationShown, status=201)
 @rule("user")
 def add_conversation(body: ConversationGiven) -> Answered:
-    """Begin a conversation."""
+    """Start a conversation."""
     added = site().conversations.create(identity().account.id, body.title)
     where = url_for("braid.api.get_conversation", conversation_id=added.id)
     return Answered(ConversationShown.model_validate(added), {"Location": where})
@@ -118,7 +118,7 @@ def get_conversation(conversation_id: int) -> ConversationWhole:
 @resource.patch("/conversations/<int:conversation_id>", ConversationShown)
 @rule("user")
 def rename_conversation(conversation_id: int, body: TitleGiven) -> ConversationShown:
-    """Give a conversation another title."""
+    """Rename a conversation."""
     return ConversationShown.model_validate(
         site().conversations.rename(identity().account.id, conversation_id, body.title)
     )
@@ -140,14 +140,14 @@ def delete_conversation(conversation_id: int) -> None:
 )
 @rule("user")
 def add_message(conversation_id: int, body: Question) -> Answered | Response:
-    """Ask a question in a conversation, and keep it with the answer.
+    """Ask a question in a conversation and store it with the answer.
 
-    As `POST /chat`, also with `Accept: text/event-stream`; the turns before it are known. Of a turn whose
-    connection is closed before its end what there is is kept.
+    Works as `POST /chat`, also with `Accept: text/event-stream`, but takes the earlier turns from the conversation. If
+    the connection is closed early, the answer so far is stored.
     """
     user_id, store = identity().account.id, site().conversations
     if wants_stream() and HEADER in request.headers:
-        raise BadRequest(f"{HEADER} and text/event-stream do not go together; leave one out")
+        raise BadRequest(f"{HEADER} and text/event-stream cannot be combined; leave one out")
     history = store.history(user_id, conversation_id)
     return answer_question(body, history, lambda asked, result: store.add(conversation_id, asked, result))
 
@@ -155,7 +155,7 @@ def add_message(conversation_id: int, body: Question) -> Answered | Response:
 @resource.put("/conversations/<int:conversation_id>/messages/<int:message_id>/thumb", status=204)
 @rule("user")
 def put_thumb(conversation_id: int, message_id: int, body: ThumbGiven) -> None:
-    """Say whether an answer helps. What you say of a single passage goes to `/feedback`."""
+    """Rate an answer. Ratings of a single passage go to `/feedback`."""
     site().answer_thumbs.put(identity().account.id, conversation_id, message_id, body.kind)
 
 

@@ -1,4 +1,4 @@
-"""``/datasets``: personal datasets, and the shared ones beside them."""
+"""``/datasets``: personal datasets, and the shared ones that the caller may read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from braid.app.user.datasets import caller_datasets, readable_datasets
 from braid.core.datasets.statistics import statistics_of
 from braid.core.types import MAX_NAME_CHARS, Dataset
 
-resource = Resource("datasets", "Datasets that you may read: your own (ids above 0) and shared ones (below 0).")
+resource = Resource("datasets", "Datasets that you may read: your own (ids above 0) and shared ones (ids below 0).")
 
 
 class DatasetShown(Shown):
@@ -39,7 +39,7 @@ class DatasetGiven(Given):
 
 
 class FormatCount(Shown):
-    """How much there is of one format."""
+    """Counts per file format."""
 
     file_type: str
     documents: int
@@ -48,16 +48,16 @@ class FormatCount(Shown):
 
 
 class LegState(Shown):
-    """How far one leg's index of the dataset's collection is."""
+    """Progress of one leg's index of the dataset's collection."""
 
     leg: Literal["bm25", "dense"]
     state: str
-    pending: int = Field(description="Passages of the collection that are still to be indexed")
+    pending: int = Field(description="Passages of the collection still to be indexed")
     error: str
 
 
 class Statistics(BaseModel):
-    """What a dataset holds."""
+    """Counts of a dataset's documents and passages."""
 
     documents: int
     failed: int = Field(description="Documents that could not be read")
@@ -93,21 +93,21 @@ def get_dataset(dataset_id: int) -> DatasetShown:
 @resource.patch("/datasets/<int(signed=True):dataset_id>", DatasetShown)
 @rule("user")
 def rename_dataset(dataset_id: int, body: DatasetGiven) -> DatasetShown:
-    """Give a personal dataset another name."""
-    return _show_dataset(site().braid.ledger.rename_dataset(caller_datasets().own(dataset_id).id, body.name))
+    """Rename a personal dataset."""
+    return _show_dataset(site().braid.ledger.rename_dataset(caller_datasets().personal(dataset_id).id, body.name))
 
 
 @resource.delete("/datasets/<int(signed=True):dataset_id>")
 @rule("user")
 def delete_dataset(dataset_id: int) -> None:
-    """Delete a personal dataset with its documents, at once and for good."""
-    site().braid.remove_dataset(caller_datasets().own(dataset_id).id)
+    """Delete a personal dataset with its documents, immediately and permanently."""
+    site().braid.remove_dataset(caller_datasets().personal(dataset_id).id)
 
 
 @resource.get("/datasets/<int(signed=True):dataset_id>/statistics", Statistics)
 @rule("user")
 def get_statistics(dataset_id: int) -> Statistics:
-    """Count a dataset's documents by format, and say how far its indexes are."""
+    """Count a dataset's documents by format, and report the progress of its indexes."""
     dataset, braid = caller_datasets().get(dataset_id), site().braid
     found = statistics_of(braid.ledger, dataset_id)
     return Statistics(
@@ -123,7 +123,7 @@ def get_statistics(dataset_id: int) -> Statistics:
 
 
 def _show_dataset(dataset: Dataset) -> DatasetShown:
-    """The dataset as callers see it."""
+    """Return the dataset in the form that callers see."""
     return DatasetShown(
         id=dataset.id,
         name=dataset.name,

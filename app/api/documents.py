@@ -1,4 +1,4 @@
-"""``/datasets/{dataset_id}/documents``: what datasets hold."""
+"""``/datasets/{dataset_id}/documents``: documents and their passages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from braid.app.auth.quotas import quotas
 from braid.app.site import ingest_options, site
 from braid.app.user.datasets import caller_datasets
 from braid.core.errors import InvalidInputError, NotFoundError, UnreadableDocumentError
-from braid.core.ingest.parse import Incoming, parse_here
+from braid.core.ingest.incoming import Incoming
 from braid.core.ingest.spool import MAX_SOURCE_CHARS, upload_source
 from braid.core.types import Document, Passage
 
@@ -28,7 +28,7 @@ resource = Resource("documents", "Documents and their passages.")
 
 
 class DocumentShown(Shown):
-    """A document. One that could not be read is ``failed``, and ``error`` says why."""
+    """A document. If it could not be read, it is ``failed`` and ``error`` says why."""
 
     id: int
     dataset_id: int
@@ -44,20 +44,20 @@ class DocumentShown(Shown):
 
 
 class DocumentsQuery(PageQuery):
-    """Which documents."""
+    """Filters of a list of documents."""
 
-    source_prefix: str = Field("", max_length=MAX_SOURCE_CHARS, description="How the source begins")
+    source_prefix: str = Field("", max_length=MAX_SOURCE_CHARS, description="Beginning of the source")
     state: Literal["ready", "failed"] | None = None
 
 
 class TextGiven(Given):
-    """A text. One with the same source is replaced."""
+    """A text. It replaces the document with the same source."""
 
     source: str = Field(
         min_length=1,
         max_length=MAX_SOURCE_CHARS,
         pattern=SAYS_SOMETHING,
-        description="Its name, unique in the dataset",
+        description="Name of the document, unique in the dataset",
         examples=["notes/printer"],
     )
     text: str = Field(
@@ -89,10 +89,10 @@ def list_documents(dataset_id: int, query: DocumentsQuery) -> Answered:
 )
 @rule("user")
 def put_document(dataset_id: int, body: TextGiven) -> Answered:
-    """Store a text as a document: 201 when it is new, 200 when it replaces the one with its source.
+    """Store a text as a document: 201 if it is new, 200 if it replaces the document with its source.
 
-    It can be found by keyword within a second, and by meaning when it is embedded. With the ETag of an earlier answer
-    in If-Match: 412, and nothing is stored, when the document has changed since.
+    It can be found by keyword within a second, and by meaning once it is embedded. With the ETag of an earlier answer
+    in If-Match: 412, and nothing is stored, if the document has changed since.
     """
     dataset, braid = caller_datasets().writable(dataset_id), site().braid
     source, content = upload_source(body.source), body.text.encode("utf-8", "replace")
@@ -100,8 +100,9 @@ def put_document(dataset_id: int, body: TextGiven) -> Answered:
     quotas().require_room(identity().account, dataset, source=source, more_bytes=len(content))
     filename = source.rpartition("/")[2].removesuffix(SUFFIXES[body.format]) + SUFFIXES[body.format]
     incoming = Incoming.from_bytes(content, source, filename=filename)
+    parse = site().background.parse_now.of_user(identity().account.id)
     try:
-        parsed = parse_here(incoming, ingest_options(site().settings))
+        parsed = parse(incoming, ingest_options(site().settings))
     except UnreadableDocumentError as error:
         raise InvalidInputError(str(error), field="text") from error
     stored = braid.ledger.put_document(dataset.id, parsed, check=if_match())
@@ -121,7 +122,7 @@ def put_document(dataset_id: int, body: TextGiven) -> Answered:
 )
 @rule("user")
 def get_document(dataset_id: int, document_id: int) -> Response:
-    """Get a document. With the ETag of an earlier answer in If-None-Match: 304 while it has not changed."""
+    """Get a document. With the ETag of an earlier answer in If-None-Match: 304 if it has not changed."""
     found = _document(caller_datasets().get(dataset_id).id, document_id)
     return answer_with_etag(found, DocumentShown.model_validate(found).model_dump_json())
 
@@ -129,9 +130,9 @@ def get_document(dataset_id: int, document_id: int) -> Response:
 @resource.delete("/datasets/<int(signed=True):dataset_id>/documents/<int:document_id>", headers=(IF_MATCH,))
 @rule("user")
 def delete_document(dataset_id: int, document_id: int) -> None:
-    """Delete a document. It is not found any more from the next search on.
+    """Delete a document. No later search finds it.
 
-    With the ETag of an earlier answer in If-Match: 412, and it stays, when it has changed since.
+    With the ETag of an earlier answer in If-Match: 412, and nothing is deleted, if the document has changed since.
     """
     braid = site().braid
     found = _document(caller_datasets().writable(dataset_id).id, document_id)

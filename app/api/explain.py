@@ -1,4 +1,4 @@
-"""``POST /explain``: why a passage is, or is not, in a result."""
+"""``POST /explain``: explains why a passage is, or is not, in a result."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.site import site
 
-resource = Resource("explain", "Why a passage is, or is not, in the result of a search.")
+resource = Resource("explain", "Explains why a passage is, or is not, in the result of a search.")
 
 
 class ExplainBody(TextSearch):
-    """A search, and the passage that is asked about."""
+    """A search, and the passage to explain."""
 
     chunk_id: str = Field(min_length=1, max_length=100)
 
 
 class ExplanationShown(Shown):
-    """What became of the passage."""
+    """The passage's rank, or the reason why it is missing."""
 
     chunk_id: str
     found: bool
@@ -40,7 +40,7 @@ class ExplanationShown(Shown):
 @resource.post("/explain", ExplanationShown, repeatable=False, headers=tuple(KEY_HEADERS.values()))
 @rule("user", "read")
 def explain(body: ExplainBody) -> ExplanationShown:
-    """Say why a passage is, or is not, among the hits of a search."""
+    """Explain why a passage is, or is not, among the hits of a search."""
     options = body.options("hybrid")
     found = site().braid.manager.explain(
         body.query,

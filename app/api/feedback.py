@@ -16,26 +16,26 @@ from braid.core.chat.feedback import Feedback
 from braid.core.datasets.scope import MAX_DATASET_IDS
 from braid.core.types import MAX_K, MAX_QUERY_CHARS
 
-resource = Resource("feedback", "What you said about passages; qrels are made of it.")
+resource = Resource("feedback", "Your ratings of passages, from which qrels are made.")
 
 ChunkId = Annotated[str, Field(min_length=1, max_length=100)]
 Kind = Literal["up", "down", "none", "click"]
 
 
 class FeedbackGiven(Given):
-    """What is said about one passage of one search."""
+    """Feedback on one passage of one search."""
 
-    kind: Kind = Field(description="A thumb, `none` when it is taken back, or a click on the citation")
+    kind: Kind = Field(description="A thumb, `none` to remove it, or a click on the citation")
     chunk_id: ChunkId
     query: str = Field(min_length=1, max_length=MAX_QUERY_CHARS, pattern=SAYS_SOMETHING)
-    dataset_ids: list[DatasetId] = Field(min_length=1, max_length=MAX_DATASET_IDS, description="What was searched")
+    dataset_ids: list[DatasetId] = Field(min_length=1, max_length=MAX_DATASET_IDS, description="The searched datasets")
     ranking: list[ChunkId] = Field(
-        min_length=1, max_length=MAX_K, description="Passages as they were shown, this one among them"
+        min_length=1, max_length=MAX_K, description="Ids of the passages in the order shown, this one included"
     )
 
 
 class FeedbackShown(Shown):
-    """What was said."""
+    """Stored feedback on a passage."""
 
     kind: Kind
     chunk_id: str
@@ -46,7 +46,7 @@ class FeedbackShown(Shown):
 
 
 class FeedbackAdded(Shown):
-    """Where it is kept."""
+    """The id of stored feedback."""
 
     id: int
 
@@ -54,7 +54,7 @@ class FeedbackAdded(Shown):
 @resource.post("/feedback", FeedbackAdded, status=201)
 @rule("user")
 def add_feedback(body: FeedbackGiven) -> FeedbackAdded:
-    """Say something about a passage of a search."""
+    """Store feedback on a passage of a search."""
     said = Feedback(body.kind, body.chunk_id, body.query, tuple(body.dataset_ids), tuple(body.ranking))
     return FeedbackAdded(id=site().feedback.add(identity().account.id, said))
 
@@ -62,7 +62,7 @@ def add_feedback(body: FeedbackGiven) -> FeedbackAdded:
 @resource.get("/feedback", Page[FeedbackShown])
 @rule("user")
 def list_feedback(query: PageQuery) -> Answered:
-    """List what you said, the oldest first."""
+    """List your feedback, the oldest first."""
     return page_of(
         Page[FeedbackShown], query, slice_rows(site().feedback.of_user(identity().account.id)), _show_feedback
     )

@@ -1,4 +1,4 @@
-"""``/folders``: folders on the server that datasets are kept equal to."""
+"""``/folders``: folders on the server that datasets are kept in sync with."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ from braid.core.folders.store import MAX_FOLDER_CHARS, MAX_PATTERNS, MAX_PREFIX_
 
 ONE_LINE = r"^[^\x00-\x1f\x7f]*$"
 
-resource = Resource("folders", "Folders on the server that datasets are kept equal to; for administrators.")
+resource = Resource("folders", "Folders on the server that datasets are kept in sync with; for administrators.")
 
 Pattern = Annotated[str, Field(min_length=1, max_length=MAX_FOLDER_CHARS, pattern=ONE_LINE)]
 
 
 class FolderGiven(Given):
-    """A folder and the dataset that is to be equal to it: a shared one, or one of yours."""
+    """A folder and the dataset to keep in sync with it: a shared one, or one of yours."""
 
     dataset_id: DatasetId
     folder: str = Field(min_length=1, max_length=MAX_FOLDER_CHARS, pattern=ONE_LINE, description="An absolute path")
-    ignore: list[Pattern] = Field([], max_length=MAX_PATTERNS, description="What to leave out, as in .gitignore")
+    ignore: list[Pattern] = Field([], max_length=MAX_PATTERNS, description="Patterns to leave out, as in .gitignore")
     id_prefix: str = Field(
         "",
         max_length=MAX_PREFIX_CHARS,
         pattern=ONE_LINE,
-        description="Sources are this and the path within the folder; without it absolute paths",
+        description="Sources are this prefix and the path within the folder; without it absolute paths",
     )
 
 
 class FolderShown(Shown):
-    """A folder as it is kept. ``problem`` says why it is not followed now; empty when it is."""
+    """A synced folder. ``problem`` says why it cannot be synced now; empty if it can."""
 
     id: int
     user_id: int
@@ -51,18 +51,18 @@ class FolderShown(Shown):
     created_at: Moment
     problem: str
     last_pass: JobShown | None
-    """The pass that is under way, else the last one that has ended."""
+    """The running pass, else the last one that has ended."""
 
 
 class RenameShown(BaseModel):
-    """A document under a new source."""
+    """A document that gets a new source."""
 
     source: str
     becomes: str
 
 
 class PlanShown(BaseModel):
-    """What the first pass would do: sources of documents."""
+    """Planned changes of the first pass, as sources of documents."""
 
     put: list[str]
     rename: list[RenameShown]
@@ -71,7 +71,7 @@ class PlanShown(BaseModel):
 
 
 class SyncStarted(BaseModel):
-    """Whether a pass was queued, or is under way already."""
+    """The pass, and whether it was queued now or is running already."""
 
     state: Literal["queued", "under way"]
     job: JobShown | None
@@ -80,24 +80,24 @@ class SyncStarted(BaseModel):
 @resource.get("/folders", Page[FolderShown])
 @rule("admin")
 def list_folders(query: PageQuery) -> Answered:
-    """List the folders in sync."""
+    """List the synced folders."""
     return page_of(Page[FolderShown], query, slice_rows(site().background.folders.all()), _show_folder)
 
 
 @resource.get("/folders/<int:folder_id>", FolderShown)
 @rule("admin")
 def get_folder(folder_id: int) -> FolderShown:
-    """Get a folder: how its last pass ended."""
+    """Get a synced folder and its last pass."""
     return _show_folder(site().background.folders.get(folder_id))
 
 
 @resource.post("/folders", FolderShown, status=201)
 @rule("admin")
 def add_folder(body: FolderGiven) -> Answered:
-    """Keep a dataset equal to a folder from now on.
+    """Start to keep a dataset in sync with a folder.
 
-    Documents of the dataset whose source begins with the prefix, or with the folder, and whose file is not there are
-    removed: see `/folders/plan` before.
+    Removes documents of the dataset whose source begins with the prefix, or with the folder, and whose file does not
+    exist: see `/folders/plan` first.
     """
     folder = site().background.supervisor.add(identity().account.id, _new_folder(body))
     _record("added", folder)
@@ -107,7 +107,7 @@ def add_folder(body: FolderGiven) -> Answered:
 @resource.post("/folders/plan", PlanShown, repeatable=False)
 @rule("admin")
 def plan_folder(body: FolderGiven) -> PlanShown:
-    """Show what the first pass over a folder would do; nothing is changed."""
+    """Show what the first pass over a folder would do, without changing anything."""
     plan = site().background.sync_jobs.plan(identity().account.id, _new_folder(body))
     return PlanShown(
         put=[file.source for file in plan.puts],
@@ -120,7 +120,7 @@ def plan_folder(body: FolderGiven) -> PlanShown:
 @resource.post("/folders/<int:folder_id>/sync", SyncStarted, status=202)
 @rule("admin")
 def sync_folder(folder_id: int) -> SyncStarted:
-    """Have a pass over a folder now. While one waits or is at work there is no second."""
+    """Queue a pass over a folder now, unless one is waiting or running."""
     background = site().background
     folder = background.folders.get(folder_id)
     job = background.sync_jobs.queue(folder)
@@ -133,12 +133,12 @@ def sync_folder(folder_id: int) -> SyncStarted:
 @resource.delete("/folders/<int:folder_id>")
 @rule("admin")
 def remove_folder(folder_id: int) -> None:
-    """Keep a folder in sync no longer. Its documents stay."""
+    """Stop keeping a folder in sync. Its documents stay."""
     _record("removed", site().background.supervisor.remove(folder_id))
 
 
 def _new_folder(body: FolderGiven) -> NewSyncedFolder:
-    """Raises NotFoundError for a dataset that is not the caller's to fill."""
+    """Read the folder from the body. Raises NotFoundError for a dataset that the caller may not fill."""
     return NewSyncedFolder(
         caller_datasets().writable(body.dataset_id).id, body.folder, tuple(body.ignore), body.id_prefix
     )

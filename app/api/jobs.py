@@ -1,4 +1,4 @@
-"""``/jobs``: work that is done in the background."""
+"""``/jobs``: background jobs."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from braid.app.user.datasets import caller_datasets
 from braid.core.jobs.store import Job, JobKind, JobState
 from braid.core.types import MAX_ID
 
-resource = Resource("jobs", "Work that is done in the background: uploads above all. Each user sees their own.")
+resource = Resource("jobs", "Background jobs, mostly uploads. Each user sees their own.")
 
 
 class JobShown(Shown):
-    """A job as it stands: `done` of `total` steps, 0 of 0 while nothing is known."""
+    """A job: `done` of `total` steps, 0 of 0 while the number is unknown."""
 
     id: int
     kind: JobKind
@@ -43,7 +43,7 @@ class JobsShown(BaseModel):
 
 
 class JobsQuery(PageQuery):
-    """Which jobs."""
+    """Filters of a list of jobs."""
 
     dataset_id: int | None = Field(None, ge=-MAX_ID, le=MAX_ID)
     state: Literal["queued", "running", "done", "failed", "cancelled"] | None = None
@@ -64,26 +64,26 @@ def list_jobs(query: JobsQuery) -> Answered:
 @resource.get("/jobs/<int:job_id>", JobShown)
 @rule("user")
 def get_job(job_id: int) -> JobShown:
-    """Get a job: whether it is done, or why it failed."""
+    """Get a job: its progress, its result, or why it failed."""
     return show_job(site().background.store.get(identity().account.id, job_id))
 
 
 @resource.post("/jobs/<int:job_id>/cancel", JobShown)
 @rule("user")
 def cancel_job(job_id: int) -> JobShown:
-    """End a job that waits or is at work. What it has stored stays; one that has ended stays as it is."""
+    """Cancel a waiting or running job. What it has stored stays; an ended job does not change."""
     return show_job(site().background.store.cancel(identity().account.id, job_id))
 
 
 @resource.post("/jobs/<int:job_id>/retry", JobShown)
 @rule("user")
 def retry_job(job_id: int) -> JobShown:
-    """Try a failed or cancelled job again. Its dataset must still be yours to change."""
+    """Retry a failed or cancelled job. Its dataset must still be yours to change."""
     caller_datasets().writable(site().background.store.get(identity().account.id, job_id).dataset_id)
     return show_job(site().background.retry(identity().account.id, job_id))
 
 
 def show_job(job: Job) -> JobShown:
-    """The job as callers see it, without the names of our files."""
+    """Return the job in the form that callers see, without the names of spooled files."""
     values = {name: getattr(job, name) for name in JobShown.model_fields}
     return JobShown(**{**values, "result": {name: value for name, value in job.result.items() if name != "file"}})

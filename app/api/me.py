@@ -1,4 +1,4 @@
-"""``GET /me``: who the caller is."""
+"""``GET /me``: the caller."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from braid.app.api.framework.operations import Resource
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 
-resource = Resource("me", "Who you are to Braid.")
+resource = Resource("me", "Your account and its rights.")
 
 
 class Me(BaseModel):
@@ -24,7 +24,7 @@ class Me(BaseModel):
 @resource.get("/me", Me)
 @rule("user")
 def get_me() -> Me:
-    """Say who the caller is, and what their token allows."""
+    """Get the caller's account and the scopes of their token."""
     found = identity()
     account = found.account
     return Me(

@@ -1,7 +1,7 @@
-"""The models, the reranker and the prompts that one request names, with the keys that came with it.
+"""Models, reranker and prompts of one request, with the keys sent along.
 
-A caller names what the site offers, or what their own key pays for. Keys are used for the request and forgotten; an
-address is never the caller's to give.
+A caller may name what the site offers, or what their own key pays for. Keys are used for the request and forgotten;
+callers can never set an address.
 """
 
 from __future__ import annotations
@@ -33,8 +33,10 @@ from braid.core.models.rerank import Rerankers
 from braid.core.search.context import SearchModels
 
 HOSTED = ("anthropic", "google_genai", "mistralai", "openai")
-"""Providers that a caller's own key may be used with: their packages take the key as it is given, and have an address
-of their own. Others find credentials or servers of the site's."""
+"""Providers that a caller's own key may be used with: their packages use the key as given and have their own address.
+
+Others would find credentials or servers of the site.
+"""
 
 
 def search_models(body: SearchOptions, options: dict[str, Any]) -> SearchModels:
@@ -43,9 +45,10 @@ def search_models(body: SearchOptions, options: dict[str, Any]) -> SearchModels:
 
 
 def conversation(body: SearchOptions, options: dict[str, Any]) -> Conversation:
-    """A conversation as the request wants it. Raises InvalidInputError."""
+    """Return a conversation with the request's models and prompts. Raises InvalidInputError."""
     chosen = _choose_models(body)
     models = _search_models(body, chosen, options)
+    # without prompts or a reranker of its own, the request can share the conversation that is kept for this choice
     if not body.custom_prompts and not _key("reranker"):
         return model_shelf().conversation(chosen)
     return Conversation(
@@ -58,7 +61,7 @@ def conversation(body: SearchOptions, options: dict[str, Any]) -> Conversation:
 
 
 def _search_models(body: SearchOptions, chosen: ChosenModels, options: dict[str, Any]) -> SearchModels:
-    """The chosen models, with the prompts and the reranker's key that the request brings."""
+    """Return the chosen models, with the prompts and the reranker's key from the request."""
     sites = model_shelf().search_models(chosen)
     rerankers, prompts = _rerankers(options["reranker"]), _prompts(body)
     return replace(sites, prompts=prompts or sites.prompts, rerankers=rerankers or sites.rerankers)
@@ -91,7 +94,7 @@ def _choose_offered(role: Role, name: str | None) -> ChosenModel | None:
         return choose_model(identity().account, role, name)
     except InvalidInputError as error:
         raise InvalidInputError(
-            f"{error}, or send a key of your own in {KEY_HEADERS[role]}", field=f"{role}_llm_model"
+            f"{error}, or send your own key in {KEY_HEADERS[role]}", field=f"{role}_llm_model"
         ) from None
 
 
@@ -99,7 +102,7 @@ def _settings_of_own_key(role: Role, name: str, key: str) -> ModelSettings:
     provider = name.partition(":")[0]
     if provider not in HOSTED:
         raise InvalidInputError(
-            f"{role}_llm_model is {name!r}; with a key of your own choose a model of {', '.join(HOSTED)}",
+            f"{role}_llm_model is {name!r}; with your own key choose a model of {', '.join(HOSTED)}",
             field=f"{role}_llm_model",
         )
     settings = site().settings
@@ -108,16 +111,18 @@ def _settings_of_own_key(role: Role, name: str, key: str) -> ModelSettings:
 
 
 def _rerankers(name: str) -> Rerankers | None:
-    """None for the site's. Raises InvalidInputError for one that is not offered."""
+    """Return the request's rerankers, or None for the site's. Raises InvalidInputError for one that is not offered."""
     key, settings = _key("reranker"), site().settings
     if key:
         if not name.startswith("cohere:"):
-            raise InvalidInputError(f"reranker is {name!r}; a key is for a cohere:MODEL only", field="reranker")
+            raise InvalidInputError(
+                f"reranker is {name!r}; a key can be used with a cohere:MODEL only", field="reranker"
+            )
         return Rerankers(api_key=key, timeout_s=settings.reranker_timeout_s)
     if name not in ("", settings.reranker):
         offered = f"{settings.reranker!r}, or " if settings.reranker else ""
         raise InvalidInputError(
-            f"reranker is {name!r}, which is not offered here; choose {offered}cohere:MODEL with a key of your own in "
+            f"reranker is {name!r}, which is not offered here; choose {offered}cohere:MODEL with your own key in "
             f"{KEY_HEADERS['reranker']}",
             field="reranker",
         )
@@ -125,7 +130,7 @@ def _rerankers(name: str) -> Rerankers | None:
 
 
 def _prompts(body: SearchOptions) -> Prompts | None:
-    """The site's with those replaced that the request gives; None when it gives none."""
+    """Return the site's prompts with those that the request replaces, or None if it replaces none."""
     if not body.custom_prompts:
         return None
     given: dict[str, object] = {
@@ -139,5 +144,5 @@ def _key(role: str) -> str:
     header = KEY_HEADERS[role]
     given = request.headers.get(header, "")
     if not re.fullmatch(KEY_PATTERN, given):
-        raise InvalidRequestError(((header, "it must have up to 500 visible characters of ASCII"),))
+        raise InvalidRequestError(((header, "it must be up to 500 visible ASCII characters"),))
     return given

@@ -1,4 +1,4 @@
-"""What several resources have in common: pages of a list, moments, passages."""
+"""Schemas that several resources share: pages of a list, moments, passages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Row = TypeVar("Row")
 
 
 class Shown(BaseModel):
-    """What callers are shown; made of a dataclass of core with the same fields."""
+    """Base of everything that callers are shown; made from a dataclass of core with the same fields."""
 
     model_config = ConfigDict(from_attributes=True, frozen=True)
 
@@ -36,20 +36,20 @@ def _moment(seconds: object) -> object:
 
 
 Moment = Annotated[datetime | None, BeforeValidator(_moment)]
-"""A point in time as RFC 3339, of seconds since the epoch."""
+"""A point in time as RFC 3339, made from seconds since the epoch."""
 DatasetId = Annotated[int, Field(ge=-MAX_ID, le=MAX_ID, json_schema_extra={"not": {"const": 0}}), WHOLE]
-"""Above 0 personal, below 0 shared."""
+"""Id of a dataset: above 0 personal, below 0 shared."""
 
 
 class PageQuery(Given):
-    """Which part of a list."""
+    """The part of a list to return."""
 
-    limit: int = Field(50, ge=1, le=MAX_PAGE, description="Items on a page")
-    offset: int = Field(0, ge=0, le=MAX_OFFSET, description="Items before the page")
+    limit: int = Field(50, ge=1, le=MAX_PAGE, description="Items per page")
+    offset: int = Field(0, ge=0, le=MAX_OFFSET, description="Items to skip")
 
 
 class Page(BaseModel, Generic[Item]):
-    """A part of a list. ``next`` is the address of the next one; null at the end."""
+    """A page of a list. ``next`` is the address of the next page; null at the end."""
 
     items: list[Item]
     next: str | None
@@ -61,7 +61,7 @@ def page_of(
     read: Callable[[int, int], Sequence[Row]],
     show: Callable[[Row], BaseModel],
 ) -> Answered:
-    """The page that ``read(limit, offset)`` gives, with a link to the next one."""
+    """Return the page that ``read(limit, offset)`` gives, with a link to the next one."""
     found = read(query.limit + 1, query.offset)
     items = [show(row) for row in found[: query.limit]]
     following = _address_of_next(query) if len(found) > query.limit else None
@@ -70,7 +70,7 @@ def page_of(
 
 
 def slice_rows(rows: Sequence[Row]) -> Callable[[int, int], Sequence[Row]]:
-    """Pages of what is read as a whole anyway."""
+    """Return a ``read`` function for `page_of` over rows that are in memory anyway."""
     return lambda limit, offset: rows[offset : offset + limit]
 
 
@@ -101,7 +101,7 @@ class PassageShown(Shown):
 
 
 class DegradedShown(Shown):
-    """A part that is missing from the answer, and why."""
+    """A missing part of the answer, and why it is missing."""
 
     leg: str
     collection: str

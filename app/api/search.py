@@ -1,4 +1,4 @@
-"""``POST /search``: free text, or purpose, materials and methods."""
+"""``POST /search``: searches by free text, or by purpose, materials and methods."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from braid.core.json_form import pick, to_json
 from braid.core.types import MAX_QUERY_CHARS, Mode
 
 DEPRECATED_AT = "@1764547200"
-"""When ``llm_model`` was deprecated, as the Deprecation header has it (RFC 9745)."""
+"""Moment when ``llm_model`` was deprecated, in the syntax of the Deprecation header (RFC 9745)."""
 MAX_FIELD_CHARS = 3_000
 
 resource = Resource("search", "Search any datasets that you may read, by meaning and by keyword.")
@@ -33,7 +33,7 @@ class TextSearch(SearchOptions):
     query: str = Field(
         min_length=1, max_length=MAX_QUERY_CHARS, pattern=SAYS_SOMETHING, examples=["how are the rankings fused?"]
     )
-    evaluation_mode: bool = Field(False, description="Of no account here: free text is not answered, only found")
+    evaluation_mode: bool = Field(False, description="Ignored: a search by free text never writes an answer")
 
 
 def _at_least_one(schema: dict[str, Any]) -> None:
@@ -42,14 +42,14 @@ def _at_least_one(schema: dict[str, Any]) -> None:
 
 
 class ThreeFieldSearch(SearchOptions):
-    """A search by what is done, with what, and how; at least one of the three. They become one query."""
+    """A search by purpose, materials and methods, at least one of them. They are combined into one query."""
 
     model_config = ConfigDict(json_schema_extra=_at_least_one)
 
     purpose: str = Field("", max_length=MAX_FIELD_CHARS)
     materials: str = Field("", max_length=MAX_FIELD_CHARS)
     methods: str = Field("", max_length=MAX_FIELD_CHARS)
-    instruction: str = Field("", max_length=MAX_INSTRUCTION_CHARS, description="What else the comparison should heed")
+    instruction: str = Field("", max_length=MAX_INSTRUCTION_CHARS, description="More instructions for the comparison")
     evaluation_mode: bool = Field(False, description="Stop after the search, without a comparison")
 
 
@@ -64,7 +64,7 @@ SearchBody = Annotated[
 
 
 class LegShown(Shown):
-    """Why a leg put a hit where it is; ``share`` is what it adds to the hit's score."""
+    """One leg's part in a hit; ``share`` is its contribution to the hit's score."""
 
     leg: str
     rank: int
@@ -74,7 +74,7 @@ class LegShown(Shown):
 
 
 class PlaceShown(Shown):
-    """Another place where the same text stands."""
+    """Another place with the same text."""
 
     chunk_id: str
     dataset_id: int
@@ -83,14 +83,14 @@ class PlaceShown(Shown):
 
 
 class DatasetNamed(Shown):
-    """A dataset by its name."""
+    """A dataset's id and name."""
 
     id: int
     name: str
 
 
 class HitShown(Shown):
-    """A passage that was found, with the reasons for its place."""
+    """A passage that was found, with the reasons for its rank."""
 
     passage: PassageShown
     dataset: DatasetNamed
@@ -102,7 +102,7 @@ class HitShown(Shown):
 
 
 class CitationShown(Shown):
-    """A passage that an answer cites, with its text as the model was given it."""
+    """A passage that an answer cites, with the text that the model was given."""
 
     number: int
     chunk_id: str
@@ -117,7 +117,7 @@ class CitationShown(Shown):
 
 
 class Comparison(Shown):
-    """How the passages compare with what was asked for, in Markdown."""
+    """A comparison of the passages with what was asked for, in Markdown."""
 
     text: str
     generator: str = Field(description="`extractive`, or the name of a model")
@@ -128,18 +128,18 @@ class Comparison(Shown):
 class SearchAnswer(BaseModel):
     """The hits, best first, and how they were found."""
 
-    query: str = Field(description="What was searched for")
+    query: str = Field(description="The query that was searched")
     search_mode: Mode
     strategy: str
-    generator: str = Field(description="Who wrote the query variants: `none`, `feedback` or the name of a model")
+    generator: str = Field(description="What wrote the query variants: `none`, `feedback` or the name of a model")
     queries: list[str]
     collections: list[str]
     hits: list[HitShown]
-    degraded: list[DegradedShown] = Field(description="What is missing from the answer, and why")
-    notes: list[str] = Field(description="What a limit left out though nothing failed")
-    unresolved_dataset_ids: list[int] = Field(description="Datasets that do not exist, or are not yours to read")
+    degraded: list[DegradedShown] = Field(description="Parts missing from the answer, and why")
+    notes: list[str] = Field(description="What a limit left out, though nothing failed")
+    unresolved_dataset_ids: list[int] = Field(description="Datasets that do not exist or that you may not read")
     timings_ms: dict[str, float]
-    answer: Comparison | None = Field(description="Of a search by three fields")
+    answer: Comparison | None = Field(description="The comparison, in a search by three fields")
 
 
 @resource.post("/search", SearchAnswer, repeatable=False, headers=tuple(KEY_HEADERS.values()))
@@ -147,9 +147,9 @@ class SearchAnswer(BaseModel):
 def search(body: SearchBody) -> Answered:
     """Search datasets.
 
-    With free text (`query`), or in the form of three fields (`purpose`, `materials`, `methods`), which become one
-    query and, unless in evaluation mode, are compared with what was found. The mode is `hybrid` unless given, and
-    `semantic` in the form of three fields.
+    Takes free text (`query`), or three fields (`purpose`, `materials`, `methods`), which are combined into one query
+    and, unless in evaluation mode, compared with the passages found. The default mode is `hybrid`, and `semantic` for
+    three fields.
     """
     account, here = identity().account, site()
     body.require_embedding_model(account.id)
@@ -188,7 +188,7 @@ def _compare(body: ThreeFieldSearch) -> SearchAnswer:
 
 
 def show_search(form: dict[str, Any], comparison: dict[str, Any] | None = None) -> SearchAnswer:
-    """Return a search as callers see it; ``form`` is a SearchResult as JSON, ``comparison`` a ChatResult."""
+    """Return a search in the form that callers see; ``form`` is a SearchResult as JSON, ``comparison`` a ChatResult."""
     names = {dataset.id: dataset.name for dataset in readable_datasets(identity().account).all}
 
     def name_dataset(hit: dict[str, Any]) -> dict[str, Any]:

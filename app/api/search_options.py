@@ -1,4 +1,4 @@
-"""What searches and chats are asked with: options, models and keys of one request."""
+"""Options, models and prompts of one search or chat request."""
 
 from __future__ import annotations
 
@@ -34,24 +34,24 @@ PROMPTS = Literal[
 
 
 class PromptGiven(Given):
-    """A prompt in the place of ours: one message of it, or both."""
+    """A prompt that replaces a built-in one: one message of it, or both."""
 
     model_config = ConfigDict(json_schema_extra={"minProperties": 1})
 
     system: str = Field("", max_length=MAX_PROMPT_CHARS)
-    user: str = Field("", max_length=MAX_PROMPT_CHARS, description="Keeps the placeholders of the one it replaces")
+    user: str = Field("", max_length=MAX_PROMPT_CHARS, description="Must keep the replaced prompt's placeholders")
 
 
 class FiltersGiven(Given):
     """Restrictions on documents."""
 
     file_types: list[str] = Field([], max_length=100, examples=[["pdf", "md"]])
-    source_prefix: str = Field("", max_length=1_000, description="How the source (path or URL) begins")
+    source_prefix: str = Field("", max_length=1_000, description="Beginning of the source (path or URL)")
     date_from: str | None = Field(None, pattern=ISO_8601, description="ISO 8601; UTC where no offset is given")
     date_to: str | None = Field(None, pattern=ISO_8601, description="Inclusive; a day means its end")
 
     def filters(self) -> Filters:
-        """As core has them. Raises InvalidInputError for a day that does not exist."""
+        """Return the filters as core has them. Raises InvalidInputError for a day that does not exist."""
         return Filters(
             frozenset(self.file_types),
             self.source_prefix,
@@ -61,7 +61,7 @@ class FiltersGiven(Given):
 
 
 class SearchOptions(Given):
-    """How to search. What is left out is as the site has it."""
+    """Options of a search. The site's settings replace what is left out."""
 
     dataset_ids: list[DatasetId] = Field(
         [], max_length=MAX_DATASET_IDS, description="None: all personal datasets", examples=[[1, -1]]
@@ -72,7 +72,7 @@ class SearchOptions(Given):
         None,
         ge=0.0,
         le=1.0,
-        description="Share of the search by meaning in hybrid mode, which then fuses by weighted scores (0.7 unless "
+        description="Weight of the search by meaning in hybrid mode, which then fuses by weighted scores (0.7 unless"
         "set). Without it the site's fusion is used.",
     )
     top_k: Annotated[int, Field(ge=1, le=MAX_K), WHOLE] | None = None
@@ -80,10 +80,10 @@ class SearchOptions(Given):
     reranker: str | None = Field(
         None,
         max_length=MAX_NAME_CHARS,
-        description="The site's, a `cohere:MODEL` with a key of your own in `X-Reranker-Key`, or empty for none",
+        description="The site's, a `cohere:MODEL` with your own key in `X-Reranker-Key`, or empty for none",
     )
     min_score: float | None = None
-    generator: Generator | None = Field(None, description="Who serves the strategy")
+    generator: Generator | None = Field(None, description="What writes the strategy's queries")
     search_llm_model: str | None = Field(
         None,
         max_length=MAX_NAME_CHARS,
@@ -96,16 +96,16 @@ class SearchOptions(Given):
     llm_model: str | None = Field(
         None,
         max_length=MAX_NAME_CHARS,
-        description="Stands for both models where they are left out",
+        description="Used for both models if they are left out",
         json_schema_extra={"deprecated": True},
     )
     embedding_model: str | None = Field(
-        None, max_length=MAX_NAME_CHARS, description="Must be the one that the collections were embedded with"
+        None, max_length=MAX_NAME_CHARS, description="Must be the model that the collections were embedded with"
     )
     custom_prompts: dict[PROMPTS, PromptGiven] = Field({}, description="See docs/conversation.md")
 
     def options(self, default_mode: Mode) -> dict[str, Any]:
-        """As the fields of `braid.core.types.SearchOptions`."""
+        """Return the values of the fields of `braid.core.types.SearchOptions`."""
         settings = site().settings
         weighted = self.hybrid_alpha is not None or settings.fusion == "weighted"
         return {
@@ -121,7 +121,7 @@ class SearchOptions(Given):
         }
 
     def require_embedding_model(self, user_id: int) -> None:
-        """Raises InvalidInputError when a collection in scope has another model than the caller says."""
+        """Raise InvalidInputError if a collection in scope has another embedding model than the caller names."""
         if self.embedding_model is None:
             return
         braid, wanted = site().braid, self.embedding_model
@@ -133,7 +133,7 @@ class SearchOptions(Given):
             if wanted not in (named, used):
                 raise InvalidInputError(
                     f"embedding_model is {wanted!r}, but the collection {part.collection} is embedded with {used!r}; "
-                    "leave it out, or name that one",
+                    "leave it out, or name that model",
                     field="embedding_model",
                 )
 

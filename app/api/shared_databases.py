@@ -31,7 +31,7 @@ Group = Annotated[str, Field(min_length=1, max_length=MAX_NAME_CHARS, pattern=LI
 
 
 class SharedDatabaseShown(Shown):
-    """A shared dataset. How it is set up is shown to administrators, and null for others."""
+    """A shared dataset. Its configuration is null for callers who are not administrators."""
 
     id: int
     name: str
@@ -45,12 +45,14 @@ class SharedDatabaseShown(Shown):
 
 
 class SharedDatabaseChanges(Given):
-    """What is to change; the rest stays."""
+    """The fields to change; the others stay."""
 
     name: str | None = Field(None, max_length=MAX_NAME_CHARS, pattern=LINE_PATTERN)
     collection_name: str | None = Field(None, max_length=MAX_COLLECTION_CHARS, pattern=COLLECTION_PATTERN)
     description: str | None = Field(None, max_length=MAX_DESCRIPTION_CHARS, pattern=TEXT_PATTERN)
-    allowed_groups: list[Group] | None = Field(None, max_length=100, description="Who may read it; [] means everybody")
+    allowed_groups: list[Group] | None = Field(
+        None, max_length=100, description="Groups that may read it; [] for everybody"
+    )
     embedding_model: str | None = Field(None, max_length=MAX_NAME_CHARS, pattern=TEXT_PATTERN)
     enabled: bool | None = None
 
@@ -63,14 +65,14 @@ class SharedDatabaseGiven(Given):
         max_length=MAX_COLLECTION_CHARS, pattern=COLLECTION_PATTERN, examples=["shared_main_db"]
     )
     description: str = Field("", max_length=MAX_DESCRIPTION_CHARS, pattern=TEXT_PATTERN)
-    allowed_groups: list[Group] = Field([], max_length=100, description="Who may read it; none means everybody")
+    allowed_groups: list[Group] = Field([], max_length=100, description="Groups that may read it; [] for everybody")
     embedding_model: str = Field("", max_length=MAX_NAME_CHARS, pattern=TEXT_PATTERN)
 
 
 @resource.get("/shared-databases", Page[SharedDatabaseShown])
 @rule("user")
 def list_shared_databases(query: PageQuery) -> Answered:
-    """List the shared databases that you may read; administrators see all, disabled ones too."""
+    """List the shared databases that you may read; administrators see all, including disabled ones."""
     return page_of(Page[SharedDatabaseShown], query, slice_rows(_visible_entries()), lambda entry: entry)
 
 
@@ -96,7 +98,7 @@ def add_shared_database(body: SharedDatabaseGiven) -> Answered:
 @resource.patch("/shared-databases/<int(signed=True):dataset_id>", SharedDatabaseShown)
 @rule("admin")
 def change_shared_database(dataset_id: int, body: SharedDatabaseChanges) -> SharedDatabaseShown:
-    """Change a shared database. With another collection it moves there, with its documents."""
+    """Change a shared database. A new collection moves its documents there."""
     site().shared_datasets.update(dataset_id, **body.model_dump(exclude_none=True), by=identity().account.name)
     return get_shared_database(dataset_id)
 
@@ -104,7 +106,7 @@ def change_shared_database(dataset_id: int, body: SharedDatabaseChanges) -> Shar
 @resource.delete("/shared-databases/<int(signed=True):dataset_id>")
 @rule("admin")
 def remove_shared_database(dataset_id: int) -> None:
-    """Remove a shared database with its documents, at once and for good."""
+    """Remove a shared database with its documents, immediately and permanently."""
     if site().braid.registry.get(dataset_id) is None:
         raise NotFoundError(f"there is no shared database {dataset_id}")
     site().shared_datasets.remove(dataset_id, by=identity().account.name)

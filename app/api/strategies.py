@@ -1,4 +1,4 @@
-"""``GET /strategies`` and ``GET /models``: what a search may be asked with."""
+"""``GET /strategies`` and ``GET /models``: strategies and models that a search may name."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from braid.app.site import site
 from braid.app.user.models import offered_models
 from braid.core.search.strategies import strategies as known_strategies
 
-resource = Resource("choices", "What a search may be asked with.")
+resource = Resource("choices", "Strategies and models that a search may name.")
 
 
 class StrategyShown(BaseModel):
-    """How a query is expanded and its hits are refined."""
+    """A strategy, which expands queries and refines hits."""
 
     name: str
     description: str
     costs: dict[Literal["llm", "feedback"], str] = Field(
-        description="By who serves it: a model (`llm`) or the first pass (`feedback`)"
+        description="Per generator: a model (`llm`) or the first pass (`feedback`)"
     )
 
 
@@ -34,9 +34,9 @@ class StrategiesShown(BaseModel):
 class ModelsShown(BaseModel):
     """Models as `provider:model`; the first chat model of a role is its default."""
 
-    search: list[str] = Field(description="They write queries")
-    summary: list[str] = Field(description="They write answers")
-    embedding: str = Field(description="Of collections that name no other")
+    search: list[str] = Field(description="Models that write queries")
+    summary: list[str] = Field(description="Models that write answers")
+    embedding: str = Field(description="Model of collections that name no other")
     reranker: str = Field(description="Empty for none")
 
 

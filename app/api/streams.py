@@ -1,4 +1,4 @@
-"""Answers as server-sent events."""
+"""Streams answers as server-sent events."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ EVENT_STREAM = "text/event-stream"
 
 
 def wants_stream() -> bool:
-    """Whether the caller asks for events rather than for JSON."""
+    """Return whether the caller asks for events rather than JSON."""
     return request.accept_mimetypes.best_match(("application/json", EVENT_STREAM)) == EVENT_STREAM
 
 
 def stream_response(asked: ChatRequest, events: Iterator[Event], keep: Callable[[ChatResult], object]) -> Response:
-    """Stream the events as they happen. A caller that goes away ends the turn; the answer so far is kept."""
+    """Stream the events as they happen. A caller that disconnects ends the turn; the answer so far is kept."""
     return event_stream(_lines(asked, events, keep))
 
 
@@ -46,7 +46,7 @@ def _lines(asked: ChatRequest, events: Iterator[Event], keep: Callable[[ChatResu
     except BraidError as error:
         not_kept = False
         yield _problem(on_braid_error(error)[0])
-    except Exception as error:  # the edge: the status has been sent, so the stream says it
+    except Exception as error:  # the edge: the status has been sent, so the stream reports the error
         not_kept = False
         yield _problem(on_unexpected(error)[0])
     finally:

@@ -1,4 +1,4 @@
-"""Datasets as files: exports to be downloaded, and datasets made of them."""
+"""Exports of datasets to files, and datasets made from exports."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from braid.app.web.transfers import export_file, import_bytes, queue_export, que
 from braid.core.jobs.store import Job
 from braid.core.types import MAX_NAME_CHARS
 
-resource = Resource("transfers", "Datasets as files, with their vectors: for another Braid, or to be kept.")
+resource = Resource("transfers", "Datasets as files, with their vectors, to move to another Braid or to keep.")
 
 
 class ExportGiven(Given):
     """An export of a dataset."""
 
     file: File = Field(examples=["notes.zip"])
-    name: str = Field("", max_length=MAX_NAME_CHARS, description="Of the new dataset; without one, that of the export")
+    name: str = Field("", max_length=MAX_NAME_CHARS, description="Name of the new dataset; by default the export's")
 
 
 @resource.post("/datasets/<int(signed=True):dataset_id>/exports", JobShown, status=202)
 @rule("user")
 def export_dataset(dataset_id: int) -> Answered:
-    """Write a dataset to a file, in the place of your earlier export of it.
+    """Export a dataset to a file, which replaces your earlier export of it.
 
-    When the job is done, get the file under `/datasets/{dataset_id}/exports/{job_id}`.
+    When the job is done, get the file at `/datasets/{dataset_id}/exports/{job_id}`.
     """
     return _show_queued(queue_export(identity().account, caller_datasets().writable(dataset_id)))
 
@@ -53,7 +53,7 @@ def get_export(dataset_id: int, job_id: int) -> Response:
 @rule("user")
 @takes_uploads(import_bytes)
 def import_dataset() -> Answered:
-    """Make a personal dataset of an export. The job says its `dataset_id` at once, and fills it."""
+    """Create a personal dataset from an export. The job names its `dataset_id` at once, and fills it."""
     me = identity().account
     require_import_room(me)
     return _show_queued(queue_import(me, _file(), name=request.form.get("name", "").strip()))
@@ -65,12 +65,12 @@ def _show_queued(job: Job) -> Answered:
 
 def _file() -> IO[bytes]:
     if request.mimetype != MULTIPART:
-        raise UnsupportedMediaType(f"send the export as the field file, as {MULTIPART}")
+        raise UnsupportedMediaType(f"send the export in the field file, as {MULTIPART}")
     files, names = request.files.getlist("file"), request.form.getlist("name")
     for name in ({*request.form} - {"name"}) | ({*request.files} - {"file"}):
-        raise InvalidRequestError(((name, "there is no such field; there are a file called file, and name"),))
+        raise InvalidRequestError(((name, "there is no such field; send file, and optionally name"),))
     if len(files) != 1:
         raise InvalidRequestError((("file", f"there are {len(files)} files; send one export at a time"),))
     if len(names) > 1:
-        raise InvalidRequestError((("name", f"is given {len(names)} times; give it once"),))
+        raise InvalidRequestError((("name", f"was sent {len(names)} times; send it once"),))
     return files[0].stream

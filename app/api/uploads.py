@@ -1,4 +1,4 @@
-"""Files, pages of the web and vectors: what datasets are given in the background."""
+"""Uploads: files, web pages and new vectors, added to datasets in the background."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ from braid.core.jobs.store import Job, NewJob
 MULTIPART = "multipart/form-data"
 MAX_FILES = 500
 FORM_BYTES = 2 * MEBIBYTE
-"""Of a request beside what its files hold."""
+"""Allowance for the rest of the request around its files, in bytes."""
 
-resource = Resource("uploads", "Files and pages for datasets. They are read in the background, by jobs.")
+resource = Resource("uploads", "Files and web pages for datasets, read by background jobs.")
 
 File = Annotated[bytes, WithJsonSchema({"type": "string", "format": "binary"})]
 
 
 class FilesGiven(Given):
-    """Files. The name of each, with its folders, becomes the document's source."""
+    """Files. Each name, with its folders, becomes the document's source."""
 
     file: list[File] = Field(min_length=1, max_length=MAX_FILES)
 
 
 class UrlGiven(Given):
-    """A page of the web."""
+    """A web page."""
 
     url: str = Field(min_length=1, max_length=2_000, examples=["https://example.org/manual"])
 
@@ -68,7 +68,7 @@ def upload_documents(dataset_id: int) -> Answered:
 @resource.post("/datasets/<int(signed=True):dataset_id>/pages", JobShown, status=202)
 @rule("user")
 def add_page(dataset_id: int, body: UrlGiven) -> Answered:
-    """Fetch a page of the web and store it as a document. Addresses of private networks are refused."""
+    """Fetch a web page and store it as a document. Addresses in private networks are refused."""
     dataset, settings = caller_datasets().writable(dataset_id), site().settings
     quotas().require_room(identity().account, dataset)
     job = new_url(dataset.id, body.url, allow_private=settings.allow_private_urls)
@@ -78,7 +78,7 @@ def add_page(dataset_id: int, body: UrlGiven) -> Answered:
 @resource.post("/datasets/<int(signed=True):dataset_id>/reembed", JobShown, status=202)
 @rule("user")
 def reembed_dataset(dataset_id: int) -> Answered:
-    """Make all vectors of a dataset anew."""
+    """Embed all passages of a dataset again."""
     quotas().require_queue_room(identity().account)
     return _queue([new_reembed(site().braid, caller_datasets().writable(dataset_id).id)])
 

@@ -10,11 +10,12 @@ from werkzeug.exceptions import Conflict
 
 from braid.app.api.framework.operations import Answered, Resource
 from braid.app.api.framework.requests import Given
-from braid.app.api.schemas import Page, PageQuery, Shown, page_of, slice_rows
+from braid.app.api.schemas import Moment, Page, PageQuery, Shown, page_of, slice_rows
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.site import site
 from braid.core.accounts.accounts import MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS, Account
+from braid.core.accounts.credentials import ApiToken
 from braid.core.types import MAX_NAME_CHARS
 
 resource = Resource("users", "Accounts; administrators manage them.")
@@ -33,7 +34,7 @@ class UserShown(Shown):
     groups: list[str]
     is_admin: bool
     disabled: bool
-    has_password: bool = Field(description="Without one nobody can sign in as this user")
+    has_password: bool = Field(description="Without a password nobody can sign in as this user")
 
 
 class UserGiven(Given):
@@ -46,12 +47,31 @@ class UserGiven(Given):
 
 
 class UserChanges(Given):
-    """What is to change; the rest stays."""
+    """The fields to change; the others stay."""
 
-    groups: list[Group] | None = Field(None, max_length=100, description="All of them; others are left")
+    groups: list[Group] | None = Field(None, max_length=100, description="All groups of the user; others are removed")
     is_admin: bool | None = None
     disabled: bool | None = Field(None, description="Locked out at once")
-    password: Password | None = Field(None, description="A new one; the user is signed out everywhere")
+    password: Password | None = Field(
+        None, description="A new one; the user is signed out everywhere, and their API tokens are revoked"
+    )
+
+
+class UserChanged(UserShown):
+    """An account after a change."""
+
+    revoked_tokens: int = Field(description="How many API tokens a new password revoked")
+
+
+class TokenShown(Shown):
+    """An API token, without its key."""
+
+    id: int
+    name: str
+    scopes: list[str]
+    created_at: Moment
+    expires_at: Moment = Field(description="Null: does not expire")
+    used_at: Moment = Field(description="The last use, to the minute; null: never used")
 
 
 @resource.get("/users", Page[UserShown])
@@ -78,9 +98,9 @@ def add_user(body: UserGiven) -> Answered:
     return Answered(_show_user(added), {"Location": url_for("braid.api.get_user", user_id=added.id)})
 
 
-@resource.patch("/users/<int:user_id>", UserShown)
+@resource.patch("/users/<int:user_id>", UserChanged)
 @rule("admin")
-def change_user(user_id: int, body: UserChanges) -> UserShown:
+def change_user(user_id: int, body: UserChanges) -> UserChanged:
     """Change an account's groups, rights or password, or lock it."""
     _require_own_accounts()
     accounts, before = site().accounts, site().accounts.get(user_id)
@@ -92,16 +112,15 @@ def change_user(user_id: int, body: UserChanges) -> UserShown:
         accounts.set_admin(user_id, body.is_admin)
     if body.disabled is not None:
         accounts.set_disabled(user_id, body.disabled)
-    if body.password is not None:
-        accounts.set_password(user_id, body.password)
+    revoked = 0 if body.password is None else accounts.set_password(user_id, body.password)
     _record("changed", before, ", ".join(sorted(body.model_fields_set)))
-    return _show_user(accounts.get(user_id))
+    return UserChanged(**_show_user(accounts.get(user_id)).model_dump(), revoked_tokens=revoked)
 
 
 @resource.delete("/users/<int:user_id>")
 @rule("admin")
 def remove_user(user_id: int) -> None:
-    """Remove an account with all it owns, at once and for good."""
+    """Remove an account with everything it owns, immediately and permanently."""
     _require_own_accounts()
     before = site().accounts.get(user_id)
     _require_another(user_id)
@@ -109,14 +128,31 @@ def remove_user(user_id: int) -> None:
     _record("removed", before)
 
 
+@resource.get("/users/<int:user_id>/tokens", Page[TokenShown])
+@rule("admin")
+def list_tokens_of_user(user_id: int, query: PageQuery) -> Answered:
+    """List a user's API tokens, the newest first, expired ones included."""
+    tokens = site().tokens.of_user(site().accounts.get(user_id).id)
+    return page_of(Page[TokenShown], query, slice_rows(tokens), _show_token)
+
+
+@resource.delete("/users/<int:user_id>/tokens/<int:token_id>")
+@rule("admin")
+def revoke_token_of_user(user_id: int, token_id: int) -> None:
+    """Revoke a user's API token: no request is allowed by it any more."""
+    account = site().accounts.get(user_id)
+    site().tokens.revoke(user_id, token_id)
+    site().audit.add(identity().account.name, "token.revoked", account.name, str(token_id))
+
+
 def _require_own_accounts() -> None:
     if not site().standalone:
-        raise Conflict("the accounts are those of the app that Braid is part of; change them there")
+        raise Conflict("accounts belong to the app that Braid is part of; change them there")
 
 
 def _require_another(user_id: int) -> None:
     if user_id == identity().account.id:
-        raise Conflict("administrators cannot lock themselves out; let another one do it")
+        raise Conflict("administrators cannot lock themselves out; another administrator must do it")
 
 
 def _record(what: str, account: Account, detail: str = "") -> None:
@@ -131,4 +167,15 @@ def _show_user(account: Account) -> UserShown:
         is_admin=account.is_admin,
         disabled=account.disabled,
         has_password=account.has_password,
+    )
+
+
+def _show_token(token: ApiToken) -> TokenShown:
+    return TokenShown(
+        id=token.id,
+        name=token.name,
+        scopes=sorted(token.scopes),
+        created_at=token.created_at,  # type: ignore[arg-type]  # seconds, as Moment takes them
+        expires_at=token.expires_at,  # type: ignore[arg-type]
+        used_at=token.used_at,  # type: ignore[arg-type]
     )

@@ -1,4 +1,4 @@
-"""Finding out who sends a request: a browser that is signed in, a program with a token, or a user of the host app."""
+"""Identifies requests: by a browser's session, by an API token, or by the user of the host app."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def identify(site: Site) -> Identity | None:
 
 
 def identity_of_token(site: Site, key: str) -> Identity | None:
-    """The owner of an API token; also for servers that are not Flask's."""
+    """Return the identity of an API token's owner, or None. Works outside Flask requests, as MCP needs."""
     token = site.tokens.find(key)
     account = _enabled_account(site, token.user_id) if token else None
     return Identity(account, token.scopes, by_token=True) if token and account else None
@@ -39,7 +39,10 @@ def identity_of_token(site: Site, key: str) -> Identity | None:
 
 
 class _Browser(UserMixin):  # type: ignore[misc]  # Flask-Login has no types
-    """What Flask-Login keeps in the session: the secret of the browser's row in the ledger."""
+    """A user of Flask-Login.
+
+    The id that it keeps in the session is the secret of the browser's row in the ledger.
+    """
 
     def __init__(self, secret: str, found: Identity) -> None:
         self.id = secret
@@ -58,7 +61,10 @@ def keep_logins(app: Flask, find_site: Callable[[], Site]) -> None:
 
 
 def sign_in(site: Site, account: Account) -> None:
-    """Open a session for this browser; what it was before is forgotten, so that nobody can have prepared it."""
+    """Open a session for this browser.
+
+    Drops the old session first, so that nobody can have prepared it (session fixation).
+    """
     session.clear()
     session.permanent = True
     secret = site.sessions.open(account.id, request.headers.get("User-Agent", ""))
@@ -76,7 +82,7 @@ def sign_out(site: Site, found: Identity) -> None:
 def _identity_of_session(site: Site, secret: str) -> Identity | None:
     found = site.sessions.find(secret)
     account = _enabled_account(site, found.user_id) if found else None
-    return Identity(account, session_id=found.id) if found and account else None
+    return Identity(account, session_id=found.id, signed_in_at=found.created_at) if found and account else None
 
 
 def _enabled_account(site: Site, user_id: int) -> Account | None:
@@ -96,8 +102,8 @@ def _identity_of_host_user(site: Site, user: HostUser | None) -> Identity | None
 
 
 def _account_of(site: Site, user: HostUser) -> Account:
-    """The account of this name, added at the first visit, with the groups and rights that the host app gives."""
-    account = site.accounts.named(user.name) or site.accounts.add(user.name)
+    """Return the account of this name, added at the first visit, with the groups and rights that the host app gives."""
+    account = site.accounts.named(user.name) or site.accounts.mirror(user.name)
     if account.groups != user.groups:
         site.accounts.set_groups(account.id, user.groups)
     if account.is_admin != user.is_admin or account.groups != user.groups:

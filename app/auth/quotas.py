@@ -1,4 +1,4 @@
-"""Quotas: what one user may store, and the free disk space, checked before anything is accepted."""
+"""Quotas per user, and the free disk space, checked before anything is accepted."""
 
 from __future__ import annotations
 
@@ -17,21 +17,22 @@ from braid.core.types import Dataset
 
 
 class Quotas:
-    """The limits of the settings, held against what is in the ledger."""
+    """Checks the limits in the settings against the ledger and the disk."""
 
     def __init__(self, settings: Settings, braid: Braid) -> None:
         self._settings = settings
         self._braid = braid
 
     def require_dataset_room(self, account: Account) -> None:
-        """Raises InvalidInputError when the user has as many datasets as are allowed."""
+        """Raise InvalidInputError when the user has as many datasets as allowed."""
         most = self._settings.max_user_datasets
         if len(self._braid.ledger.datasets(account.id)) >= most:
             raise InvalidInputError(f"you have {most:,} datasets, which is the limit; delete one first", field="name")
 
     def require_room(self, account: Account, dataset: Dataset, *, source: str = "", more_bytes: int = 0) -> None:
-        """For one more document in the dataset, or another in the place of the one with this source. Raises
-        InvalidInputError, and ServiceUnavailable when the disk is full.
+        """Check that one more document fits in the dataset; one that replaces ``source`` is not counted again.
+
+        Raises InvalidInputError, and ServiceUnavailable when the disk is full.
         """
         self.require_queue_room(account, more_bytes=more_bytes)
         replaces = source and self._braid.ledger.document(dataset.id, source) is not None
@@ -39,13 +40,16 @@ class Quotas:
             self.require_document_room(account)
 
     def require_document_room(self, account: Account) -> None:
-        """Raises InvalidInputError when the user has as many documents as are allowed."""
+        """Raise InvalidInputError when the user has as many documents as allowed."""
         most = self._settings.max_user_documents
         if sum(each.documents for each in self._braid.ledger.datasets(account.id)) >= most:
             raise InvalidInputError(f"you have {most:,} documents, which is the limit; delete some first", field="file")
 
     def require_queue_room(self, account: Account, *, more_bytes: int = 0) -> None:
-        """For one more job of the user's. Raises InvalidInputError, and ServiceUnavailable when the disk is full."""
+        """Check that the user may queue one more job.
+
+        Raises InvalidInputError, and ServiceUnavailable when the disk is full.
+        """
         self._require_disk(more_bytes)
         most = self._settings.max_waiting_jobs
         if JobStore(self._braid.ledger).count_not_done(account.id) >= most:
@@ -59,5 +63,5 @@ class Quotas:
 
 
 def quotas() -> Quotas:
-    """The quotas of the app that serves this request."""
+    """Return the quotas of the app that serves this request."""
     return Quotas(site().settings, site().braid)

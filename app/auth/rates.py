@@ -1,4 +1,4 @@
-"""How many requests to the API and calls of MCP's tools a user may send: one count for both."""
+"""Request rate per user, one count for the API and the MCP tools together."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from braid.app.site import Site
 
 
 class Rate(NamedTuple):
-    """A user's limit, and what it is counted under."""
+    """A user's rate limit, and the key that it is counted under."""
 
     limit: RateLimitItem
     key: tuple[str, str]
 
     def left(self, here: Site) -> int:
-        """How many more requests are answered within the next `seconds_left`."""
+        """Return how many more requests are answered within the next `seconds_left`."""
         return int(here.limiter.get_window_stats(self.limit, *self.key).remaining)
 
     def seconds_left(self, here: Site) -> int:
-        """Seconds until there are more, at least 1."""
+        """Return the seconds until more requests are answered, at least 1."""
         return max(1, math.ceil(here.limiter.get_window_stats(self.limit, *self.key).reset_time - time.time()))
 
     def take(self, here: Site) -> None:
-        """Count one request. Raises TooManyRequests, which says when there are more."""
+        """Count one request. Raises TooManyRequests, whose ``retry_after`` is `seconds_left`."""
         if not here.limiter.hit(self.limit, *self.key):
             seconds = self.seconds_left(here)
             raise TooManyRequests(f"at most {self.limit} are answered; try again in {seconds} s", retry_after=seconds)
 
 
 def rate_of(here: Site, user_id: int) -> Rate:
-    """The rate of a user."""
+    """Return the rate of a user."""
     return Rate(parse(here.settings.api_rate_limit), ("api", str(user_id)))

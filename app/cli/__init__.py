@@ -1,4 +1,4 @@
-"""The command line: a file per command, over the same library as the app.
+"""The command line: one file per command, over the same library as the app.
 
 May import: everything in `app`.
 Way in: `root.cli`, also as `python -m app`.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @click.command(cls=BraidCommand)
 @click.argument("text")
-@click.option("--continue", "conversation", type=int, metavar="ID", help="The next turn of this conversation.")
+@click.option("--continue", "conversation", type=int, metavar="ID", help="Continue this conversation.")
 @add_options(*SCOPE_OPTIONS, *RANKING_OPTIONS, *FILTER_OPTIONS)
 @json_option
 def chat(
@@ -31,7 +31,7 @@ def chat(
 ) -> None:
     """Answer TEXT from the datasets, with citations, and store the turn.
 
-    Without a model (setting summary_model) the answer is made of sentences of the passages.
+    Without a model (setting summary_model) the answer quotes sentences of the passages.
     """
     from braid.core.chat.conversation import Conversation
     from braid.core.chat.store import ConversationStore
@@ -60,7 +60,7 @@ def chat(
 
 
 def _show(event: Event) -> None:
-    """Print the answer on stdout as it comes, and progress on stderr."""
+    """Print the answer to stdout as it arrives, and progress to stderr."""
     from braid.core.chat.types import AnswerText, AnswerWithdrawn, QueryWritten, Searched
 
     if isinstance(event, AnswerText):
@@ -72,7 +72,7 @@ def _show(event: Event) -> None:
         complain(f"searching for {event.query!r} (by {event.generator})")
     elif isinstance(event, Searched):
         collections = ", ".join(event.result.collections) or "no collection"
-        complain(f"{len(event.result.hits)} passages of {collections}")
+        complain(f"{len(event.result.hits)} passages from {collections}")
 
 
 def _show_sources(result: ChatResult, conversation: int) -> None:
@@ -85,5 +85,5 @@ def _show_sources(result: ChatResult, conversation: int) -> None:
     for note in result.notes:
         complain(f"note: {note}")
     if result.removed_citations:
-        complain(f"{result.removed_citations} citations of no passage were removed")
-    complain(f"conversation {conversation}; the next turn: chat --continue {conversation} …")
+        complain(f"{result.removed_citations} citations without a passage were removed")
+    complain(f"conversation {conversation}; continue with: chat --continue {conversation} …")

@@ -1,4 +1,4 @@
-"""What the commands share: ``--data-dir``, ``--json``, the settings, and the user."""
+"""Parts that the commands share: ``--data-dir``, ``--json``, the settings and the user."""
 
 from __future__ import annotations
 
@@ -58,32 +58,32 @@ class BraidGroup(click.Group):
 
 def json_option(command: Command) -> Command:
     """Give a command ``--json`` (parameter ``as_json``)."""
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout, all else on stderr.")(command)
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON to stdout, all else to stderr.")(command)
 
 
 # ---------------------------------------------------------------- settings and user
 
 
 def current_settings(**overrides: Any) -> Settings:
-    """The settings, with the ``--data-dir`` of this command line and the overrides that are not None."""
+    """Return the settings, with ``--data-dir`` from the command line and the overrides that are not None."""
     from braid.config.settings import load_settings
 
     return load_settings(data_dir=click.get_current_context().meta.get(DATA_DIR), **overrides)
 
 
 def find_user(ledger: Ledger, given: str) -> User:
-    """The user with this name or id. Raises NotFoundError."""
+    """Return the user with this name or id. Raises NotFoundError."""
     user = ledger.user_named(given)
     if user is None and given.isascii() and given.isdecimal():
         user = ledger.user(int(given))
     if user is None:
-        names = ", ".join(user.name for user in ledger.users()) or "nobody"
-        raise NotFoundError(f"there is no user {given!r}; there is: {names}")
+        names = ", ".join(user.name for user in ledger.users()) or "none"
+        raise NotFoundError(f"there is no user {given!r}; known users: {names}")
     return user
 
 
 def choose_user(ledger: Ledger, given: str | None) -> User:
-    """Return the given user, else the only one; add ``local`` where there is none."""
+    """Return the given user, else the only one. Adds ``local`` if there are no users."""
     if given is not None:
         return find_user(ledger, given)
     users = ledger.users()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from braid.core.data_directory import DataDirectory
 
 USER_OPTION = click.option(
-    "--user", metavar="NAME|ID", help="Whose conversations; may be left out when there is one user."
+    "--user", metavar="NAME|ID", help="Owner of the conversations; optional if there is only one user."
 )
 ID_ARGUMENT = click.argument("conversation_id", metavar="ID", type=int)
 
@@ -32,9 +32,9 @@ def conversation() -> None:
 @USER_OPTION
 @json_option
 def list_conversations(user: str | None, as_json: bool) -> None:
-    """List the user's conversations, the one used last first."""
-    with open_data_directory(current_settings()) as braid:
-        found = _store(braid).conversations(choose_user(braid.ledger, user).id)
+    """List the user's conversations, most recently used first."""
+    with open_data_directory(current_settings()) as directory:
+        found = _store(directory).conversations(choose_user(directory.ledger, user).id)
     if as_json:
         print_json(found)
     else:
@@ -47,7 +47,7 @@ def list_conversations(user: str | None, as_json: bool) -> None:
 @USER_OPTION
 @json_option
 def show(conversation_id: int, user: str | None, as_json: bool) -> None:
-    """Print the conversation ID with the passages as they were cited."""
+    """Print the conversation ID with the passages as they were when cited."""
     from braid.core.chat.export import conversation_json
 
     found, messages = _read(conversation_id, user)
@@ -63,9 +63,9 @@ def show(conversation_id: int, user: str | None, as_json: bool) -> None:
 @USER_OPTION
 @json_option
 def rename(conversation_id: int, title: str, user: str | None, as_json: bool) -> None:
-    """Give the conversation ID the title TITLE."""
-    with open_data_directory(current_settings()) as braid:
-        renamed = _store(braid).rename(choose_user(braid.ledger, user).id, conversation_id, title)
+    """Rename the conversation ID to TITLE."""
+    with open_data_directory(current_settings()) as directory:
+        renamed = _store(directory).rename(choose_user(directory.ledger, user).id, conversation_id, title)
     if as_json:
         print_json(renamed)
     else:
@@ -79,8 +79,8 @@ def rename(conversation_id: int, title: str, user: str | None, as_json: bool) ->
 @json_option
 def delete(conversation_id: int, user: str | None, yes: bool, as_json: bool) -> None:
     """Delete the conversation ID with its messages and citations."""
-    with open_data_directory(current_settings()) as braid:
-        store, user_id = _store(braid), choose_user(braid.ledger, user).id
+    with open_data_directory(current_settings()) as directory:
+        store, user_id = _store(directory), choose_user(directory.ledger, user).id
         found = store.conversation(user_id, conversation_id)
         messages = plural(len(store.messages(user_id, conversation_id)), "message")
         confirm(clean(f"Delete conversation {found.id}, {found.title}, with {messages}?"), yes)
@@ -99,13 +99,13 @@ def delete(conversation_id: int, user: str | None, yes: bool, as_json: bool) -> 
     "--out",
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="A new file; without it, stdout.",
+    help="New file to write; stdout if left out.",
 )
 @json_option
 def export(
     conversation_id: int, user: str | None, form: Literal["md", "json"], out: Path | None, as_json: bool
 ) -> None:
-    """Write the conversation ID for people (md) or for programs (json)."""
+    """Write the conversation ID as Markdown for people (md) or as JSON for programs (json)."""
     found, messages = _read(conversation_id, user)
     text = _text(found, messages, "json" if as_json and out is None else form)
     if out is None:
@@ -119,16 +119,16 @@ def export(
         click.echo(f"Wrote {plural(len(messages), 'message')} to {out}.")
 
 
-def _store(braid: DataDirectory) -> ConversationStore:
+def _store(directory: DataDirectory) -> ConversationStore:
     from braid.core.chat.store import ConversationStore
 
-    return ConversationStore(braid.ledger, braid.registry)
+    return ConversationStore(directory.ledger, directory.registry)
 
 
 def _read(conversation_id: int, user: str | None) -> tuple[StoredConversation, list[StoredMessage]]:
-    with open_data_directory(current_settings()) as braid:
-        braid.mirror_registry()
-        store, user_id = _store(braid), choose_user(braid.ledger, user).id
+    with open_data_directory(current_settings()) as directory:
+        directory.mirror_registry()
+        store, user_id = _store(directory), choose_user(directory.ledger, user).id
         return store.conversation(user_id, conversation_id), store.messages(user_id, conversation_id)
 
 

@@ -1,4 +1,4 @@
-"""``eval``: search quality and speed on judged sets."""
+"""``eval``: measures search quality and speed on judged sets."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from braid.app.terminal import log_briefly
 if TYPE_CHECKING:
     from braid.core.evaluation.evaluation import EvaluationProgress, EvaluationReport
 
-SCRATCH_FOLDER = "evaluation"  # in the data directory; kept, so that the next run stores and embeds nothing again
+SCRATCH_FOLDER = "evaluation"  # in the data directory; kept, so that the next run only searches
 
 
 @click.command("eval", cls=BraidCommand)
 @click.argument("folders", nargs=-1, required=True, metavar="DIR…", type=click.Path(path_type=Path))
 @add_options(*RANKING_OPTIONS)
-@click.option("--each", is_flag=True, help="Search each set in its own collections instead of in all at once.")
-@click.option("--plot", "plot_file", metavar="FILE", type=click.Path(path_type=Path), help="Draw png, svg or pdf.")
+@click.option("--each", is_flag=True, help="Search each set in its own collections, not all sets at once.")
+@click.option("--plot", "plot_file", metavar="FILE", type=click.Path(path_type=Path), help="Plot to png, svg or pdf.")
 @json_option
 @click.pass_context
 def eval_command(
@@ -38,8 +38,8 @@ def eval_command(
 ) -> None:
     """Measure search quality and speed on judged sets.
 
-    Each DIR has BEIR layout (corpus.jsonl, queries.jsonl, qrels.tsv). What is stored and embedded for it is kept
-    in the data directory, so the next run only searches.
+    Each DIR has BEIR layout (corpus.jsonl, queries.jsonl, qrels.tsv). Its stored and embedded documents are kept in the
+    data directory, so the next run only searches.
     """
     from braid.config.models import models_of, prompts_of
     from braid.core.evaluation import evaluation

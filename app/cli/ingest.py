@@ -1,4 +1,4 @@
-"""``ingest`` and ``documents``: what is stored."""
+"""``ingest`` and ``documents``: stores files in a dataset; lists and removes its documents."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from braid.core.ingest.plan import IngestOptions
     from braid.core.types import Document
 
-GIVEN_FOLDER = ""  # what --relative means without a BASE
+GIVEN_FOLDER = ""  # value of --relative without a BASE
 
 
 @click.command(cls=BraidCommand)
 @click.argument("paths", nargs=-1, metavar="PATH…")
-@click.option("--dataset", "dataset_id", metavar="ID", type=int, required=True, help="Where the files go.")
+@click.option("--dataset", "dataset_id", metavar="ID", type=int, required=True, help="Dataset that stores the files.")
 @click.option("--ignore", multiple=True, metavar="PATTERN", help="Leave out (gitignore syntax); repeatable.")
-@click.option("--since", type=Moment(), help="Only files modified then or later.")
+@click.option("--since", type=Moment(), help="Only files modified at this time or later.")
 @click.option("--id-prefix", default="", metavar="PREFIX", help="Put before every source.")
 @click.option(
     "--relative",
@@ -55,8 +55,8 @@ def ingest(
 ) -> None:
     """Store files, folders and globs in a dataset.
 
-    What .gitignore and .braidignore leave out is left out, and so are hidden files, unless they are named.
-    Unchanged files are skipped. Beside a running app the files are stored and the app indexes them.
+    Leaves out hidden files and what .gitignore and .braidignore exclude, unless they are named. Skips unchanged files.
+    Beside a running app this command stores the files and the app indexes them.
     """
     from braid.core.braid import Braid
     from braid.core.ingest.plan import MEBIBYTE, IngestOptions
@@ -83,7 +83,7 @@ def ingest(
                 click.echo(_summary(report))
             indexed = isinstance(directory, Braid) and follow_indexing(directory.indexer)
         except KeyboardInterrupt:
-            complain("everything is stored; keyword index and embedding go on at the next start")
+            complain("everything is stored; indexing and embedding continue at the next start")
             raise
         left_to_owner = not isinstance(directory, Braid)
     if as_json:
@@ -95,7 +95,7 @@ def ingest(
 
 @contextmanager
 def open_to_store(settings: Settings) -> Iterator[DataDirectory]:
-    """Open the data directory with its indexes, or without them when another process has them."""
+    """Open the data directory with its indexes, or without them if another process has them open."""
     directory: DataDirectory
     try:
         directory = open_braid(settings)
@@ -114,12 +114,14 @@ def _store(directory: DataDirectory, dataset_id: int, paths: Sequence[str], opti
         with stored:
             return ingest_paths(directory, dataset_id, paths, options=options, on_progress=stored.show)
     except KeyboardInterrupt:
-        complain(f"{stored.done} of {stored.total} files are done; the same command goes on with the others")
+        complain(
+            f"{stored.done} of {stored.total} files are done; run the same command again to continue with the others"
+        )
         raise
 
 
 def _summary(report: IngestReport) -> str:
-    """``3 files stored (12 new passages), 1 unchanged, 1 failed, 2 left out (1 hidden, 1 ignored).``"""
+    """Return ``3 files stored (12 new passages), 1 unchanged, 1 failed, 2 left out (1 hidden, 1 ignored).``"""
     parts = [
         f"{plural(report.put, 'file')} stored ({plural(report.chunks, 'new passage')})",
         f"{report.unchanged:,} unchanged",
@@ -145,10 +147,10 @@ def documents() -> None:
 
 
 @documents.command("list")
-@click.option("--dataset", "dataset_id", metavar="ID", type=int, required=True, help="Whose documents.")
+@click.option("--dataset", "dataset_id", metavar="ID", type=int, required=True, help="Dataset of the documents.")
 @json_option
 def list_documents(dataset_id: int, as_json: bool) -> None:
-    """List documents with their state; failed ones say why."""
+    """List documents with their state and, if they failed, the reason."""
     with open_data_directory(current_settings()) as directory:
         directory.dataset(dataset_id)
         found = directory.ledger.documents(dataset_id)
@@ -170,20 +172,20 @@ def list_documents(dataset_id: int, as_json: bool) -> None:
 
 
 def state(document: Document) -> str:
-    """``ready``, or ``failed`` with the reason."""
+    """Return ``ready``, or ``failed`` with the reason."""
     return document.state if not document.error else f"{document.state}: {document.error}"
 
 
 @documents.command("remove")
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE…")
-@click.option("--dataset", "dataset_id", metavar="ID", type=int, required=True, help="Whose documents.")
+@click.option("--dataset", "dataset_id", metavar="ID", type=int, required=True, help="Dataset of the documents.")
 @click.option("--prefix", is_flag=True, help="Remove every document whose source starts with SOURCE.")
 @json_option
 @click.pass_context
 def remove_documents(
     context: click.Context, sources: tuple[str, ...], dataset_id: int, prefix: bool, as_json: bool
 ) -> None:
-    """Remove the documents with these sources; they are gone from every search at once."""
+    """Remove the documents with these sources. No later search finds them."""
     from braid.core.ingest.plan import source_name
 
     removed: list[str] = []

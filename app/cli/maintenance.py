@@ -1,4 +1,4 @@
-"""``serve`` and ``doctor``: the app, and whether its indexes agree with the ledger."""
+"""``serve`` and ``doctor``: runs the app, and compares its indexes with the ledger."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 @click.option("--host", help="Address to listen on (setting host).")
 @click.option("--port", type=click.IntRange(1, 65535), help="Port to listen on (setting port).")
 def serve(host: str | None, port: int | None) -> None:
-    """Run the app on one port, until Ctrl-C."""
-    gc.disable()  # until the server has loaded, which makes only objects that stay: 0.2 s
+    """Run the app on one port until Ctrl-C."""
+    # Loading makes only objects that stay, so collecting them wastes 0.2 s; `server._run` turns the collector on again.
+    gc.disable()
 
     from braid.app import server
 
@@ -29,11 +30,11 @@ def serve(host: str | None, port: int | None) -> None:
 
 
 @click.command(cls=BraidCommand)
-@click.option("--repair", is_flag=True, help="Mend what differs; nothing that is stored is lost.")
+@click.option("--repair", is_flag=True, help="Repair the differences; stored documents are never lost.")
 @json_option
 @click.pass_context
 def doctor(context: click.Context, repair: bool, as_json: bool) -> None:
-    """Compare the ledger with both indexes and say what differs; warn of a data directory that others may enter."""
+    """Compare the ledger with both indexes, report differences, and warn of a data directory that others may enter."""
     from braid.core import doctor as check
 
     with open_braid(current_settings()) as braid:

@@ -1,8 +1,7 @@
-"""``user``, ``dataset`` and ``shared-db``: who there is and what can be searched."""
+"""``dataset`` and ``shared-db``: what can be searched."""
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -16,83 +15,9 @@ if TYPE_CHECKING:
     from braid.core.datasets.shared_changes import SharedDatasets
 
 ACTOR = "command line"
-"""Who changes shared datasets, in the audit log."""
+"""Name of the command line in the audit log, as the one who changes shared datasets."""
 NEGATIVE_IDS = {"ignore_unknown_options": True}  # so that -1 is an id and not an option
-PASSWORD_OPTION = click.option("--password-stdin", is_flag=True, help="Read the password for the app from stdin.")
 YES_OPTION = click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
-
-
-# ---------------------------------------------------------------- users
-
-
-@click.group(cls=BraidGroup)
-def user() -> None:
-    """Add and list users."""
-
-
-@user.command("add")
-@click.argument("name")
-@click.option("--group", "groups", multiple=True, help="A group that shared datasets are opened to; repeatable.")
-@click.option("--admin", is_flag=True, help="Make an administrator of the app.")
-@PASSWORD_OPTION
-@json_option
-def add_user(name: str, groups: tuple[str, ...], admin: bool, password_stdin: bool, as_json: bool) -> None:
-    """Add the user NAME. Without a password nobody can sign in to the app as them."""
-    from braid.core.accounts.accounts import Accounts
-    from braid.core.ledger.ledger import User
-
-    password = _password() if password_stdin else ""
-    with open_data_directory(current_settings()) as braid:
-        account = Accounts(braid.ledger).add(name, password, is_admin=admin, groups=groups)
-        added = User(account.id, account.name, account.groups)
-    if as_json:
-        print_json(added)
-    else:
-        click.echo(f"Added user {added.id}, {added.name}.")
-
-
-@user.command("password")
-@click.argument("name", metavar="NAME|ID")
-@PASSWORD_OPTION
-@click.option("--admin", is_flag=True, help="Make an administrator, too, for a site that has lost its own.")
-def set_password(name: str, password_stdin: bool, admin: bool) -> None:
-    """Give the user NAME a new password for the app, and sign them out everywhere."""
-    from braid.core.accounts.accounts import Accounts
-
-    if not password_stdin:
-        raise click.UsageError("Say --password-stdin and give the password on stdin; it does not belong in a command.")
-    password = _password()
-    with open_data_directory(current_settings()) as braid:
-        accounts, found = Accounts(braid.ledger), find_user(braid.ledger, name)
-        accounts.set_password(found.id, password)
-        if admin:
-            accounts.set_admin(found.id, True)
-            accounts.set_disabled(found.id, False)
-    click.echo(f"User {found.id}, {found.name}, has a new password.")
-
-
-def _password() -> str:
-    """The first line of stdin. On a terminal it is asked for twice and not shown."""
-    stdin = sys.stdin
-    if stdin.isatty():
-        return str(click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True))
-    password = stdin.readline().rstrip("\r\n")
-    if not password:
-        raise click.UsageError("There is no password on stdin.")
-    return password
-
-
-@user.command("list")
-@json_option
-def list_users(as_json: bool) -> None:
-    """List users with their groups."""
-    with open_data_directory(current_settings()) as braid:
-        users = braid.ledger.users()
-    if as_json:
-        print_json(users)
-    else:
-        rows = [(user.id, user.name, ", ".join(sorted(user.groups))) for user in users]
-        print_table(("id", "name", "groups"), rows, right=("id",))
 
 
 # ---------------------------------------------------------------- datasets
@@ -105,12 +30,12 @@ def dataset() -> None:
 
 @dataset.command("add")
 @click.argument("name")
-@click.option("--user", "owner", metavar="NAME|ID", help="Whose it is; may be left out when there is one user.")
+@click.option("--user", "owner", metavar="NAME|ID", help="Owner of the dataset; optional if there is only one user.")
 @json_option
 def add_dataset(name: str, owner: str | None, as_json: bool) -> None:
     """Add the personal dataset NAME."""
-    with open_data_directory(current_settings()) as braid:
-        added = braid.ledger.add_dataset(choose_user(braid.ledger, owner).id, name)
+    with open_data_directory(current_settings()) as directory:
+        added = directory.ledger.add_dataset(choose_user(directory.ledger, owner).id, name)
     if as_json:
         print_json(added)
     else:
@@ -124,13 +49,13 @@ def list_datasets(owner: str | None, as_json: bool) -> None:
     """List personal and shared datasets with their sizes."""
     from braid.app.user.datasets import UserDatasets, stored_datasets
 
-    with open_data_directory(current_settings()) as braid:
-        names = {user.id: user.name for user in braid.ledger.users()}
+    with open_data_directory(current_settings()) as directory:
+        names = {user.id: user.name for user in directory.ledger.users()}
         if owner is None:
-            personal = [found for found in braid.ledger.all_datasets() if not found.shared]
-            shared = stored_datasets(braid, braid.registry.entries())
+            personal = [found for found in directory.ledger.all_datasets() if not found.shared]
+            shared = stored_datasets(directory, directory.registry.entries())
         else:
-            personal, shared = UserDatasets(braid, find_user(braid.ledger, owner).id).readable()
+            personal, shared = UserDatasets(directory, find_user(directory.ledger, owner).id).readable()
         datasets = [*personal, *shared]
     if as_json:
         print_json(datasets)
@@ -148,12 +73,12 @@ def list_datasets(owner: str | None, as_json: bool) -> None:
 @json_option
 def remove_dataset(dataset_id: int, yes: bool, as_json: bool) -> None:
     """Remove a personal dataset with all its documents."""
-    with open_data_directory(current_settings()) as braid:
-        found = braid.dataset(dataset_id)
+    with open_data_directory(current_settings()) as directory:
+        found = directory.dataset(dataset_id)
         if found.shared:
             raise click.UsageError(f"Dataset {dataset_id} is shared; remove it with: shared-db remove {dataset_id}")
         confirm(f"Remove dataset {found.id}, {found.name}, with {plural(found.documents, 'document')}?", yes)
-        braid.remove_dataset(dataset_id)
+        directory.remove_dataset(dataset_id)
     if as_json:
         print_json(found)
     else:
@@ -161,13 +86,16 @@ def remove_dataset(dataset_id: int, yes: bool, as_json: bool) -> None:
 
 
 def confirm(question: str, yes: bool) -> None:
-    """Ask on stderr, unless the answer was given. Without a terminal to ask on, it is no."""
+    """Ask for confirmation on stderr unless ``yes`` was given; exit with status 1 if it is denied.
+
+    Raises UsageError without a terminal to ask on.
+    """
     if yes:
         return
     try:
         agreed = click.confirm(question, err=True)
     except click.Abort:
-        raise click.UsageError("Nothing was removed: nobody answered; say --yes.") from None
+        raise click.UsageError("Nothing was removed: there was no answer; pass --yes.") from None
     if not agreed:
         click.echo("Nothing was removed.", err=True)
         click.get_current_context().exit(1)
@@ -190,14 +118,14 @@ def shared_db() -> None:
 
 @shared_db.command("add")
 @click.argument("name")
-@click.option("--collection", required=True, metavar="shared_X", help="Where its passages are indexed.")
+@click.option("--collection", required=True, metavar="shared_X", help="Collection of its passages.")
 @click.option("--description", default="", help="One line for the picker.")
-@click.option("--group", "groups", multiple=True, help="Open to this group only; repeatable. None: to everyone.")
+@click.option("--group", "groups", multiple=True, help="Group that may read it; repeatable. Without any, everyone may.")
 @json_option
 def add_shared(name: str, collection: str, description: str, groups: tuple[str, ...], as_json: bool) -> None:
     """Add the shared dataset NAME."""
-    with open_data_directory(current_settings()) as braid:
-        shared = _shared_datasets(braid)
+    with open_data_directory(current_settings()) as directory:
+        shared = _shared_datasets(directory)
         added = shared.add(name, collection, description=description, allowed_groups=groups, by=ACTOR)
     if as_json:
         print_json(added)
@@ -208,9 +136,9 @@ def add_shared(name: str, collection: str, description: str, groups: tuple[str, 
 @shared_db.command("list")
 @json_option
 def list_shared(as_json: bool) -> None:
-    """List the shared datasets; a problem of the file is said on stderr."""
-    with open_data_directory(current_settings()) as braid:
-        entries, problem = braid.registry.entries(), braid.registry.problem()
+    """List the shared datasets; problems of the file are reported on stderr."""
+    with open_data_directory(current_settings()) as directory:
+        entries, problem = directory.registry.entries(), directory.registry.problem()
     if problem:
         complain(problem)
     if as_json:
@@ -238,15 +166,15 @@ def list_shared(as_json: bool) -> None:
 @json_option
 def remove_shared(dataset_id: int, yes: bool, as_json: bool) -> None:
     """Remove a shared dataset with all its documents."""
-    with open_data_directory(current_settings()) as braid:
-        found = braid.ledger.dataset(dataset_id)  # also one whose entry is gone from the file
+    with open_data_directory(current_settings()) as directory:
+        found = directory.ledger.dataset(dataset_id)  # also one whose entry is gone from the file
         if not found.shared:
             raise click.UsageError(f"Dataset {dataset_id} is personal; remove it with: dataset remove {dataset_id}")
         confirm(
             f"Remove shared dataset {found.id}, {found.name}, with {plural(found.documents, 'document')}?",
             yes,
         )
-        _shared_datasets(braid).remove(dataset_id, by=ACTOR)
+        _shared_datasets(directory).remove(dataset_id, by=ACTOR)
     if as_json:
         print_json(found)
     else:

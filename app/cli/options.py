@@ -1,4 +1,4 @@
-"""Dates, formats and the options of a search, as they are written on the command line."""
+"""Option types for dates and formats, and the options of a search."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SECONDS_OF_UNIT: Mapping[str, int] = {"min": 60, "h": 3600, "d": 86_400, "w": 60
 
 
 class Moment(click.ParamType[float]):
-    """A date, a time or how long ago → seconds since the epoch. Without a zone it is local time."""
+    """A date, a time, or a duration before now → seconds since the epoch. Local time unless a zone is given."""
 
     name = "DATE|DURATION"
 
@@ -28,7 +28,7 @@ class Moment(click.ParamType[float]):
         self.end_of_day = end_of_day
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """The moment; a date alone is its first second, or its last where ``end_of_day`` is set."""
+        """Return the moment; a date alone means its first second, or its last if ``end_of_day`` is set."""
         if isinstance(value, float):
             return value
         if ago := re.fullmatch(r"(\d{1,6}(?:\.\d+)?) ?(min|h|d|w)", value):
@@ -49,11 +49,11 @@ class FileTypes(click.ParamType[frozenset[str]]):
     name = "TYPE,…"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> frozenset[str]:
-        """Names of formats that can be read; an extension stands for its format, ``htm`` for ``html``."""
+        """Return names of readable formats; an extension is replaced by its format, ``htm`` by ``html``."""
         if isinstance(value, frozenset):
             return value
+        from braid.core.ingest.formats import file_types
         from braid.core.ingest.plan import file_type_of
-        from braid.core.ingest.readers import file_types
 
         given = [name.strip().lower().removeprefix(".") for name in value.split(",") if name.strip()]
         types = {name: file_type_of(f".{name}") for name in given}
@@ -64,32 +64,34 @@ class FileTypes(click.ParamType[frozenset[str]]):
 
 
 RANKING_OPTIONS = (
-    click.option("--mode", type=click.Choice(get_args(Mode)), help="Which legs search (setting mode)."),
-    click.option("--fusion", type=click.Choice(get_args(Fusion)), help="How hybrid joins them (setting fusion)."),
-    click.option("--alpha", type=click.FloatRange(0, 1), help="Share of the dense leg in weighted fusion."),
+    click.option("--mode", type=click.Choice(get_args(Mode)), help="Legs that search (setting mode)."),
+    click.option("--fusion", type=click.Choice(get_args(Fusion)), help="Fusion in hybrid mode (setting fusion)."),
+    click.option("--alpha", type=click.FloatRange(0, 1), help="Weight of the dense leg in weighted fusion."),
     click.option("--dense-weight", type=click.FloatRange(0, 1), help="Weight of the dense leg in rrf fusion."),
     click.option("--pooling", type=click.Choice(get_args(Pooling)), help="How collections are pooled."),
     click.option("--engine", type=click.Choice(get_args(Engine)), help="Braid's engine, or LangChain's own."),
-    click.option("--strategy", default="basic", show_default=True, help="How the query is expanded and refined."),
-    click.option("--generator", type=click.Choice(get_args(Generator)), help="Who serves it (setting generator)."),
+    click.option("--strategy", default="basic", show_default=True, help="How to expand the query and refine hits."),
+    click.option(
+        "--generator", type=click.Choice(get_args(Generator)), help="What writes queries (setting generator)."
+    ),
     click.option("--reranker", metavar="NAME", help="cohere:MODEL, local:MODEL, or '' for none (setting reranker)."),
-    click.option("-k", type=click.IntRange(1, 1000), help="How many hits (setting k)."),
+    click.option("-k", type=click.IntRange(1, 1000), help="Number of hits (setting k)."),
 )
 SCOPE_OPTIONS = (
-    click.option("--user", metavar="NAME|ID", help="Who searches; may be left out when there is one user."),
-    click.option("--dataset", "datasets", metavar="ID", type=int, multiple=True, help="Search here; repeatable."),
+    click.option("--user", metavar="NAME|ID", help="User who searches; optional if there is only one."),
+    click.option("--dataset", "datasets", metavar="ID", type=int, multiple=True, help="Dataset to search; repeatable."),
 )
 FILTER_OPTIONS = (
-    click.option("--min-score", type=float, help="Leave out hits that score less."),
+    click.option("--min-score", type=float, help="Leave out hits with a lower score."),
     click.option("--file-type", "file_types", type=FileTypes(), help="Only these formats."),
-    click.option("--source-prefix", default="", help="Only documents whose source starts so."),
-    click.option("--since", type=Moment(), help="Only documents dated then or later."),
-    click.option("--until", type=Moment(end_of_day=True), help="Only documents dated then or earlier."),
+    click.option("--source-prefix", default="", help="Only documents whose source starts with this."),
+    click.option("--since", type=Moment(), help="Only documents dated at this time or later."),
+    click.option("--until", type=Moment(end_of_day=True), help="Only documents dated at this time or earlier."),
 )
 
 
 def add_options(*options: Command) -> Command:
-    """One decorator for several options."""
+    """Return one decorator for several options."""
 
     def add(command: Command) -> Command:
         for option in reversed(options):
@@ -100,9 +102,9 @@ def add_options(*options: Command) -> Command:
 
 
 def query_options(settings: Settings, asked: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of `braid.core.types.SearchOptions`, from the command line and then the settings.
+    """Return values for the fields of `braid.core.types.SearchOptions`, from the command line, then the settings.
 
-    ``asked`` holds the values of RANKING_OPTIONS and FILTER_OPTIONS; None is not given.
+    ``asked`` holds the values of RANKING_OPTIONS and FILTER_OPTIONS; None means not given.
     """
     named = ("mode", "fusion", "alpha", "dense_weight", "pooling", "engine", "generator", "k", "min_score", "reranker")
     options = {name: asked[name] for name in named if asked.get(name) is not None}

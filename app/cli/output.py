@@ -1,4 +1,4 @@
-"""What is printed: tables and JSON on stdout, everything else on stderr."""
+"""Prints tables and JSON to stdout, and everything else to stderr."""
 
 from __future__ import annotations
 
@@ -21,18 +21,21 @@ MOST_RULED_ROWS = 500  # rich lays out some thousand rows a second
 
 
 def complain(message: str) -> None:
-    """One line on stderr."""
+    """Print one line to stderr."""
     click.echo(one_line(message), err=True)
 
 
 def print_json(value: object) -> None:
-    """A value, dataclasses included, as JSON on stdout."""
+    """Print a value, dataclasses included, as JSON to stdout."""
     utf8 = (sys.stdout.encoding or "utf-8").lower().replace("-", "") == "utf8"
     click.echo(json.dumps(to_json(value), ensure_ascii=not utf8, indent=2))
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, right: Sequence[str] = ()) -> None:
-    """A table: ruled and folded on a terminal, aligned and uncut elsewhere. Columns in ``right`` are flush right."""
+    """Print a table: ruled and folded on a terminal, aligned and uncut elsewhere.
+
+    Columns named in ``right`` are flush right.
+    """
     cells = [[one_line(str(cell)) for cell in row] for row in rows]
     console = make_console()
     if console.is_terminal and len(cells) <= MOST_RULED_ROWS:
@@ -69,7 +72,7 @@ def _print_aligned(rows: Sequence[Sequence[str]], flush_right: Sequence[bool]) -
 
 
 def make_console(*, stderr: bool = False) -> Console:
-    """A console that neither guesses at markup nor, in a pipe, cuts lines."""
+    """Return a console that interprets no markup and, in a pipe, cuts no lines."""
     from rich.console import Console
 
     stream = sys.stderr if stderr else sys.stdout
@@ -78,10 +81,10 @@ def make_console(*, stderr: bool = False) -> Console:
 
 
 def format_date(seconds: float | None) -> str:
-    """A moment as local date and time, to the minute."""
+    """Return local date and time, to the minute; empty for None."""
     return "" if seconds is None else datetime.fromtimestamp(seconds).strftime("%Y-%m-%d %H:%M")
 
 
 def plural(count: int, thing: str) -> str:
-    """``1 document``, ``2 documents``."""
+    """Return the count with its noun: ``1 document``, ``2 documents``."""
     return f"{count:,} {thing}{'' if count == 1 else 's'}"

@@ -1,4 +1,4 @@
-"""Progress on stderr: bars on a terminal, plain lines otherwise."""
+"""Shows progress on stderr: bars on a terminal, plain lines otherwise."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 SECONDS_BETWEEN_LINES = 5.0
 SECONDS_BETWEEN_LOOKS = 0.25
-PATIENCE_S = 5.0  # an error may pass: the indexer tries again by itself
+PATIENCE_S = 5.0  # the indexer tries again by itself, so an error may pass
 NAMES: dict[Leg, str] = {"bm25": "Keyword index", "dense": "Embedding"}
 
 
 class Count(NamedTuple):
-    """How far something is."""
+    """Progress: steps done and in total, and the seconds left if they can be estimated."""
 
     done: int
     total: int
@@ -38,7 +38,7 @@ class Count(NamedTuple):
 
 
 class Bars:
-    """Named counters that go up to a total. Outside a terminal a line every 5 seconds."""
+    """Named counters that go up to a total. Without a terminal, prints a line every 5 seconds."""
 
     def __init__(self) -> None:
         self._bars: Progress | None = None
@@ -61,7 +61,7 @@ class Bars:
             self._bars.stop()
 
     def show(self, counts: Mapping[str, Count]) -> None:
-        """Set the counters that are named."""
+        """Update the named counters."""
         if self._bars is None:
             if time.monotonic() - self._last_line >= SECONDS_BETWEEN_LINES:
                 self._last_line = time.monotonic()
@@ -73,7 +73,7 @@ class Bars:
             self._bars.update(task, completed=count.done, total=count.total, count=str(count))
 
     def line(self, text: str) -> None:
-        """A line that stays, above the bars."""
+        """Print a line that stays, above the bars."""
         if self._bars is None:
             complain(text)
         else:
@@ -81,7 +81,7 @@ class Bars:
 
 
 class FileProgress:
-    """Follows `braid.core.ingest.ingest.ingest_paths`: a bar of files, and a line for each one that failed."""
+    """Shows the progress of `braid.core.ingest.ingest.ingest_paths`: a bar of files, and a line per failed file."""
 
     def __init__(self) -> None:
         self.done = 0
@@ -98,15 +98,18 @@ class FileProgress:
         self._bars.__exit__(kind, error, trace)
 
     def show(self, progress: IngestProgress) -> None:
-        """One more file is done."""
+        """Count one more file as done."""
         self.done, self.total = progress.done, progress.total
-        if progress.file.state == "failed":
-            self._bars.line(f"failed: {progress.file.source}: {progress.file.reason}")
+        if progress.document.state == "failed":
+            self._bars.line(f"failed: {progress.document.source}: {progress.document.reason}")
         self._bars.show({"Files": Count(self.done, self.total)})
 
 
 def follow_indexing(indexer: Indexer) -> bool:
-    """Wait until both legs have indexed what is stored. False, with a line that says why, when one cannot."""
+    """Wait until both legs have indexed what is stored.
+
+    Returns False, and prints the reason, if a leg fails for longer than `PATIENCE_S` seconds.
+    """
     highest: Counter[Leg] = Counter()
     moved = time.monotonic()
     with Bars() as bars:
@@ -120,13 +123,13 @@ def follow_indexing(indexer: Indexer) -> bool:
                 moved = time.monotonic()
             elif time.monotonic() - moved > PATIENCE_S:
                 errors = "; ".join(sorted({f"{NAMES[leg.leg]}: {leg.error}" for leg in progress if leg.error}))
-                bars.line(f"stored, but not wholly indexed ({errors}); the next start tries again")
+                bars.line(f"stored, but not completely indexed ({errors}); the next start tries again")
                 return False
     return True
 
 
 def _pending(progress: Sequence[LegProgress]) -> Counter[Leg]:
-    """Leg → passages still to be indexed, in all collections."""
+    """Return leg → passages still to be indexed, in all collections."""
     pending: Counter[Leg] = Counter()
     for leg in progress:
         pending[leg.leg] += leg.pending
@@ -134,6 +137,6 @@ def _pending(progress: Sequence[LegProgress]) -> Counter[Leg]:
 
 
 def _is_stuck(progress: Sequence[LegProgress]) -> bool:
-    """Whether all that is left to do has an error in its way."""
+    """Return whether an error blocks every collection that still has work."""
     left = [leg for leg in progress if leg.pending or leg.error]
     return bool(left) and all(leg.error for leg in left)

@@ -1,4 +1,4 @@
-"""``qrels``: feedback as judged questions."""
+"""``qrels``: exports feedback as judged questions."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from braid.app.opening import open_data_directory
 
 @click.group(cls=BraidGroup)
 def qrels() -> None:
-    """Write feedback as judged questions."""
+    """Export feedback as judged questions."""
 
 
 @qrels.command("export")
-@click.option("--user", metavar="NAME|ID", help="Whose feedback; may be left out when there is one user.")
-@click.option("--out", metavar="DIR", type=click.Path(path_type=Path), required=True, help="A new folder.")
+@click.option("--user", metavar="NAME|ID", help="Owner of the feedback; optional if there is only one user.")
+@click.option("--out", metavar="DIR", type=click.Path(path_type=Path), required=True, help="New folder to write.")
 @json_option
 def export(user: str | None, out: Path, as_json: bool) -> None:
     """Write a user's thumbs and clicks as a folder in BEIR layout, for eval and tune.
 
-    Nobody else's feedback is in it. Passages that were deleted are left out and counted.
+    Contains nobody else's feedback. Deleted passages are left out and counted.
     """
     from braid.core.evaluation.feedback_export import export_qrels
 
@@ -38,6 +38,6 @@ def export(user: str | None, out: Path, as_json: bool) -> None:
         f"{plural(report.passages, 'passage')} to {report.folder}."
     )
     if report.deleted:
-        complain(f"left out: {plural(report.deleted, 'judgement')} of passages that are not there any more")
+        complain(f"left out: {plural(report.deleted, 'judgement')} of deleted passages")
     if report.left_out_queries:
         complain(f"left out: {plural(report.left_out_queries, 'question')} without a good passage")

@@ -1,7 +1,7 @@
-"""The command line: its root, and the one place where errors become a line and an exit status.
+"""Root of the command line, and the one place that turns errors into a line and an exit status.
 
-Nothing heavy is imported here or at the top of the other ``cli_*`` modules: commands import what they need
-when they run, so that ``--help`` answers at once.
+Nothing heavy is imported here or at the top of the other modules of `app.cli`: commands import what they need when they
+run, so that ``--help`` answers at once.
 """
 
 from __future__ import annotations
@@ -19,19 +19,20 @@ from braid.app.cli.conversation import conversation
 from braid.app.cli.evaluate import eval_command
 from braid.app.cli.ingest import documents, ingest
 from braid.app.cli.maintenance import doctor, serve
-from braid.app.cli.manage import dataset, shared_db, user
+from braid.app.cli.manage import dataset, shared_db
 from braid.app.cli.mcp import mcp
 from braid.app.cli.output import complain
 from braid.app.cli.qrels import qrels
 from braid.app.cli.search import explain, search
 from braid.app.cli.tune import tune
+from braid.app.cli.users import user
 from braid.app.cli.watch import watch
 from braid.app.terminal import one_line
 from braid.core.errors import BraidError
 
 WRONG_USE = 2
 UNEXPECTED = 3
-INTERRUPTED = 130  # 128 + SIGINT, as shells say it
+INTERRUPTED = 130  # 128 + SIGINT, as in shells
 DEBUG_VARIABLE = "BRAID_LOG_LEVEL"
 
 
@@ -45,7 +46,7 @@ class Cli(BraidGroup):
         """
         for stream in (sys.stdout, sys.stderr):
             if hasattr(stream, "reconfigure"):
-                stream.reconfigure(errors="replace")  # ? for a letter that the terminal cannot show
+                stream.reconfigure(errors="replace")  # prints ? for characters that the terminal cannot show
         kwargs.setdefault("prog_name", "python -m app")
         before = os.umask(0o077)
         try:
@@ -68,7 +69,7 @@ class Cli(BraidGroup):
         except OSError as error:
             complain(f"error: {error.strerror or error}{f': {error.filename}' if error.filename else ''}")
             return WRONG_USE
-        except Exception as error:  # the edge: whatever else happens is a line too, with the trace on request
+        except Exception as error:  # the edge: any other error is one line too, with the traceback on request
             if os.environ.get(DEBUG_VARIABLE, "").upper() == "DEBUG":
                 traceback.print_exc()
             complain(f"unexpected error: {type(error).__name__}: {error} ({DEBUG_VARIABLE}=DEBUG shows where)")
@@ -77,7 +78,7 @@ class Cli(BraidGroup):
 
 
 def _usage_line(error: click.ClickException) -> str:
-    """``error: No such option '--dta'. (python -m app search --help)``."""
+    """Return ``error: No such option '--dta'. (python -m app search --help)``."""
     message = one_line(error.format_message())
     context = error.ctx if isinstance(error, click.UsageError) else None
     if context is None:

@@ -1,4 +1,4 @@
-"""``search`` and ``explain``: passages, and why one is or is not among them."""
+"""``search`` and ``explain``: finds passages, and explains why one is or is not among them."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from braid.core.types import Explanation, Hit, LegScore, Passage, SearchResult
 
 CHUNK_ID = re.compile(r"[0-9a-f]{32}")
-SHOWN_PLACES = 3  # where the same text stands too; --json has all of them
-SHOWN_CHARS = 600  # of a passage; --json has all of it
+SHOWN_PLACES = 3  # other places of the same text that are printed; --json has all
+SHOWN_CHARS = 600  # of a passage that are printed; --json has all of it
 
 
 @click.command(cls=BraidCommand)
@@ -40,7 +40,7 @@ def search(
 ) -> None:
     """Search for TEXT.
 
-    Without --dataset all personal datasets of the user are searched.
+    Without --dataset, searches all personal datasets of the user.
     """
     settings = current_settings()
     options = query_options(settings, asked)
@@ -58,8 +58,9 @@ def search(
         _print_hits(result)
     for dataset_id in result.unresolved_dataset_ids:
         complain(f"error: dataset {dataset_id} is not open to this user; the others were searched")
-    nothing_is_uncertain = bool(result.degraded) and not result.hits
-    context.exit(1 if result.unresolved_dataset_ids or nothing_is_uncertain else 0)
+    # without hits, a missing leg may be the reason
+    is_inconclusive = bool(result.degraded) and not result.hits
+    context.exit(1 if result.unresolved_dataset_ids or is_inconclusive else 0)
 
 
 @click.command(cls=BraidCommand)
@@ -75,9 +76,9 @@ def explain(
     as_json: bool,
     **asked: Any,
 ) -> None:
-    """Say why a passage is, or is not, found for TEXT.
+    """Explain why a passage is, or is not, found for TEXT.
 
-    For a source it is the document's best passage. The options are those of search.
+    For a source, explains the document's best passage. The options are those of search.
     """
     settings = current_settings()
     options = query_options(settings, asked)
@@ -105,7 +106,7 @@ def _refuse_unknown(unresolved: tuple[int, ...], asked: tuple[int, ...]) -> None
 
 
 def _chunk_of_source(searcher: Searcher, text: str, source: str, arguments: Mapping[str, Any]) -> str:
-    """Return a chunk id as it is; for a source that of its best passage."""
+    """Return the given chunk id, or for a source the chunk id of its best passage."""
     from braid.core.datasets.scope import resolve_scope
     from braid.core.ingest.plan import source_name
     from braid.core.search.explain import best_passage
@@ -155,7 +156,7 @@ def _hit_text(number: int, hit: Hit) -> str:
 
 
 def _position(passage: Passage) -> str:
-    """``, page 3`` or ``, lines 10–25``."""
+    """Return ``, page 3`` or ``, lines 10–25``; empty without a position."""
     for name, first, last in (
         ("page", passage.page, passage.page_end),
         ("line", passage.line, passage.line_end),
@@ -166,7 +167,7 @@ def _position(passage: Passage) -> str:
 
 
 def _reasons(legs: Iterable[LegScore]) -> str:
-    """Write ``dense #1 (0.8312) 0.0164 + bm25 #3 (7.2100) 0.0159``: leg, rank, its own score, its share."""
+    """Return ``dense #1 (0.8312) 0.0164 + bm25 #3 (7.2100) 0.0159``: leg, rank, the leg's score, its contribution."""
     return " + ".join(f"{leg.leg} #{leg.rank} ({leg.score:.4f}) {leg.share:.4f}" for leg in legs) or "no leg"
 
 

@@ -1,4 +1,4 @@
-"""Who searches for the command line: this process, or the app that has the data directory open."""
+"""Searcher for the command line: this process, or the app that has the data directory open."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Searcher:
-    """An open ledger, the user, and what searches for them."""
+    """An open data directory, the user, and the manager that searches for this user."""
 
     directory: DataDirectory
     user_id: int
@@ -29,9 +29,9 @@ class Searcher:
 
 @contextmanager
 def open_searcher(settings: Settings, user: str | None) -> Iterator[Searcher]:
-    """The data directory with its indexes, or beside a running app its ledger, and the app to search.
+    """Open the data directory with its indexes; beside a running app, open its ledger and search in the app.
 
-    Raises NotOwnerError when another process has the indexes and does not serve.
+    Raises NotOwnerError when another process has the indexes and is not a running app.
     """
     with ExitStack() as stack:
         try:

@@ -1,4 +1,4 @@
-"""``tune``: which fusion and weights suit judged questions."""
+"""``tune``: finds the fusion and weights that suit judged questions."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 @click.command(cls=BraidCommand)
 @click.argument("folders", nargs=-1, required=True, metavar="DIR…", type=click.Path(path_type=Path))
-@click.option("--each", is_flag=True, help="Search each set in its own collections instead of in all at once.")
-@click.option("--plot", "plot_file", metavar="FILE", type=click.Path(path_type=Path), help="Draw png, svg or pdf.")
+@click.option("--each", is_flag=True, help="Search each set in its own collections, not all sets at once.")
+@click.option("--plot", "plot_file", metavar="FILE", type=click.Path(path_type=Path), help="Plot to png, svg or pdf.")
 @json_option
 @click.pass_context
 def tune(
@@ -30,8 +30,8 @@ def tune(
 ) -> None:
     """Find the fusion and weights that suit judged questions, and propose them.
 
-    Each DIR has BEIR layout, as for eval; qrels export writes one from your feedback. What is in force now is the
-    default that the others are compared with. Nothing is changed.
+    Each DIR has BEIR layout, as for eval; qrels export writes one from your feedback. The current settings are the
+    default that other configurations are compared with. Nothing is changed.
     """
     from braid.core.evaluation import tuning
     from braid.core.evaluation.tuning import plot
@@ -54,7 +54,7 @@ def tune(
             on_progress=show,
         )
     for reason in report.degraded:
-        complain(f"degraded, the figures are of no use: {reason}")
+        complain(f"degraded, the figures are unusable: {reason}")
     if plot_file is not None:
         plot(report, plot_file)
     if as_json:

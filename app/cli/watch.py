@@ -1,4 +1,4 @@
-"""``watch``: a folder and a dataset kept equal."""
+"""``watch``: keeps a dataset in sync with a folder."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 @click.command(cls=BraidCommand)
 @click.argument("folder", metavar="FOLDER")
-@click.option("--dataset", "dataset_id", metavar="ID", type=int, required=True, help="Where the files go.")
+@click.option("--dataset", "dataset_id", metavar="ID", type=int, required=True, help="Dataset that stores the files.")
 @click.option("--ignore", multiple=True, metavar="PATTERN", help="Leave out (gitignore syntax); repeatable.")
 @click.option("--id-prefix", default="", metavar="PREFIX", help="Sources are PREFIX and the path within FOLDER.")
-@click.option("--allow-empty", is_flag=True, help="Remove the documents also when the folder has no file at all.")
-@click.option("--dry-run", is_flag=True, help="Print what would change, and change nothing.")
-@click.option("--once", is_flag=True, help="One pass, then end.")
+@click.option("--allow-empty", is_flag=True, help="Remove the documents even if the folder has no files at all.")
+@click.option("--dry-run", is_flag=True, help="Print what would change, without changing anything.")
+@click.option("--once", is_flag=True, help="Run one pass, then exit.")
 @json_option
 @click.pass_context
 def watch(
@@ -42,12 +42,13 @@ def watch(
     once: bool,
     as_json: bool,
 ) -> None:
-    """Keep a dataset equal to a folder until Ctrl-C.
+    """Keep a dataset in sync with a folder until Ctrl-C.
 
-    New and changed files are stored, moved ones keep their passages, and documents whose file is gone are removed.
+    Stores new and changed files, keeps the passages of moved ones, and removes documents whose file is gone.
     """
     from braid.core.braid import Braid
     from braid.core.folders.sync import FolderSync
+    from braid.core.ingest.parse import parse_here
     from braid.core.ingest.plan import MEBIBYTE, IngestOptions
 
     settings = current_settings()
@@ -60,10 +61,11 @@ def watch(
     )
     if dry_run:
         with open_data_directory(settings) as directory:
-            _print_plan(FolderSync(directory, dataset_id, folder, options, allow_empty).plan(), as_json)
+            sync = FolderSync(directory, dataset_id, folder, options, allow_empty, parse=parse_here)
+            _print_plan(sync.plan(), as_json)
         return
     with open_to_store(settings) as directory:
-        sync = FolderSync(directory, dataset_id, folder, options, allow_empty)
+        sync = FolderSync(directory, dataset_id, folder, options, allow_empty, parse=parse_here)
         if once:
             report = sync.run()
             _print_report(report, as_json)
@@ -77,7 +79,7 @@ def _follow(sync: FolderSync, as_json: bool) -> None:
 
     with FolderWatch(sync.folder) as folder:
         _stop_on_signals(folder)
-        complain(f"watching {sync.folder}; Ctrl-C ends it")
+        complain(f"watching {sync.folder}; Ctrl-C stops")
         first = True
 
         def sync_once() -> None:
@@ -88,11 +90,11 @@ def _follow(sync: FolderSync, as_json: bool) -> None:
             first = False
 
         folder.follow(sync_once)
-        complain("stopped; the same command goes on from here")
+        complain("stopped; run the same command again to continue")
 
 
 def _stop_on_signals(folder: FolderWatch) -> None:
-    """End after the current document at the first Ctrl-C, at once at the second."""
+    """Stop after the current document at the first Ctrl-C, at once at the second."""
 
     def stop(number: int, _: object) -> None:
         folder.stop()
@@ -119,7 +121,7 @@ def _print_plan(plan: SyncPlan, as_json: bool) -> None:
         click.echo(f"rename  {rename.source} -> {rename.file.source}")
     for source in plan.removals:
         click.echo(f"remove  {source}")
-    click.echo(f"{plural(len(plan.steps), 'change')}, {plan.unchanged:,} unchanged; nothing was done.")
+    click.echo(f"{plural(len(plan.steps), 'change')}, {plan.unchanged:,} unchanged; nothing was changed.")
 
 
 def _print_report(report: SyncReport, as_json: bool) -> None:

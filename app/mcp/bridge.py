@@ -1,4 +1,4 @@
-"""A client on stdio and the app's MCP over HTTP, joined: messages go through as they are."""
+"""Bridge between an MCP client on stdio and the app's MCP over HTTP; passes messages through unchanged."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mcp.shared._httpx_utils import create_mcp_http_client
 
 
 async def pass_on(url: str, key: str) -> None:
-    """Pass messages between stdin and stdout and the server at ``url``, until stdin ends."""
+    """Pass messages between stdin and stdout and the server at ``url`` until stdin ends."""
     async with (
         create_mcp_http_client(headers={"Authorization": f"Bearer {key}"}) as http,
         streamable_http_client(url, http_client=http) as (from_app, to_app),
@@ -29,5 +29,5 @@ async def pass_on(url: str, key: str) -> None:
 
 async def _each(source: Any, target: Any) -> None:
     async for message in source:
-        if not isinstance(message, Exception):  # a line that is no message; the client waits for no answer to it
+        if not isinstance(message, Exception):  # not a valid message, so the client expects no answer
             await target.send(message)

@@ -1,4 +1,4 @@
-"""MCP over HTTP beside the pages: one port, the API's tokens, no foreign names."""
+"""MCP over HTTP on the same port as the pages, with the API's tokens; refuses requests with foreign host names."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def with_mcp(pages: ASGI, site: Site) -> Starlette:
-    """The pages with MCP at ``/mcp``: tokens with the scope ``write`` get the writing tools, others do not."""
+    """Return the pages with MCP at ``/mcp``. Tokens with the scope ``write`` get the writing tools, others do not."""
     servers = _Servers(site)
 
     @asynccontextmanager
@@ -74,7 +74,7 @@ class _Servers:
 
 
 class _Gate:
-    """Lets requests with a token of the API through, to the server of its scope."""
+    """Lets requests with an API token through to the server for the token's scope, and refuses all others."""
 
     def __init__(self, site: Site, servers: _Servers) -> None:
         self._site = site

@@ -1,4 +1,4 @@
-"""Counts the calls of the tools: usage always, and on a site with many users how often each calls."""
+"""Counts tool calls in the usage and, on a site with many users, against each user's rate limit."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ IDENTITY = "braid.identity"
 
 
 class Meter:
-    """For a process with one user: counts usage, and limits nothing."""
+    """Counts usage for a process with one user; never limits calls."""
 
     def __init__(self, usage: Usage, user_id: int) -> None:
         self._usage = usage
         self._user_id = user_id
 
     def count_call(self) -> None:
-        """Count a call of a tool. Raises TooManyRequests where calls are limited."""
+        """Count a tool call. Raises TooManyRequests where calls are limited."""
 
     def count_use(self, kind: str) -> None:
         """Count a ``search`` or an ``upload`` in the user's usage."""
         self._usage.count(self._user_id, kind)
 
     def count_search(self, result: SearchResult) -> None:
-        """Count a search that has answered."""
+        """Count a completed search."""
 
 
 class SiteMeter(Meter):
-    """For a site: a call counts as a request to the API, and a search is counted in the metrics."""
+    """Counts for a site: a call counts as an API request, a search is counted in the metrics."""
 
     def __init__(self, site: Site, user_id: int) -> None:
         super().__init__(site.usage, user_id)
         self._site = site
 
     def count_call(self) -> None:
-        """Count a call of a tool. Raises TooManyRequests."""
+        """Count a tool call. Raises TooManyRequests."""
         rate_of(self._site, self._user_id).take(self._site)
 
     def count_search(self, result: SearchResult) -> None:
-        """Count a search that has answered."""
+        """Count a completed search."""
         self._site.metrics.count_search(result)

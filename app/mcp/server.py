@@ -1,4 +1,4 @@
-"""The MCP server: the description of each tool for the model, and the user whom the tools act for."""
+"""The MCP server: describes each tool for the model and runs it for the user who sent the request."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 WRITES = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 DELETES = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False)
 
-Query = Annotated[str, Field(description="Question or key words, up to 10,000 characters")]
+Query = Annotated[str, Field(description="Question or keywords, up to 10,000 characters")]
 Path = Annotated[str, Field(description="The document's path or URL, as results give it in `filepath`")]
 FileType = Annotated[str | None, Field(description="Only this format: pdf, md, txt, docx, html, py …")]
 DatasetIds = Annotated[
@@ -32,11 +32,11 @@ DatasetIds = Annotated[
 ]
 
 ToolsOf = Callable[[Context[Any, Any]], Tools]
-"""Gives the tools of the user who sent the request."""
+"""Returns the tools of the user who sent the request."""
 
 
 def make_server(tools_of: ToolsOf, *, read_only: bool) -> MCPServer[Any]:
-    """The server; with ``read_only`` the tools that write are not there."""
+    """Return the server; with ``read_only`` it has no tools that write."""
     server: MCPServer[Any] = MCPServer("braid", title="Braid", instructions=INSTRUCTIONS)
     _add_reading(server, tools_of)
     if not read_only:
@@ -50,20 +50,20 @@ def _add_reading(server: MCPServer[Any], tools_of: ToolsOf) -> None:
     async def search(
         ctx: Context[Any, Any],
         query: Query,
-        top_k: Annotated[int, Field(description="How many passages, 1 to 1000")] = 5,
+        top_k: Annotated[int, Field(description="Number of passages, 1 to 1000")] = 5,
         file_type: FileType = None,
         include_documents: Annotated[bool, Field(description="Whether results carry the passages' text")] = True,
-        max_content_length: Annotated[int | None, Field(description="Cut each text after so many characters")] = None,
+        max_content_length: Annotated[int | None, Field(description="Cut each text to this many characters")] = None,
         dataset_ids: DatasetIds = None,
         mode: Annotated[
             str, Field(description="hybrid (best), semantic (by meaning) or keyword (exact words)")
         ] = "hybrid",
         strategy: Annotated[str, Field(description="basic, multi_query, hyde, compression, step_back …")] = "basic",
     ) -> Result:
-        """Search the user's documents; results are passages, best first, one result a passage.
+        """Search the user's documents; results are passages, best first, one result per passage.
 
         Example: search(query="Why was the printer contract ended?", top_k=3). On failure `status` is "error" and
-        `error_type` says why: ValidationError means that an argument is wrong, and `message` how to mend it.
+        `error_type` says why: ValidationError means that an argument is wrong, and `message` says how to fix it.
         """
         return await _in_thread(
             lambda: tools_of(ctx).search(
@@ -84,7 +84,7 @@ def _add_reading(server: MCPServer[Any], tools_of: ToolsOf) -> None:
         prefix: Annotated[str, Field(description="Beginning of the path, such as 'notes/2026/'; '' for all")],
         file_type: FileType = None,
         include_documents: Annotated[bool, Field(description="Whether results carry the passages' text")] = True,
-        top_k: Annotated[int | None, Field(description="How many passages at most, up to 1000")] = None,
+        top_k: Annotated[int | None, Field(description="Largest number of passages, up to 1000")] = None,
     ) -> Result:
         """List the passages of all documents whose path begins with a prefix, without searching."""
         return await _in_thread(
@@ -95,7 +95,7 @@ def _add_reading(server: MCPServer[Any], tools_of: ToolsOf) -> None:
 
     @server.tool(annotations=READS)
     async def list_datasets(ctx: Context[Any, Any]) -> Result:
-        """List the datasets that the user may search: id, name, kind, how many documents and passages."""
+        """List the datasets that the user may search: id, name, kind, number of documents and passages."""
         return await _in_thread(lambda: tools_of(ctx).list_datasets())
 
     @server.tool(annotations=READS)
@@ -138,7 +138,7 @@ def _add_documents(server: MCPServer[Any], tools_of: ToolsOf) -> None:
         "braid://documents/{document_id}", name="document", title="A document's text", mime_type="text/plain"
     )
     async def document(document_id: int, ctx: Context[Any, Any]) -> str:
-        """The text of a document; `document_id` stands in the metadata of results."""
+        """Return the text of a document; its `document_id` is in the metadata of results."""
         found = await _in_thread(lambda: tools_of(ctx).document_text(document_id))
         if found["status"] != "success":
             raise ResourceNotFoundError(found["message"])
@@ -156,5 +156,5 @@ def _add_documents(server: MCPServer[Any], tools_of: ToolsOf) -> None:
 
 
 async def _in_thread(act: Callable[[], Result]) -> Result:
-    """Run a tool beside the event loop: it waits for the database and the indexes."""
+    """Run a tool in a thread, so that waiting for the database and the indexes does not block the event loop."""
     return await anyio.to_thread.run_sync(act)

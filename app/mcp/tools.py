@@ -1,4 +1,4 @@
-"""The tools of the MCP server, for one user at a time. Results and failures are plain JSON values."""
+"""The tools of the MCP server, for one user. They return plain JSON values, for failures too."""
 
 from __future__ import annotations
 
@@ -19,26 +19,29 @@ from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account
 from braid.core.braid import Braid
 from braid.core.errors import BraidError, InvalidInputError, NotFoundError
-from braid.core.ingest.ingest import ingest_bytes
+from braid.core.ingest.incoming import Incoming, Parse
+from braid.core.ingest.ingest_document import ingest_document
 from braid.core.ingest.plan import source_name
 from braid.core.ingest.spool import MAX_SOURCE_CHARS
 from braid.core.json_form import pick, to_json
+from braid.core.ledger.database import storable
 from braid.core.search.explain import best_passage
-from braid.core.types import LEGS_OF_MODE, MAX_K, Dataset, Document, Filters, SearchResult
+from braid.core.types import LEGS_OF_MODE, MAX_ID, MAX_K, Dataset, Document, Filters, SearchResult
 
 Result = dict[str, Any]
 P = ParamSpec("P")
 Tool = Callable[Concatenate["Tools", P], Result]
 
 MAX_LISTED = 1_000
-"""Most passages that `get_documents_by_prefix` returns."""
+"""Largest number of passages that `get_documents_by_prefix` returns."""
 MAX_TEXT_CHARS = 5_000_000
 DOCUMENTS_PER_READ = 200
 
 
 def report_errors(failure: str) -> Callable[[Tool[P]], Tool[P]]:
-    """Count the call, and turn errors into ``{status: "error", message, error_type}``; ``failure`` is the type of an
-    outage.
+    """Count the call, and turn errors into ``{status: "error", message, error_type}``.
+
+    ``failure`` is the ``error_type`` of an outage.
     """
 
     def wrap(tool: Tool[P]) -> Tool[P]:
@@ -66,13 +69,18 @@ def report_errors(failure: str) -> Callable[[Tool[P]], Tool[P]]:
 
 
 class Tools:
-    """The tools over an open Braid, for the given user. ``is_admin`` is whether they may write to shared datasets."""
+    """The tools over an open Braid, for the given user. ``is_admin`` is whether they may write to shared datasets;
+    ``parse`` parses a document in memory.
+    """
 
-    def __init__(self, braid: Braid, account: Account, settings: Settings, meter: Meter, *, is_admin: bool) -> None:
+    def __init__(
+        self, braid: Braid, account: Account, settings: Settings, meter: Meter, *, is_admin: bool, parse: Parse
+    ) -> None:
         self.meter = meter
         self._braid = braid
         self._account = account
         self._settings = settings
+        self._parse = parse
         self._datasets = UserDatasets(braid, account.id, is_admin=is_admin)
 
     @report_errors("HybridRetrieverError")
@@ -128,27 +136,29 @@ class Tools:
         return found
 
     def _dimension(self, result: SearchResult) -> int | None:
-        """Of the query's vector in a semantic search; None otherwise."""
+        """Return the dimension of the query's vector in a semantic search; None otherwise."""
         if result.query.mode != "semantic" or not result.collections:
             return None
         return self._braid.dense.dimension(result.collections[0])
 
     @report_errors("BraidError")
     def put_document(self, text: str, filepath: str, *, file_type: str | None, dataset_id: int | None) -> Result:
-        """Store a text, or replace what has the same path."""
+        """Store a text, replacing the document with the same path."""
         if not text.strip() or len(text) > MAX_TEXT_CHARS:
             raise InvalidInputError(f"the text must have 1 to {MAX_TEXT_CHARS} characters", field="text")
         if not filepath.strip():
             raise InvalidInputError("the filepath is empty; give the document a path or a name", field="filepath")
         if len(filepath) > MAX_SOURCE_CHARS:
             raise InvalidInputError(f"the filepath has more than {MAX_SOURCE_CHARS} characters", field="filepath")
-        filepath = source_name(filepath)
+        filepath = source_name(storable(filepath))
         dataset, content = self._writable(dataset_id), text.encode("utf-8", "replace")
         quotas = Quotas(self._settings, self._braid)
         quotas.require_room(self._account, dataset, source=filepath, more_bytes=len(content))
         filename = f"document.{file_type.lower().lstrip('.')}" if file_type else _with_ending(filepath)
-        options = ingest_options(self._settings)
-        stored = ingest_bytes(self._braid, dataset.id, filepath, content, filename=filename, options=options)
+        incoming = Incoming.from_bytes(content, filepath, filename=filename)
+        stored = ingest_document(
+            self._braid.ledger, dataset.id, incoming, ingest_options(self._settings), parse=self._parse
+        )
         self._braid.indexer.wake()
         self.meter.count_use("upload")
         if stored.state == "failed":
@@ -175,7 +185,7 @@ class Tools:
     def get_documents_by_prefix(
         self, prefix: str, *, file_type: str | None, include_documents: bool, top_k: int | None
     ) -> Result:
-        """List the passages of documents whose path begins so: dataset by dataset, each in the order of the paths."""
+        """List passages of documents whose path begins with the prefix, by dataset and then by path."""
         limit = MAX_LISTED if top_k is None else _require_count("top_k", top_k, MAX_LISTED)
         wanted = file_type.lower().lstrip(".") if file_type else None
         results: list[Result] = []
@@ -238,7 +248,8 @@ class Tools:
     def document_text(self, document_id: int) -> Result:
         """Return the text of a document, its passages joined."""
         readable = [dataset.id for dataset in self._readable.all]
-        passages = self._braid.ledger.document_passages(document_id, readable)
+        is_possible = abs(document_id) <= MAX_ID
+        passages = self._braid.ledger.document_passages(document_id, readable) if is_possible else []
         if not passages:
             raise NotFoundError(f"there is no document {document_id}, or it is not yours")
         return {"status": "success", "text": "\n\n".join(passage.text for passage in passages)}
@@ -246,7 +257,7 @@ class Tools:
     # ------------------------------------------------------------ scope
 
     def _writable(self, dataset_id: int | None) -> Dataset:
-        """Return this dataset, or without an id the user's first one, which is added where there is none."""
+        """Return this dataset, or without an id the user's first one, which is added if there is none."""
         readable = self._readable
         if dataset_id is None:
             own = readable.personal
@@ -261,7 +272,7 @@ class Tools:
         return self._datasets.readable()
 
     def _documents(self, prefix: str) -> Iterator[Document]:
-        """Readable documents whose path begins so: dataset by dataset, each in the order of the paths."""
+        """Yield readable documents whose path begins with the prefix, by dataset and then by path."""
         prefix = source_name(prefix) if prefix.strip() else ""
         for dataset in self._readable.all:
             for offset in itertools.count(0, DOCUMENTS_PER_READ):
@@ -305,7 +316,7 @@ def _cut(text: str, length: int | None) -> str:
 
 
 def _with_ending(filepath: str) -> str:
-    """A file name that says the format; a path without an ending is plain text."""
+    """Return a file name whose extension names the format; a path without an extension is plain text."""
     name = filepath.replace("\\", "/").rpartition("/")[2]
     return name if "." in name.strip(".") else "document.txt"
 

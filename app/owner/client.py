@@ -1,9 +1,9 @@
-"""Asking the app that owns a data directory, from another process on the same computer."""
+"""Client for the app that owns a data directory, from another process on the same computer."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 import httpx
@@ -21,13 +21,17 @@ ERRORS: dict[int, type[BraidError]] = {400: InvalidInputError, 404: NotFoundErro
 
 @contextmanager
 def short_lived_key(ledger: Ledger, user_id: int, *permissions: Permission) -> Iterator[str]:
-    """A token of this user, as long as the block lasts: who may write to the ledger may act as anybody anyway."""
+    """Yield a token of this user that is revoked when the block ends.
+
+    No password is needed: a process that can write to the ledger can act as any user anyway.
+    """
     tokens = ApiTokens(ledger)
     token, key = tokens.add(user_id, "command line", permissions, days=1)
     try:
         yield key
     finally:
-        tokens.revoke(user_id, token.id)
+        with suppress(NotFoundError):  # an administrator may have revoked it
+            tokens.revoke(user_id, token.id)
 
 
 class OwnerClient:
@@ -47,11 +51,11 @@ class OwnerClient:
         self._http.close()
 
     def search(self, text: str, **arguments: Any) -> SearchResult:
-        """The result, whole."""
+        """Search and return the whole result."""
         return self._ask("owner/search", {"text": text, **arguments}, SearchResult)
 
     def explain(self, text: str, **arguments: Any) -> Explanation:
-        """The explanation, whole."""
+        """Explain and return the whole explanation."""
         return self._ask("owner/explain", {"text": text, **arguments}, Explanation)
 
     def _ask(self, path: str, arguments: dict[str, Any], kind: type[T]) -> T:
@@ -67,7 +71,7 @@ class OwnerClient:
 
 def _error(answer: httpx.Response) -> BraidError:
     try:
-        told = str(answer.json().get("detail") or answer.json().get("title"))
+        detail = str(answer.json().get("detail") or answer.json().get("title"))
     except ValueError:
-        told = f"the app answered {answer.status_code}"
-    return ERRORS.get(answer.status_code, IndexUnavailableError)(told)
+        detail = f"the app answered {answer.status_code}"
+    return ERRORS.get(answer.status_code, IndexUnavailableError)(detail)

@@ -1,6 +1,6 @@
-"""What the command line asks of the app that owns the data directory: whole results, for processes of this version.
+"""Routes for the command line beside a running app: whole results, for processes of the same version.
 
-Any engine and reranker may be named here, as on the command line, so users' own tokens do not reach it.
+Requests may name any engine and reranker, as on the command line, so users' own tokens are not accepted here.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ owner = Blueprint("owner", __name__, url_prefix="/owner")
 @owner.post("/search")
 @rule("user", "owner")
 def search() -> Response:
-    """A search's result, with everything in it."""
+    """Return a search's whole result."""
     text, arguments = _read_request()
     result = site().braid.manager.search(text, user_id=identity().account.id, **arguments)
     return Response(TypeAdapter(SearchResult).dump_json(result), mimetype="application/json")
@@ -33,7 +33,7 @@ def search() -> Response:
 @owner.post("/explain")
 @rule("user", "owner")
 def explain() -> Response:
-    """Why a passage is, or is not, found."""
+    """Explain why a passage is, or is not, found."""
     text, arguments = _read_request()
     explanation = site().braid.manager.explain(text, user_id=identity().account.id, **arguments)
     return Response(TypeAdapter(Explanation).dump_json(explanation), mimetype="application/json")
@@ -45,10 +45,10 @@ def _read_request() -> tuple[str, dict[str, Any]]:
         raise InvalidInputError("send a JSON object with a text", field="text")
     text = asked.pop("text")
     if unknown := sorted(asked.keys() - KNOWN):
-        raise InvalidInputError(f"{unknown[0]!r} is not known here; is the other process of another version?")
+        raise InvalidInputError(f"{unknown[0]!r} is not known here; does the other process run another version?")
     if "filters" in asked:
         try:
             asked["filters"] = TypeAdapter(Filters).validate_python(asked["filters"])
         except ValidationError:
-            raise InvalidInputError("these are not filters", field="filters") from None
+            raise InvalidInputError("the filters are not valid; send the fields of Filters", field="filters") from None
     return text, asked

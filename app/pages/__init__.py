@@ -1,4 +1,4 @@
-"""The pages: a folder per part of the app.
+"""The pages: one folder per part of the app.
 
 May import: `app.web` and the rooms below it; not the API.
 Way in: `PAGES`, the blueprints.

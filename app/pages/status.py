@@ -1,4 +1,4 @@
-"""The line that says how far indexing is."""
+"""Indexing status in one sentence."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from braid.core.types import Leg
 
 @dataclass(frozen=True, slots=True)
 class IndexStatus:
-    """How far the indexes are, in one localized sentence, and the numbers behind it (passages)."""
+    """Progress of the indexes as one localized sentence, and the numbers of passages behind it."""
 
     state: Literal["ready", "indexing", "failed"]
     text: str
@@ -25,7 +25,10 @@ class IndexStatus:
 
 
 def index_status(progress: Sequence[LegProgress], total: int, unread: int = 0) -> IndexStatus:
-    """The state of the given indexes, which should hold ``total`` passages in each leg; so many files are unread."""
+    """Return the status of the given indexes, which should hold ``total`` passages per leg.
+
+    ``unread`` is the number of files that are still to be read.
+    """
     waiting: dict[Leg, int] = {
         leg: min(total, sum(part.pending for part in progress if part.leg == leg)) for leg in ("bm25", "dense")
     }
@@ -42,7 +45,7 @@ def index_status(progress: Sequence[LegProgress], total: int, unread: int = 0) -
 
 
 def unread_files(number: int) -> str:
-    """That so many files cannot be found yet."""
+    """Return the sentence that this many files cannot be found yet."""
     told: str = ngettext(
         "%(num)s file is still being read and cannot be found yet.",
         "%(num)s files are still being read and cannot be found yet.",

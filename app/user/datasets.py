@@ -1,6 +1,6 @@
-"""The datasets that a user may read and write: answered here for pages, API, MCP and command line.
+"""Datasets that a user may read and write, for pages, API, MCP and command line alike.
 
-Which shared datasets are open to a user is decided by `braid.core.datasets.scope`.
+`braid.core.datasets.scope` decides which shared datasets are open to a user.
 """
 
 from __future__ import annotations
@@ -20,42 +20,43 @@ from braid.core.types import Dataset
 
 
 class Readable(NamedTuple):
-    """The datasets that a user may read: their own, and the shared ones that are open to them."""
+    """Datasets that a user may read: their own, and the shared ones that are open to them."""
 
     personal: list[Dataset]
     shared: list[Dataset]
 
     @property
     def all(self) -> list[Dataset]:
-        """Both kinds."""
+        """Personal datasets, then shared ones."""
         return [*self.personal, *self.shared]
 
     @property
     def by_id(self) -> dict[int, Dataset]:
-        """Both kinds by their ids."""
+        """Personal and shared datasets by their ids."""
         return {dataset.id: dataset for dataset in self.all}
 
 
 @dataclass(frozen=True, slots=True)
 class UserDatasets:
-    """One user's datasets. Each call reads the ledger and the list of shared datasets again.
+    """One user's datasets. Each call reads the ledger and the registry of shared datasets again.
 
-    With ``with_closed`` administrators also get shared datasets that are switched off or not open to them, to fill
-    them. A dataset that is not the user's to read does not exist for them: that is a NotFoundError, not a Forbidden.
+    A shared dataset is closed to a user when it is switched off or not open to any of the user's groups. With
+    ``include_closed`` administrators also get closed ones, so that they can fill them. A dataset that the user may not
+    read raises NotFoundError, not Forbidden, as if it did not exist.
     """
 
     directory: DataDirectory
     user_id: int
     is_admin: bool = False
-    with_closed: bool = False
+    include_closed: bool = False
 
     def readable(self) -> Readable:
-        """The datasets that the user may read, with their counts."""
+        """Return the datasets that the user may read, with their counts."""
         directory = self.directory
         directory.mirror_registry()
         shared = stored_datasets(directory, readable_shared(directory.ledger, directory.registry, self.user_id))
-        if self.with_closed and self.is_admin:
-            shared = self._with_closed(shared)
+        if self.include_closed and self.is_admin:
+            shared = self._add_closed(shared)
         return Readable(directory.ledger.datasets(self.user_id), shared)
 
     def get(self, dataset_id: int) -> Dataset:
@@ -72,7 +73,7 @@ class UserDatasets:
             raise Forbidden("only administrators may change shared datasets")
         return found
 
-    def own(self, dataset_id: int) -> Dataset:
+    def personal(self, dataset_id: int) -> Dataset:
         """Return a personal dataset of the user. Raises NotFoundError, and Forbidden for a shared one."""
         found = self.get(dataset_id)
         if found.shared:
@@ -82,11 +83,11 @@ class UserDatasets:
         return found
 
     def may_write(self, dataset: Dataset) -> bool:
-        """Whether the user may change the documents of a dataset that they may read."""
+        """Return whether the user may change the documents of a dataset that they may read."""
         return not dataset.shared or self.is_admin
 
-    def _with_closed(self, shared: list[Dataset]) -> list[Dataset]:
-        """All shared datasets that are listed, the first one first."""
+    def _add_closed(self, shared: list[Dataset]) -> list[Dataset]:
+        """Return all listed shared datasets, open or closed, the oldest first."""
         readable = {dataset.id: dataset for dataset in shared}
         listed = {entry.id for entry in self.directory.registry.entries()}
         stored = [dataset for dataset in self.directory.ledger.all_datasets() if dataset.id in listed]
@@ -94,7 +95,7 @@ class UserDatasets:
 
 
 def stored_datasets(directory: DataDirectory, entries: Iterable[SharedDataset]) -> list[Dataset]:
-    """The entries' datasets with their counts and descriptions; one that is not mirrored yet is left out."""
+    """Return the entries' datasets with counts and descriptions; entries that are not mirrored yet are left out."""
     entries = list(entries)
     stored = {d.id: d for d in directory.ledger.datasets_in({entry.collection_name for entry in entries})}
     return [replace(stored[entry.id], description=entry.description) for entry in entries if entry.id in stored]
@@ -103,17 +104,17 @@ def stored_datasets(directory: DataDirectory, entries: Iterable[SharedDataset]) 
 # ---------------------------------------------------------------- in a request
 
 
-def caller_datasets(*, with_closed: bool = False) -> UserDatasets:
-    """The datasets of the user who sends this request."""
+def caller_datasets(*, include_closed: bool = False) -> UserDatasets:
+    """Return the datasets of the user who sends this request."""
     from braid.app.auth.identity import identity  # here, since the command line need not load the app
     from braid.app.site import site
 
     me = identity()
-    return UserDatasets(site().braid, me.account.id, is_admin=me.is_admin, with_closed=with_closed)
+    return UserDatasets(site().braid, me.account.id, is_admin=me.is_admin, include_closed=include_closed)
 
 
 def readable_datasets(account: Account) -> Readable:
-    """The datasets that a user may search, with their counts."""
+    """Return the datasets that a user may search, with their counts."""
     from braid.app.site import site
 
     return UserDatasets(site().braid, account.id).readable()

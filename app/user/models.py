@@ -1,4 +1,4 @@
-"""Which chat models a user may choose, the ones that a request is answered with, and what is made of them."""
+"""Chat models that a user may choose, and the models and conversations made from a choice."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from braid.core.models.chat import ChatModel, ChatModels, ModelSettings, Role
 from braid.core.search.context import SearchModels
 
 NO_MODEL = "none"
-"""A choice that is always there: the query is completed by feedback, and answers are quoted."""
+"""A choice that is always offered: feedback completes the query, and answers are quoted."""
 LISTS: Mapping[Role, str] = {"search": "search_models", "summary": "summary_models"}
-"""Where administrators' lists of further models are kept, see `braid.core.accounts.app_settings`."""
+"""The app setting that lists each role's additional models, see `braid.core.accounts.app_settings`."""
 MAX_KEPT = 32
-"""Per kind. What was evicted is made again when it is needed."""
+"""Largest number of models, and of conversations, kept at once. An evicted one is made again when it is needed."""
 SHELF = "braid.models"
 """Key of the app's `ModelShelf` in Flask's extensions."""
 
@@ -35,23 +35,23 @@ SHELF = "braid.models"
 
 @dataclass(frozen=True, slots=True)
 class OfferedModels:
-    """What each role's menu offers, as ``provider:model``; the first is the site's default, if it has one."""
+    """Models offered per role as ``provider:model``; the site's default, if there is one, comes first."""
 
     search: tuple[str, ...]
     summary: tuple[str, ...]
 
     def of(self, role: Role) -> tuple[str, ...]:
-        """The menu of this role."""
+        """Return the models offered for this role."""
         return self.search if role == "search" else self.summary
 
 
 def offered_models() -> OfferedModels:
-    """The models that are configured, and those that administrators added."""
+    """Return the configured models and those that administrators added."""
     return OfferedModels(_menu("search"), _menu("summary"))
 
 
 def site_default(role: Role) -> str:
-    """The model of the role when nobody chooses one; empty for none."""
+    """Return the role's model when nobody chooses one; empty for none."""
     configured = role_model(site().settings, role)
     return configured.name if configured else ""
 
@@ -66,7 +66,7 @@ def _menu(role: Role) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class ChosenModel:
-    """A model with its address and key. ``own_key`` says that the key is the user's and not the site's."""
+    """A model with its address and key. ``own_key`` is true if the key is the user's and not the site's."""
 
     settings: ModelSettings
     own_key: bool = False
@@ -74,14 +74,14 @@ class ChosenModel:
 
 @dataclass(frozen=True, slots=True)
 class ChosenModels:
-    """The choice for each role; None for no model."""
+    """The chosen model per role; None for no model."""
 
     search: ChosenModel | None = None
     summary: ChosenModel | None = None
 
     @property
     def own_key(self) -> bool:
-        """Whether one of the keys is the user's."""
+        """True if one of the keys is the user's."""
         return any(chosen is not None and chosen.own_key for chosen in (self.search, self.summary))
 
 
@@ -91,11 +91,11 @@ def choose_models(
     summary_model: str | None = None,
     api_keys: Mapping[str, str] | None = None,
 ) -> ChosenModels:
-    """Choose the models that this user's request is answered with; `model_shelf` makes what is needed of them.
+    """Choose the models that answer this user's request; `ModelShelf` makes them.
 
-    Each is the request's choice, else the user's preference as long as it is offered, else the site's. ``api_keys``
-    (provider → key) are used for this call and not kept; else the user's own key is taken, else the site's.
-    Raises InvalidInputError for a choice that is not offered.
+    Each is the request's choice, else the user's preference as long as it is offered, else the site's default.
+    ``api_keys`` (provider → key) are used for this call and not kept; otherwise the user's stored key is used, else the
+    site's. Raises InvalidInputError for a choice that is not offered.
     """
     return ChosenModels(
         choose_model(account, "search", search_model, api_keys),
@@ -116,7 +116,7 @@ def choose_model(
 
 
 def _name(account: Account, role: Role, wanted: str | None) -> str:
-    """The model's name; empty for the site's default."""
+    """Return the name of the chosen model; empty for the site's default."""
     offered = (*_menu(role), NO_MODEL)
     if wanted:
         if wanted not in offered:
@@ -134,10 +134,10 @@ def _name(account: Account, role: Role, wanted: str | None) -> str:
 
 
 class ModelShelf:
-    """Makes models and conversations of a choice.
+    """Makes models and conversations from choices.
 
-    It keeps what it makes with the site's keys, so that all requests know of an outage. What is made with a user's own
-    key is made for the request and never kept.
+    Those with the site's keys are kept, so that all requests share what is known about an outage. Those with a user's
+    own key are made per request and never kept.
     """
 
     def __init__(self, settings: Settings, braid: Braid) -> None:
@@ -147,11 +147,11 @@ class ModelShelf:
         self._conversations: LeastRecentlyUsed[ChosenModels, Conversation] = LeastRecentlyUsed(MAX_KEPT)
 
     def models(self, chosen: ChosenModels) -> ChatModels:
-        """The models of this choice."""
+        """Return the models of this choice."""
         return ChatModels(self._model(chosen.search), self._model(chosen.summary))
 
     def conversation(self, chosen: ChosenModels) -> Conversation:
-        """A conversation that asks the models of this choice."""
+        """Return a conversation that asks the models of this choice."""
 
         def make() -> Conversation:
             return Conversation(self._braid, models=self.models(chosen), prompt_tokens=self._prompt_tokens)
@@ -171,5 +171,5 @@ class ModelShelf:
 
 
 def model_shelf() -> ModelShelf:
-    """The shelf of the app that serves this request."""
+    """Return the shelf of the app that serves this request."""
     return cast(ModelShelf, current_app.extensions[SHELF])

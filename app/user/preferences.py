@@ -1,4 +1,4 @@
-"""The preferences of a user for search and chat, with the site's settings as their defaults."""
+"""Search and chat preferences of a user, with the site's settings as defaults."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from braid.core.search.strategies import strategies
 from braid.core.types import MAX_K, Fusion, Mode
 
 LANGUAGES = {"en": "English", "ja": "日本語", "ko": "한국어"}
-"""Of the pages: the code and the language's own name."""
+"""Languages of the pages: code → the language's own name."""
 THEMES = ("auto", "light", "dark")
 DEFAULT_STRATEGY = "basic"
 MAX_DATASETS = 1_000
@@ -20,12 +20,12 @@ MAX_DATASETS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Preferences:
-    """The defaults of a user's searches and conversations; a request may say otherwise."""
+    """The defaults of a user's searches and conversations; a request may override each."""
 
     mode: Mode
     fusion: Fusion
     alpha: float
-    """Share of the dense leg in ``weighted`` fusion."""
+    """Weight of the dense leg in ``weighted`` fusion."""
     k: int
     strategy: str
     search_model: str
@@ -35,11 +35,11 @@ class Preferences:
     """``en``, ``ja``, ``ko``, or empty for the browser's."""
     theme: str
     dataset_ids: tuple[int, ...] | None
-    """The datasets ticked at first; some may no longer be the user's to read. None for all."""
+    """Datasets that are selected at first, None for all. The user may have lost access to some of them."""
 
 
 def preferences_of(account: Account) -> Preferences:
-    """A user's preferences. A stored value that is no longer valid counts as none."""
+    """Return a user's preferences. A stored value that is no longer valid is replaced by the default."""
     settings, stored = site().settings, account.preferences
     return Preferences(
         mode=cast(Mode, _valid_value(stored, "mode", settings.mode)),
@@ -87,4 +87,4 @@ VALID: Mapping[str, Callable[[Any], bool]] = {
     "theme": lambda value: value in THEMES,
     "dataset_ids": _are_ids,
 }
-"""Whether a stored value is valid, per preference."""
+"""Check of a stored value, per preference."""

@@ -1,4 +1,4 @@
-"""The strategies as menus show them: a name, what it does and what it costs, in the page's language."""
+"""Strategies as menus show them: name, description and cost, in the page's language."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ COSTS: Mapping[tuple[str, bool], str] = {
     ("compression", True): _l("1 model call, 1 embedding"),
     ("compression", False): _l("no model call, 1 embedding, each sentence that is shown is embedded"),
 }
-"""By strategy and whether a model serves it; a strategy that is not here costs what any search does."""
+"""Cost by strategy and whether a model serves it. Other strategies cost as much as a plain search."""
 
 
 @dataclass(frozen=True, slots=True)
 class StrategyChoice:
-    """An entry of the menu. ``cost`` is empty where it is that of any search."""
+    """An entry of the menu. ``cost`` is empty if it is that of a plain search."""
 
     value: str
     name: str
@@ -50,8 +50,9 @@ class StrategyChoice:
 
 
 def strategy_choices(*, with_model: bool) -> list[StrategyChoice]:
-    """All strategies, those of installed packages in their own words. ``with_model`` says whether a search model
-    serves them.
+    """Return all strategies; those of installed packages keep their own names and descriptions.
+
+    ``with_model`` says whether a search model serves the strategies.
     """
     return [_choice(name, with_model) for name in strategies()]
 

@@ -1,4 +1,4 @@
-"""What an error looks like: a page for people, problem details (RFC 9457) for programs."""
+"""Error responses: an HTML page for people, problem details (RFC 9457) for programs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from flask import Blueprint, Response, g, render_template
 from flask_babel import gettext as _
 from flask_babel import lazy_gettext as _l
-from flask_wtf.csrf import CSRFError
 from werkzeug.exceptions import HTTPException
 
 from braid.app.auth.access import wants_json
@@ -24,6 +23,7 @@ from braid.core.errors import (
     NotOwnerError,
     RegistryError,
 )
+from braid.core.ingest.parse_pool import ParserUnavailableError
 
 STATUS_OF = {
     InvalidInputError: 400,
@@ -32,6 +32,7 @@ STATUS_OF = {
     IndexUnavailableError: 503,
     EmbeddingError: 503,
     NotOwnerError: 503,
+    ParserUnavailableError: 503,
     ModelError: 503,
 }
 REMEDIES = {
@@ -53,14 +54,14 @@ logger = logging.getLogger(__name__)
 
 
 def handle_errors(routes: Blueprint) -> None:
-    """Answer every error of these routes."""
+    """Register handlers for every error of these routes."""
     routes.register_error_handler(BraidError, on_braid_error)
     routes.register_error_handler(HTTPException, on_http_error)
     routes.register_error_handler(Exception, on_unexpected)
 
 
 def on_braid_error(error: BraidError) -> tuple[Response | str, int]:
-    """An error that Braid raised on purpose; its message is safe to show."""
+    """Answer an error that Braid raised on purpose; its message is safe to show."""
     status = status_of(error)
     field = error.field if isinstance(error, InvalidInputError) else ""
     if status >= 500:
@@ -69,17 +70,15 @@ def on_braid_error(error: BraidError) -> tuple[Response | str, int]:
 
 
 def status_of(error: BraidError) -> int:
-    """The HTTP status of an error."""
+    """Return the HTTP status of an error."""
     return next((code for kind, code in STATUS_OF.items() if isinstance(error, kind)), 500)
 
 
 def on_http_error(error: HTTPException) -> tuple[Response | str, int] | HTTPException:
-    """An error of HTTP itself: not found, not allowed, too large."""
+    """Answer an error of HTTP itself, such as not found, not allowed or too large."""
     if error.code is None or error.code < 400:
         return error
     told = error.description if error.description != type(error).description else ""
-    if isinstance(error, CSRFError):
-        told = _("The form is too old, or cookies are blocked. Load the page again.")
     body, status = answer(error.code, detail=told or "")
     response = body if isinstance(body, Response) else Response(body, mimetype="text/html")
     response.headers.extend({k: v for k, v in error.get_headers() if k in ("Retry-After", "Allow", "WWW-Authenticate")})
@@ -87,7 +86,7 @@ def on_http_error(error: HTTPException) -> tuple[Response | str, int] | HTTPExce
 
 
 def on_unexpected(error: Exception) -> tuple[Response | str, int]:
-    """The edge: log the kind of error and where, but not its message, which may quote a document."""
+    """Answer an unexpected error. Logs its type and place but not its message, which may quote a document."""
     frames = traceback.extract_tb(error.__traceback__)
     at = " < ".join(f"{frame.filename}:{frame.lineno}" for frame in reversed(frames[-4:]))
     logger.error("event=unexpected id=%s type=%s at=%s", _request_id(), type(error).__name__, at)
@@ -95,7 +94,7 @@ def on_unexpected(error: Exception) -> tuple[Response | str, int]:
 
 
 def answer(status: int, *, detail: str = "", field: str = "") -> tuple[Response | str, int]:
-    """A page or problem details with this status."""
+    """Return a page or problem details with this status."""
     heading = _headings().get(status, _("Something went wrong"))
     if wants_json():
         return problem(status, heading, detail=detail, field=field), status
@@ -112,7 +111,7 @@ def answer(status: int, *, detail: str = "", field: str = "") -> tuple[Response 
 def problem(
     status: int, title: str, *, detail: str = "", field: str = "", more: Mapping[str, object] | None = None
 ) -> Response:
-    """Problem details, RFC 9457, with the field that is wrong, the request's id and ``more`` members."""
+    """Return problem details (RFC 9457) with the invalid field, the request's id and the members of ``more``."""
     body = {
         "type": "about:blank",
         "title": title,
@@ -143,4 +142,4 @@ def _headings() -> dict[int, str]:
 
 
 def _request_id() -> str:
-    return str(g.get("request_id", ""))
+    return str(g.get("braid_request_id", ""))

@@ -1,4 +1,4 @@
-"""Server-sent events: how they are written, kept alive, and how a browser that went away is noticed."""
+"""Server-sent events: writes them, keeps the connection alive, and notices when the browser has gone."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ HEARTBEAT = ": still here\n\n"
 
 
 def event(kind: str, values: Mapping[str, Any]) -> str:
-    """One event with its values as JSON, which has no line breaks of its own."""
+    """Return one event with its values as JSON, which has no line breaks of its own."""
     return f"event: {kind}\ndata: {json.dumps(values, ensure_ascii=False)}\n\n"
 
 
 def event_stream(events: Iterator[str]) -> Response:
-    """A response that sends each event at once. Closing it closes the events."""
+    """Return a response that sends each event at once. Closing the response closes the iterator."""
     response = Response(stream_with_context(events), mimetype="text/event-stream")
     response.headers["X-Accel-Buffering"] = "no"  # nginx would collect the events
     response.headers["Cache-Control"] = "no-store, no-transform"
@@ -28,10 +28,10 @@ def event_stream(events: Iterator[str]) -> Response:
 
 
 def when_gone(tell: Callable[[], None]) -> None:
-    """Call ``tell`` when the browser of this request is gone, or has all of the answer. The body must have been read.
+    """Call ``tell`` when the browser of this request has gone or has received the whole answer.
 
-    uvicorn silently drops what is sent to a closed connection, so that writing does not show it. Under another
-    server writing fails, and the events are closed.
+    The request's body must have been read. uvicorn silently drops what is sent to a closed connection, so writing does
+    not show it. Under another server writing fails, and the events are closed.
     """
     body = request.environ.get("wsgi.input")
     if isinstance(body, Body):

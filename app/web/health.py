@@ -1,4 +1,4 @@
-"""Whether the app lives, whether it can serve, and its figures for Prometheus."""
+"""Health checks (is the app alive, can it serve) and the metrics for Prometheus."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ class Health:
 @health.get("/healthz")
 @rule("anyone")
 def alive() -> Response:
-    """Whether the app answers."""
+    """Answer ok, as long as the app runs."""
     return Response(ALIVE, mimetype="application/json")
 
 
 @health.get("/readyz")
 @rule("anyone")
 def ready() -> Response:
-    """Whether searches can be answered: the ledger can be read and the indexes are open. Says 503 if not."""
+    """Answer ok when searches work: the ledger can be read and the indexes are open. Otherwise 503."""
     found = health_of(site().braid)
     return Response(found.text, found.status, mimetype="application/json")
 
@@ -55,7 +55,7 @@ def ready() -> Response:
 @health.get("/metrics")
 @rule("admin")
 def metrics() -> Response:
-    """The figures, for an administrator's token."""
+    """Return the metrics. Needs an administrator's token."""
     return Response(site().metrics.text(), content_type=CONTENT_TYPE_LATEST)
 
 

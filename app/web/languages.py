@@ -1,4 +1,4 @@
-"""The language of a page, and the names of languages in it."""
+"""Language of a page, and names of languages in that language."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def select_language() -> str:
 
 
 def current_language() -> str:
-    """The code of the language in which this request is answered; ``en`` in a host app that speaks another."""
+    """Return the language code of this request; ``en`` in a host app whose language Braid lacks."""
     code = str(get_locale()).partition("_")[0]
     return code if code in LANGUAGES else "en"
 
 
 def keep_language(response: Response) -> None:
-    """Remember a language that was asked for in the address: in the user's setting if they have one, else here."""
+    """Remember a language chosen in the address: in the user's setting if there is one, else in a cookie."""
     language = request.args.get("lang")
     if language in LANGUAGES and (found := signed_in()) and found.account.preferences.get("language"):
         site().accounts.set_preferences(found.account.id, {"language": language})
@@ -47,26 +47,26 @@ def keep_language(response: Response) -> None:
 
 
 def language_links() -> Iterator[tuple[str, str, str]]:
-    """(code, own name, address) of each language; the address is this page's in that language."""
+    """Yield (code, own name, address) per language; the address is this page's in that language."""
     for code, name in LANGUAGES.items():
         arguments = [(key, value) for key, value in request.args.items(multi=True) if key != "lang"]
         yield code, name, "?" + urlencode([*arguments, ("lang", code)])
 
 
 def theme() -> str:
-    """The user's colours: ``auto`` follows the system."""
+    """Return the user's theme; ``auto`` follows the system."""
     found = signed_in()
     chosen = found.account.preferences.get("theme") if found else None
     return chosen if chosen in THEMES else "auto"
 
 
 def language_name(code: str) -> str:
-    """The name of an ISO 639-1 code in the page's language; empty is everything that was not recognized."""
+    """Return the name of an ISO 639-1 code in the page's language; an empty code gives "other"."""
     locale = get_locale()
     return str(locale.languages.get(code, code)) if code and locale else str(_("other"))
 
 
 def language_names(datasets: Sequence[Dataset]) -> dict[int, str]:
-    """Dataset id → its languages by name, the most frequent first; datasets without passages have none."""
+    """Return dataset id → names of its languages, the most frequent first; empty datasets have none."""
     found = site().dataset_languages.of(datasets)
     return {dataset_id: _(", ").join(map(language_name, codes)) for dataset_id, codes in found.items()}

@@ -1,4 +1,4 @@
-"""Markdown of an answer as HTML that is safe to show: it comes from a model, which read documents of strangers."""
+"""Renders a model's Markdown as safe HTML. The text is untrusted: the model has read strangers' documents."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from markdown_it.utils import EnvType, OptionsDict
 from markupsafe import Markup
 
 Href = Callable[[int], str]
-"""Number of a citation → address of its passage; empty where there is none to lead to."""
+"""Number of a citation → address of its passage; empty if there is nothing to link to."""
 
 SCHEMES = ("http", "https", "mailto")
 FIRST_HEADING = 3
-"""Headings of an answer are below those of the page."""
+"""Headings of an answer rank below those of the page."""
 _CITATION = re.compile(r"\[(\d{1,4})\]")
 
 
 def answer_html(text: str, href: Href = lambda number: "") -> Markup:
-    """The text as HTML: no HTML of its own, no pictures, links to the web and to mail only, citations as links.
+    """Render text as HTML: without embedded HTML and pictures, with links to web and mail only, and citations as links.
 
     A citation without an address stays visible, as ``[1]``.
     """
@@ -31,7 +31,7 @@ def answer_html(text: str, href: Href = lambda number: "") -> Markup:
 
 
 def _is_link(address: str) -> bool:
-    """Whether a link may lead there. Addresses without a scheme would be pages of ours."""
+    """Return whether links to this address are allowed. Addresses without a scheme would lead to Braid's own pages."""
     try:
         return urlsplit(address.strip()).scheme.lower() in SCHEMES
     except ValueError:
@@ -39,7 +39,7 @@ def _is_link(address: str) -> bool:
 
 
 def _cite(state: StateCore) -> None:
-    """Give the text's citations tokens of their own, outside of links and code."""
+    """Replace citations in the text, outside links and code, with tokens of their own."""
     for block in state.tokens:
         if block.type == "inline":
             block.children = list(_link_citations(block.children or []))
@@ -61,7 +61,7 @@ def _link_citations(tokens: Sequence[Token]) -> Iterator[Token]:
 
 
 def _tame(state: StateCore) -> None:
-    """Headings in order below the page's own; classes for what would be inline styles, which are forbidden."""
+    """Put headings in order below the page's own, and turn inline styles, which are forbidden, into classes."""
     levels = sorted({token.tag for token in state.tokens if token.type == "heading_open"})
     for token in state.tokens:
         if token.type in ("heading_open", "heading_close"):
@@ -91,12 +91,12 @@ def _render_link(
 
 
 class _Markdown(MarkdownIt):
-    """CommonMark and tables, tamed."""
+    """CommonMark with tables and strikethrough, restricted to what is safe."""
 
     def __init__(self) -> None:
         super().__init__("commonmark", {"html": False, "linkify": False, "breaks": True})
         self.enable(["table", "strikethrough"])
-        # `[1]: address` would make a link of every [1]; pictures tell their server who reads what.
+        # `[1]: address` would turn every [1] into a link; pictures tell their server who reads what.
         self.disable(["reference", "html_block", "html_inline", "image"])
         self.core.ruler.push("citations", _cite)
         self.core.ruler.push("tame", _tame)
@@ -104,7 +104,7 @@ class _Markdown(MarkdownIt):
         self.add_render_rule("link_open", _render_link)
 
     def validateLink(self, url: str) -> bool:
-        """Whether this may be a link; what is none stays text."""
+        """Return whether this may be a link; if not, it stays text."""
         return _is_link(url)
 
 

@@ -1,4 +1,4 @@
-"""Bodies of requests on their way from uvicorn to Flask: they have deadlines, and one that breaks off is an error."""
+"""Request bodies between uvicorn and Flask: they have deadlines, and one that breaks off is an error."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def _is_too_long(scope: Any) -> bool:
 
 
 def allow_streamed_bodies(app: WSGIApplication) -> WSGIApplication:
-    """Let Flask read bodies of unknown length, too: uvicorn knows where they end."""
+    """Let Flask read bodies of unknown length; uvicorn knows where they end."""
 
     def mark(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         if "CONTENT_LENGTH" not in environ:

@@ -1,4 +1,4 @@
-"""Translations for templates, looked up once a request: the page of a long conversation asks for hundreds of texts."""
+"""Translations for templates, loaded once per request: the page of a long conversation needs hundreds of texts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from flask_babel import get_locale, get_translations
 
 
 def keep_translations(app: Flask) -> None:
-    """Let the templates of this app ask for the catalogue once, not for each text. Call it after Babel is set up."""
+    """Let the templates of this app load the catalogue once instead of once per text. Call it after Babel is set up."""
     app.jinja_env.install_gettext_callables(  # type: ignore[attr-defined]  # of Babel's extension
         gettext=lambda text: _translations().ugettext(text),
         ngettext=lambda one, many, number: _translations().ungettext(one, many, number),
@@ -18,7 +18,7 @@ def keep_translations(app: Flask) -> None:
 
 
 def _translations() -> NullTranslations:
-    """Those of the language that holds now: a template may be rendered in another one than the page."""
+    """Return the translations of the current locale, which may differ from the page's while a template is rendered."""
     locale = get_locale()
     if locale is None:  # outside of requests
         return NullTranslations()

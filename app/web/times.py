@@ -1,4 +1,4 @@
-"""Points in time on pages: in UTC, and said to be; scripts show them in the browser's time zone."""
+"""Points in time on pages: rendered in UTC, and marked as such; scripts convert them to the browser's time zone."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _TIME = Markup('<time datetime="{exact}">{shown}</time>')
 
 
 def moment(seconds: float) -> Markup:
-    """Seconds since the epoch as a time element; empty for what is in no year from 1 to 9999."""
+    """Return seconds since the epoch as a time element; empty if the date is out of range (years 1 to 9999)."""
     try:
         at = datetime.fromtimestamp(seconds, UTC)
     except (ValueError, OverflowError, OSError):

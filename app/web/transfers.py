@@ -1,4 +1,4 @@
-"""Datasets as files, for the pages and the API: a user's exports, and datasets made of them."""
+"""Exports and imports of datasets, for the pages and the API."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from braid.app.auth.quotas import quotas
 from braid.app.site import site
 from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account
-from braid.core.background.dataset_jobs import new_export, new_import
+from braid.core.background.dataset_jobs import new_export
 from braid.core.errors import NotFoundError
 from braid.core.ingest.plan import MEBIBYTE
 from braid.core.jobs.store import Job, JobKind, JobState
 from braid.core.types import Dataset
 
 FORM_BYTES = MEBIBYTE
-"""What a form adds to the file in it."""
+"""Allowance for the form around the file, in bytes."""
 MOST_AT_ONCE = 10_000
 EXPORTS: tuple[JobKind, ...] = ("export",)
 DONE: tuple[JobState, ...] = ("done",)
 
 
 def import_bytes(settings: Settings) -> int:
-    """How long a request with an export may be."""
+    """Return the largest size of a request with an export, in bytes."""
     return settings.max_import_mb * MEBIBYTE + FORM_BYTES
 
 
 def queue_export(account: Account, dataset: Dataset) -> Job:
-    """Write the dataset to a file, in the place of the user's earlier one. Raises InvalidInputError over a quota."""
+    """Queue an export of the dataset; it replaces the user's earlier one. Raises InvalidInputError over a quota."""
     here = site()
     quotas().require_queue_room(account)
     for earlier in here.background.store.of_dataset(dataset.id, kinds=EXPORTS, states=DONE, limit=MOST_AT_ONCE):
@@ -42,34 +42,39 @@ def queue_export(account: Account, dataset: Dataset) -> Job:
 
 
 def export_file(job: Job) -> Response:
-    """A finished export, to be saved. Raises NotFoundError for any other job, and when the file is gone."""
+    """Return a finished export as a download. Raises NotFoundError for any other job, and if the file is gone."""
     if job.kind != "export" or job.state != "done":
         raise NotFoundError(f"there is no finished export {job.id}")
     path = site().background.spool.path(job.result["file"])
-    return send_file(path, "application/zip", as_attachment=True, download_name=job.result["filename"])
+    return send_file(path, "application/zip", as_attachment=True, download_name=printable(job.result["filename"]))
+
+
+def printable(filename: str) -> str:
+    """The name with spaces for line breaks, which datasets of earlier versions may have in theirs."""
+    return "".join(character if character.isprintable() else " " for character in filename)
 
 
 def require_import_room(account: Account) -> None:
-    """For one more dataset from an export. Raises InvalidInputError over a quota, before anything is read."""
+    """Check that one more dataset may be imported, before the body is read. Raises InvalidInputError over a quota."""
     quotas().require_dataset_room(account)
     quotas().require_document_room(account)
     quotas().require_queue_room(account, more_bytes=request.content_length or 0)
 
 
 def queue_import(account: Account, stream: IO[bytes], *, name: str = "") -> Job:
-    """Make a dataset, called as it was unless a name is given, and fill it from an export. The job names its id.
+    """Add a dataset and queue a job that fills it from an export. The job names the dataset's id.
 
-    Raises InvalidInputError (``file``, ``name``).
+    The dataset keeps the name in the export unless one is given. Raises InvalidInputError (``file``, ``name``).
     """
     here = site()
     most = here.settings.max_import_mb * MEBIBYTE
-    asked = new_import(here.braid, here.background.spool, account.id, stream, max_bytes=most, name=name)
+    asked = here.background.new_import(account.id, stream, max_bytes=most, name=name)
     [job] = here.background.add(account.id, [asked])
     return job
 
 
 def drop(job: Job) -> None:
-    """Take a job off the list, whatever its state, with the files that it kept."""
+    """Remove a job from the list, whatever its state, with its files."""
     background = site().background
     background.store.cancel(job.user_id, job.id)
     background.store.forget(job.user_id, job.id)

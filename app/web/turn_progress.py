@@ -34,7 +34,7 @@ class _Draft:
 
     @property
     def due(self) -> bool:
-        """Whether it is time to send it."""
+        """Whether it is time to send the text again."""
         return self.unsent and time.monotonic() - self.sent_at >= RENDER_EVERY_S
 
     def render(self) -> str:
@@ -63,7 +63,7 @@ def progress(live: LiveTurn, describe: Callable[[Event], Iterator[str]]) -> Iter
 
 
 def stage_text(stage: Stage, *, of_fields: bool = False) -> str:
-    """Return what happens in this stage, in the page's language."""
+    """Return the description of this stage, in the page's language."""
     texts: dict[Stage, str] = {
         "normalize": _("Reading the fields …") if of_fields else _("Reading the question …"),
         "generate_query": _("Writing the query …"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -16,12 +17,17 @@ from sqlalchemy.exc import IntegrityError
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ledger.database import storable
 from braid.core.ledger.ledger import REMOVED_USER, Ledger
-from braid.core.ledger.tables import DatasetRow, UserGroupRow, UserRow, WebSessionRow
+from braid.core.ledger.tables import ApiTokenRow, DatasetRow, UserGroupRow, UserRow, WebSessionRow
 from braid.core.types import MAX_NAME_CHARS
 
 MIN_PASSWORD_CHARS = 8
 MAX_PASSWORD_CHARS = 200
 """Longest password; hashing a longer one would only cost time."""
+
+_ALIKE = ("LATIN", "CYRILLIC", "GREEK")
+"""Alphabets with letters that look the same; Japanese and Korean names may have Latin letters."""
+_FILLERS = "\u115f\u1160\u3164\uffa0\u2800"
+"""Letters and signs without a mark, which Python calls printable."""
 
 _HASHER = PasswordHasher()
 _COLUMNS = (UserRow.id, UserRow.name, UserRow.password_hash, UserRow.is_admin, UserRow.disabled, UserRow.preferences)
@@ -50,7 +56,7 @@ class Accounts:
         self._ledger = ledger
 
     def need_setup(self) -> bool:
-        """Whether nobody can sign in yet."""
+        """Return whether nobody can sign in yet."""
         with self._ledger.database.read() as connection:
             return connection.execute(select(UserRow.id).where(UserRow.password_hash != "").limit(1)).first() is None
 
@@ -73,7 +79,8 @@ class Accounts:
         hashed = _hash_password(password) if password else ""
         groups = _clean_groups(groups)
         with self._ledger.database.write() as connection:
-            user_id = _add(connection, {"name": _clean_name(name), "password_hash": hashed, "is_admin": is_admin})
+            values = {"name": _free_name(connection, name), "password_hash": hashed, "is_admin": is_admin}
+            user_id = _add(connection, values)
             _set_groups(connection, user_id, groups)
         return self.get(user_id)
 
@@ -104,16 +111,23 @@ class Accounts:
         """Return all accounts by id."""
         return self._accounts(None)
 
-    def set_password(self, user_id: int, password: str) -> None:
-        """Set a new password, and sign the user out everywhere."""
+    def set_password(self, user_id: int, password: str, *, revoke_tokens: bool = True) -> int:
+        """Set a new password, and sign the user out everywhere; return how many API tokens were revoked with it.
+
+        Without ``revoke_tokens`` whoever has a token goes on having the user's documents.
+        """
         hashed = _hash_password(password)
         with self._ledger.database.write() as connection:
             _change(connection, user_id, {"password_hash": hashed})
             connection.execute(delete(WebSessionRow).where(WebSessionRow.user_id == user_id))
+            if not revoke_tokens:
+                return 0
+            return connection.execute(delete(ApiTokenRow).where(ApiTokenRow.user_id == user_id)).rowcount
 
     def rename(self, user_id: int, name: str) -> None:
         """Rename the user. The name must be free."""
-        self._set(user_id, name=_clean_name(name))
+        with self._ledger.database.write() as connection:
+            _change(connection, user_id, {"name": _free_name(connection, name, besides=user_id)})
 
     def set_groups(self, user_id: int, groups: Iterable[str]) -> None:
         """Make the user a member of exactly these groups."""
@@ -128,6 +142,12 @@ class Accounts:
         with self._ledger.database.write() as connection:
             _change(connection, user_id, {"is_admin": is_admin})
             _require_an_administrator(connection)
+
+    def mirror(self, name: str) -> Account:
+        """Add a user under the name that a host app gives, which has rules of its own for names."""
+        with self._ledger.database.write() as connection:
+            user_id = _add(connection, {"name": _clean_name(name), "password_hash": "", "is_admin": False})
+        return self.get(user_id)
 
     def mirror_admin(self, user_id: int, is_admin: bool) -> None:
         """Copy the right from a host app, which has administrators of its own."""
@@ -201,7 +221,7 @@ def _add(connection: Connection, values: dict[str, Any]) -> int:
         statement = insert(UserRow).values(created_at=time.time(), **values).returning(UserRow.id)
         return connection.execute(statement).scalar_one()
     except IntegrityError:
-        raise _taken(values["name"]) from None
+        raise _taken_error(values["name"]) from None
 
 
 def _change(connection: Connection, user_id: int, values: dict[str, Any]) -> None:
@@ -214,10 +234,10 @@ def _change(connection: Connection, user_id: int, values: dict[str, Any]) -> Non
         if values:
             connection.execute(update(UserRow).where(UserRow.id == user_id).values(**values))
     except IntegrityError:
-        raise _taken(values["name"]) from None
+        raise _taken_error(values["name"]) from None
 
 
-def _taken(name: str) -> InvalidInputError:
+def _taken_error(name: str) -> InvalidInputError:
     return InvalidInputError(f"a user named {name!r} exists already; choose another name", field="name")
 
 
@@ -271,6 +291,27 @@ def _clean_name(name: str) -> str:
             f"the name of a user must have 1 to {MAX_NAME_CHARS} visible characters, not {name[:40]!r}", field="name"
         )
     return name
+
+
+def _free_name(connection: Connection, name: str, *, besides: int = 0) -> str:
+    """Return the name, cleaned. Raises InvalidInputError unless it differs visibly from every other user's."""
+    name = _clean_name(name)
+    scripts = {script for character in name if (script := unicodedata.name(character, "").split(" ")[0]) in _ALIKE}
+    if len(scripts) > 1 or any(character in _FILLERS for character in name):
+        raise InvalidInputError(
+            f"the name {name[:40]!r} mixes alphabets that look alike, or has characters that cannot be seen; "
+            "write it in one alphabet",
+            field="name",
+        )
+    for user_id, taken in connection.execute(select(UserRow.id, UserRow.name)):
+        if user_id != besides and _folded(taken) == _folded(name):
+            raise _taken_error(taken)
+    return name
+
+
+def _folded(name: str) -> str:
+    """Return the form in which names are equal that differ in capitals and widths only."""
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
 
 
 def _clean_groups(groups: Iterable[str]) -> frozenset[str]:

@@ -12,7 +12,7 @@ from braid.core.ledger.tables import AppSettingRow
 
 
 class AppSettings:
-    """JSON values by name. Values are not validated here; callers do that."""
+    """The ledger's JSON values by name. Values are not validated here; callers do that."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._database = ledger.database

@@ -25,7 +25,7 @@ class AuditEntry:
 
 
 class AuditLog:
-    """Administrative acts, only ever added to."""
+    """The ledger's list of administrative acts, which can only be added to."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._database = ledger.database

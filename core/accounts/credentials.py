@@ -24,6 +24,8 @@ SEEN_EVERY_S = 60
 """Precision of the time of last use; a finer one would be a write per request."""
 MAX_TOKENS = 100
 MAX_TOKEN_DAYS = 3650
+TOKEN_DAYS = 90
+"""Until a token expires, unless something else is chosen."""
 DAY_S = 86_400
 
 
@@ -52,7 +54,7 @@ class ApiToken:
 
 
 class WebSessions:
-    """Signed-in browsers."""
+    """The ledger's signed-in browsers."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._database = ledger.database
@@ -101,12 +103,14 @@ class WebSessions:
 
 
 class ApiTokens:
-    """Keys to the API."""
+    """The ledger's keys to the API."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._database = ledger.database
 
-    def add(self, user_id: int, name: str, scopes: Collection[str], *, days: int | None = None) -> tuple[ApiToken, str]:
+    def add(
+        self, user_id: int, name: str, scopes: Collection[str], *, days: int | None = TOKEN_DAYS
+    ) -> tuple[ApiToken, str]:
         """Create a token; return it with its key, which cannot be read again. ``days`` None means no expiry.
 
         Raises InvalidInputError for an empty name, an unknown scope, a wrong time or too many tokens.
@@ -150,6 +154,11 @@ class ApiTokens:
         with self._database.write() as connection:
             if connection.execute(delete(ApiTokenRow).where(*owned)).rowcount == 0:
                 raise NotFoundError(f"there is no token {token_id}")
+
+    def revoke_all(self, user_id: int) -> int:
+        """Delete all of a user's tokens; return how many there were."""
+        with self._database.write() as connection:
+            return connection.execute(delete(ApiTokenRow).where(ApiTokenRow.user_id == user_id)).rowcount
 
 
 _SESSION = (

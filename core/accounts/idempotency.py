@@ -1,4 +1,4 @@
-"""Idempotency keys: a write that is sent again is answered again and not done again."""
+"""Idempotency keys: a write that is sent twice is done once and answered twice."""
 
 from __future__ import annotations
 

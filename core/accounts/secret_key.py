@@ -10,7 +10,7 @@ SECRET_BYTES = 32
 
 
 def secret_key(data_dir: Path) -> bytes:
-    """Return the secret; create it at first, readable only by its owner."""
+    """Return the secret. The first call creates it, readable only by its owner."""
     path = data_dir / "secret_key"
     try:
         with open(path, "xb", opener=_owner_only) as file:

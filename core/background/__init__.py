@@ -1,4 +1,4 @@
-"""What runs beside a Braid that is open: the job threads, what each kind of job does, folders in sync.
+"""Background work beside an open Braid: the job threads, the function of each kind of job, folders in sync.
 
 May import: everything in `core`.
 Way in: `background.Background`.

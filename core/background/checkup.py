@@ -1,4 +1,4 @@
-"""The doctor in the background: a page asks for an examination or a repair, and later for what came of it."""
+"""The doctor in the background: a page asks for an examination or a repair, and later for its outcome."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class CheckupState:
-    """The state of the examination. ``findings`` are of the last one that ended."""
+    """The state of the examination, with the ``findings`` of the last one that ended."""
 
     running: Literal["", "examining", "repairing"] = ""
     findings: Sequence[Finding] = ()
     at: float | None = None
-    """When that was, in seconds since the epoch; None before the first."""
+    """End of that examination, in seconds since the epoch; None before the first."""
     error: str = ""
 
 
 class Checkup:
-    """One examination at a time. What it holds is gone when the process ends; nothing depends on it."""
+    """Runs one examination at a time. Its state is lost when the process ends; nothing depends on it."""
 
     def __init__(self, braid: Braid) -> None:
         self._braid = braid
@@ -42,11 +42,11 @@ class Checkup:
             return self._state
 
     def examine(self) -> bool:
-        """Begin to compare the ledger with the indexes. False when something is running already."""
+        """Start comparing the ledger with the indexes. False when an examination or a repair is running already."""
         return self._begin("examining", lambda: examine(self._braid))
 
     def repair(self) -> bool:
-        """Begin to repair what was found, and examine again. False when something is running already."""
+        """Start repairing what was found, then examine again. False when either is running already."""
         findings = self.state.findings
 
         def repair_and_examine() -> Sequence[Finding]:

@@ -1,4 +1,4 @@
-"""Answers from passages: by the summary model, or without it if there is none or it fails."""
+"""Answers from passages: by the summary model, or without a model if there is none or it fails."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from braid.core.chat.answer_stream import write
 from braid.core.chat.citations import Citation, CitationFilter
 from braid.core.chat.extractive import Extract
 from braid.core.chat.passage_block import PassageBlock, passage_block
 from braid.core.chat.texts import Language, say
 from braid.core.chat.types import AnswerText, AnswerWithdrawn, ChatResult, Event
-from braid.core.chat.writer import write
 from braid.core.errors import ModelError
 from braid.core.models.chat import ChatModel
 from braid.core.models.prompts import Prompt
@@ -19,7 +19,7 @@ from braid.core.text.token_budget import estimate_tokens, fitting
 from braid.core.types import Degraded, Passage
 
 EXTRACT_TOKENS = 50_000
-"""Sentences are chosen from whole passages; this limit only leaves out enormous ones."""
+"""Tokens of the passages from which sentences are chosen; the limit only leaves out enormous passages."""
 QUESTION_SHARE = 1 / 3
 """Largest share of the prompt for the question with the turns that it refers to."""
 
@@ -28,10 +28,10 @@ Emit = Callable[[Event], None]
 
 @dataclass(frozen=True, slots=True)
 class AnswerTask:
-    """The question to the passages, and how to answer it."""
+    """A question to the passages, with the ways to answer it."""
 
     prompt: Prompt
-    """Has the placeholders ``passages`` and ``question``."""
+    """A prompt with the placeholders ``passages`` and ``question``."""
     question: str
     language: Language
     without_model: Callable[[Sequence[Citation]], Extract]
@@ -47,7 +47,7 @@ class Answerer:
 
     @property
     def generator(self) -> str:
-        """Who answers unless it fails: the name of the model, or ``extractive``."""
+        """The name of the model that answers unless it fails, or ``extractive``."""
         return self._model.name if self._model else "extractive"
 
     def answer(self, task: AnswerTask, result: ChatResult, emit: Emit, stopped: threading.Event) -> ChatResult:
@@ -133,7 +133,7 @@ def _passages(result: ChatResult) -> list[Passage]:
 
 
 def _add_degraded(result: ChatResult, reason: str) -> ChatResult:
-    """Add that the model failed, and why."""
+    """Add to the result that the model failed, and why."""
     return replace(result, degraded=(*result.degraded, Degraded("model", "", reason)))
 
 

@@ -10,12 +10,12 @@ from braid.core.json_form import pick, to_json
 from braid.core.ledger.database import storable
 
 MAX_STORED_QUERY_CHARS = 300
-"""Of each query that was searched for; a hypothetical passage is long."""
+"""Longest part of a query that is stored; a hypothetical passage is long."""
 MAX_STORED_HITS = 100
 
 
 def request_settings(request: ChatRequest) -> dict[str, Any]:
-    """Return what the question was asked with."""
+    """Return the settings with which the question was asked."""
     settings: dict[str, Any] = {
         "dataset_ids": None if request.dataset_ids is None else list(request.dataset_ids),
         "strategy": request.strategy,
@@ -28,7 +28,7 @@ def request_settings(request: ChatRequest) -> dict[str, Any]:
 
 
 def result_settings(result: ChatResult) -> dict[str, Any]:
-    """Return how the answer was made."""
+    """Return the settings of the answer: how it was made."""
     form = result_json(result)
     search = form["search"]
     stored = ("question", "query", "query_generator", "generator", "found", "removed_citations", "degraded", "notes")

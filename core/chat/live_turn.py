@@ -1,4 +1,4 @@
-"""Runs a chat turn in a thread beside the request that waits for it, so that it can be stopped at any time."""
+"""Live turns: each runs in a thread beside the request that waits for it, so that it can be stopped at any time."""
 
 from __future__ import annotations
 

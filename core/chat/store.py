@@ -71,13 +71,13 @@ class StoredMessage:
     settings: Mapping[str, Any]
     created_at: float
     thumb: str = ""
-    """For an answer as a whole: ``up``, ``down`` or empty."""
+    """The user's thumb on the answer: ``up``, ``down`` or empty."""
     citations: tuple[StoredCitation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class StoredTurn:
-    """Where a turn is stored: its conversation, and the ids of its two messages."""
+    """The ids of a stored turn: those of its conversation and of its two messages."""
 
     conversation_id: int
     question_id: int
@@ -90,7 +90,15 @@ class StoredTurn:
 
 
 class ConversationStore:
-    """Each user's conversations. Raises NotFoundError for one that does not exist or is another user's."""
+    """Stores each user's conversations. Raises NotFoundError for one that does not exist or is another user's.
+
+    >>> from braid.core.chat.conversation import Conversation
+    >>> store = ConversationStore(braid.ledger, braid.registry)
+    >>> request = ChatRequest(1, "How long is the warranty of the pump?", dataset_ids=[1])
+    >>> stored = store.add(store.create(user_id=1).id, request, Conversation(braid).ask(request))
+    >>> [message.role for message in store.messages(1, stored.conversation_id)]
+    ['user', 'assistant']
+    """
 
     def __init__(self, ledger: Ledger, registry: Registry) -> None:
         self._ledger = ledger

@@ -17,12 +17,16 @@ from braid.core.types import MAX_QUERY_CHARS, Degraded, SearchResult
 Stage = Literal["normalize", "generate_query", "search", "answer", "compare"]
 LANGUAGES: tuple[Language, ...] = ("en", "ja", "ko")
 HIT_PLACE = ("chunk_id", "dataset_id", "source", "title")
-"""The fields of a passage that an event and a stored search have of each hit."""
+"""The fields of a hit's passage that an event and a stored search contain."""
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One message of a conversation."""
+    """One message of a conversation.
+
+    >>> Turn("user", "Which pump is in hall three?").role
+    'user'
+    """
 
     role: Literal["user", "assistant"]
     text: str
@@ -35,6 +39,11 @@ class ChatRequest:
     ``options`` are the fields of `braid.core.types.SearchOptions`. Raises InvalidInputError unless
     exactly one of ``text`` and ``fields`` is given; `braid.core.chat.conversation.Conversation` checks the rest before
     it does anything.
+
+    >>> history = (Turn("user", "Which pump is in hall three?"), Turn("assistant", "A rotary pump [1]."))
+    >>> request = ChatRequest(1, "How long is its warranty?", history=history, options={"k": 3})
+    >>> request.answer_language
+    'en'
     """
 
     user_id: int | None
@@ -69,7 +78,7 @@ class ChatRequest:
     @property
     def typed_text(self) -> str:
         """The text, or the fields, as one text."""
-        return self.text if self.fields is None else self.fields.described(self.language or "en")
+        return self.text if self.fields is None else self.fields.describe(self.language or "en")
 
 
 # ---------------------------------------------------------------- events, in the order in which they come
@@ -82,7 +91,7 @@ class StageStarted:
     type: ClassVar[str] = "stage"
     stage: Stage
     generator: str = ""
-    """Who writes the answer or comparison: the name of a model, or ``extractive``. Empty in the other stages."""
+    """Writer of the answer or comparison: the name of a model, or ``extractive``. Empty in the other stages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +128,7 @@ class AnswerWithdrawn:
     type: ClassVar[str] = "withdrawn"
     reason: str
     generator: str = "extractive"
-    """Who writes the other answer."""
+    """Writer of the other answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,19 +143,19 @@ class ChatResult:
     text: str = ""
     """Markdown; empty in evaluation mode."""
     generator: str = "none"
-    """Who wrote the answer: ``extractive``, the name of a model, or ``none`` in evaluation mode."""
+    """Writer of the answer: ``extractive``, the name of a model, or ``none`` in evaluation mode."""
     found: bool = False
     """Whether the passages held an answer."""
     citations: tuple[Citation, ...] = ()
     """The passages that the text cites, in its order."""
     removed_citations: int = 0
-    """How many citations of passages that do not exist were removed from the text."""
+    """Number of citations of passages that do not exist, which were removed from the text."""
     prompt_tokens: int = 0
-    """Estimated; 0 without a model."""
+    """Estimated tokens of the prompt; 0 without a model."""
     degraded: tuple[Degraded, ...] = ()
     """The parts that failed, those of the search included."""
     notes: tuple[str, ...] = ()
-    """What a limit left out although nothing failed, notes of the search included."""
+    """What a limit left out although nothing failed; includes the notes of the search."""
     stopped: bool = False
     """The turn ended before its answer was complete; see `braid.core.chat.turn_recorder`."""
 

@@ -48,6 +48,11 @@ class Registry:
     ``retired_ids`` returns the ids of removed datasets, which are rejected and never used again; it is called
     whenever a changed file is validated. ``used_ids`` returns every id that ever had documents; no new entry gets one
     of them, even if the file has lost it.
+
+    >>> registry = Registry(data_dir / "shared_dbs.json")
+    >>> entry = registry.add("Handbook", "shared_handbook", allowed_groups=["engineers"])
+    >>> [(entry.id, entry.name) for entry in registry.entries()]
+    [(-1, 'Handbook')]
     """
 
     def __init__(
@@ -194,12 +199,12 @@ class Registry:
         self._set_problem(reason)
 
     def _set_problem(self, reason: str | None) -> None:
-        stays = "the last good version stays in force" if self._loaded else "no shared dataset is offered"
+        stays = "the last valid version stays in effect" if self._loaded else "no shared dataset is offered"
         problem = f"{self.path.name}: {reason}; until then {stays}" if reason else None
         if problem and problem != self._problem:
             logger.error("%s", problem)
         elif self._problem and not problem:
-            logger.info("%s is in force again", self.path.name)
+            logger.info("%s is in effect again", self.path.name)
         self._problem = problem
 
     # ------------------------------------------------------------ writing, under the file lock

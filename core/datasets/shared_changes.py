@@ -13,14 +13,14 @@ from braid.core.types import Dataset
 
 COMPARED = ("name", "collection_name", "description", "allowed_groups", "embedding_model", "enabled")
 MAX_DETAIL_CHARS = 200
-"""Of a field's value in the audit log."""
+"""Longest part of a field's value in the audit log."""
 
 Audit = Callable[[str, str, str, str], None]
 """Takes actor, action, target and detail, as `braid.core.accounts.audit.AuditLog.add` does."""
 
 
-class Directory(Protocol):
-    """The open data directory, as far as shared datasets need it."""
+class DirectoryParts(Protocol):
+    """The parts of an open data directory that changes of shared datasets need."""
 
     ledger: Ledger
     registry: Registry
@@ -39,9 +39,15 @@ class SharedDatasets:
     """Adds, updates, switches and removes shared datasets for the person named by ``by``.
 
     All methods raise RegistryError when shared_dbs.json cannot be changed so, and then change nothing.
+
+    >>> audit = lambda *entry: print(entry)
+    >>> handbook = SharedDatasets(braid, audit).add("Handbook", "shared_handbook", by="ann")
+    ('ann', 'shared_db.added', '-1 Handbook', 'shared_handbook; everyone')
+    >>> braid.dataset(handbook.id).name
+    'Handbook'
     """
 
-    def __init__(self, directory: Directory, audit: Audit) -> None:
+    def __init__(self, directory: DirectoryParts, audit: Audit) -> None:
         self._directory = directory
         self._registry = directory.registry
         self._audit = audit
@@ -50,7 +56,7 @@ class SharedDatasets:
         """Add a shared dataset with the next free negative id. ``fields`` are those of `Registry.add`."""
         _require_model(fields.get("embedding_model"))
         added = self._registry.add(name, collection_name, **fields)
-        self._publish(by, "shared_db.added", _label(added), f"{collection_name}; {_in_words(added.allowed_groups)}")
+        self._publish(by, "shared_db.added", _label(added), f"{collection_name}; {_audit_text(added.allowed_groups)}")
         return added
 
     def update(self, dataset_id: int, *, by: str, **changes: object) -> SharedDataset:
@@ -58,6 +64,7 @@ class SharedDatasets:
         _require_model(changes.get("embedding_model"))
         before = self._registry.get(dataset_id)
         after = self._registry.update(dataset_id, **changes)
+        # ``before`` is None when the entry was added to the file only after it was read for `get`.
         self._publish(by, "shared_db.changed", _label(after), _differences(before or after, after))
         return after
 
@@ -69,20 +76,20 @@ class SharedDatasets:
 
     def remove(self, dataset_id: int, *, by: str) -> Dataset:
         """Delete a dataset with its documents, also one that is no longer listed. Raises NotFoundError."""
-        self._directory.mirror_registry()
+        self._directory.mirror_registry()  # the file may have entries that the ledger does not know yet
         removed = self._directory.ledger.dataset(dataset_id)
         self._directory.remove_dataset(dataset_id)
         detail = f"{removed.documents} documents, {removed.chunks} passages"
         self._publish(by, "shared_db.removed", f"{removed.id} {removed.name}", detail)
         return removed
 
-    def replace_text(self, text: str, *, of: str, by: str) -> None:
-        """Replace the text of shared_dbs.json, of which ``of`` is the fingerprint.
+    def replace_text(self, text: str, *, expected_fingerprint: str, by: str) -> None:
+        """Replace the text of shared_dbs.json, which was read with ``expected_fingerprint``.
 
         Raises RegistryConflictError when the file has another fingerprint by now.
         """
         before, _ = self._registry.text()
-        self._registry.replace_text(text, of=of)
+        self._registry.replace_text(text, of=expected_fingerprint)
         self._publish(by, "shared_dbs.saved", self._registry.path.name, _line_counts(before, text))
 
     def _publish(self, by: str, action: str, target: str, detail: str = "") -> None:
@@ -92,7 +99,10 @@ class SharedDatasets:
 
 
 def _require_model(name: object) -> None:
-    """Raises InvalidInputError for a name of another form, for which the whole collection would wait."""
+    """Raise InvalidInputError for a name that is not of a known form.
+
+    The registry accepts any text as a model's name; with a wrong one nothing of the collection would be indexed.
+    """
     if isinstance(name, str) and name:
         embedding_model(name)
 
@@ -103,18 +113,18 @@ def _label(entry: SharedDataset) -> str:
 
 def _differences(before: SharedDataset, after: SharedDataset) -> str:
     pairs = [(name, getattr(before, name), getattr(after, name)) for name in COMPARED]
-    changes = [f"{name}: {_in_words(old)} → {_in_words(new)}" for name, old, new in pairs if old != new]
+    changes = [f"{name}: {_audit_text(old)} → {_audit_text(new)}" for name, old, new in pairs if old != new]
     return "; ".join(changes) or "nothing"
 
 
-def _in_words(value: object) -> str:
+def _audit_text(value: object) -> str:
     if isinstance(value, tuple):
         return ", ".join(value) or "everyone"
     return str(value)[:MAX_DETAIL_CHARS]
 
 
 def _line_counts(before: str, after: str) -> str:
-    """``+1 -1 lines``: how many were added and deleted; ends of lines do not count."""
+    """Count the lines that were added and deleted, as ``+1 -1 lines``; ends of lines do not count."""
     matcher = difflib.SequenceMatcher(None, before.splitlines(), after.splitlines(), autojunk=False)
     changed = [codes for codes in matcher.get_opcodes() if codes[0] != "equal"]
     added = sum(end - start for _, _, _, start, end in changed)

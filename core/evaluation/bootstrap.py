@@ -1,4 +1,4 @@
-"""Confidence intervals by the bootstrap: how much a mean depends on the choice of queries."""
+"""Confidence intervals by the bootstrap, which show how much a mean depends on the choice of queries."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ TIMED_EMBEDDINGS = 30
 
 @dataclass(frozen=True, slots=True)
 class EvaluationReport:
-    """Figures by name, per set and for ``all``, the mean over all queries.
+    """Figures by name, per set and, in ``all``, over all queries.
 
     ``p50_ms`` and ``p95_ms`` include the embedding of the query by the real model, ``p50_ms_search`` does not. Where
     vectors.npz has the queries' vectors, the first two are of up to 30 queries per set, whose embedding is timed
@@ -82,7 +82,11 @@ def evaluate(
 
     With ``each`` a query searches the collections of its own folder, otherwise those of all folders at once.
     ``options`` are the fields of `braid.core.types.SearchOptions`; each query asks for at least 100 hits.
-    Raises InvalidInputError for what is wrong in a folder or an option.
+    Raises InvalidInputError for an error in a folder or an option.
+
+    >>> report = evaluate([judged_dir], scratch_dir=data_dir, embedding_model=model, each=True)
+    >>> report.all["recall@10"]
+    1.0
     """
     options = dict(options or {})
     mode = SearchOptions().changed(options).mode
@@ -153,11 +157,11 @@ def _answer_set(
 
 
 def _ranked_documents(result: SearchResult, set_of: Mapping[int, str]) -> tuple[str, ...]:
-    """Return ``set/document`` in the order of the hits; other places of an equal text follow directly."""
-    places: list[Passage | Occurrence] = []
+    """Return ``set/document`` in the order of the hits; other occurrences of an equal text follow directly."""
+    occurrences: list[Passage | Occurrence] = []
     for hit in result.hits:
-        places += [hit.passage, *hit.also_in]
-    return tuple(dict.fromkeys(f"{set_of[place.dataset_id]}/{place.source}" for place in places))
+        occurrences += [hit.passage, *hit.also_in]
+    return tuple(dict.fromkeys(f"{set_of[occurrence.dataset_id]}/{occurrence.source}" for occurrence in occurrences))
 
 
 def _embedding_ms(model: EmbeddingModel, text: str) -> float:
@@ -186,9 +190,9 @@ def _scores(judged: JudgedSet, answers: Mapping[str, _Answer]) -> dict[str, dict
         for document_id, grade in grades.items()
     ]
     run = [
-        ScoredDoc(query_id, place, -float(rank))
+        ScoredDoc(query_id, document, -float(rank))
         for query_id, answer in answers.items()
-        for rank, place in enumerate(answer.found, start=1)
+        for rank, document in enumerate(answer.found, start=1)
     ]
     scores = {query_id: dict.fromkeys(MEASURES, 0.0) for query_id in answers}
     names = {measure: name for name, measure in MEASURES.items()}

@@ -68,7 +68,7 @@ def export_qrels(braid: DataDirectory, user_id: int, folder: Path) -> ExportRepo
 
 
 def _readable_datasets(braid: DataDirectory, user_id: int, dataset_ids: Iterable[int]) -> frozenset[int]:
-    """Return those of the datasets that the user may read now, however many: a scope has a limit, their union none."""
+    """Return those of the datasets that the user may read now. Asks in parts, because a scope has a limit of ids."""
     braid.mirror_registry()
     readable: set[int] = set()
     for part in batches(sorted(dataset_ids), IDS_PER_SCOPE):

@@ -30,7 +30,7 @@ from braid.core.types import ChunkInput, Dataset, DocumentInput, Leg, Vector
 
 DOCUMENTS_PER_PUT = 500
 LEG_TIMEOUT_S = 60.0
-"""Long enough that figures depend on quality, not on a busy machine."""
+"""Seconds per leg, so many that figures depend on quality and not on a busy machine."""
 WAIT_STEP_S = 0.1
 PATIENCE_S = 20.0
 """Seconds that an index may fail before the evaluation gives up."""
@@ -56,11 +56,11 @@ class StoredSets:
     braid: Braid
     sets: tuple[JudgedSet, ...]
     datasets: Mapping[str, tuple[int, ...]]
-    """Name of a set → ids of its shared datasets."""
+    """Set name → ids of its shared datasets."""
     model: EmbeddingModel
     """The real model, to measure with; the directory's own takes known queries from vectors.npz."""
     known_queries: frozenset[str]
-    """Texts that the directory does not embed."""
+    """Queries whose vectors the directory takes from vectors.npz instead of embedding them."""
 
     def dataset_ids(self) -> list[int]:
         """Return the ids of all sets' datasets."""
@@ -103,7 +103,7 @@ def stored_sets(
     models: ChatModels | None = None,
     prompts: Prompts | None = None,
 ) -> Iterator[StoredSets]:
-    """Store what is new or changed, wait until the legs have all of it, and keep the directory open for searches.
+    """Store new and changed documents, wait until the legs have all, and keep the directory open for searches.
 
     Each set, or each ``metadata.collection`` of its corpus, is a shared dataset; ``collection_of`` gives the
     collection of a dataset's name, one of its own unless given. Without the dense leg no passage is embedded.
@@ -199,7 +199,7 @@ def _remove_others(directory: DataDirectory, dataset_id: int, documents: Sequenc
 def _store_vectors(
     directory: DataDirectory, datasets: Sequence[Dataset], vectors: StoredVectors, fingerprint: str
 ) -> None:
-    """Keep the vectors of the chunks that have none yet."""
+    """Store vectors for the chunks that have none yet."""
     changes = ChangeLog(directory.ledger.database)
     for dataset in datasets:
         if changes.embedded_count(dataset.collection, fingerprint) >= changes.chunk_count(dataset.collection):

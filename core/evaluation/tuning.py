@@ -1,4 +1,4 @@
-"""Tuning: which fusion and weights suit judged questions best, by cross-validation. The result is only proposed.
+"""Tuning: finds the fusion and weights that suit judged questions best, by cross-validation, and proposes them.
 
 Each leg is searched once per query; all configurations are then tried on these rankings in memory.
 """
@@ -32,14 +32,14 @@ NDCG = nDCG @ 10
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """A way to fuse. ``dense_weight`` is alpha in ``weighted`` fusion, and the dense leg's weight in ``rrf``."""
+    """A fusion with its weight. ``dense_weight`` is the setting ``alpha`` in ``weighted`` fusion."""
 
     fusion: Fusion
     dense_weight: float
 
     @property
     def settings(self) -> Mapping[str, str | float]:
-        """As settings."""
+        """The configuration as settings."""
         return {"fusion": self.fusion, "alpha" if self.fusion == "weighted" else "dense_weight": self.dense_weight}
 
     def as_toml(self) -> str:
@@ -71,7 +71,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class TuningReport:
-    """All configurations, and what to expect of the best one on questions that it was not chosen by."""
+    """All configurations, and the score to expect of the best one on questions that it was not chosen by."""
 
     default: Outcome
     best: Outcome
@@ -88,7 +88,7 @@ class TuningReport:
 
     @property
     def pays(self) -> bool:
-        """Whether the gain is more than chance, and the best is another configuration than the default."""
+        """Whether the best configuration is not the default and its gain is more than chance."""
         return self.expected_difference.low > 0 and self.best.config != self.default.config and not self.degraded
 
     @property
@@ -136,21 +136,21 @@ def tune(
     return compare(judged, default=default, degraded=degraded)
 
 
-# ---------------------------------------------------------------- trying, in memory
+# ---------------------------------------------------------------- comparing, in memory
 
 
 def configurations(default: Config) -> list[Config]:
     """Return the configurations to try; the default comes first and so wins every tie."""
-    shares = [step / STEPS for step in range(STEPS + 1)]
-    grid = [Config("rrf", share) for share in shares] + [Config("weighted", share) for share in shares]
+    weights = [step / STEPS for step in range(STEPS + 1)]
+    grid = [Config("rrf", weight) for weight in weights] + [Config("weighted", weight) for weight in weights]
     return list(dict.fromkeys([default, *grid]))
 
 
 def fused_documents(judged: Judged, config: Config) -> list[str]:
-    """The documents in the order of the fused list, as `braid.core.search.ranking.fuse` makes it."""
+    """Return the documents in the order of the fused list, as `braid.core.search.ranking.fuse` makes it."""
     weights: Mapping[Leg, float] = {"dense": config.dense_weight, "bm25": 1.0 - config.dense_weight}
-    shares = fusion.min_max_contributions if config.fusion == "weighted" else fusion.rrf_contributions
-    fused = fusion.add_contributions(shares(judged.rankings[leg], weight) for leg, weight in weights.items())
+    contributions = fusion.min_max_contributions if config.fusion == "weighted" else fusion.rrf_contributions
+    fused = fusion.add_contributions(contributions(judged.rankings[leg], weight) for leg, weight in weights.items())
     of_text: dict[str, list[str]] = {}
     ties = fusion.rrf_ties([(judged.rankings[leg], weight) for leg, weight in weights.items()])
     for hit in fusion.by_score_then_id(fused, ties):
@@ -237,7 +237,7 @@ def cross_validate(scores: Scores, folds: NDArray[np.int64]) -> Scores:
 
 
 def plot(report: TuningReport, path: Path) -> None:
-    """Draw nDCG@10 over the share of the dense leg, with confidence intervals, into a png, svg or pdf file.
+    """Draw nDCG@10 over the weight of the dense leg, with confidence intervals, into a png, svg or pdf file.
 
     Raises InvalidInputError when the file cannot be written.
     """
@@ -250,14 +250,14 @@ def plot(report: TuningReport, path: Path) -> None:
     labels = {"rrf": "rrf, by dense_weight", "weighted": "weighted, by alpha"}
     for name in get_args(Fusion):
         line = sorted((o for o in report.outcomes if o.config.fusion == name), key=lambda o: o.config.dense_weight)
-        shares = [outcome.config.dense_weight for outcome in line]
-        axes.plot(shares, [outcome.ndcg.mean for outcome in line], marker="o", label=labels[name])
+        dense_weights = [outcome.config.dense_weight for outcome in line]
+        axes.plot(dense_weights, [outcome.ndcg.mean for outcome in line], marker="o", label=labels[name])
         axes.fill_between(
-            shares, [outcome.ndcg.low for outcome in line], [outcome.ndcg.high for outcome in line], alpha=0.15
+            dense_weights, [outcome.ndcg.low for outcome in line], [outcome.ndcg.high for outcome in line], alpha=0.15
         )
     for name, outcome, marker in (("default", report.default, "s"), ("best", report.best, "*")):
         axes.plot(outcome.config.dense_weight, outcome.ndcg.mean, marker, markersize=12, color="black", label=name)
-    axes.set_xlabel("share of the dense leg (0: keywords, 1: meaning)")
+    axes.set_xlabel("weight of the dense leg (0: keywords, 1: meaning)")
     axes.set_ylabel(f"nDCG@10, {report.queries} queries")
     axes.grid(alpha=0.3)
     axes.legend()

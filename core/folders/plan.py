@@ -1,4 +1,4 @@
-"""What to do to make a dataset equal to a folder: files to store, documents to rename, documents to remove."""
+"""The plan that makes a dataset equal to a folder: files to store, documents to rename, documents to remove."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Step = PlannedFile | Rename | Removal
 
 @dataclass(frozen=True, slots=True)
 class SyncPlan:
-    """What would make the dataset equal to the folder."""
+    """The steps that would make the dataset equal to the folder."""
 
     puts: tuple[PlannedFile, ...] = ()
     """New or changed files."""
@@ -53,7 +53,7 @@ def plan_sync(
     stored: Mapping[str, Document],
     gone: Sequence[Document],
 ) -> SyncPlan:
-    """Plan the steps: ``changed`` are the files to read, ``stored`` the documents by source, ``gone`` those to go.
+    """Plan the steps: ``changed`` are the files to read, ``stored`` the documents by source, ``gone`` those to remove.
 
     Files are read where a rename has to be recognized.
     """
@@ -69,7 +69,7 @@ def plan_sync(
 
 
 def file_signature(path: str) -> tuple[int, float] | None:
-    """Size in bytes and modification time, as the ledger has them; None for a file that is not there."""
+    """Return size in bytes and modification time, as the ledger stores them; None for a file that does not exist."""
     try:
         stat = os.stat(path)
     except OSError:
@@ -94,7 +94,7 @@ def _find_renames(new: Sequence[PlannedFile], gone: Sequence[Document]) -> list[
 
 
 def _find_same(path: str, candidates: Sequence[Document]) -> Document | None:
-    """The first document with the bytes and the format of the file."""
+    """Return the first document with the bytes and the format of the file."""
     if not candidates:
         return None
     try:

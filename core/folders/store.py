@@ -31,7 +31,7 @@ class NewSyncedFolder:
     ignore: tuple[str, ...] = ()
     """gitignore patterns, relative to the folder."""
     id_prefix: str = ""
-    """Sources are this and the path within the folder; absolute paths if it is empty."""
+    """The beginning of each source, before the path within the folder; empty means absolute paths."""
 
     @property
     def source_prefix(self) -> str:
@@ -39,7 +39,7 @@ class NewSyncedFolder:
         return source_name(self.id_prefix or os.path.join(self.folder, "").replace(os.sep, "/"))
 
     def options(self, base: IngestOptions) -> IngestOptions:
-        """The given sizes and limits with the patterns and the prefix of this folder."""
+        """Return the given sizes and limits with the patterns and the prefix of this folder."""
         return replace(base, ignore=self.ignore, id_prefix=self.id_prefix)
 
 
@@ -53,21 +53,21 @@ class SyncedFolder(NewSyncedFolder):
 
 
 class SyncedFolders:
-    """The ledger's list of folders. For administrators: whether a caller may read the server's files is not checked."""
+    """The ledger's list of folders. For administrators: does not check whether a caller may read the server's files."""
 
-    def __init__(self, braid: DataDirectory) -> None:
-        self._braid = braid
-        self._database = braid.ledger.database
+    def __init__(self, directory: DataDirectory) -> None:
+        self._directory = directory
+        self._database = directory.ledger.database
 
     def all(self) -> list[SyncedFolder]:
-        """All folders whose dataset exists, by id."""
+        """Return all folders whose dataset exists, by id."""
         statement = _select().join(DatasetRow, DatasetRow.id == SyncedFolderRow.dataset_id)
         with self._database.read() as connection:
             rows = connection.execute(statement.where(DatasetRow.removed_at.is_(None)).order_by(SyncedFolderRow.id))
             return [_folder(row) for row in rows]
 
     def get(self, folder_id: int) -> SyncedFolder:
-        """The folder with this id. Raises NotFoundError."""
+        """Return the folder with this id. Raises NotFoundError."""
         with self._database.read() as connection:
             row = connection.execute(_select().where(SyncedFolderRow.id == folder_id)).one_or_none()
         if row is None:
@@ -80,7 +80,7 @@ class SyncedFolders:
         Raises NotFoundError unless the dataset is shared or the user's own, and InvalidInputError for a folder that
         cannot be kept in sync.
         """
-        dataset = self._braid.dataset(new.dataset_id)
+        dataset = self._directory.dataset(new.dataset_id)
         if not dataset.shared and dataset.user_id != user_id:
             raise NotFoundError(f"there is no dataset {new.dataset_id}")
         ignore = tuple(pattern for pattern in (line.strip() for line in new.ignore) if pattern)
@@ -121,7 +121,7 @@ class SyncedFolders:
 
     def require_outside(self, folder: str) -> None:
         """Raises InvalidInputError when the folder, links resolved, is in the data directory or around it."""
-        real, data_dir = Path(folder).resolve(), self._braid.data_dir
+        real, data_dir = Path(folder).resolve(), self._directory.data_dir
         if real.is_relative_to(data_dir):
             message = f"{folder!r} is in the data directory, which holds keys and the documents of all; choose another"
             raise InvalidInputError(message, field="folder")
@@ -131,7 +131,7 @@ class SyncedFolders:
 
 
 def _select() -> Select[int, int, str, Any, str, int, float]:
-    """The columns of a `SyncedFolder`, under the names of its fields."""
+    """Return the columns of a `SyncedFolder`, under the names of its fields."""
     return select(
         SyncedFolderRow.id,
         SyncedFolderRow.dataset_id,

@@ -52,7 +52,7 @@ class FolderSupervisor:
         return folder
 
     def problem(self, folder_id: int) -> str:
-        """The reason why a folder is not watched now; empty when it is."""
+        """Return the reason why a folder is not watched now; empty when it is."""
         watcher = self._watchers.get(folder_id)
         return watcher.problem if watcher else ""
 

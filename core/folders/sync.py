@@ -11,8 +11,8 @@ from typing import Literal
 from braid.core.data_directory import DataDirectory
 from braid.core.errors import InvalidInputError, NotFoundError, UnreadableDocumentError
 from braid.core.folders.plan import Removal, Rename, Step, SyncPlan, file_signature, plan_sync
-from braid.core.ingest.ingest import ingest_planned
-from braid.core.ingest.parse import Incoming, Parse, parse_here
+from braid.core.ingest.incoming import Incoming, Parse
+from braid.core.ingest.ingest_document import ingest_planned
 from braid.core.ingest.plan import IngestOptions, PlannedFile, plan_files, source_name
 from braid.core.ingest.walk import FoundFile, find_files
 from braid.core.types import Document
@@ -32,13 +32,13 @@ class SyncReport:
 
     @property
     def changed(self) -> bool:
-        """Whether there was anything to do."""
+        """Whether the sync changed documents or met unreadable files."""
         return bool(self.put or self.renamed or self.removed or self.failures)
 
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """What one step did to one document."""
+    """The effect of one step on one document."""
 
     step: Literal["put", "unchanged", "failed", "renamed", "removed"]
     source: str
@@ -62,23 +62,28 @@ class FolderSync:
     the stored size and modification time is not read. A folder without any file may be a disk that is not mounted:
     nothing is removed then, unless ``allow_empty`` is set. Raises InvalidInputError for such a folder and for a missing
     one, and NotFoundError when there is no such dataset.
+
+    >>> dataset = braid.ledger.add_dataset(1, "wiki")
+    >>> sync = FolderSync(braid, dataset.id, str(wiki_dir))
+    >>> sync.run().put, sync.run().unchanged
+    (2, 2)
     """
 
-    braid: DataDirectory
+    directory: DataDirectory
     dataset_id: int
     folder: str
     options: IngestOptions = field(default_factory=IngestOptions)
     allow_empty: bool = False
-    parse: Parse = parse_here
+    parse: Parse = field(kw_only=True)
     within: bool = False
     """Whether links out of the folder are refused: someone who may write there could link to files of others."""
     _failed: dict[str, _Failure] = field(default_factory=dict, init=False, repr=False)
-    """By source. These files are not read again until they change."""
+    """Failures by source. These files are not read again until they change."""
 
     def __post_init__(self) -> None:
         self.folder = os.path.abspath(self.folder)
         self.options = replace(self.options, relative=bool(self.options.id_prefix), relative_to=self.folder)
-        self.braid.dataset(self.dataset_id)
+        self.directory.dataset(self.dataset_id)
         self._require_folder()
 
     def plan(self) -> SyncPlan:
@@ -115,11 +120,11 @@ class FolderSync:
             report = _add(report, outcome)
             on_step(outcome.step, outcome.source)
         if report.changed:
-            self.braid.wake()
+            self.directory.wake()
         return report
 
     def unreadable(self) -> list[tuple[str, str]]:
-        """(source, reason) of every file that could not be read, in this sync or an earlier one."""
+        """Return (source, reason) of every file that could not be read, in this sync or an earlier one."""
         return sorted((source, failure.reason) for source, failure in self._failed.items())
 
     # ------------------------------------------------------------ steps
@@ -140,7 +145,7 @@ class FolderSync:
         try:
             incoming = Incoming.from_file(Path(file.path), file.source, filename=os.path.basename(file.path))
             document = self.parse(incoming, self.options)
-            self.braid.ledger.rename_document(self.dataset_id, rename.source, document)
+            self.directory.ledger.rename_document(self.dataset_id, rename.source, document)
         except (OSError, UnreadableDocumentError, NotFoundError, InvalidInputError):  # it has changed since the plan
             return self._put(file)
         return _Outcome("renamed", file.source)
@@ -148,30 +153,30 @@ class FolderSync:
     def _put(self, file: PlannedFile) -> _Outcome:
         signature = _failure_signature(file.path)
         file = replace(file, problem=file.problem or self._leads_out(file.path))  # it may have become a link
-        stored = ingest_planned(self.braid.ledger, self.dataset_id, file, self.options, parse=self.parse)
+        stored = ingest_planned(self.directory.ledger, self.dataset_id, file, self.options, parse=self.parse)
         self._failed.pop(file.source, None)
         if stored.state == "failed" and signature is not None:
             self._failed[file.source] = _Failure(signature, stored.reason)
         return _Outcome(stored.state, stored.source, stored.reason)
 
     def _remove(self, removal: Removal) -> _Outcome:
-        self.braid.ledger.remove_document(self.dataset_id, removal.source)
+        self.directory.ledger.remove_document(self.dataset_id, removal.source)
         return _Outcome("removed", removal.source)
 
     # ------------------------------------------------------------ folder and dataset
 
     def _find_files(self) -> list[FoundFile]:
-        """All files of the folder; a link out of it has a problem."""
+        """Find all files of the folder; mark a link out of it with a problem."""
         walk = find_files([self.folder], ignore=self.options.ignore, leave_out=(self._data_dir(),))
         return [replace(file, problem=file.problem or self._leads_out(file.path)) for file in walk]
 
     def _documents(self) -> Sequence[Document]:
-        return self.braid.ledger.documents(self.dataset_id, source_prefix=self._source_of(self.folder))
+        return self.directory.ledger.documents(self.dataset_id, source_prefix=self._source_of(self.folder))
 
     def _find_gone(
         self, found: Iterable[FoundFile], files: Sequence[PlannedFile], stored: Mapping[str, Document]
     ) -> list[Document]:
-        """The documents without a file. Raises InvalidInputError for a folder that looks unmounted.
+        """Return the documents without a file. Raises InvalidInputError for a folder that looks unmounted.
 
         Documents in folders that cannot be listed stay: their files may be there.
         """
@@ -183,7 +188,7 @@ class FolderSync:
         return gone
 
     def _forget_failures(self, files: Iterable[PlannedFile]) -> None:
-        """Forget the failures of files that are not there any more."""
+        """Forget the failures of files that no longer exist."""
         wanted = {file.source for file in files}
         self._failed = {source: failure for source, failure in self._failed.items() if source in wanted}
 
@@ -197,7 +202,7 @@ class FolderSync:
         return (document.size_bytes, document.date) == signature
 
     def _leads_out(self, path: str) -> str:
-        """The problem with a link out of the folder; empty for everything else."""
+        """Return the problem with a link out of the folder; empty for everything else."""
         if not self.within or not os.path.islink(path):
             return ""
         if Path(os.path.realpath(path)).is_relative_to(os.path.realpath(self.folder)):
@@ -205,8 +210,8 @@ class FolderSync:
         return "the link leads out of the folder; copy the file into it"
 
     def _data_dir(self) -> str:
-        """The data directory's path as the walk sees it, also when the folder is reached by a link."""
-        return os.path.join(self.folder, os.path.relpath(self.braid.data_dir, os.path.realpath(self.folder)))
+        """Return the data directory's path as the walk sees it, also when the folder is reached by a link."""
+        return os.path.join(self.folder, os.path.relpath(self.directory.data_dir, os.path.realpath(self.folder)))
 
     def _source_of(self, folder: str) -> str:
         if not self.options.id_prefix:
@@ -228,7 +233,7 @@ class FolderSync:
 
 
 def _failure_signature(path: str) -> tuple[int, float, float] | None:
-    """Size, modification and change time; the last one changes also with the permissions. None without the file."""
+    """Return size, modification and change time, which changes also with the permissions. None without the file."""
     try:
         stat = os.stat(path)
     except OSError:

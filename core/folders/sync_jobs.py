@@ -12,7 +12,7 @@ from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.folders.plan import SyncPlan
 from braid.core.folders.store import NewSyncedFolder, SyncedFolder, SyncedFolders
 from braid.core.folders.sync import FolderSync
-from braid.core.ingest.parse import Parse
+from braid.core.ingest.incoming import Parse
 from braid.core.ingest.plan import IngestOptions
 from braid.core.jobs.runner import Progress
 from braid.core.jobs.store import MAX_TITLE_CHARS, OPEN, Job, JobKind, JobState, JobStore, NewJob
@@ -20,7 +20,7 @@ from braid.core.jobs.store import MAX_TITLE_CHARS, OPEN, Job, JobKind, JobState,
 SYNC: tuple[JobKind, ...] = ("sync",)
 ENDED: tuple[JobState, ...] = ("done", "failed", "cancelled")
 KEPT_JOBS = 10
-"""Per folder, of the jobs that changed something or failed. The last job is kept in any case."""
+"""Jobs kept per folder among those that changed something or failed. The last job is kept in any case."""
 SHOWN_FAILURES = 20
 
 
@@ -32,7 +32,7 @@ class SyncJobs:
 
     def __init__(
         self,
-        braid: DataDirectory,
+        directory: DataDirectory,
         folders: SyncedFolders,
         jobs: JobStore,
         add: Callable[[int, Sequence[NewJob]], list[Job]],
@@ -41,23 +41,24 @@ class SyncJobs:
         options: IngestOptions,
         rest: Callable[[], None] = lambda: None,
     ) -> None:
-        self._braid = braid
+        self._directory = directory
         self._folders = folders
         self._jobs = jobs
         self._add = add
         self._parse = parse
         self._options = options
         self._rest = rest
-        self._accounts = Accounts(braid.ledger)
+        self._accounts = Accounts(directory.ledger)
         self._queueing = threading.Lock()
         self._syncs: dict[int, FolderSync] = {}
-        """By folder id; only the thread of sync jobs uses them. Kept, because each knows which files are unreadable."""
+        """Syncs by folder id, for the thread of sync jobs alone. They are kept because each knows the unreadable files.
+        """
 
     def refusal(self, folder: SyncedFolder) -> str:
-        """The reason why the folder may not be synced now; empty when it may."""
+        """Return the reason why the folder may not be synced now; empty when it may."""
         try:
             account = self._accounts.get(folder.user_id)
-            self._braid.dataset(folder.dataset_id)
+            self._directory.dataset(folder.dataset_id)
         except NotFoundError as error:
             return str(error)
         if account.is_admin and not account.disabled:
@@ -69,18 +70,18 @@ class SyncJobs:
         """Plan the first sync of a folder that is not added yet. Raises as `SyncedFolders.validate` does."""
         new = self._folders.validate(user_id, new)
         options = new.options(self._options)
-        return FolderSync(self._braid, new.dataset_id, new.folder, options, within=True).plan()
+        return FolderSync(self._directory, new.dataset_id, new.folder, options, parse=self._parse, within=True).plan()
 
     def find_active(self, folder: SyncedFolder) -> Job | None:
-        """The job that is queued or running."""
+        """Return the job that is queued or running."""
         return next(iter(self._find(folder, OPEN)), None)
 
     def find_last(self, folder: SyncedFolder) -> Job | None:
-        """The last job that has ended."""
+        """Return the last job that has ended."""
         return next(iter(self._find(folder, ENDED)), None)
 
     def find_last_change(self, folder: SyncedFolder) -> Job | None:
-        """The last job that changed documents."""
+        """Return the last job that changed documents."""
         return next((job for job in self._find(folder, ENDED) if has_changes(job)), None)
 
     def queue(self, folder: SyncedFolder) -> Job | None:
@@ -124,7 +125,9 @@ class SyncJobs:
         sync = self._syncs.get(folder.id)
         if sync is None:
             options = folder.options(self._options)
-            sync = FolderSync(self._braid, folder.dataset_id, folder.folder, options, parse=self._parse, within=True)
+            sync = FolderSync(
+                self._directory, folder.dataset_id, folder.folder, options, parse=self._parse, within=True
+            )
             self._syncs[folder.id] = sync
         return sync
 
@@ -137,14 +140,16 @@ class SyncJobs:
                 self._jobs.forget(job.user_id, job.id)
 
     def _find(self, folder: SyncedFolder, states: tuple[JobState, ...]) -> list[Job]:
-        """The folder's jobs, newest first. Jobs of an earlier entry for the same path, now removed, are left out."""
+        """Return the folder's jobs, newest first. Jobs of an earlier entry for the same path, now removed, are left
+        out.
+        """
         titles, limit = [new_sync_job(folder).title], 10 * KEPT_JOBS
         jobs = self._jobs.of_dataset(folder.dataset_id, kinds=SYNC, states=states, titles=titles, limit=limit)
         return [job for job in jobs if job.payload["folder_id"] == folder.id]
 
 
 def has_changes(job: Job) -> bool:
-    """Whether a sync job is done and has stored, renamed or removed documents."""
+    """Return whether a sync job is done and stored, renamed or removed documents."""
     return job.state == "done" and any(job.result.get(count) for count in ("put", "renamed", "removed"))
 
 

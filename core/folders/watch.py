@@ -19,12 +19,12 @@ from watchdog.events import (
 from watchdog.observers import Observer
 
 QUIET_S = 0.5
-"""Changes come in bursts: the callback waits until nothing has changed for this long."""
+"""Seconds without a change before the callback runs: changes come in bursts."""
 LONGEST_WAIT_S = 5.0
-"""The callback waits no longer than this for the end of a burst."""
+"""Longest wait, in seconds, for the end of a burst."""
 LOOK_S = 0.2
 RESCAN_S = 300.0
-"""Without changes the callback runs this often: the system loses events when there are too many."""
+"""Seconds between two calls without changes: the system loses events when there are too many."""
 
 
 class FolderWatch(FileSystemEventHandler):
@@ -43,7 +43,7 @@ class FolderWatch(FileSystemEventHandler):
         self._observer.schedule(self, folder, recursive=True)
 
     def on_any_event(self, event: FileSystemEvent) -> None:
-        """Note a change. Opening and reading a file is none."""
+        """Note a change. Opening or reading a file is not a change."""
         if event.event_type not in (EVENT_TYPE_OPENED, EVENT_TYPE_CLOSED_NO_WRITE):
             self._last_change = time.monotonic()
             self._changed.set()
@@ -101,7 +101,7 @@ class FolderWatch(FileSystemEventHandler):
 
 
 def _identity(folder: str) -> tuple[int, int] | None:
-    """Device and inode, which differ for another folder of the same name; None when there is none."""
+    """Return device and inode, which differ for another folder of the same name; None without a folder."""
     try:
         stat = os.stat(folder)
     except OSError:

@@ -55,7 +55,7 @@ class DenseIndex:
     def search(
         self, collection: str, vector: Vector, k: int, *, where: Mapping[str, object] | None = None
     ) -> list[ScoredChunk]:
-        """The ``k`` chunks nearest to ``vector`` (dim,) float32, by cosine similarity, ties by id.
+        """Return the ``k`` chunks nearest to ``vector`` (dim,) float32, by cosine similarity, ties by id.
 
         ``where`` is a Chroma filter, or None. Empty when the collection is empty or does not exist. Raises
         IndexUnavailableError when the store is broken, EmbeddingError when the vector does not fit the collection.
@@ -90,6 +90,17 @@ class DenseIndex:
         if chunks:
             with self._sessions.lend(collection) as session:
                 _require_dimension(self._collections.get_or_create(session, collection, matrix.shape[1]), matrix)
+        try:
+            self._write(collection, chunks, matrix, deletes)
+        except IndexUnavailableError:
+            # After a write that failed, as on a full disk, the next one to the same client of Chroma's never returns,
+            # and keeps the interpreter's lock: no thread of the process would run again.
+            self._sessions.renew()
+            raise
+
+    def _write(
+        self, collection: str, chunks: Sequence[IndexedChunk], matrix: NDArray[np.float32], deletes: Sequence[str]
+    ) -> None:
         upserted = {chunk.id for chunk in chunks}
         gone = [chunk_id for chunk_id in dict.fromkeys(deletes) if chunk_id not in upserted]
         for ids in batches(gone, _DELETES_PER_CALL):

@@ -37,7 +37,7 @@ class Inspection:
         self._crashed = crashed
 
     def can_begin_empty(self, collection: str) -> bool:
-        """Whether a collection without a recorded state can be followed from the beginning of the log."""
+        """Return whether a collection without a recorded state can be followed from the beginning of the log."""
         # A pruned log tells only the last changes, and an index that has chunks is from an unknown time.
         complete_log = self._changes.pending(collection, 0) >= self._changes.chunk_count(collection)
         return complete_log and self._index.count(collection) == 0
@@ -53,7 +53,7 @@ class Inspection:
         return "rebuild" if self._is_lost(collection, state, doubt) else "follow"
 
     def _is_unusable(self, state: IndexState, head: int, version: str) -> bool:
-        """Whether the recorded state alone says that the index cannot be followed on."""
+        """Return whether the recorded state alone says that the index cannot be followed on."""
         if state.applied_seq > head:  # the ledger was restored from a backup that is older than the index
             return True
         if state.version != version:  # another analyzer or model: its tokens or vectors mean something else
@@ -77,7 +77,7 @@ class Inspection:
         return "follow, inspect again"  # the ledger has changed since ``head``: compare when that is applied, too
 
     def _is_lost(self, collection: str, state: IndexState, doubt: Doubt) -> bool:
-        """Whether the index has vanished. The next `apply` would silently begin an empty one."""
+        """Return whether the index has vanished. The next `apply` would silently begin an empty one."""
         if state.applied_seq == 0 or self._index.count(collection) > 0:
             return False
         if doubt:

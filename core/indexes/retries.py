@@ -16,7 +16,7 @@ class Retries:
         self._pause: dict[str, float] = {}
 
     def is_due(self, collection: str) -> bool:
-        """Whether the collection may be tried now."""
+        """Return whether the collection may be tried now."""
         return time.monotonic() >= self._due.get(collection, 0.0)
 
     def postpone(self, collection: str) -> float:

@@ -24,9 +24,9 @@ _EARLY, _MIN_FILL, _MIN_TAIL, _MIN_FRESH = 0.3, 0.6, 0.2, 0.25
 last chunk at least, and how much of a chunk is more than overlap at least."""
 _CHECKED_CHARS = 128
 _MILESTONE = 8
-"""One place in so many is a milestone."""
+"""Average number of places per milestone."""
 _FEW = 6
-"""With so few places to choose from, a milestone may make a chunk short."""
+"""Largest number of places with which a milestone may make a chunk short."""
 
 _CLOSING = "」』）】〕〉》”’\"')\\]"
 _PARAGRAPH = re.compile(r"\n(?:[ \t\u3000]*\n)+")
@@ -42,16 +42,16 @@ _CUTS: dict[Kind, tuple[re.Pattern[str], ...]] = {
     "code": (_PARAGRAPH, _LINE, _CLAUSE),
     "record": (_LINE, _SENTENCE, _CLAUSE),
 }
-"""Where a text may be cut: after each match, the best kind of place first."""
+"""Patterns after whose matches a text may be cut, the best kind of place first."""
 _RESUMES: dict[Kind, tuple[re.Pattern[str], ...]] = {"prose": (_PARAGRAPH, _SENTENCE), "code": (_LINE,), "record": ()}
-"""Where an overlap may begin."""
+"""Patterns after whose matches an overlap may begin."""
 _BLANK_LINES = re.compile(r"\s*\n")
 
 
 def chunk_sections(
     parsed: ParsedDocument, *, chunk_chars: int = 1200, overlap_chars: int = 150
 ) -> tuple[ChunkInput, ...]:
-    """The chunks of a document, in order.
+    """Return the chunks of a document, in order.
 
     A chunk has at most ``chunk_chars`` characters (a repeated table header may take it over) and comes from one
     section, or from neighbouring records under one heading. Chunks of one section overlap by whole sentences (lines
@@ -79,7 +79,7 @@ def _chunks(sections: Iterable[Section], size: int, overlap: int) -> Iterator[Ch
 
 
 def _neighbourhood(numbered: tuple[int, Section]) -> object:
-    """Equal for neighbouring records that may share a chunk; other sections are alone."""
+    """Return a key that is equal for neighbouring records that may share a chunk, and unique for other sections."""
     number, section = numbered
     return (section.heading_path, section.page, section.header) if section.kind == "record" else number
 
@@ -88,7 +88,7 @@ def _neighbourhood(numbered: tuple[int, Section]) -> object:
 
 
 def _split(section: Section, size: int, overlap: int) -> Iterator[ChunkInput]:
-    """The chunks of prose or code, each a piece of the section's text as it stands."""
+    """Yield the chunks of prose or code, each an unchanged piece of the section's text."""
     text = section.text
     newlines = [match.start() for match in _LINE.finditer(text)] if section.line is not None else []
     for start, end in _pieces(text, section.kind, size, overlap):
@@ -105,7 +105,7 @@ def _split(section: Section, size: int, overlap: int) -> Iterator[ChunkInput]:
 
 
 def _pieces(text: str, kind: Kind, size: int, overlap: int) -> Iterator[tuple[int, int]]:
-    """(start, end) of every piece. Where a piece ends decides where the next one starts, and nothing else does."""
+    """Yield (start, end) of every piece. The end of a piece alone decides where the next one starts."""
     start = fresh = 0
     while len(text) - start > size:
         early, lowest = (max(start + int(fill * size), fresh + int(_MIN_FRESH * size)) for fill in (_EARLY, _MIN_FILL))
@@ -117,20 +117,20 @@ def _pieces(text: str, kind: Kind, size: int, overlap: int) -> Iterator[tuple[in
 
 
 def _cut(text: str, kind: Kind, early: int, lowest: int, highest: int) -> tuple[int, bool]:
-    """(the best place to cut, whether a sentence or line ends there)."""
+    """Return (the best place to cut, whether a sentence or line ends there)."""
     for pattern in _CUTS[kind]:
         first = early if pattern is _PARAGRAPH else lowest
         places = [match.end() for match in pattern.finditer(text, first, highest)]
         checksums = {place: _checksum(text[max(0, place - _CHECKED_CHARS) : place]) for place in places}
         if (best := _best_place(checksums, lowest)) is not None:
             return best, pattern is not _CLAUSE
-    while highest > lowest and _joined_to_previous(text[highest]):
+    while highest > lowest and _joins_previous(text[highest]):
         highest -= 1
     return highest, False
 
 
 def _best_place(checksums: Mapping[int, int], lowest: int) -> int | None:
-    """The last milestone, also before ``lowest``; without one the place from there on with the highest checksum.
+    """Return the last milestone, also before ``lowest``; without one the place from there on with the highest checksum.
 
     Milestones let the cuts fall in step where paragraphs are so long that there is hardly a choice.
     """
@@ -145,13 +145,13 @@ def _checksum(text: str) -> int:
     return zlib.crc32(text.encode("utf-8", "replace"))
 
 
-def _joined_to_previous(char: str) -> bool:
-    """Whether a character is only a part of the one before it: an accent, a variant of an emoji."""
+def _joins_previous(char: str) -> bool:
+    """Return whether a character belongs to the one before it: an accent, a variant of an emoji."""
     return unicodedata.category(char)[0] == "M" or char == "\u200d"
 
 
 def _resume(text: str, kind: Kind, end: int, overlap: int, whole: bool) -> int:
-    """Where the next piece starts: with as many whole sentences before ``end`` as the overlap holds.
+    """Return where the next piece starts: with as many whole sentences before ``end`` as the overlap holds.
 
     After a cut within a sentence it starts at a word at least.
     """
@@ -167,7 +167,7 @@ def _resume(text: str, kind: Kind, end: int, overlap: int, whole: bool) -> int:
 
 
 def _pack(records: Sequence[Section], size: int) -> Iterator[ChunkInput]:
-    """As many neighbouring records as a chunk holds, under their header."""
+    """Yield chunks of as many neighbouring records as fit, under their header."""
     header = records[0].header
     room = max(size - len(header) - 1, size // 2)
     start = 0
@@ -183,7 +183,7 @@ def _pack(records: Sequence[Section], size: int) -> Iterator[ChunkInput]:
 
 
 def _pack_end(records: Sequence[Section], start: int, room: int) -> int:
-    """The record after the last one that goes into the chunk; ``start`` when not even one does."""
+    """Return the record after the last one that goes into the chunk; ``start`` when not even one does."""
     used, end, lowest = 0, start, start + 1
     checksums: dict[int, int] = {}
     for end in range(start, len(records)):

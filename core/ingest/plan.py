@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from braid.core.errors import InvalidInputError
-from braid.core.ingest.readers import FORMATS
+from braid.core.ingest.formats import FORMATS
 from braid.core.ingest.walk import FoundFile
 
 MEBIBYTE = 2**20
@@ -19,7 +19,14 @@ _TYPE_OF_SUFFIX = {suffix: form.file_type for form in FORMATS for suffix in form
 
 @dataclass(frozen=True, slots=True)
 class IngestOptions:
-    """Which files are read, how their sources are named, and how large chunks are."""
+    """Says which files are read, how their sources are named, and how large chunks are.
+
+    >>> from braid import ingest_paths
+    >>> options = IngestOptions(ignore=("*.log",), id_prefix="wiki/", relative=True, chunk_chars=800)
+    >>> report = ingest_paths(braid, 1, [str(wiki_dir)], options=options)
+    >>> braid.ledger.document(1, "wiki/home.md").chunks
+    1
+    """
 
     ignore: tuple[str, ...] = ()
     """gitignore patterns of files to leave out, relative to each given folder."""
@@ -49,7 +56,7 @@ class PlannedFile:
 
 
 def plan_files(found: Iterable[FoundFile], options: IngestOptions) -> tuple[list[PlannedFile], Counter[str]]:
-    """The files to read, each source once, and the number of files left out for each reason.
+    """Return the files to read, each source once, and the number of files left out for each reason.
 
     A file that was found twice is planned once. Of two files with the same source the second has a problem. Raises
     InvalidInputError for a file that is not below ``relative_to``.
@@ -68,7 +75,7 @@ def plan_files(found: Iterable[FoundFile], options: IngestOptions) -> tuple[list
             problem = file.problem or _name_problem(file.path)
             planned[source] = PlannedFile(file.path, source, problem, recorded=not file.is_folder)
         elif first.path != file.path:
-            both = f"{escaped(first.path)} and {escaped(file.path)}"
+            both = f"{escape(first.path)} and {escape(file.path)}"
             problem = f"{both} have the same source; ingest them with different prefixes"
             clashes.append(PlannedFile(file.path, source, problem, recorded=False))
     return [*planned.values(), *clashes], skips
@@ -81,7 +88,7 @@ def _why_not(path: str, options: IngestOptions) -> str:
 
 
 def file_type_of(name: str) -> str:
-    """The format of a file name, ``md`` for ``notes.markdown``; an unknown suffix is returned without its dot."""
+    """Return the format of a file name, ``md`` for ``notes.markdown``; for an unknown suffix that without its dot."""
     suffix = os.path.splitext(f"_{os.path.basename(name)}")[1].lower()
     return _TYPE_OF_SUFFIX.get(suffix, suffix.removeprefix("."))
 
@@ -99,13 +106,13 @@ def _source(file: FoundFile, options: IngestOptions) -> str:
         base = os.path.abspath(options.relative_to) if options.relative_to else file.base
         path = os.path.relpath(file.path, base)
         if path.startswith(os.pardir + os.sep):
-            message = f"{escaped(file.path)} is not below {escaped(base)}; give a folder around it"
+            message = f"{escape(file.path)} is not below {escape(base)}; give a folder around it"
             raise InvalidInputError(message, field="relative")
     return source_name(path.replace(os.sep, "/"), prefix=options.id_prefix)
 
 
-def escaped(path: str) -> str:
-    """The path as text that can be stored and printed, with escapes for bytes that are not UTF-8."""
+def escape(path: str) -> str:
+    """Return the path as text that can be stored and printed, with escapes for bytes that are not UTF-8."""
     return path.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
@@ -113,7 +120,7 @@ def _name_problem(path: str) -> str:
     try:
         path.encode("utf-8")
     except UnicodeEncodeError:
-        return f"{escaped(os.path.basename(path))} has a name that is not valid UTF-8; rename it"
+        return f"{escape(os.path.basename(path))} has a name that is not valid UTF-8; rename it"
     return ""
 
 
@@ -122,7 +129,7 @@ def source_name(name: str, *, prefix: str = "") -> str:
 
     Raises InvalidInputError for a blank source.
     """
-    source = escaped(prefix + name)
+    source = escape(prefix + name)
     if not source.strip():
         raise InvalidInputError("the source is empty; give the document's path or URL", field="source")
     return unicodedata.normalize("NFC", source)

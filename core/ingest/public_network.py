@@ -14,6 +14,24 @@ CONNECT_TIMEOUT_S = 5.0
 MAX_ADDRESSES = 3
 """Addresses of one host that are tried."""
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
+_NOT_PUBLIC = tuple(
+    map(
+        ipaddress.ip_network,
+        (
+            "192.0.0.0/24",  # protocol assignments; a cloud has its metadata at 192.0.0.192
+            "168.63.129.16/32",  # the host of a virtual machine in Azure
+            "192.88.99.0/24",  # 6to4 relays
+            "fec0::/10",  # site-local
+            "3fff::/20",  # documentation
+            "64:ff9b:1::/48",  # NAT64 of a network's own
+            "100::/64",  # discarded
+            "5f00::/16",  # segment routing
+        ),
+    )
+)
+"""Beside what `ipaddress` calls not global, which differs between versions of Python."""
+_METADATA = ("192.0.0.192", "168.63.129.16", "fd00:ec2::254")
+"""Where clouds tell their machines secrets, beside link-local addresses."""
 
 Resolve = Callable[[str, int], list[str]]
 """(host, port) → addresses. Raises OSError for an unknown host."""
@@ -28,7 +46,7 @@ class TooSlowError(Exception):
 
 
 def is_public(address: str) -> bool:
-    """Whether an IP address is on the Internet.
+    """Return whether an IP address is on the Internet.
 
     False for private, loopback, link-local, multicast and reserved addresses, and for IPv4 addresses that are mapped
     into IPv6.
@@ -39,6 +57,8 @@ def is_public(address: str) -> bool:
             return is_public(str(ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)))
         if ip.ipv4_mapped or ip.sixtofour or ip.teredo:
             return False
+    if any(ip in network for network in _NOT_PUBLIC if network.version == ip.version):
+        return False
     return ip.is_global and not (ip.is_multicast or ip.is_reserved or ip.is_unspecified)
 
 
@@ -51,7 +71,7 @@ def resolve(host: str, port: int) -> list[str]:
 class GuardedNetwork(httpcore.NetworkBackend):
     """Looks a host up once, refuses it if any of its addresses is not public, and connects to a checked address.
 
-    With ``allow_private`` only link-local addresses are refused, because clouds serve their metadata there. Everything
+    With ``allow_private`` only the addresses where clouds serve their metadata are refused. Everything
     has to be read before ``deadline``, in seconds of the monotonic clock.
     """
 
@@ -91,7 +111,7 @@ class GuardedNetwork(httpcore.NetworkBackend):
         if self._allow_private:
             ip = ipaddress.ip_address(address.partition("%")[0])
             mapped = ip.ipv4_mapped if isinstance(ip, ipaddress.IPv6Address) else None
-            return not (mapped or ip).is_link_local
+            return not (mapped or ip).is_link_local and str(mapped or ip) not in _METADATA
         return is_public(address)
 
     def _connect(self, address: str, port: int) -> httpcore.NetworkStream:

@@ -8,7 +8,7 @@ import re
 import secrets
 import time
 import unicodedata
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Protocol
@@ -29,7 +29,7 @@ class Readable(Protocol):
     """A stream of bytes, such as an upload."""
 
     def read(self, size: int, /) -> bytes:
-        """Up to ``size`` bytes; empty at the end."""
+        """Return up to ``size`` bytes; empty at the end."""
         ...
 
 
@@ -80,8 +80,19 @@ class Spool:
             raise
         return SpooledFile(name, size)
 
+    @contextlib.contextmanager
+    def temporary(self, content: bytes) -> Iterator[Path]:
+        """The path of a file with this content, which is deleted afterwards; only this system user can read it."""
+        path = self._folder / secrets.token_hex(16)
+        try:
+            with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                file.write(content)
+            yield path
+        finally:
+            path.unlink(missing_ok=True)
+
     def path(self, name: str) -> Path:
-        """The path of a file. Raises NotFoundError when the file is no longer there."""
+        """Return the path of a file. Raises NotFoundError when the file is no longer there."""
         path = self._folder / name
         if not _NAME.fullmatch(name) or not path.is_file():
             raise NotFoundError("the file is not there any more; upload it, or export it, again")
@@ -105,12 +116,13 @@ class Spool:
 
 
 def too_large(called: str, max_bytes: int) -> InvalidInputError:
-    """The error for a file over the limit."""
+    """Return the error for a file over the limit."""
     return InvalidInputError(f"{called} has more than {max_bytes:,} bytes, which is the limit; split it", field="file")
 
 
 def upload_source(name: str) -> str:
-    """The source of an uploaded file: the relative path that the browser gave, without anything that leads elsewhere.
+    """Return the source of an uploaded file: the relative path that the browser gave, without anything that leads
+    elsewhere.
 
     Drops drives, leading slashes, ``.``, ``..`` and invisible characters; ``\\`` becomes a slash. Raises
     InvalidInputError for a name that is empty or too long.
@@ -129,5 +141,5 @@ def upload_source(name: str) -> str:
 
 
 def visible(text: str) -> str:
-    """The text without control characters, unpaired surrogates, and marks of writing direction."""
+    """Return the text without control characters, unpaired surrogates, and marks of writing direction."""
     return "".join(c for c in text if c not in _DIRECTIONS and unicodedata.category(c) not in ("Cc", "Cs"))

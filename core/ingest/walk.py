@@ -33,7 +33,7 @@ class FoundFile:
 def find_files(
     paths: Sequence[str], *, ignore: Sequence[str] = (), leave_out: Sequence[str] = ()
 ) -> Iterator[FoundFile]:
-    """The files at these paths, sorted within each folder; contents are not read.
+    """Yield the files at these paths, sorted within each folder; contents are not read.
 
     A path is a file, a folder (searched in depth) or a glob (``docs/**/*.md``). ``ignore`` holds gitignore
     patterns, relative to each given folder; a file or folder that is given by name is taken even when it is
@@ -60,7 +60,7 @@ class _Start:
     is_folder: bool
     wanted: GitIgnoreSpec | None = None
     depth: int | None = None
-    """How many folders deep the glob can match; None is without limit."""
+    """Depth of folders that the glob can match; None is without limit."""
 
 
 def _start(given: str) -> _Start:
@@ -132,7 +132,7 @@ def _walk(start: _Start, always: GitIgnoreSpec, leave_out: frozenset[str]) -> It
 
 
 def _is_wanted(start: _Start, path: str, is_folder: bool) -> bool:
-    """Whether a glob matches the path, or may match something below it."""
+    """Return whether a glob matches the path, or may match something below it."""
     if start.wanted is None:
         return True
     relative = _below(path, start.path)
@@ -172,7 +172,7 @@ class _Rules:
     outer: _Rules | None = None
 
     def match(self, path: str, is_folder: bool) -> bool | None:
-        """Whether to leave the path out; False: a ``!`` pattern keeps it; None: no pattern matches."""
+        """Return whether to leave the path out; False: a ``!`` pattern keeps it; None: no pattern matches."""
         relative = _below(path, self.folder)
         return self.spec.check_file(relative + "/" if is_folder else relative).include
 
@@ -192,7 +192,7 @@ def _rules_of(folder: str, outer: _Rules | None) -> _Rules | None:
 
 
 def _outer_rules(folder: str) -> _Rules | None:
-    """The rules of the folders around a given one, up to the top of its git repository.
+    """Return the rules of the folders around a given one, up to the top of its git repository.
 
     None when they would leave out the given folder itself: the user named it.
     """
@@ -230,7 +230,7 @@ def _spec(patterns: Sequence[str]) -> GitIgnoreSpec:
 
 
 def _lenient_spec(lines: Sequence[str]) -> GitIgnoreSpec:
-    """The patterns of an ignore file. Lines that are no pattern are skipped, as git does."""
+    """Return the patterns of an ignore file. Lines that are no pattern are skipped, as git does."""
     kept: list[str] = []
     for line in lines:
         try:

@@ -105,12 +105,12 @@ class JobStore:
         limit: int = 50,
         offset: int = 0,
     ) -> list[Job]:
-        """A user's jobs, newest first."""
+        """Return a user's jobs, newest first."""
         conditions = [JobRow.user_id == user_id, *_conditions(dataset_id, state)]
         return self._read(_select().where(*conditions).order_by(JobRow.id.desc()).limit(limit).offset(offset))
 
     def get(self, user_id: int, job_id: int, *, dataset_id: int | None = None) -> Job:
-        """One of the user's jobs, of this dataset if one is given. Raises NotFoundError for any other."""
+        """Return one of the user's jobs, of this dataset if one is given. Raises NotFoundError for any other."""
         conditions = _conditions(dataset_id, None)
         jobs = self._read(_select().where(JobRow.id == job_id, JobRow.user_id == user_id, *conditions))
         if not jobs:
@@ -152,7 +152,7 @@ class JobStore:
         newest_first: bool = True,
         limit: int = 50,
     ) -> list[Job]:
-        """All users' jobs of a dataset, of these titles if any are given. The caller checks who may see them."""
+        """Return all users' jobs of a dataset, of these titles if any are given. The caller checks who may see them."""
         conditions = [JobRow.dataset_id == dataset_id, JobRow.kind.in_(kinds), JobRow.state.in_(states)]
         if titles is not None:
             conditions.append(JobRow.title.in_(titles))
@@ -184,18 +184,18 @@ class JobStore:
     # ------------------------------------------------------------ for administrators
 
     def all(self, *, state: JobState | None = None, limit: int = 50, offset: int = 0) -> list[Job]:
-        """All users' jobs, newest first."""
+        """Return all users' jobs, newest first."""
         conditions = _conditions(None, state)
         return self._read(_select().where(*conditions).order_by(JobRow.id.desc()).limit(limit).offset(offset))
 
     def prune(self, days: float) -> int:
-        """Delete jobs that ended more than so many days ago. Returns how many."""
+        """Delete jobs that ended more than ``days`` days ago. Returns how many."""
         before = time.time() - days * SECONDS_PER_DAY
         with self._ledger.database.write() as connection:
             return connection.execute(delete(JobRow).where(JobRow.finished_at < before)).rowcount
 
     def kept_files(self) -> frozenset[str]:
-        """Names of the spooled files that jobs need: to run, to be retried, or as their result."""
+        """Return the names of the spooled files that jobs need: to run, to be retried, or as their result."""
         columns = select(JobRow.state, JobRow.payload, JobRow.result)
         with self._ledger.database.read() as connection:
             rows = connection.execute(columns).all()
@@ -204,10 +204,16 @@ class JobStore:
 
     # ------------------------------------------------------------ for the runner
 
-    def claim(self, after_user: int, *, kinds: Collection[JobKind] = get_args(JobKind)) -> Job | None:
-        """Start the oldest queued job of the next user after ``after_user``, round robin. None when none is queued."""
+    def claim(
+        self, after_user: int, *, kinds: Collection[JobKind] = get_args(JobKind), not_of: Collection[int] = ()
+    ) -> Job | None:
+        """Start the oldest queued job of the next user after ``after_user``, round robin, without the users ``not_of``.
+
+        None when none is queued.
+        """
         next_first = (JobRow.user_id <= after_user, JobRow.user_id, JobRow.id)
-        statement = _select().where(JobRow.state == "queued", JobRow.kind.in_(kinds)).order_by(*next_first).limit(1)
+        wanted = (JobRow.state == "queued", JobRow.kind.in_(kinds), JobRow.user_id.not_in(not_of))
+        statement = _select().where(*wanted).order_by(*next_first).limit(1)
         while jobs := self._read(statement):
             job = jobs[0]
             run = replace(job, state="running", attempts=job.attempts + 1, started_at=time.time())
@@ -217,7 +223,7 @@ class JobStore:
         return None
 
     def is_running(self, job: Job) -> bool:
-        """Whether this run of the job is the current one: not cancelled, and not handed over."""
+        """Return whether this run of the job is the current one: not cancelled, and not handed over."""
         return bool(self._read(_select().where(JobRow.id == job.id, _is_run(job))))
 
     def progress(self, job: Job, done: int, total: int) -> bool:
@@ -239,7 +245,7 @@ class JobStore:
 
     def requeue(self) -> int:
         """Queue again the jobs that a dead process left running, or fail them after MAX_ATTEMPTS. Returns how many."""
-        died = f"the server stopped {MAX_ATTEMPTS} times while it was at work on this; try it again by hand"
+        died = f"the server stopped {MAX_ATTEMPTS} times while running this job; try it again by hand"
         running = JobRow.state == "running"
         with self._ledger.database.write() as connection:
             connection.execute(
@@ -282,7 +288,7 @@ _COLUMNS = (
 
 
 def _select() -> Select[*tuple[Any, ...]]:
-    """The columns of a `Job`, under the names of its fields."""
+    """Return the columns of a `Job`, under the names of its fields."""
     return select(*_COLUMNS)
 
 
@@ -317,5 +323,5 @@ def _conditions(dataset_id: int | None, state: JobState | None) -> list[ColumnEl
 
 
 def _is_run(job: Job) -> ColumnElement[bool]:
-    """Whether the row is still this run of the job: not cancelled, not started again."""
+    """Return whether the row is still this run of the job: not cancelled, not started again."""
     return (JobRow.state == "running") & (JobRow.started_at == job.started_at)

@@ -38,7 +38,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class IndexedChunk:
-    """What an index is given of a chunk. ``text`` is title, heading path and passage, joined by spaces.
+    """A chunk as indexes receive it. ``text`` is title, heading path and passage, joined by spaces.
 
     File type, source and date stay in the ledger: filters on them are resolved to document ids there, so that
     an index never holds a stale copy.

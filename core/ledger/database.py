@@ -45,13 +45,13 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """Give a transaction that sees one state of the database."""
+        """Open a transaction that sees one state of the database."""
         with self.engine.connect() as connection:
             yield connection
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        """Give a transaction that is committed at the end, or rolled back when the block raises."""
+        """Open a transaction that is committed at the end, or rolled back when the block raises."""
         with self._writer.begin() as connection:
             yield connection
 

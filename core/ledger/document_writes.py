@@ -74,7 +74,7 @@ def find_document(connection: Connection, dataset_id: int, source: str) -> Row[A
 
 
 def is_same(old: Row[Any], document: DocumentInput) -> bool:
-    """Whether putting the document would change no chunk."""
+    """Return whether putting the document would change no chunk."""
     return (
         bool(document.content_hash)
         and old.state == "ready"

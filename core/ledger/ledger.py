@@ -7,6 +7,7 @@ Every change of a chunk writes a row of the change log in the same transaction; 
 from __future__ import annotations
 
 import time
+import unicodedata
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -50,6 +51,7 @@ from braid.core.ledger.tables import (
 )
 from braid.core.types import MAX_NAME_CHARS, Dataset, Document, DocumentInput, Filters, Passage, Vector
 
+_INVISIBLE = ("Cc", "Cs", "Zl", "Zp")
 Check = Callable[[Document | None], None]
 """Called in a write's transaction with the stored document; the write is undone when it raises."""
 REMOVED_USER = "\x1fremoved "
@@ -470,6 +472,10 @@ def _name(name: str, what: str) -> str:
     if not name or len(name) > MAX_NAME_CHARS:
         raise InvalidInputError(
             f"the {what}'s name {name[:40]!r} must have 1 to {MAX_NAME_CHARS} characters", field="name"
+        )
+    if what == "dataset" and any(unicodedata.category(character) in _INVISIBLE for character in name):
+        raise InvalidInputError(
+            f"the {what}'s name {name[:40]!r} has a line break or another control character; leave it out", field="name"
         )
     return name
 

@@ -26,7 +26,7 @@ Message = tuple[str, str]
 FIRST_PAUSE_S = 0.25
 """Pause before the first retry; doubled before each further one."""
 TRANSIENT_STATUS = frozenset({408, 409, 425, 429})
-"""HTTP states that are worth a retry, as are those from 500 on."""
+"""HTTP status codes that are worth a retry, as are all from 500 on."""
 UNREACHABLE = ("Connect", "Timeout", "ReadError", "WriteError", "RemoteProtocolError")
 """Substrings of exception names that mean the connection failed."""
 PACKAGES: Mapping[str, str] = {
@@ -36,30 +36,30 @@ PACKAGES: Mapping[str, str] = {
     "google_genai": "langchain-google-genai",
     "google_vertexai": "langchain-google-vertexai",
 }
-"""Packages of providers that are not named ``langchain-<provider>``."""
+"""Provider → its package, where that is not named ``langchain-<provider>``."""
 KEY_VARIABLES: Mapping[str, str] = {
     "bedrock": "AWS_SECRET_ACCESS_KEY",
     "bedrock_converse": "AWS_SECRET_ACCESS_KEY",
     "google_genai": "GOOGLE_API_KEY",
     "mistralai": "MISTRAL_API_KEY",
 }
-"""Variables of providers that do not read their key from ``<PROVIDER>_API_KEY``."""
+"""Provider → the variable of its key, where that is not ``<PROVIDER>_API_KEY``."""
 MAX_REASON_CHARS = 300
 """Longest part of a provider's error message that is shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
-    """Which model, where. ``name`` is ``provider:model``; an empty ``base_url`` means the provider's own."""
+    """A model and its address. ``name`` is ``provider:model``; an empty ``base_url`` means the provider's own."""
 
     name: str
     base_url: str = ""
     api_key: str = field(default="", repr=False)
     timeout_s: float = 20.0
-    """For one answer, retries included; in a stream, for each piece."""
+    """Seconds for one answer, retries included; in a stream, for each piece."""
     retries: int = 2
     pause_s: float = 30.0
-    """How long calls fail at once after a timeout or a lost connection; 0 turns this off."""
+    """Seconds for which calls fail at once after a timeout or a lost connection; 0 turns this off."""
 
     def __post_init__(self) -> None:
         provider, _, model = self.name.partition(":")
@@ -121,7 +121,7 @@ class ChatModel:
         self, pieces: queue.Queue[_Outcome], messages: Sequence[Message], deadline: float, stopped: threading.Event
     ) -> None:
         try:
-            for chunk in self._with_retries(lambda: _begun(self._loaded().stream(list(messages))), deadline):
+            for chunk in self._with_retries(lambda: _await_first(self._get_model().stream(list(messages))), deadline):
                 if stopped.is_set():
                     return
                 if chunk.text:
@@ -131,7 +131,7 @@ class ChatModel:
             pieces.put(_Outcome(None, error))
 
     def _ask(self, messages: Sequence[Message]) -> str:
-        return str(self._loaded().invoke(list(messages)).text)
+        return str(self._get_model().invoke(list(messages)).text)
 
     def _admit(self) -> None:
         if refusal := self._circuit.admit():
@@ -179,7 +179,7 @@ class ChatModel:
             text = text.replace(secret, "***")
         return f"{type(error).__name__}: {text[:MAX_REASON_CHARS]}"
 
-    def _loaded(self) -> BaseChatModel:
+    def _get_model(self) -> BaseChatModel:
         with self._lock:
             if self._model is None:
                 self._model = self._load()
@@ -246,7 +246,7 @@ def _in_background(ask: Callable[[], str]) -> queue.Queue[_Outcome]:
     return outcomes
 
 
-def _begun(pieces: Iterator[T]) -> Iterator[T]:
+def _await_first(pieces: Iterator[T]) -> Iterator[T]:
     """Wait for the first piece, then return all. A failure after it is not retried."""
     first = list(itertools.islice(pieces, 1))
     return itertools.chain(first, pieces)
@@ -265,7 +265,7 @@ def _is_transient(error: Exception) -> bool:
 
 
 def _is_unreachable(error: Exception) -> bool:
-    """Whether the connection failed, so that there is not even an HTTP state."""
+    """Return whether the connection failed, so that there is not even an HTTP status."""
     if isinstance(getattr(error, "status_code", None), int):
         return False
     return isinstance(error, OSError) or any(word in type(error).__name__ for word in UNREACHABLE)

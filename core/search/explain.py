@@ -1,4 +1,4 @@
-"""Why a chunk is, or is not, in the result of a search."""
+"""Explanations: why a chunk is, or is not, in the result of a search."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ FORGOTTEN = (
 
 
 def explain(search: Search, chunk_id: str) -> Explanation:
-    """Follow one chunk through the search. What the caller may not read is `not_in_scope`, existing or not.
+    """Follow one chunk through the search. A chunk that the caller may not read is `not_in_scope`, existing or not.
 
-    The search replays: no model is asked, what it wrote for the same search is taken again, and where that is not
-    remembered feedback is followed, which the explanation says. Raises InvalidInputError for the reference engine,
-    which ranks otherwise.
+    The search replays: no model is asked; its remembered reply to the same search is used, or pseudo-relevance feedback
+    when there is none, which the explanation says. Raises InvalidInputError for the reference engine, whose ranking is
+    not explained.
     """
     query = search.query
     if query.engine == "reference":
@@ -49,11 +49,11 @@ def explain(search: Search, chunk_id: str) -> Explanation:
         return Explanation(chunk_id, False, "not_in_scope", "It is not in the selected datasets.")
     if chunk_id not in search.reader.passages(query, [chunk_id]):
         return Explanation(chunk_id, False, "filtered", "The filters leave its document out.")
-    variants = search.strategy.expand(search.wide, search).variants
-    fused = search.fused(search.wide, variants)
+    variants = search.strategy.expand(search.overfetched_query, search).variants
+    fused = search.search_and_fuse(search.overfetched_query, variants)
     explanation = _Followed(search, chunk_id, fused.legs.get(chunk_id, ())).in_the_result(fused)
     if explanation is None:
-        deep = search.fused(replace(query, k=MAX_K), variants, trace=SearchTrace())
+        deep = search.search_and_fuse(replace(query, k=MAX_K), variants, trace=SearchTrace())
         unreached = _Unreached(search, readable[chunk_id], fused, deep.legs.get(chunk_id, ()))
         reasons = " ".join(unreached.reason(leg) for leg in LEGS_OF_MODE[query.mode])
         explanation = Explanation(chunk_id, False, "not_reached", reasons, legs=unreached.deep_scores)
@@ -63,7 +63,7 @@ def explain(search: Search, chunk_id: str) -> Explanation:
 def best_passage(
     search: Callable[..., SearchResult], ledger: Ledger, document: Document, text: str, *, user_id: int, **options: Any
 ) -> Passage:
-    """The passage of a document that a plain search in its source alone puts first, or else its first one.
+    """Return the passage of a document that a plain search in its source alone puts first, or else its first one.
 
     ``search`` is `braid.core.retriever_manager.RetrieverManager.search`, and ``options`` are its. The user must be
     allowed to read the document. Raises NotFoundError when it has no passages.
@@ -79,24 +79,24 @@ def best_passage(
 
 @dataclass(frozen=True, slots=True)
 class _Followed:
-    """A chunk that is followed from the fused list to the result."""
+    """Follows a chunk from the fused list to the result."""
 
     search: Search
     chunk_id: str
     legs: tuple[LegScore, ...]
-    """What the legs found it with; empty for a chunk that may still be part of a section."""
+    """Each leg's rank and score for the chunk; empty for a chunk that no leg found, which may be part of a section."""
 
     def in_the_result(self, fused: FusedRanking) -> Explanation | None:
-        """None for a chunk that no leg has found, and no section covers."""
+        """Return the explanation; None for a chunk that no leg has found and no section covers."""
         search, drops = self.search, self.search.strategy.overfetch > 1
         if not self.legs and not drops:
             return None
         hits = build_hits(fused, search.reader.passages(search.query, (hit.chunk_id for hit in fused.order)))
         if search.query.reranker:
-            hits[: search.wide.candidates] = search.reranked(hits[: search.wide.candidates])
+            hits[: search.overfetched_query.candidates] = search.rerank(hits[: search.overfetched_query.candidates])
         if not drops:
             return self._in_the_list(hits)
-        best = [hit for hit in hits[: search.wide.k] if reaches_min_score(search.query, hit)]
+        best = [hit for hit in hits[: search.overfetched_query.k] if reaches_min_score(search.query, hit)]
         shown = list(search.strategy.refine(search.query, best, search))[: search.query.k]
         explanation = self._in_a_section(shown, hits)
         if explanation is not None or not self.legs:
@@ -108,7 +108,7 @@ class _Followed:
         return explanation
 
     def _in_a_section(self, shown: Sequence[Hit], hits: Sequence[Hit]) -> Explanation | None:
-        """For what is shown, itself or as a part of another hit, or as its equal is; else None."""
+        """Explain a chunk that is shown: itself, within a section, or by a copy of its text. None for another chunk."""
         chunk_id, legs = self.chunk_id, self.legs
         twin = next((hit.passage for hit in hits if _is_copy(hit, chunk_id)), None)
         for rank, hit in enumerate(shown, start=1):
@@ -135,11 +135,11 @@ class _Followed:
                 return Explanation(chunk_id, False, "deduplicated", detail, rank, legs)
             if hit.passage.chunk_id == chunk_id:
                 return self._at(rank, hit)
-        return Explanation(chunk_id, False, "not_in_scope", "It was deleted while the search was under way.")
+        return Explanation(chunk_id, False, "not_in_scope", "It was deleted while the search was running.")
 
     def _at(self, rank: int, hit: Hit) -> Explanation:
-        """Whether a hit at this rank is shown."""
-        query, candidates = self.search.query, self.search.wide.candidates
+        """Explain whether a hit at this rank is shown."""
+        query, candidates = self.search.query, self.search.overfetched_query.candidates
         if rank > candidates and query.reranker:
             detail = f"It is at rank {rank}; only {candidates} are reranked. Raise k to have more."
             return Explanation(self.chunk_id, False, "cut_by_k", detail, rank, self.legs)
@@ -159,20 +159,20 @@ def _is_copy(hit: Hit, chunk_id: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Unreached:
-    """A passage that is not in the fused list."""
+    """Explains why a passage is not in the fused list."""
 
     search: Search
     passage: Passage
     fused: FusedRanking
     deep_scores: tuple[LegScore, ...]
-    """What the legs find it with when they fetch as many hits as they may."""
+    """Each leg's rank and score for the passage when the legs fetch as many hits as they may."""
 
     def reason(self, leg: Leg) -> str:
-        """Why this leg did not fetch it, in one sentence."""
+        """Return in one sentence why this leg did not fetch the passage."""
         name = LEG_NAMES[leg]
         if score := next((score for score in self.deep_scores if score.leg == leg), None):
             place = f"Searched {name} it is at rank {score.rank} with score {score.score:.4g}"
-            return f"{place}{self._last_fetched(leg)}; {self.search.wide.fetch_k} are fetched."
+            return f"{place}{self._last_fetched(leg)}; {self.search.overfetched_query.fetch_k} are fetched."
         if failure := self._failure(leg):
             return f"Searched {name}: {failure}."
         if leg == "bm25" and not self._shares_a_term():

@@ -1,14 +1,14 @@
 """Filter plans: how the scope and the filters of a query are applied in an index.
 
-Index filters are slow in Chroma (100,000 vectors, top 20: 258 ms at one half, against 2 ms without), so a filter is
-used only where it selects little. Elsewhere the leg fetches more than is wanted, and the ledger says which of the
-hits are allowed.
+Index filters are slow in Chroma (100,000 vectors, top 20: 258 ms for a filter that selects half of them, 2 ms without
+a filter), so a filter is used only where it selects little. Elsewhere the leg fetches more hits than are wanted, and
+the ledger says which of them are allowed.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from braid.core.indexes.chroma.filters import scope_filter
@@ -34,9 +34,11 @@ class FilterPlan:
     """Everything in the collection is selected, so no filter is needed."""
     document_ids: frozenset[int] | None
     """The documents that the filters select; None without filters, or when there are too many to name."""
+    counted_ids: frozenset[int] | None = None
+    """The datasets whose words count in BM25; None for the whole collection, see `counted_datasets`."""
 
     def where(self) -> dict[str, object] | None:
-        """As a Chroma filter; None for the whole collection."""
+        """Return the plan as a Chroma filter; None for the whole collection."""
         if self.whole:
             return None
         clauses = scope_filter(self.scope)
@@ -46,7 +48,7 @@ class FilterPlan:
         return {"$and": [*_clauses(clauses), documents]}
 
     def parts(self, ledger: Ledger) -> list[FilterPlan]:
-        """The plan split into parts that each name their documents."""
+        """Split the plan into parts that each name their documents, at most MAX_FILTER_DOCUMENTS."""
         if not self.filters or self.document_ids is not None:
             return [self]
         ids, _ = ledger.matching_documents(self.scope.dataset_ids, self.filters)
@@ -62,7 +64,7 @@ def _clauses(where: dict[str, object]) -> list[object]:
 
 
 def filter_plans(ledger: Ledger, scope: Scope, filters: Filters) -> dict[str, FilterPlan]:
-    """A plan for each collection of the scope in which anything is selected."""
+    """Return a plan for each collection of the scope in which anything is selected."""
     sizes: dict[str, dict[int, int]] = {}
     for dataset in ledger.datasets_in([c.collection for c in scope.collections]):
         sizes.setdefault(dataset.collection, {})[dataset.id] = dataset.chunks
@@ -83,8 +85,18 @@ def filter_plans(ledger: Ledger, scope: Scope, filters: Filters) -> dict[str, Fi
                 selected / total,
                 not filters and selected == total,
                 document_ids,
+                counted_datasets(collection, chunks_of),
             )
     return plans
+
+
+def counted_datasets(scope: CollectionScope, stored_ids: Iterable[int]) -> frozenset[int] | None:
+    """Return the datasets whose words may count in the caller's scores; None where all of the collection's may.
+
+    ``stored_ids`` are all datasets in the collection. A score that moves with a dataset that the caller may not read
+    tells which words are in it.
+    """
+    return None if scope.readable_ids is None or scope.readable_ids.issuperset(stored_ids) else scope.readable_ids
 
 
 def fetch_within(
@@ -95,11 +107,10 @@ def fetch_within(
     fetch_filtered: Callable[[FilterPlan, int], list[ScoredChunk]],
     ledger: Ledger,
 ) -> list[ScoredChunk]:
-    """The ``k`` best hits of one leg that the plan selects.
+    """Return the ``k`` best hits of one leg that the plan selects.
 
-    ``fetch`` gives the n best of the whole collection, ``fetch_filtered`` those of a plan that names its
-    documents. An index may be wrong about what it filtered: the ledger is asked again for every hit before it is
-    shown.
+    ``fetch`` returns the n best of the whole collection, ``fetch_filtered`` those of a plan that names its documents.
+    The index's own filter is not trusted: before a hit is shown, the ledger decides again whether it is allowed.
     """
 
     def fetch_selected() -> list[ScoredChunk]:

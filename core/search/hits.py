@@ -1,4 +1,4 @@
-"""Fused chunks read from the ledger as hits, equal texts once."""
+"""Hits: fused chunks with their passages, read from the ledger, equal texts once."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ READ_AHEAD = 20
 
 @dataclass(frozen=True, slots=True)
 class HitReader:
-    """Reads what the scope and the filters let out of the ledger."""
+    """Reads from the ledger only what the scope and the filters allow."""
 
     ledger: Ledger
     scope: Scope
 
     def read(self, query: Query, fused: FusedRanking) -> list[Hit]:
-        """The first ``query.candidates`` hits that may be shown, each with all other occurrences of its text.
+        """Return the first ``query.candidates`` hits that may be shown, each with all other occurrences of its text.
 
         Reads no more than is needed for them.
         """
@@ -40,12 +40,12 @@ class HitReader:
     def passages(
         self, query: Query, chunk_ids: Iterable[str], *, texts: Collection[str] | None = None
     ) -> dict[str, Passage]:
-        """The chunks that may be shown, by id: all, or only those with one of these texts."""
+        """Return the chunks that may be shown, by id: all, or only those with one of these texts."""
         return self.ledger.passages(list(chunk_ids), self.scope.dataset_ids, query.filters, texts=texts)
 
 
 def build_hits(fused: FusedRanking, passages: Mapping[str, Passage]) -> list[Hit]:
-    """Hits in fused order. Equal text becomes one hit, at its best rank, with the other occurrences."""
+    """Return hits in fused order. Equal texts become one hit, at its best rank, with the other occurrences."""
     equal: dict[str, list[Passage]] = {}
     best: dict[str, ScoredChunk] = {}
     for scored in fused.order:

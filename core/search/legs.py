@@ -13,6 +13,8 @@ from braid.core.search.context import SearchContext
 from braid.core.search.filter_plan import FilterPlan, fetch_within
 from braid.core.types import LEGS_OF_MODE, CollectionScope, Leg, Mode, Scope, ScoredChunk, Vector
 
+SCORE_DIGITS = 5
+
 
 @dataclass(frozen=True, slots=True)
 class DenseLeg:
@@ -24,7 +26,9 @@ class DenseLeg:
     ledger: Ledger
 
     def rank(self, vector: Vector, k: int, plan: FilterPlan) -> list[ScoredChunk]:
-        """The ``k`` nearest chunks of the plan by cosine similarity. ``vector`` is (dim,) float32 of unit length."""
+        """Return the ``k`` nearest chunks of the plan by cosine similarity. ``vector`` is (dim,) float32 of unit
+        length.
+        """
         collection = self.scope.collection
         return fetch_within(
             plan,
@@ -45,7 +49,7 @@ class Bm25Leg:
     ledger: Ledger
 
     def rank(self, terms: Mapping[str, float], factor: float, k: int, plan: FilterPlan) -> list[ScoredChunk]:
-        """The ``k`` best chunks of the plan by factor · Σ weight · BM25."""
+        """Return the ``k`` best chunks of the plan by factor · Σ weight · BM25."""
         datasets = None if plan.whole else plan.scope.dataset_ids
 
         def fetch(part: FilterPlan, n: int) -> list[ScoredChunk]:
@@ -57,14 +61,20 @@ class Bm25Leg:
             hits = fetch_within(plan, k, fetch=lambda n: fetch(plan, n), fetch_filtered=fetch, ledger=self.ledger)
         else:
             hits = fetch(plan, k)
+        if plan.counted_ids is not None:  # the last digits of a 32-bit score tell what else was counted
+            hits = [ScoredChunk(chunk_id, _round(score)) for chunk_id, score in hits]
         return [ScoredChunk(chunk_id, factor * score) for chunk_id, score in hits]
+
+
+def _round(score: float) -> float:
+    return float(f"{score:.{SCORE_DIGITS}g}")
 
 
 CollectionLeg = DenseLeg | Bm25Leg
 
 
 def legs_of(context: SearchContext, scope: Scope, mode: Mode) -> tuple[CollectionLeg, ...]:
-    """Each leg of the mode in each collection of the scope."""
+    """Return the mode's legs for each collection of the scope."""
     return tuple(
         DenseLeg(collection, context.dense, context.ledger)
         if leg == "dense"

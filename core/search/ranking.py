@@ -41,11 +41,11 @@ class FusedRanking:
     rankings: tuple[Ranking, ...]
     order: tuple[ScoredChunk, ...]
     legs: Mapping[str, tuple[LegScore, ...]]
-    """By chunk id."""
+    """Each leg's rank, score and contribution, by chunk id."""
 
 
 def pooled_rankings(query: Query, variants: Sequence[QueryVariant], found: Sequence[LegHits]) -> list[Ranking]:
-    """One ranking per leg and variant over all collections whose scores compare."""
+    """Return one ranking per leg and variant over all collections whose scores compare."""
     rankings = []
     for leg in LEGS_OF_MODE[query.mode]:
         comparable: dict[tuple[int, str], list[Sequence[ScoredChunk]]] = {}
@@ -59,7 +59,7 @@ def pooled_rankings(query: Query, variants: Sequence[QueryVariant], found: Seque
 
 
 def separate_rankings(query: Query, variants: Sequence[QueryVariant], found: Sequence[LegHits]) -> list[Ranking]:
-    """One ranking per leg, variant and collection, as LangChain's EnsembleRetriever fuses them."""
+    """Return one ranking per leg, variant and collection, as LangChain's EnsembleRetriever fuses them."""
     collections = Counter((each.leg, each.variant) for each in found)
     return [
         Ranking(
@@ -73,7 +73,9 @@ def separate_rankings(query: Query, variants: Sequence[QueryVariant], found: Seq
 
 
 def fuse(query: Query, rankings: Sequence[Ranking]) -> FusedRanking:
-    """One list from all rankings. A single one keeps its own scores, but in hybrid mode, where the other leg failed."""
+    """Fuse all rankings into one list. A single one keeps its own scores, but not in hybrid mode, where the other leg
+    failed.
+    """
     if len(rankings) == 1 and query.mode != "hybrid":
         contributions = [{hit.chunk_id: hit.score for hit in rankings[0].hits}]
     elif query.fusion == "weighted":
@@ -94,7 +96,7 @@ def _leg_scores(
 ) -> dict[str, tuple[LegScore, ...]]:
     legs: dict[str, list[LegScore]] = {}
     for ranking, of_ranking in zip(rankings, contributions, strict=True):
-        asked = ranking.variant.asked(ranking.leg)
+        asked = ranking.variant.text_for(ranking.leg)
         for rank, hit in enumerate(ranking.hits, start=1):
             score = LegScore(ranking.leg, rank, hit.score, of_ranking[hit.chunk_id], asked)
             legs.setdefault(hit.chunk_id, []).append(score)

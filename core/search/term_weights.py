@@ -1,4 +1,4 @@
-"""How much each word of a question tells: idf over the collections of a scope."""
+"""Term weights: the idf of each word of a question over the collections of a scope."""
 
 from __future__ import annotations
 
@@ -7,23 +7,26 @@ from dataclasses import dataclass
 
 from braid.core.errors import IndexUnavailableError
 from braid.core.indexes.bm25 import Bm25Index, Bm25Statistics
+from braid.core.ledger.ledger import Ledger
+from braid.core.search.filter_plan import counted_datasets
 from braid.core.search.fusion import bm25_idf
 from braid.core.text.analyzer import Analyzer
-from braid.core.types import Scope
+from braid.core.types import CollectionScope, Scope
 
 
 @dataclass(frozen=True, slots=True)
 class TermWeights:
-    """Idf over all collections of a scope whose keyword index answers."""
+    """Computes idf over all collections of a scope whose keyword index answers."""
 
     bm25: Bm25Index
     analyzer: Analyzer
+    ledger: Ledger
     scope: Scope
 
     def of_text(self, text: str) -> dict[str, float]:
-        """The text's terms with their idf; a term that no passage has weighs as if one had it.
+        """Return the text's terms with their idf; a term that no passage has weighs as if one had it.
 
-        Where no keyword index can tell, all terms weigh the same.
+        All terms weigh the same when no keyword index answers.
         """
         terms = frozenset(self.analyzer.tokens(text))
         documents, having = self._count(terms)
@@ -32,23 +35,32 @@ class TermWeights:
         return {term: bm25_idf(documents, max(n, 1)) for term, n in having.items()}
 
     def known(self, terms: Collection[str]) -> Mapping[str, float]:
-        """The idf of those terms that a passage has. Where no keyword index can tell, all terms weigh the same."""
+        """Return the idf of the terms that occur in a passage. All weigh the same when no keyword index answers."""
         documents, having = self._count(terms)
         return _idf(documents, having) if documents else dict.fromkeys(terms, 1.0)
 
     def idf(self, terms: Collection[str]) -> Mapping[str, float]:
-        """The idf of those terms that a passage has; empty where no keyword index can tell."""
+        """Return the idf of the terms that occur in a passage; empty when no keyword index answers."""
         return _idf(*self._count(terms))
 
     def _count(self, terms: Collection[str]) -> tuple[int, dict[str, int]]:
-        """The number of passages, and of those that have each term."""
-        statistics = [found for c in self.scope.collections if (found := self._statistics(c.collection, terms))]
-        documents = sum(found.documents for found in statistics)
-        return documents, {term: sum(s.document_frequency.get(term, 0) for s in statistics) for term in terms}
+        """Return the number of passages, and per term the number of passages that have it."""
+        stored: dict[str, list[int]] = {}
+        for dataset in self.ledger.datasets_in([c.collection for c in self.scope.collections]):
+            stored.setdefault(dataset.collection, []).append(dataset.id)
+        counts = [
+            found.counts
+            for c in self.scope.collections
+            if (found := self._statistics(c, counted_datasets(c, stored.get(c.collection, ())), terms))
+        ]
+        documents = sum(found.documents for found in counts)
+        return documents, {term: sum(c.document_frequency.get(term, 0) for c in counts) for term in terms}
 
-    def _statistics(self, collection: str, terms: Collection[str]) -> Bm25Statistics | None:
+    def _statistics(
+        self, scope: CollectionScope, counted: Collection[int] | None, terms: Collection[str]
+    ) -> Bm25Statistics | None:
         try:
-            return self.bm25.statistics(collection, terms)
+            return self.bm25.statistics(scope.collection, terms, dataset_ids=counted)
         except IndexUnavailableError:  # the search of the same request reports it
             return None
 

@@ -10,9 +10,10 @@ from braid.core.models.chat import Message
 from braid.core.models.embeddings import EmbeddingModel
 from braid.core.models.prompts import Prompt, Prompts
 from braid.core.search.context import SearchContext, SearchModels
+from braid.core.search.memory import SearchMemory
 from braid.core.search.strategies.base import QueryVariant, Vectors
 from braid.core.search.term_weights import TermWeights
-from braid.core.search.trace import SearchMemory, SearchTrace
+from braid.core.search.trace import SearchTrace
 from braid.core.search.vectors import VectorMaker
 from braid.core.text.analyzer import Analyzer
 from braid.core.types import Passage, Query, Scope, Vector
@@ -21,9 +22,9 @@ Answer = TypeVar("Answer")
 
 
 class SearchTools:
-    """All of `braid.core.search.strategies.base.Tools` but the first pass, which `Search` adds.
+    """Implements `braid.core.search.strategies.base.Tools` but for the first pass, which `Search` adds.
 
-    With ``replay`` the model is not asked: what it wrote for the same search before is taken, if it is remembered.
+    With ``replay`` the model is not asked: its reply to the same search is used, if it is remembered.
     """
 
     def __init__(
@@ -40,7 +41,7 @@ class SearchTools:
         self._answered = False
         self._replay = replay
         self.forgotten = False
-        """Whether ``replay`` wanted an answer that is not remembered."""
+        """Whether ``replay`` needed a reply that is not remembered."""
 
     # ------------------------------------------------------------ the search model
 
@@ -51,32 +52,32 @@ class SearchTools:
 
     @property
     def model_name(self) -> str:
-        """The search model that this search may ask; empty when it is to use feedback."""
+        """The search model that this search may ask; empty when it is to use pseudo-relevance feedback."""
         return self._model.name if self._model else ""
 
     @property
     def generator(self) -> str:
-        """The model's name if it gave something usable, else ``feedback``."""
+        """The model's name if one of its replies was usable, else ``feedback``, which is pseudo-relevance feedback."""
         return self.model_name if self._answered else "feedback"
 
     def ask(self, prompt: Prompt, parse: Callable[[str], Answer | None], **values: object) -> Answer | None:
-        """The search model's answer, parsed; None, which is reported, without a usable one."""
+        """Ask the search model and parse its reply. None, which is reported, without a usable reply."""
         if self._model is None:
             if self.query.generator == "llm":
                 self.missing("no search model is configured (setting search_model); feedback is used instead")
             return None
         messages = prompt.messages(**values)
         if self._replay:
-            return self._replayed(messages, parse)
+            return self._recall(messages, parse)
         self.trace.model_calls += 1
         try:
             with self.trace.stage("model"):
                 text = self._model.complete(messages)
         except ModelError as error:
-            self.context.answers.put(self.model_name, messages, "")
+            self.context.answers.put(self.scope.user_id, self.model_name, messages, "")
             self.missing(f"{error}; feedback is used instead")
             return None
-        self.context.answers.put(self.model_name, messages, text)
+        self.context.answers.put(self.scope.user_id, self.model_name, messages, text)
         answer = parse(text)
         if answer is None:
             said = " ".join(text.split())[:80]
@@ -84,8 +85,8 @@ class SearchTools:
         self._answered = self._answered or answer is not None
         return answer
 
-    def _replayed(self, messages: Sequence[Message], parse: Callable[[str], Answer | None]) -> Answer | None:
-        text = self.context.answers.get(self.model_name, messages)
+    def _recall(self, messages: Sequence[Message], parse: Callable[[str], Answer | None]) -> Answer | None:
+        text = self.context.answers.get(self.scope.user_id, self.model_name, messages)
         self.forgotten = self.forgotten or text is None
         return parse(text) if text else None
 
@@ -93,15 +94,15 @@ class SearchTools:
 
     @property
     def analyzer(self) -> Analyzer:
-        """Text to tokens, as the keyword index has them."""
+        """The analyzer of the keyword index."""
         return self.context.analyzer
 
     def idf(self, terms: Collection[str]) -> Mapping[str, float]:
-        """The idf of each term over all collections in scope whose keyword index answers."""
-        return TermWeights(self.context.bm25, self.context.analyzer, self.scope).idf(terms)
+        """Return the idf of each term over all collections in scope whose keyword index answers."""
+        return TermWeights(self.context.bm25, self.context.analyzer, self.context.ledger, self.scope).idf(terms)
 
     def neighbours(self, passage: Passage, reach: int) -> Sequence[Passage]:
-        """Passages of the same document around this one. Filters select whole documents, so this one passed them."""
+        """Return passages of the same document around this one. Filters select whole documents, so they all pass."""
         offset = max(0, passage.position - reach)
         limit = passage.position + reach + 1 - offset
         with self.trace.stage("read"):
@@ -112,7 +113,7 @@ class SearchTools:
     # ------------------------------------------------------------ vectors
 
     def query_vectors(self) -> Vectors:
-        """The query's vector under each model in scope."""
+        """Embed the query with each model in scope; a model that fails is left out."""
         maker, models = self._vector_maker(), self._embedding_models()
         with self.trace.stage("embed"):
             maker.collect(maker.start((self.original,), models.values()))
@@ -120,7 +121,7 @@ class SearchTools:
         return {fingerprint: vector for fingerprint, vector in vectors.items() if vector is not None}
 
     def passage_vectors(self, passages: Sequence[Passage]) -> Mapping[str, Vector]:
-        """Stored vectors by chunk id."""
+        """Return stored vectors by chunk id."""
         of_model: dict[str, list[str]] = {}
         for passage in passages:
             of_model.setdefault(self.fingerprint(passage), []).append(passage.chunk_id)
@@ -131,11 +132,11 @@ class SearchTools:
         return vectors
 
     def fingerprint(self, passage: Passage) -> str:
-        """The embedding model of the passage's collection."""
+        """Return the fingerprint of the embedding model of the passage's collection."""
         return self.context.model_of(passage.collection).fingerprint
 
     def embed_passages(self, texts: Mapping[str, Sequence[str]]) -> Vectors:
-        """Texts to vectors, both by fingerprint: one batch per model, in parallel."""
+        """Embed texts; texts and vectors are by fingerprint. One batch per model, in parallel."""
         with self.trace.stage("embed"):
             return self._vector_maker().embed_passages(self._embedding_models(), texts)
 
@@ -150,7 +151,7 @@ class SearchTools:
 
     def missing(self, reason: str) -> None:
         """Report what failed."""
-        self.trace.missing("model", "", reason)
+        self.trace.report_missing("model", "", reason)
 
     def note(self, text: str) -> None:
         """Report what a limit left out."""

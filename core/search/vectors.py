@@ -1,4 +1,4 @@
-"""The embeddings of a search: each text once per model, in batches, with a deadline."""
+"""The vectors of a search: each text is embedded once per model, in batches, with a deadline."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from typing import NamedTuple
 from braid.core.errors import EmbeddingError
 from braid.core.models.embeddings import EmbeddingModel, embed_passages, embed_queries
 from braid.core.search.context import SearchContext
+from braid.core.search.memory import SearchMemory, VectorKey
 from braid.core.search.strategies.base import QueryVariant, Vectors
-from braid.core.search.trace import SearchMemory, SearchTrace, VectorKey
+from braid.core.search.trace import SearchTrace
 from braid.core.search.waiting import Deadline
 from braid.core.types import Vector
 
@@ -30,14 +31,14 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class VectorMaker:
-    """Embeds what a search needs; a model that fails or is slow is reported in the trace."""
+    """Embeds the texts of a search; a model that fails or is slow is reported in the trace."""
 
     context: SearchContext
     trace: SearchTrace
     memory: SearchMemory
 
     def start(self, variants: Sequence[QueryVariant], models: Iterable[EmbeddingModel]) -> list[Batch]:
-        """Begin to embed the variants' texts, those that are not embedded yet, in up to two batches per model."""
+        """Start embedding the variants' new texts, in up to two batches per model: queries and passages."""
         wanted = [variant for variant in variants if "dense" in variant.legs and variant.vectors is None]
         batches: list[Batch] = []
         for model in {model.fingerprint: model for model in models}.values():
@@ -65,18 +66,20 @@ class VectorMaker:
                 vectors = deadline.result(job)
                 self.memory.vectors.update(zip(keys, vectors, strict=True))
             except EmbeddingError as error:
-                self.trace.missing("dense", "", str(error))
+                self.trace.report_missing("dense", "", str(error))
             except FutureTimeoutError:
-                self.trace.missing("dense", "", self._late(model.fingerprint))
+                self.trace.report_missing("dense", "", self._late(model.fingerprint))
 
     def vector(self, variant: QueryVariant, fingerprint: str) -> Vector | None:
-        """The variant's vector under a model; None when it could not be embedded."""
+        """Return the variant's vector under a model; None when it could not be embedded."""
         if variant.vectors is not None:
             return variant.vectors.get(fingerprint)
         return self.memory.vectors.get(vector_key(fingerprint, variant))
 
     def embed_passages(self, models: Mapping[str, EmbeddingModel], texts: Mapping[str, Sequence[str]]) -> Vectors:
-        """Texts to vectors, both by fingerprint: one batch per model, in parallel; one that fails is left out."""
+        """Embed texts; texts and vectors are by fingerprint. One batch per model, in parallel; one that fails is left
+        out, which is reported.
+        """
         vectors: dict[str, Vector] = {}
         jobs = {
             fingerprint: self.context.executors["dense"].submit(embed_passages, models[fingerprint], of_model)
@@ -88,9 +91,11 @@ class VectorMaker:
             try:
                 vectors[fingerprint] = Deadline(self.context.leg_timeout_s).result(job)
             except EmbeddingError as error:
-                self.trace.missing("dense", "", str(error))
+                self.trace.report_missing("dense", "", str(error))
             except FutureTimeoutError:
-                self.trace.missing("dense", "", f"{self._late(fingerprint)} for {len(texts[fingerprint])} sentences")
+                self.trace.report_missing(
+                    "dense", "", f"{self._late(fingerprint)} for {len(texts[fingerprint])} sentences"
+                )
         return vectors
 
     def _late(self, fingerprint: str) -> str:
@@ -98,7 +103,7 @@ class VectorMaker:
 
 
 def vector_key(fingerprint: str, variant: QueryVariant) -> VectorKey:
-    """The text that the dense leg embeds for the variant."""
+    """Return the key of the text that the dense leg embeds for the variant."""
     if variant.passage:
         return VectorKey(fingerprint, variant.passage, True)
     return VectorKey(fingerprint, variant.text[:MAX_EMBEDDED_CHARS], False)

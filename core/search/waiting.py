@@ -17,7 +17,7 @@ class Deadline:
         self._end = time.monotonic() + seconds
 
     def result(self, future: Future[T]) -> T:
-        """The call's result. Raises what the call raises, and TimeoutError, after cancelling it, when it is late."""
+        """Return the call's result. Raises what the call raises; a late call is cancelled and raises TimeoutError."""
         try:
             return future.result(max(0.0, self._end - time.monotonic()))
         except FutureTimeoutError:

@@ -1,4 +1,4 @@
-"""Reads a Chroma collection that somebody else writes: page by page, and only when it changed."""
+"""Reads a Chroma collection that other code writes: page by page, and only when it changed."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from braid.core.types import ScoredChunk, Vector
 
 ROWS_PER_PAGE = 10_000  # Chroma cannot give more than 32,766 rows with their metadata at once
 UNSEEN_CHANGES_S = 60
-"""Where no file tells of changes, all is compared again after this time even when the count is the same."""
+"""Seconds between two comparisons of a collection without files to watch, even when the number of chunks is equal."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A chunk as the collection has it."""
+    """A chunk of the collection."""
 
     id: str
     document: str
@@ -32,7 +32,7 @@ class Row:
 
 
 class ChromaReader:
-    """Never writes. Every method raises ChromaDBError when the collection cannot be read."""
+    """Reads a collection, and never writes. Every method raises ChromaDBError when the collection cannot be read."""
 
     def __init__(self, collection: chromadb.Collection) -> None:
         self._collection = collection
@@ -42,11 +42,11 @@ class ChromaReader:
 
     @property
     def name(self) -> str:
-        """Of the collection."""
+        """The collection's name."""
         return self._collection.name
 
     def signature(self) -> object:
-        """Another value after every change. The files are not opened: that would take away Chroma's locks on them."""
+        """Return a value that differs after every change. Does not open Chroma's files, which would drop its locks."""
         stats = tuple((stat.st_mtime_ns, stat.st_size) for file in self._files if (stat := _stat(file)))
         if stats:
             return stats
@@ -54,7 +54,7 @@ class ChromaReader:
             return (self._collection.count(), int(time.monotonic() / UNSEEN_CHANGES_S))
 
     def documents(self) -> Iterator[tuple[str, str]]:
-        """Id and text of every chunk that has a text."""
+        """Yield the id and the text of every chunk that has a text."""
         offset, size = 0, ROWS_PER_PAGE
         while size == ROWS_PER_PAGE:
             with self._read():
@@ -65,7 +65,7 @@ class ChromaReader:
             offset += size
 
     def rows(self, ids: Sequence[str], where: Mapping[str, Any] | None = None) -> dict[str, Row]:
-        """Those of the chunks that are there now and that the filter lets through."""
+        """Return, by id, those of the chunks that exist now and that the filter selects."""
         found: dict[str, Row] = {}
         for part in batches(ids, ROWS_PER_PAGE):
             with self._read():
@@ -80,7 +80,9 @@ class ChromaReader:
         return found
 
     def nearest(self, query: str, vector: Vector | None, k: int, where: Mapping[str, Any] | None) -> list[ScoredChunk]:
-        """The ``k`` nearest chunks, higher is better; without a vector the collection's own model embeds the query."""
+        """Return the ``k`` nearest chunks, higher is better; without a vector the collection's own model embeds the
+        query.
+        """
         asked: dict[str, Any] = {"query_texts": [query]} if vector is None else {"query_embeddings": [vector.tolist()]}
         with self._read():
             found = self._collection.query(
@@ -98,8 +100,8 @@ class ChromaReader:
             raise ChromaDBError(str(error)) from error
 
 
-def checked_filter(where: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-    """A filter that Chroma takes; None for an empty one. Raises ValidationError."""
+def check_filter(where: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """Return the filter; None for an empty one. Raises ValidationError for a filter that Chroma does not take."""
     if not where:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Hybrid search over one existing Chroma collection, also one that other code made and writes."""
+"""Hybrid search over one existing Chroma collection, which other code may have made and may write."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from braid.core.indexes.bm25 import Bm25Index
 from braid.core.ledger.change_log import IndexedChunk
 from braid.core.models.embeddings import EmbeddingModel, embed_query, named_model
 from braid.core.search import fusion
-from braid.core.standalone.chroma_reader import ChromaReader, Row, checked_filter
+from braid.core.standalone.chroma_reader import ChromaReader, Row, check_filter
 from braid.core.text.analyzer import Analyzer
 from braid.core.types import MAX_K, MAX_QUERY_CHARS, ScoredChunk
 
@@ -30,7 +30,7 @@ _ONLY = "chunks"
 _CHUNKS_PER_COMMIT = 20_000
 
 
-class Found(TypedDict):
+class RetrieverHit(TypedDict):
     """One result: the document's ``filepath`` (the chunk's id without one), the fused score, the text as it is now."""
 
     id: str
@@ -45,9 +45,13 @@ class HybridRetriever:
 
     The keyword index is built beside it at the first search, in a temporary folder, and follows the collection: each
     search first compares what has changed. Changes of an embedded collection are seen at once; on a server, or in
-    memory, a text that was replaced in place is seen within a minute. ``embeddings`` is the model that the
-    collection's vectors are of; left out, it is that of the LangChain store, or the collection's own.
-    A leg whose weight is 0 is not asked. One retriever serves many threads.
+    memory, a text that was replaced in place is seen within a minute. ``embeddings`` is the model that made the
+    collection's vectors; the default is that of the LangChain store, or the collection's own. A leg whose weight is 0
+    is not asked. One retriever serves many threads.
+
+    >>> with HybridRetriever(chroma_collection, embeddings=model, sparse_weight=0.6) as retriever:
+    ...     [found["id"] for found in retriever.search("XK-4711", top_k=1)]
+    ['valve']
     """
 
     def __init__(
@@ -81,8 +85,8 @@ class HybridRetriever:
         top_k: int = 5,
         where: Mapping[str, Any] | None = None,
         rrf_constant: int = fusion.RRF_C,
-    ) -> list[Found]:
-        """The best chunks, one result a chunk; ``where`` is a filter of Chroma's over their metadata.
+    ) -> list[RetrieverHit]:
+        """Return the best chunks, one result per chunk; ``where`` is a Chroma filter over their metadata.
 
         Raises ValidationError for a wrong value, ChromaDBError when the collection cannot be read, and
         HybridRetrieverError when the query cannot be embedded or the keyword index cannot be searched.
@@ -91,7 +95,7 @@ class HybridRetriever:
         _require("query", len(query), len(query) <= MAX_QUERY_CHARS, f"at most {MAX_QUERY_CHARS} characters long")
         _require("top_k", top_k, isinstance(top_k, int) and 1 <= top_k <= MAX_K, f"from 1 to {MAX_K}")
         _require("rrf_constant", rrf_constant, rrf_constant > 0, "above 0")
-        restriction = checked_filter(where)
+        restriction = check_filter(where)
         legs: dict[str, Callable[..., list[ScoredChunk]]] = {"dense": self._dense, "bm25": self._sparse}
         depth = max(2 * top_k, LEAST_FETCHED)
         try:
@@ -103,7 +107,7 @@ class HybridRetriever:
         fused = fusion.add_contributions(
             fusion.rrf_contributions(ranking, weight, rrf_constant) for ranking, weight in rankings
         )
-        return self._found(fusion.by_score_then_id(fused, fusion.rrf_ties(rankings)), top_k, restriction)
+        return self._make_results(fusion.by_score_then_id(fused, fusion.rrf_ties(rankings)), top_k, restriction)
 
     def refresh(self) -> int:
         """Compare the whole collection with the keyword index now. Returns how many chunks have changed."""
@@ -146,7 +150,9 @@ class HybridRetriever:
         return [hit for hit in hits if hit.chunk_id in rows]
 
     def _follow(self, signature: object) -> int:
-        """With the lock held. The signature was read before: what changes meanwhile is seen the next time."""
+        """Update the keyword index; the caller holds the lock. Changes since ``signature`` was read are seen the next
+        time.
+        """
         hashes: dict[str, bytes] = {}
         changed, batch = 0, list[IndexedChunk]()
         for chunk_id, text in self._reader.documents():
@@ -168,14 +174,16 @@ class HybridRetriever:
             raise HybridRetrieverError(str(error)) from error
         return len(chunks) + len(gone)
 
-    def _found(self, order: Sequence[ScoredChunk], top_k: int, where: Mapping[str, Any] | None) -> list[Found]:
+    def _make_results(
+        self, order: Sequence[ScoredChunk], top_k: int, where: Mapping[str, Any] | None
+    ) -> list[RetrieverHit]:
         rows = self._reader.rows([hit.chunk_id for hit in order], where) if order else {}
         return [_result(rows[hit.chunk_id], hit.score) for hit in order if hit.chunk_id in rows][:top_k]
 
 
-def _result(row: Row, score: float) -> Found:
+def _result(row: Row, score: float) -> RetrieverHit:
     filepath = str(row.metadata.get("filepath") or row.id)
-    return Found(id=row.id, filepath=filepath, score=score, document=row.document, metadata=dict(row.metadata))
+    return RetrieverHit(id=row.id, filepath=filepath, score=score, document=row.document, metadata=dict(row.metadata))
 
 
 def _require(name: str, value: object, right: bool, expected: str) -> None:

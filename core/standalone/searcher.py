@@ -23,12 +23,12 @@ logger = logging.getLogger(__name__)
 Chunk = str | Document | Mapping[str, object]
 """A text, a LangChain document, or a mapping with ``text``."""
 IndexedScore = tuple[int, float]
-"""The place of a chunk in the list that was given, from 0, and its score, higher is better."""
+"""The index of a chunk in the given list, from 0, and its score, higher is better."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearcherHit:
-    """A chunk that was found: its place in the list that was given, and its scores."""
+    """A chunk that was found: its index in the given list, and its scores."""
 
     index: int
     chunk: Chunk
@@ -36,13 +36,18 @@ class SearcherHit:
     """Σ weight · score of the leg stretched to 0–1."""
     bm25_score: float | None
     vector_score: float | None
-    """Cosine similarity; None, as in the other leg, where that leg did not find the chunk."""
+    """Cosine similarity. Either score is None where that leg did not find the chunk."""
 
 
 class HybridSearcher:
-    """BM25 and vectors over the chunks of each call, fused by min-max. ``embedder`` None means BM25 alone.
+    """Searches the chunks of each call by BM25 and by vectors, fused by min-max. ``embedder`` None means BM25 alone.
 
     Keeps nothing between calls. Raises ValidationError for weights below 0 or both 0.
+
+    >>> chunks = ["The pump runs at 12 bar.", "The valve XK-4711 is closed by hand."]
+    >>> hits = asyncio.run(HybridSearcher(model).search("Who closes XK-4711?", chunks, top_k=1))
+    >>> hits[0].index, hits[0].chunk
+    (1, 'The valve XK-4711 is closed by hand.')
     """
 
     def __init__(
@@ -68,7 +73,7 @@ class HybridSearcher:
         *,
         vector_hits: Iterable[IndexedScore] | None = None,
     ) -> list[SearcherHit]:
-        """The best chunks; none for an empty query, no chunks or ``top_k`` of 0 or less.
+        """Return the best chunks; none for an empty query, no chunks or ``top_k`` of 0 or less.
 
         ``vector_hits`` is the ranking of a vector store that the caller has; with it nothing is embedded. When the
         embedder is missing or fails, a warning is logged and BM25 alone answers.
@@ -82,7 +87,7 @@ class HybridSearcher:
         return self.fuse(chunks, bm25, vector_hits, top_k)
 
     def bm25(self, query: str, texts: Sequence[str]) -> list[IndexedScore]:
-        """The texts that have a word of the query, best first, scored as the keyword index scores them."""
+        """Return the texts that have a word of the query, best first, scored as the keyword index scores them."""
         counts = [Counter(self._analyzer.tokens(text)) for text in texts]
         lengths = [sum(count.values()) for count in counts]
         average = (sum(lengths) / len(lengths) if lengths else 0.0) or 1.0
@@ -99,7 +104,7 @@ class HybridSearcher:
     def fuse(
         self, chunks: Sequence[Chunk], bm25: Iterable[IndexedScore], vector: Iterable[IndexedScore], top_k: int
     ) -> list[SearcherHit]:
-        """Two rankings as one. An index that no chunk has is skipped with a warning."""
+        """Fuse two rankings. An index that no chunk has is skipped with a warning."""
         legs = [_within(bm25, len(chunks), "bm25"), _within(vector, len(chunks), "vector")]
         rankings = [[ScoredChunk(f"{index:09}", score) for index, score in leg.items()] for leg in legs]
         weights = self._weights if all(rankings) else tuple(float(bool(weight)) for weight in self._weights)
@@ -123,7 +128,7 @@ class HybridSearcher:
 
 
 def _nearest(model: EmbeddingModel, query: str, texts: Sequence[str]) -> list[IndexedScore]:
-    """Every text with its cosine similarity, best first. Raises EmbeddingError."""
+    """Return every text with its cosine similarity, best first. Raises EmbeddingError."""
     passages, vector = embed_passages(model, texts), embed_query(model, query)
     if passages.shape[1] != vector.shape[0]:
         raise EmbeddingError(f"{model.fingerprint} gave {passages.shape[1]} and {vector.shape[0]} dimensions")
@@ -132,7 +137,7 @@ def _nearest(model: EmbeddingModel, query: str, texts: Sequence[str]) -> list[In
 
 
 def _within(hits: Iterable[IndexedScore], chunks: int, leg: str) -> dict[int, float]:
-    """The hits that have a chunk, each once, at its best score."""
+    """Return the hits that have a chunk, each once, at its best score."""
     kept: dict[int, float] = {}
     for index, score in hits:
         if 0 <= index < chunks:

@@ -162,6 +162,9 @@ class Analyzer:
 
     ``languages`` are ISO 639-1 codes, the most frequent first. Raises InvalidInputError for one without a stemmer.
     ``version`` names everything that the tokens depend on: indexes with equal versions have equal tokens.
+
+    >>> Analyzer().tokens("The pumps of getUserName()")
+    ['pump', 'get', 'user', 'name', 'getusernam']
     """
 
     def __init__(self, languages: Sequence[str] = ("en",)) -> None:

@@ -60,9 +60,9 @@ def script_of(character: str) -> str:
 
 
 def same_script(question: str, text: str) -> bool:
-    """Whether a tenth of the text's letters are in the script of most of the question's letters.
+    """Return whether a tenth of the text's letters are in the script of most of the question's letters.
 
-    Han and kana count as one script: Han alone does not tell Chinese from Japanese.
+    Han and kana count as one script: Han alone does not distinguish Chinese from Japanese.
     """
     asked, written = _letters_by_script(question), _letters_by_script(text)
     if not asked or not written:

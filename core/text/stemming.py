@@ -69,7 +69,7 @@ class Stemming:
         self._stop_words = stop_words | {fold(word) for word in stop_words}
 
     def is_stop_word(self, word: str) -> bool:
-        """Whether a lower-case word is a function word of a configured language."""
+        """Return whether a lower-case word is a function word of a configured language."""
         return word in self._stop_words
 
     def stem(self, word: str) -> str:

@@ -1,4 +1,4 @@
-"""Stop words, too common to tell passages apart, per language (ISO 639-1 code).
+"""Stop words, too common to distinguish passages, per language (ISO 639-1 code).
 
 Only function words: articles, pronouns, auxiliaries, question words, the plainest prepositions and conjunctions.
 Negation, quantity, order and direction (*not*, *all*, *before*, *under*, *if*, *while*) stay searchable: they

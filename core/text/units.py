@@ -71,7 +71,7 @@ class Quantity:
     base: float
 
     def equals(self, other: Quantity) -> bool:
-        """Whether both are the same amount, whatever their units."""
+        """Return whether both are the same amount, whatever their units."""
         near = RELATIVE_TOLERANCE * max(abs(self.base), abs(other.base))
         return self.dimension == other.dimension and abs(self.base - other.base) <= near
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from flask import Flask
@@ -21,12 +22,14 @@ from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.folders.store import NewSyncedFolder, SyncedFolder
 from braid.core.folders.supervisor import FolderSupervisor
 from braid.core.folders.sync_jobs import new_sync_job
-from braid.core.ingest.parse import Incoming, parse_here
+from braid.core.ingest.incoming import Incoming
+from braid.core.ingest.parse import parse_here
 from braid.core.ingest.plan import IngestOptions
 from braid.core.jobs.store import Job
 from braid.core.types import DocumentInput
 from tests.fakes import HashEmbeddings
 from tests.web import add_user, bearer, csrf_token, make_app, sign_in, site_of
+from tests.worlds import eventually
 
 WAIT_S = 30
 ANN = 1
@@ -56,27 +59,20 @@ def background(braid: Braid, dataset: int) -> Iterator[Background]:
     opened.close()
 
 
-def wait_until(true: Callable[[], object]) -> None:
-    end = time.monotonic() + WAIT_S
-    while not true():
-        assert time.monotonic() < end, "it did not happen in time"
-        time.sleep(0.05)
-
-
 def sources(braid: Braid, dataset: int) -> set[str]:
     return {os.path.basename(document.source) for document in braid.ledger.documents(dataset)}
 
 
 def last_sync(background: Background, folder: SyncedFolder) -> Job:
     """The last sync job, once none is queued or running."""
-    wait_until(lambda: background.sync_jobs.find_last(folder) and not background.sync_jobs.find_active(folder))
+    eventually(lambda: background.sync_jobs.find_last(folder) and not background.sync_jobs.find_active(folder))
     found = background.sync_jobs.find_last(folder)
     assert found is not None
     return found
 
 
-def add_folder(background: Background, dataset: int, folder: Path, **more: object) -> SyncedFolder:
-    return background.supervisor.add(ANN, NewSyncedFolder(dataset, str(folder), **more))  # type: ignore[arg-type]
+def add_folder(background: Background, dataset: int, folder: Path, **more: Any) -> SyncedFolder:
+    return background.supervisor.add(ANN, NewSyncedFolder(dataset, str(folder), **more))
 
 
 # ---------------------------------------------------------------- following
@@ -86,23 +82,23 @@ def test_a_kept_folder_is_followed(
     braid: Braid, background: Background, dataset: int, folder: Path, embeddings: HashEmbeddings
 ) -> None:
     followed = add_folder(background, dataset, folder)
-    wait_until(lambda: sources(braid, dataset) == {"a.md", "b.md"})
+    eventually(lambda: sources(braid, dataset) == {"a.md", "b.md"})
     assert last_sync(background, followed).state == "done"
     assert braid.indexer.wait(WAIT_S)
     assert braid.manager.search("pump hums", user_id=ANN).hits[0].passage.title == "Alpha"
 
     (folder / "a.md").write_text("# Alpha\n\nthe rotor sings")
-    wait_until(lambda: [h.passage.text for h in braid.manager.search("rotor", user_id=ANN, mode="keyword").hits])
+    eventually(lambda: [h.passage.text for h in braid.manager.search("rotor", user_id=ANN, mode="keyword").hits])
     assert braid.indexer.wait(WAIT_S)
 
     embeddings.documents_embedded = 0
     (folder / "b.md").rename(folder / "renamed.md")
-    wait_until(lambda: sources(braid, dataset) == {"a.md", "renamed.md"})
+    eventually(lambda: sources(braid, dataset) == {"a.md", "renamed.md"})
     assert braid.indexer.wait(WAIT_S)
     assert embeddings.documents_embedded == 0, "a file that moved keeps its vectors"
 
     (folder / "a.md").unlink()
-    wait_until(lambda: sources(braid, dataset) == {"renamed.md"})
+    eventually(lambda: sources(braid, dataset) == {"renamed.md"})
     assert last_sync(background, followed).state == "done"
 
 
@@ -115,7 +111,7 @@ def test_a_restart_goes_on_with_what_happened_meanwhile(braid: Braid, dataset: i
     (folder / "c.md").write_text("# Gamma\n\nthe tank is full")
     second = Background(braid)
     second.start()
-    wait_until(lambda: "c.md" in sources(braid, dataset))
+    eventually(lambda: "c.md" in sources(braid, dataset))
     second.close()
 
 
@@ -129,7 +125,7 @@ def test_a_file_that_cannot_be_read_fails_no_sync_and_is_read_once(
     [failure] = first.result["failures"]
     assert failure["source"].endswith("bad.pdf")
     background.sync_jobs.queue(followed)
-    wait_until(lambda: last_sync(background, followed).id > first.id)
+    eventually(lambda: last_sync(background, followed).id > first.id)
     again = last_sync(background, followed).result
     assert (again["put"], again["unchanged"], again["failures"]) == (0, 3, [failure])
 
@@ -142,16 +138,16 @@ def test_an_unmounted_disk_loses_nothing_and_is_followed_when_it_is_back(
     last_sync(background, followed)
     mounted = folder.rename(folder.with_name("mounted"))
     if gone:
-        wait_until(lambda: "there is no folder" in background.supervisor.problem(followed.id))
+        eventually(lambda: "there is no folder" in background.supervisor.problem(followed.id))
     else:
         folder.mkdir()
-        wait_until(lambda: last_sync(background, followed).state == "failed")
+        eventually(lambda: last_sync(background, followed).state == "failed")
         assert "is its disk mounted?" in last_sync(background, followed).error
         folder.rmdir()
     assert sources(braid, dataset) == {"a.md", "b.md"}
     (mounted / "c.md").write_text("# Gamma\n\nthe tank is full")
     mounted.rename(folder)
-    wait_until(lambda: sources(braid, dataset) == {"a.md", "b.md", "c.md"})
+    eventually(lambda: sources(braid, dataset) == {"a.md", "b.md", "c.md"})
     assert background.supervisor.problem(followed.id) == ""
 
 
@@ -162,10 +158,10 @@ def test_a_folder_that_is_missing_at_the_start_is_tried_again(braid: Braid, data
     followed = add_folder(background, dataset, folder)
     hidden = folder.rename(folder.with_name("hidden"))
     supervisor.start()
-    wait_until(lambda: "there is no folder" in supervisor.problem(followed.id))
+    eventually(lambda: "there is no folder" in supervisor.problem(followed.id))
     assert background.sync_jobs.find_last(followed) is None
     hidden.rename(folder)
-    wait_until(lambda: sources(braid, dataset) == {"a.md", "b.md"})
+    eventually(lambda: sources(braid, dataset) == {"a.md", "b.md"})
     supervisor.close()
     background.close()
 
@@ -184,7 +180,7 @@ def test_a_long_sync_keeps_no_upload_waiting(braid: Braid, dataset: int, folder:
     followed = add_folder(background, dataset, folder)
     assert begun.wait(WAIT_S)
     [job] = background.add(ANN, [new_text(background.spool, dataset, "Note", "by hand", max_bytes=1000)])
-    wait_until(lambda: background.store.get(ANN, job.id).ended)
+    eventually(lambda: background.store.get(ANN, job.id).ended)
     assert background.sync_jobs.find_active(followed) is not None
     may_end.set()
     last_sync(background, followed)
@@ -197,7 +193,7 @@ def test_syncs_that_found_nothing_to_do_leave_only_the_last(background: Backgrou
     for _ in range(3):
         before = last_sync(background, followed)
         background.sync_jobs.queue(followed)
-        wait_until(lambda before=before: last_sync(background, followed).id > before.id)  # type: ignore[misc]
+        eventually(lambda before=before: last_sync(background, followed).id > before.id)  # type: ignore[misc]
     assert background.sync_jobs.find_last_change(followed) == first
     assert len(background.store.of_user(ANN)) <= 3, "the first, the last, and the one before"
 
@@ -217,7 +213,7 @@ def test_a_dropped_folder_leaves_its_documents_and_is_not_followed(
     followed = add_folder(background, dataset, folder)
     last_sync(background, followed)
     assert background.supervisor.remove(followed.id) == followed
-    wait_until(lambda: followed.id not in background.supervisor._watchers)
+    eventually(lambda: followed.id not in background.supervisor._watchers)
     (folder / "a.md").unlink()
     time.sleep(1)
     assert sources(braid, dataset) == {"a.md", "b.md"}
@@ -250,7 +246,7 @@ def test_a_link_never_brings_in_what_is_not_in_the_folder(
     else:
         (folder.parent / "key.txt").write_text("the key of the safe")
         (folder / "key.txt").symlink_to(folder.parent / "key.txt")
-    wait_until(lambda: last_sync(background, followed).id > first.id)
+    eventually(lambda: last_sync(background, followed).id > first.id)
     last = last_sync(background, followed)
     if to == "data":
         assert "is in the data directory" in last.error
@@ -281,7 +277,7 @@ def test_who_is_no_administrator_any_more_has_nothing_followed(
     accounts.set_admin(ANN, False)
     (folder / "c.md").write_text("# Gamma\n\nthe tank is full")
     [job] = background.add(ANN, [new_sync_job(followed)])
-    wait_until(lambda: background.store.get(ANN, job.id).ended)
+    eventually(lambda: background.store.get(ANN, job.id).ended)
     assert "ann, who added the folder, is no longer an administrator" in background.store.get(ANN, job.id).error
     assert sources(braid, dataset) == {"a.md", "b.md"}
 
@@ -295,9 +291,9 @@ def test_what_cannot_be_kept_is_named(braid: Braid, dataset: int, folder: Path) 
     theirs = braid.ledger.add_dataset(bob.id, "Bob's").id
 
     def refused(error: type[Exception], match: str, **given: object) -> None:
-        values: dict[str, object] = {"dataset_id": dataset, "folder": str(folder), **given}
+        values: dict[str, Any] = {"dataset_id": dataset, "folder": str(folder), **given}
         with pytest.raises(error, match=match):
-            background.supervisor.add(ANN, NewSyncedFolder(**values))  # type: ignore[arg-type]
+            background.supervisor.add(ANN, NewSyncedFolder(**values))
 
     refused(InvalidInputError, "is not an absolute path", folder="notes")
     refused(InvalidInputError, "is the whole disk", folder="/")
@@ -368,7 +364,7 @@ def test_an_administrator_sees_what_would_change_and_keeps_the_folder(
     assert "folder in sync: " in ann.get("/admin/jobs").text
 
     (folder / "a.md").unlink()
-    wait_until(lambda: last_sync(background, followed).state == "failed")
+    eventually(lambda: last_sync(background, followed).state == "failed")
     assert "is its disk mounted?" in ann.get("/admin/folders").text
     before = last_sync(background, followed).id
     assert post(ann, f"/admin/folders/{followed.id}/sync").status_code == 302

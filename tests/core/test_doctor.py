@@ -19,10 +19,10 @@ from braid.core import doctor
 from braid.core.braid import Braid
 from braid.core.doctor import Finding, examine, repair
 from braid.core.indexes.base import LegIndex
-from braid.core.ledger.change_log import ChangeLog, IndexedChunk
 from braid.core.ledger.tables import DatasetRow, EmbeddingRow
 from braid.core.types import ChunkInput, DocumentInput, Leg, Mode
 from tests.fakes import HashEmbeddings
+from tests.worlds import add_notes, document, indexed, remove_dense
 
 WAIT_S = 30
 TEXTS = ("The cat sat on the mat", "Dogs bark at night", "Birds sing in the morning")
@@ -33,23 +33,17 @@ LEGS: tuple[Leg, ...] = get_args(Leg)
 def braid(tmp_path: Path, embeddings: HashEmbeddings) -> Iterator[Braid]:
     """Three passages in user_1 and three in shared_main."""
     with Braid(tmp_path, embedding_model=embeddings) as opened:
-        personal = opened.ledger.add_dataset(opened.ledger.add_user("ann").id, "notes").id
+        personal = add_notes(opened.ledger)
         shared = opened.registry.add("Guide", "shared_main").id
         opened.mirror_registry()
         for dataset in (personal, shared):
-            chunks = tuple(ChunkInput(text) for text in TEXTS)
-            opened.ledger.put_document(dataset, DocumentInput("a", "", "txt", chunks))
+            opened.ledger.put_document(dataset, document("a", *TEXTS, file_type="txt"))
         assert opened.indexer.wait(WAIT_S)
         yield opened
 
 
 def index_of(braid: Braid, leg: Leg) -> LegIndex:
     return braid.dense if leg == "dense" else braid.bm25
-
-
-def indexed(braid: Braid, collection: str = "user_1") -> list[IndexedChunk]:
-    log = ChangeLog(braid.ledger.database)
-    return log.chunks(collection, sorted(log.chunk_ids(collection)), "fake:hash-64")
 
 
 def kinds(findings: list[Finding]) -> set[tuple[str, str, Leg | None]]:
@@ -159,10 +153,6 @@ def overwrite_keyword(folder: Path) -> None:
 
 def remove_keyword(folder: Path) -> None:
     shutil.rmtree(folder / "indexes" / "bm25" / "user_1")
-
-
-def remove_dense(folder: Path) -> None:
-    shutil.rmtree(folder / "indexes" / "dense")
 
 
 @pytest.mark.parametrize(

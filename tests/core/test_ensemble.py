@@ -28,6 +28,7 @@ from braid.core.langchain import (
 )
 from braid.core.types import ChunkInput, DocumentInput, Engine, Filters, Mode
 from tests.fakes import HashEmbeddings
+from tests.worlds import ids
 
 WAIT_S = 30
 WORDS = ["cat", "dog", "bird", "fish", "tree", "rock", "sand", "lake", "moon", "star", "wind", "rain", "snow", "fire"]
@@ -59,10 +60,6 @@ def braid(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Braid]:
 
 def retriever(braid: Braid, *datasets: int, **options: Any) -> Any:
     return braid.manager.get_retriever(user_id=1, dataset_ids=datasets, **options)
-
-
-def ids(documents: Sequence[Document]) -> list[str | None]:
-    return [document.id for document in documents]
 
 
 # ---------------------------------------------------------------- which one

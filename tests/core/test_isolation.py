@@ -15,9 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from braid.core.braid import Braid
-from braid.core.ledger.change_log import ChangeLog, IndexedChunk
-from braid.core.types import ChunkInput, DocumentInput, Engine, Filters, Fusion, Hit, Mode, Pooling, Query
+from braid.core.ledger.change_log import IndexedChunk
+from braid.core.types import Engine, Filters, Fusion, Hit, Mode, Pooling, Query
 from tests.fakes import HashEmbeddings
+from tests.worlds import document, indexed
 
 WAIT_S = 30
 USERS = {"ann": ("staff",), "bob": (), "eve": ("board",), "new": ()}
@@ -68,9 +69,8 @@ class Town:
         return None if user == "" else self.users.get(user, UNKNOWN_USER)
 
     def put(self, dataset: int, source: str, *texts: str) -> None:
-        chunks = tuple(ChunkInput(text) for text in texts)
-        document = DocumentInput(source, f"title of {source}", "txt", chunks)
-        document_id = self.braid.ledger.put_document(dataset, document).document_id
+        new = document(source, *texts, title=f"title of {source}", file_type="txt")
+        document_id = self.braid.ledger.put_document(dataset, new).document_id
         for passage in self.braid.ledger.document_passages(document_id, [dataset]):
             self.chunks[passage.chunk_id] = dataset
 
@@ -123,11 +123,6 @@ def build(town: Town) -> None:
 
 def collections(town: Town) -> list[str]:
     return sorted({d.collection for d in town.braid.ledger.all_datasets()})
-
-
-def indexed(braid: Braid, collection: str) -> list[IndexedChunk]:
-    log = ChangeLog(braid.ledger.database)
-    return log.chunks(collection, sorted(log.chunk_ids(collection)), "fake:hash-64")
 
 
 def tamper(town: Town, everything: list[IndexedChunk]) -> None:
@@ -206,10 +201,10 @@ def check_one_request(town: Town, data: st.DataObject) -> bool:
     assert set(result.unresolved_dataset_ids) == set(asked or ()) - allowed
     assert set(result.collections) == {town.braid.ledger.dataset(d).collection for d in allowed}
 
-    for document in town.braid.manager.get_retriever(**request).invoke(query):
-        assert town.chunks[document.metadata["id"]] == document.metadata["dataset_id"]
-        assert document.metadata["dataset_id"] in allowed
-        assert document.metadata["id"] not in town.deleted
+    for found in town.braid.manager.get_retriever(**request).invoke(query):
+        assert town.chunks[found.metadata["id"]] == found.metadata["dataset_id"]
+        assert found.metadata["dataset_id"] in allowed
+        assert found.metadata["id"] not in town.deleted
 
     if options["engine"] == "braid":
         chunk_id = data.draw(st.sampled_from([*town.chunks, "unknown-1-0", "no such"]), "chunk")

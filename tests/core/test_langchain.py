@@ -30,6 +30,7 @@ from braid.core.braid import Braid
 from braid.core.errors import InvalidInputError
 from braid.core.types import ChunkInput, DocumentInput
 from tests.fakes import HashEmbeddings
+from tests.worlds import add_notes, ids
 
 WAIT_S = 30
 NOTES, GUIDE = 1, -1
@@ -44,7 +45,7 @@ METADATA = {"id", "source", "title", "heading_path", "page", "dataset_id", "coll
 @pytest.fixture(scope="module")
 def braid(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Braid]:
     with Braid(tmp_path_factory.mktemp("langchain"), embedding_model=HashEmbeddings()) as opened:
-        opened.ledger.add_dataset(opened.ledger.add_user("ann").id, "notes")
+        add_notes(opened.ledger)
         opened.registry.add("guide", "shared_guide")
         opened.mirror_registry()
         notes = [f"the pump of hall {n} runs at {n} bar" for n in range(1, 8)]
@@ -59,10 +60,6 @@ def braid(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Braid]:
 @pytest.fixture(params=list(KINDS))
 def retriever(request: pytest.FixtureRequest, braid: Braid) -> Any:
     return braid.manager.get_retriever(user_id=1, **KINDS[request.param])
-
-
-def ids(documents: Sequence[Document]) -> list[str | None]:
-    return [document.id for document in documents]
 
 
 class Standard(RetrieversIntegrationTests):

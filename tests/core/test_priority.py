@@ -75,20 +75,8 @@ def test_work_in_the_background_has_a_lower_priority_than_requests(tmp_path: Pat
     assert [found[name] for name in names] == [max(mine, module.BACKGROUND_NICE)] * 3
 
 
-class Counting(HashEmbeddings):
-    """Remembers how many texts it was given at a time."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.sizes: list[int] = []
-
-    def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        self.sizes.append(len(texts))
-        return super().embed_documents(texts)
-
-
 def test_beside_searches_passages_are_embedded_a_few_at_a_time(tmp_path: Path) -> None:
-    model = Counting()
+    model = HashEmbeddings()
     with Braid(tmp_path / "data", embedding_model=model) as braid:
         user = braid.ledger.add_user("ana")
         dataset = braid.ledger.add_dataset(user.id, "notes")
@@ -99,8 +87,8 @@ def test_beside_searches_passages_are_embedded_a_few_at_a_time(tmp_path: Path) -
             assert braid.indexer.wait(20)
 
         put("quiet.txt")
-        assert max(model.sizes) == CHUNKS_PER_EMBEDDING
-        model.sizes.clear()
+        assert max(model.batches) == CHUNKS_PER_EMBEDDING
+        model.batches.clear()
         braid.manager.search("passage", user_id=user.id)
         put("busy.txt")
-        assert model.sizes[0] == CHUNKS_BESIDE_SEARCHES
+        assert model.batches[0] == CHUNKS_BESIDE_SEARCHES

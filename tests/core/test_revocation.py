@@ -46,6 +46,6 @@ def test_a_dataset_stays_while_its_entry_cannot_be_taken_out_of_a_broken_list(
     braid.mirror_registry()
     put(entry.id, "a.md", "how to begin")
     braid.registry.path.write_text("[{", encoding="utf-8")
-    with pytest.raises(RegistryError, match="mend it first"):
+    with pytest.raises(RegistryError, match="fix it first"):
         braid.remove_dataset(entry.id)
     assert braid.ledger.dataset(entry.id).documents == 1

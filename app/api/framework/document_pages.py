@@ -1,4 +1,4 @@
-"""The document, and a page to read it."""
+"""The OpenAPI document, and a page that shows it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from braid.app.auth.access import rule
 
 
 def mount_pages(routes: Blueprint, resources: Sequence[Resource]) -> None:
-    """Serve the document and its page."""
+    """Serve the OpenAPI document and its page."""
 
     @lru_cache(maxsize=4)
     def make_document(server: str, cookie: str) -> Schema:
@@ -29,13 +29,13 @@ def mount_pages(routes: Blueprint, resources: Sequence[Resource]) -> None:
     @routes.get("/openapi.json")
     @rule("anyone")
     def get_openapi() -> Response:
-        """The OpenAPI document."""
+        """Return the OpenAPI document."""
         return Response(json.dumps(current(), ensure_ascii=False), mimetype="application/json")
 
     @routes.get("/docs")
     @rule("anyone")
     def get_docs() -> str:
-        """The document as a page."""
+        """Show the OpenAPI document as a page."""
         found = current()
         return render_template("braid/api.html", document=found, groups=list(_groups(found)))
 
@@ -54,7 +54,7 @@ def _groups(found: Schema) -> Iterator[tuple[Schema, list[Schema]]]:
 
 
 def _fields(found: Schema, operation: Schema) -> Iterator[Schema]:
-    """Name, place, type and meaning of all that may be sent."""
+    """Yield name, place, type and description of every parameter and body field."""
     for parameter in operation["parameters"]:
         yield {**parameter, "type": _type(parameter["schema"], found)}
     for content in operation.get("requestBody", {}).get("content", {}).values():
@@ -96,7 +96,7 @@ def _type(schema: Schema, found: Schema) -> str:
 
 
 def _curl(found: Schema, method: str, path: str, operation: Schema) -> str:
-    """A command that can be tried."""
+    """Return a curl command that tries the operation."""
     server = request.host_url.rstrip("/") + found["servers"][0]["url"]
     for name in [each["name"] for each in operation["parameters"] if each["in"] == "path"]:
         path = path.replace("{" + name + "}", "1")

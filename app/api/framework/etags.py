@@ -1,4 +1,4 @@
-"""ETags of documents: reads that need not be sent again, and writes that must not undo somebody else's."""
+"""ETags of documents: conditional reads, and writes that must not overwrite somebody else's change."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class ChangedMeanwhileError(BraidError):
 
 
 def etag(document: Document, part: str = "") -> str:
-    """Changes with the document; ``part`` tells representations of it apart."""
+    """Return a tag that changes with the document; ``part`` distinguishes representations of the same document."""
     state = (document.id, document.updated_at, document.state, document.content_hash, document.chunks, part)
     return hashlib.sha256(repr(state).encode("utf-8", "replace")).hexdigest()[:32]
 
 
 def answer_with_etag(document: Document, text: str, part: str = "") -> Response:
-    """The answer with its ETag; 304 without it when the caller has it (If-None-Match)."""
+    """Return the answer with its ETag, or 304 without a body if the caller has it already (If-None-Match)."""
     response = Response(text, mimetype="application/json")
     response.set_etag(etag(document, part))
     response.headers["Cache-Control"] = "private, no-cache"
@@ -33,14 +33,17 @@ def answer_with_etag(document: Document, text: str, part: str = "") -> Response:
 
 
 def if_match() -> Callable[[Document | None], None]:
-    """Checks what is stored against the header If-Match, where one was sent. Raises ChangedMeanwhileError."""
+    """Return a check of the stored document against the header If-Match; without the header it accepts everything.
+
+    The check raises ChangedMeanwhileError.
+    """
     is_given, wanted = IF_MATCH in request.headers, request.if_match
 
     def check(stored: Document | None) -> None:
         if not is_given:
             return
         if stored is None:
-            raise ChangedMeanwhileError("there is no such document (any more); leave If-Match out to add it")
+            raise ChangedMeanwhileError("there is no such document, or no longer; leave If-Match out to add it")
         if not wanted.contains(etag(stored)):
             raise ChangedMeanwhileError(
                 "the document has changed since it was read; get it again and send its new ETag"

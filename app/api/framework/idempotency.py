@@ -1,4 +1,4 @@
-"""Writes that carry an ``Idempotency-Key`` are done once, however often they are sent."""
+"""Idempotency keys: a write with an ``Idempotency-Key`` is done once, however often it is sent."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ BLOCK_BYTES = 1 << 20
 
 
 def answer_once(answer: Callable[[], Response]) -> Response:
-    """The answer, or that of the first request with the same key, marked by ``Idempotency-Replayed``.
+    """Return the answer, or that of the first request with the same key, marked by ``Idempotency-Replayed``.
 
-    What failed was not done, so its key is free again.
+    A failed request has done nothing, so its key can be used again.
     """
     key = request.headers.get(HEADER)
     if key is None:
         return answer()
     if not re.fullmatch(KEY_PATTERN, key):
-        raise InvalidRequestError(((HEADER, "it must have 1 to 200 visible characters of ASCII"),))
+        raise InvalidRequestError(((HEADER, "it must be 1 to 200 visible ASCII characters"),))
     keys, user_id = IdempotencyKeys(site().braid.ledger), identity().account.id
     kept = keys.begin(user_id, key, _fingerprint())
     if kept is not None:
@@ -38,6 +38,7 @@ def answer_once(answer: Callable[[], Response]) -> Response:
     done = False
     try:
         response = answer()
+        # a failure may be tried again, and a stream has no body to store
         done = response.status_code < 400 and not response.is_streamed
         if done:
             keys.finish(user_id, key, response.status_code, _to_body(response))
@@ -48,8 +49,9 @@ def answer_once(answer: Callable[[], Response]) -> Response:
 
 
 def _fingerprint() -> str:
-    """Tells this request from others. What is kept for a day must not be a hash by which passwords can be tried out,
-    so it needs the secret of the data directory.
+    """Return a hash that distinguishes this request from others.
+
+    It is stored for a day and must not allow guessing passwords, so it is keyed with the secret of the data directory.
     """
     named = f"{HEADER} {request.method} {request.full_path} {request.mimetype}"
     found = hmac.new(secret_key(site().braid.data_dir), named.encode(), "sha256")

@@ -1,4 +1,4 @@
-"""The OpenAPI document, made of the operations: what is checked is what is shown."""
+"""The OpenAPI document, built from the operations that also check the requests."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ A write with an `Idempotency-Key` is done once, however often it is sent within 
 
 
 def document(resources: Sequence[Resource], *, server: str, cookie: str, version: str) -> Schema:
-    """The document of an API that is served at ``server``, with this session cookie."""
+    """Return the document of an API that is served at ``server``, with this session cookie."""
     schemas, definitions = _schemas(resources)
     paths: dict[str, Schema] = {}
     for resource in resources:
@@ -59,13 +59,13 @@ def document(resources: Sequence[Resource], *, server: str, cookie: str, version
 
 HEADERS: Schema = {
     "RateLimit-Limit": {"description": "Requests in a period", "schema": {"type": "integer"}},
-    "RateLimit-Remaining": {"description": "Requests that are left", "schema": {"type": "integer"}},
-    "RateLimit-Reset": {"description": "Seconds until there are more", "schema": {"type": "integer"}},
-    "X-Request-ID": {"description": "Stands in the server's log", "schema": {"type": "string"}},
+    "RateLimit-Remaining": {"description": "Requests left in the period", "schema": {"type": "integer"}},
+    "RateLimit-Reset": {"description": "Seconds until more requests are allowed", "schema": {"type": "integer"}},
+    "X-Request-ID": {"description": "Request id, also in the server's log", "schema": {"type": "string"}},
     "Link": {"description": 'The next page, `rel="next"`', "schema": {"type": "string"}},
-    "Location": {"description": "Where it is", "schema": {"type": "string"}},
-    "ETag": {"description": "Changes with it", "schema": {"type": "string"}},
-    "Retry-After": {"description": "Seconds", "schema": {"type": "integer"}},
+    "Location": {"description": "Address of the new resource", "schema": {"type": "string"}},
+    "ETag": {"description": "Tag that changes with the resource", "schema": {"type": "string"}},
+    "Retry-After": {"description": "Seconds to wait", "schema": {"type": "integer"}},
     "Deprecation": {"description": "A deprecated field was used (RFC 9745)", "schema": {"type": "string"}},
     "Idempotency-Replayed": {"description": "The answer of an earlier request", "schema": {"type": "string"}},
 }
@@ -73,7 +73,7 @@ EVERYWHERE = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset", "X-Re
 
 
 def _schemas(resources: Sequence[Resource]) -> tuple[dict[Any, Schema], dict[str, Schema]]:
-    """Schemas by operation and part, and the definitions that they refer to."""
+    """Return schemas by operation and part, and the definitions that they refer to."""
     wanted: list[tuple[Any, Any, TypeAdapter[Any]]] = [("problem", "serialization", TypeAdapter(Problem))]
     for operation in (each for resource in resources for each in resource.operations):
         if operation.body is not None:
@@ -131,14 +131,17 @@ def _parameters(operation: Operation, schemas: dict[Any, Schema], definitions: d
 
 HEADER_PARAMETERS: Schema = {
     HEADER: {
-        "description": "Any name for this request; the same one again is answered again, not done again",
+        "description": "Any name for this request; a repeated request gets the first answer and is not done again",
         "schema": {"type": "string", "pattern": IDEMPOTENCY_PATTERN},
     },
     "If-None-Match": {"description": "The ETag of an earlier answer", "schema": {"type": "string"}},
-    IF_MATCH: {"description": "The ETag of an earlier answer: only if nothing changed", "schema": {"type": "string"}},
+    IF_MATCH: {
+        "description": "The ETag of an earlier answer; fails if the document changed since",
+        "schema": {"type": "string"},
+    },
     **{
         header: {
-            "description": f"A key of your own for the {role}{'' if role == 'reranker' else ' model'}; used for this "
+            "description": f"Your own key for the {role}{'' if role == 'reranker' else ' model'}; used for this "
             "request and forgotten",
             "schema": {"type": "string", "pattern": KEY_PATTERN},
         }
@@ -149,7 +152,8 @@ HEADER_PARAMETERS: Schema = {
 
 def _query_parameter(name: str, schema: Schema, *, required: bool) -> Schema:
     schema = dict(schema)
-    if "anyOf" in schema:  # a parameter is left out, never null
+    # a query parameter is left out, never sent as null
+    if "anyOf" in schema:
         (only,) = (each for each in schema.pop("anyOf") if each != {"type": "null"})
         schema = {**schema, **only}
     if schema.get("default", "") is None:
@@ -234,6 +238,6 @@ def _security_schemes(cookie: str) -> Schema:
             "type": "apiKey",
             "in": "header",
             "name": "X-CSRFToken",
-            "description": "With the session, for what changes something: the `csrf-token` of any page",
+            "description": "Needed with the session for requests that change something: the `csrf-token` of any page",
         },
     }

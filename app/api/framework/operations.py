@@ -1,7 +1,7 @@
-"""Operations of the API: a view with typed parameters becomes a route that checks them, and a part of the document.
+"""Operations of the API: a view with typed parameters becomes a checked route and a part of the OpenAPI document.
 
-A view's parameter ``body`` is read from the request's JSON and ``query`` from its address; all others stand in the
-path. Each is checked by pydantic exactly as the document says: unknown names and values of another type are refused.
+The view's parameter ``body`` is read from the request's JSON, ``query`` from its query string, and all others from the
+path. pydantic checks each exactly as the document says: unknown names and values of another type are refused.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What the document says of a route."""
+    """A route and its entry in the OpenAPI document."""
 
     method: str
     path: str
@@ -46,40 +46,40 @@ class Operation:
     query: type[BaseModel] | None
     path_types: Mapping[str, Any]
     media_types: tuple[str, ...]
-    """Of the answer beside, or instead of, JSON."""
+    """Media types of the answer besides, or instead of, JSON."""
     statuses: Mapping[int, type[BaseModel] | None]
-    """Other good answers."""
+    """Other successful answers: status → model, None for an empty body."""
     form: type[BaseModel] | None
     """The fields of a multipart request."""
     headers: tuple[str, ...]
     """Names of request headers, see `braid.app.api.framework.openapi`."""
     repeatable: bool
-    """Whether an idempotency key is taken."""
+    """Whether an idempotency key is accepted."""
 
     @property
     def name(self) -> str:
-        """Unique among the operations."""
+        """The view's name, unique among the operations."""
         return self.view.__name__
 
     @property
     def rule(self) -> Rule:
-        """Who may call it."""
+        """The access rule of the view."""
         found: Rule = self.view.braid_rule  # type: ignore[attr-defined]
         return found
 
     @property
     def summary(self) -> str:
-        """First sentence of the view's docstring."""
+        """First paragraph of the view's docstring."""
         return inspect.cleandoc(self.view.__doc__ or "").partition("\n\n")[0].replace("\n", " ")
 
     @property
     def description(self) -> str:
-        """The rest of the docstring."""
+        """Rest of the view's docstring."""
         return inspect.cleandoc(self.view.__doc__ or "").partition("\n\n")[2]
 
 
 class Resource:
-    """The operations on one kind of thing, to be mounted on the API's blueprint."""
+    """The operations on one kind of resource, mounted on the API's blueprint."""
 
     def __init__(self, tag: str, description: str) -> None:
         self.tag = tag
@@ -99,7 +99,7 @@ class Resource:
         headers: tuple[str, ...] = (),
         repeatable: bool | None = None,
     ) -> Callable[[View], View]:
-        """Register the view. ``path`` is in werkzeug's form."""
+        """Register the view. ``path`` is in werkzeug's syntax."""
 
         def register(view: View) -> View:
             types = get_type_hints(view, include_extras=True)
@@ -132,7 +132,7 @@ class Resource:
         return self.route("GET", path, answer, **options)
 
     def post(self, path: str, answer: type[BaseModel] | None = None, **options: Any) -> Callable[[View], View]:
-        """Register a view that asks or adds."""
+        """Register a view that adds or acts."""
         return self.route("POST", path, answer, **options)
 
     def put(self, path: str, answer: type[BaseModel] | None = None, **options: Any) -> Callable[[View], View]:
@@ -148,13 +148,13 @@ class Resource:
         return self.route("DELETE", path, status=204, **options)
 
     def mount(self, routes: Blueprint) -> None:
-        """Make routes of the operations."""
+        """Add a route per operation."""
         for operation in self.operations:
             routes.add_url_rule(operation.path, operation.name, _make_view(operation), methods=[operation.method])
 
 
 def _make_view(operation: Operation) -> Callable[..., Response]:
-    @wraps(operation.view)  # takes the rule along
+    @wraps(operation.view)  # keeps the rule
     def serve(**path: Any) -> Response:
         def answer() -> Response:
             arguments = read_path(path)

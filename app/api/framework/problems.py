@@ -1,4 +1,4 @@
-"""Errors of the API's own, as problem details (RFC 9457)."""
+"""Answers to the API's own errors, as problem details (RFC 9457)."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from braid.core.errors import BraidError
 
 
 class FieldError(BaseModel):
-    """What is wrong with one field."""
+    """An error in one field."""
 
     field: str
-    """Its place, such as ``filters.date_from``; empty for the body as a whole."""
+    """Path of the field, such as ``filters.date_from``; empty for the body as a whole."""
     detail: str
 
 
@@ -28,20 +28,20 @@ class Problem(BaseModel):
     title: str
     status: int
     detail: str = ""
-    field: str = Field("", description="The parameter, or the field of the body, that is wrong")
-    errors: list[FieldError] = Field(default=[], description="All that is wrong, where the request does not fit")
-    request_id: str = Field("", description="Stands in the server's log, too")
+    field: str = Field("", description="The invalid parameter or body field")
+    errors: list[FieldError] = Field(default=[], description="All errors, if the request does not fit the document")
+    request_id: str = Field("", description="Also in the server's log")
 
 
 def on_invalid_request(error: InvalidRequestError) -> tuple[Response, int]:
-    """A request that does not fit the document."""
+    """Answer a request that does not fit the document."""
     errors = [{"field": field, "detail": detail} for field, detail in error.errors]
     title, field = _("This cannot be done as asked"), error.errors[0][0]
     return problem(422, title, detail=str(error), field=field, more={"errors": errors}), 422
 
 
 def on_key_error(error: BraidError) -> tuple[Response, int]:
-    """An idempotency key that cannot be used, now or at all."""
+    """Answer a request whose idempotency key cannot be used, now or at all."""
     title, field = _("This cannot be done as asked"), "Idempotency-Key"
     response = problem(409, title, detail=str(error), field=field)
     if isinstance(error, KeyInUseError):
@@ -50,6 +50,6 @@ def on_key_error(error: BraidError) -> tuple[Response, int]:
 
 
 def on_changed_meanwhile(error: ChangedMeanwhileError) -> tuple[Response, int]:
-    """A write on condition that nothing changed, and something did."""
+    """Answer a conditional write to a document that has changed."""
     title = _("This cannot be done as asked")
     return problem(412, title, detail=str(error), field=IF_MATCH), 412

@@ -1,4 +1,4 @@
-"""The headers that say how many requests are left to a user."""
+"""Rate-limit headers of the API: how many requests the user has left."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from braid.app.site import site
 
 
 def count_request() -> None:
-    """Count this request of its user. Raises TooManyRequests."""
+    """Count this request against its user's rate. Raises TooManyRequests."""
     found = signed_in()
     if found is not None:
         g.braid_rate = rate_of(site(), found.account.id)
@@ -18,7 +18,7 @@ def count_request() -> None:
 
 
 def add_headers(response: Response) -> Response:
-    """Say how many requests are left and when there will be more."""
+    """Add how many requests are left, and when there will be more."""
     if "braid_rate" in g:
         rate: Rate = g.braid_rate
         response.headers["RateLimit-Limit"] = str(rate.limit.amount)

@@ -1,4 +1,4 @@
-"""Reading a request: what it carries is checked against the models that the document shows."""
+"""Reads requests and checks them against the models that the document shows."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from braid.core.errors import NotFoundError
 from braid.core.types import MAX_ID
 
 Model = TypeVar("Model", bound=BaseModel)
-"""What an integer column holds; nothing has a higher id."""
 SAYS_SOMETHING = r"[^\s\x85]"
-"""Of texts that are not blank. U+0085 is white space for the regular expressions here, but not for JSON Schema's."""
+"""Pattern of texts that are not blank.
+
+U+0085 is white space for the regular expressions here, but not for those of JSON Schema.
+"""
 KEY_HEADERS: dict[str, str] = {
     "search": "X-Search-Model-Key",
     "summary": "X-Summary-Model-Key",
@@ -25,11 +27,11 @@ KEY_HEADERS: dict[str, str] = {
 """Headers with a caller's own key for the model of a role, see `braid.app.api.request_models`."""
 KEY_PATTERN = r"^[!-~]{0,500}$"
 MAX_ERRORS = 20
-"""Of a request that are listed."""
+"""Largest number of errors reported for one request."""
 
 
 class Given(BaseModel):
-    """What callers send: unknown names are refused."""
+    """Base of everything that callers send; unknown names are refused."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False, frozen=True)
 
@@ -39,7 +41,7 @@ def _whole(value: object) -> object:
 
 
 WHOLE = BeforeValidator(_whole)
-"""For the last place of an Annotated integer of a body: ``5.0`` is one in JSON, too."""
+"""Last annotation of an integer in a body: accepts ``5.0``, which is an integer in JSON."""
 
 
 class Nothing(Given):
@@ -47,7 +49,7 @@ class Nothing(Given):
 
 
 class InvalidRequestError(Exception):
-    """The request does not fit the document. Each error is a field and what is wrong with it."""
+    """The request does not fit the document. ``errors`` are pairs of a field and what is wrong with it."""
 
     def __init__(self, errors: tuple[tuple[str, str], ...]) -> None:
         super().__init__("; ".join(f"{field}: {detail}" if field else detail for field, detail in errors))
@@ -55,24 +57,28 @@ class InvalidRequestError(Exception):
 
 
 def read_body(model: TypeAdapter[Any]) -> Any:
-    """The request's JSON as the model; types are taken strictly. Raises what is answered with 400, 415 or 422."""
+    """Read the request's JSON as the model; types are strict.
+
+    Raises UnsupportedMediaType, BadRequest or InvalidRequestError, which are answered with 415, 400 and 422.
+    """
     if not request.is_json:
         raise UnsupportedMediaType("send JSON, with Content-Type: application/json")
     try:
         return model.validate_json(request.get_data(), strict=True)
     except ValidationError as error:
+        # 400 if the body is not JSON, 422 if the JSON does not fit
         if any(found["type"] == "json_invalid" for found in error.errors(include_url=False, include_input=False)):
             raise BadRequest(f"the body is not JSON: {_message(error)}") from None
         raise _invalid(error) from None
 
 
 def read_query(model: type[Model]) -> Model:
-    """The parameters behind the question mark. Raises InvalidRequestError."""
+    """Read the parameters of the query string. Raises InvalidRequestError."""
     lists = {name for name, found in model.model_fields.items() if found.annotation in (list[str], list[int])}
     given: dict[str, Any] = {}
     for name, values in request.args.lists():
         if name not in lists and len(values) > 1:
-            raise InvalidRequestError(((name, f"is given {len(values)} times; give it once"),))
+            raise InvalidRequestError(((name, f"was sent {len(values)} times; send it once"),))
         given[name] = values if name in lists else values[0]
     try:
         return model.model_validate(given)
@@ -81,7 +87,7 @@ def read_query(model: type[Model]) -> Model:
 
 
 def read_path(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The path's parameters. Raises NotFoundError for a number that can be nothing's id."""
+    """Read the path's parameters. Raises NotFoundError for a number beyond `MAX_ID`, which cannot be an id."""
     for name, value in given.items():
         if isinstance(value, int) and not -MAX_ID <= value <= MAX_ID:
             raise NotFoundError(f"there is no {name.removesuffix('_id').replace('_', ' ')} {value}")
@@ -103,5 +109,7 @@ def _message(error: ValidationError) -> str:
 
 
 def _field(place: tuple[int | str, ...]) -> str:
-    """``filters.file_types.0``; the names of alternatives, which begin with ``=``, are left out."""
+    """Return the field's path, as in ``filters.file_types.0``, without the tags of alternatives, which begin with
+    ``=``.
+    """
     return ".".join(str(part) for part in place if not str(part).startswith("="))

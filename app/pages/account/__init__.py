@@ -1,5 +1,12 @@
-"""Signing in, the own account, and the settings of a user.
+"""Sign-in, the user's own account, and the user's settings.
 
 May import: what `app.pages` may.
-Way in: a blueprint per file.
+Way in: `account`, the blueprint of signing in and the own account, and `settings.settings`.
 """
+
+from __future__ import annotations
+
+from braid.app.pages.account import mine
+from braid.app.pages.account.sign_in import account
+
+__all__ = ["account", "mine"]

@@ -1,4 +1,4 @@
-"""The settings page: what a user prefers, and their own keys for model providers. Kept on the server."""
+"""The settings page: a user's preferences, and their own keys for model providers. Both are stored on the server."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from braid.core.search.strategies import strategies
 from braid.core.types import MAX_K, Fusion, Mode
 
 KEYLESS = ("ollama", "bedrock", "bedrock_converse", "google_vertexai")
-"""Providers that take no key, or take more than one."""
+"""Providers that take no key, or more than one."""
 ROLES: tuple[Role, ...] = ("search", "summary")
 DATASET_ID = re.compile(r"-?[0-9]{1,10}")
 
@@ -37,14 +37,14 @@ settings = Blueprint("settings", __name__)
 @settings.get("/settings")
 @rule("user")
 def page() -> str:
-    """All preferences in one form, and the keys."""
+    """Show all preferences in one form, and the keys."""
     return _page(asdict(preferences_of(identity().account)))
 
 
 @settings.post("/settings")
 @rule("user")
 def save() -> tuple[str, int] | Response:
-    """Check and keep all preferences; nothing is kept when one is wrong."""
+    """Check and store all preferences; stores none if one is invalid."""
     account = identity().account
     try:
         changes = _read_preferences(request.form)
@@ -60,7 +60,7 @@ def save() -> tuple[str, int] | Response:
 @settings.post("/settings/reset")
 @rule("user")
 def reset() -> Response:
-    """Take every preference back to the site's."""
+    """Reset every preference to the site's default."""
     account = identity().account
     site().accounts.set_preferences(account.id, dict.fromkeys(Preferences.__dataclass_fields__))
     flash(_("Your settings are the site's again."))
@@ -70,7 +70,7 @@ def reset() -> Response:
 @settings.post("/settings/keys/<provider>")
 @rule("user")
 def set_key(provider: str) -> tuple[str, int] | Response:
-    """Keep a key of one's own."""
+    """Store the user's own key for a provider."""
     account = identity().account
     try:
         if provider not in {key.provider for key in _keys()}:
@@ -86,7 +86,7 @@ def set_key(provider: str) -> tuple[str, int] | Response:
 @settings.post("/settings/keys/<provider>/remove")
 @rule("user")
 def remove_key(provider: str) -> Response:
-    """Forget a key of one's own."""
+    """Remove the user's own key for a provider."""
     site().provider_keys.remove(identity().account.id, provider)
     flash(_("Your key for %(name)s is removed.", name=provider))
     return redirect(url_for("braid.settings.page") + "#keys")
@@ -98,7 +98,7 @@ _TYPED = ("mode", "fusion", "alpha", "k", "strategy", "search_model", "summary_m
 
 
 def _read_preferences(form: Mapping[str, str]) -> dict[str, Any]:
-    """The preferences as they are stored; None where one is the site's default. Raises InvalidInputError."""
+    """Return the preferences as they are stored; None for the site's default. Raises InvalidInputError."""
     here = site().settings
     found: dict[str, Any] = {
         "search_model": _choice(form, "search_model", ("", *offered_models().search, NO_MODEL)),
@@ -127,7 +127,7 @@ def _read_preferences(form: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _typed_values() -> dict[str, Any]:
-    """What was typed, right or wrong, to be shown again."""
+    """Return the submitted values, valid or not, to show them again."""
     typed: dict[str, Any] = {name: request.form[name] for name in _TYPED if name in request.form}
     ticked = [int(given) for given in request.form.getlist("d") if DATASET_ID.fullmatch(given)]
     return typed | {"dataset_ids": ticked if request.form.get("datasets") == "these" else None}
@@ -162,7 +162,7 @@ def _whole_number(form: Mapping[str, str], name: str, low: int, high: int) -> in
 
 
 def _datasets() -> list[int] | None:
-    """The ids of what is ticked at first; None for all."""
+    """Return the ids of the datasets selected by default; None for all."""
     if request.form.get("datasets", "all") == "all":
         return None
     readable = readable_datasets(identity().account).by_id
@@ -177,7 +177,7 @@ def _datasets() -> list[int] | None:
 
 @dataclass(frozen=True, slots=True)
 class _Key:
-    """A provider with the state of the user's key. ``host`` is where it is sent; empty for the provider's own."""
+    """A provider with the state of the user's key. ``host`` is where the key goes; empty for the provider's own."""
 
     provider: str
     state: str

@@ -1,10 +1,10 @@
-"""Signing in and out, the first administrator, and one's own account: password, browsers, API tokens."""
+"""Signing in and out, signing up, and the first administrator."""
 
 from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-from flask import Blueprint, abort, flash, redirect, render_template, request, url_for
+from flask import Blueprint, abort, redirect, render_template, request, url_for
 from flask_babel import gettext as _
 from limits import parse
 from werkzeug.wrappers import Response
@@ -15,14 +15,11 @@ from braid.app.auth.authenticate import sign_in, sign_out
 from braid.app.auth.identity import identity, signed_in
 from braid.app.site import site
 from braid.core.accounts.accounts import MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS
-from braid.core.accounts.credentials import Permission
 from braid.core.errors import InvalidInputError
 from braid.core.ledger.database import storable
 
 PASSWORD_CHECKS = parse("10/minute")
 SIGN_UPS = parse("5/minute")
-TOKEN_SCOPES: tuple[Permission, ...] = ("read", "write", "admin")
-TOKEN_DAYS = (7, 30, 90, 365)
 
 account = Blueprint("account", __name__)
 
@@ -33,7 +30,7 @@ account = Blueprint("account", __name__)
 @account.get("/setup")
 @rule("anyone")
 def setup() -> str | Response:
-    """The form of the first start; only on this computer, and only until there is an administrator."""
+    """Show the form of the first start, on this computer only and until there is an administrator."""
     _require_setup()
     return render_template("braid/setup.html", name="admin", problem="", least=MIN_PASSWORD_CHARS)
 
@@ -41,7 +38,7 @@ def setup() -> str | Response:
 @account.post("/setup")
 @rule("anyone")
 def make_administrator() -> tuple[str, int] | Response:
-    """Make the administrator and sign them in."""
+    """Create the administrator and sign them in."""
     _require_setup()
     name = request.form.get("name", "")
     try:
@@ -59,7 +56,7 @@ def _require_setup() -> None:
         abort(redirect(url_for("braid.account.login")))
     if not is_local():
         abort(403, _("Open this page on the computer that Braid runs on, to make the first administrator."))
-    if is_forwarded() and not site().settings.trusted_proxies:  # to it everybody seems to be on this computer
+    if is_forwarded() and not site().settings.trusted_proxies:  # then every visitor seems to be on this computer
         abort(
             403,
             _(
@@ -76,7 +73,7 @@ def _require_setup() -> None:
 @account.get("/login")
 @rule("anyone")
 def login() -> str | Response:
-    """The form to sign in."""
+    """Show the sign-in form."""
     if site().accounts.need_setup():
         return redirect(url_for("braid.account.setup"))
     if signed_in():
@@ -87,7 +84,7 @@ def login() -> str | Response:
 @account.post("/login")
 @rule("anyone")
 def check_login() -> tuple[str, int] | Response:
-    """Sign in with name and password; few failures a minute."""
+    """Sign in with name and password; a rate limit slows down guessing."""
     name, password = storable(request.form.get("name", "")).strip(), request.form.get("password", "")
     trying = attempt(name)
     trying.begin()
@@ -114,7 +111,7 @@ def logout() -> Response:
 @account.get("/signup")
 @rule("anyone")
 def sign_up() -> str:
-    """The form for a new account, where visitors may make one."""
+    """Show the form for a new account, if visitors may create one."""
     _require_sign_up()
     return render_template("braid/signup.html", name="", problem="", least=MIN_PASSWORD_CHARS)
 
@@ -122,7 +119,7 @@ def sign_up() -> str:
 @account.post("/signup")
 @rule("anyone")
 def make_account() -> tuple[str, int] | Response:
-    """Make an account with a first dataset, and sign in."""
+    """Create an account with a first dataset, and sign in."""
     _require_sign_up()
     throttle(SIGN_UPS, "signup", request.remote_addr or "")
     name, password = request.form.get("name", ""), request.form.get("password", "")
@@ -150,7 +147,7 @@ def _login_page(name: str = "", problem: str = "") -> str:
 
 
 def _target() -> str:
-    """Where the visitor wanted to go, if that is one of our own pages."""
+    """Return the page that the visitor wanted, if it is one of Braid's own, else the home page."""
     given = request.values.get("next", "")
     parts = urlsplit(given)
     ours = given.startswith("/") and not given.startswith(("//", "/\\")) and not parts.scheme and not parts.netloc
@@ -162,7 +159,7 @@ def _home() -> str:
 
 
 def explain_refusal(error: InvalidInputError) -> str:
-    """The error in the page's language, where it is one that people meet."""
+    """Return the error in the page's language if people commonly meet it, else as it is."""
     said = str(error)
     if error.field == "password":
         said = _(
@@ -175,86 +172,3 @@ def explain_refusal(error: InvalidInputError) -> str:
     elif error.field == "name":
         said = _("Type a name of 1 to 200 visible characters.")
     return said
-
-
-# ---------------------------------------------------------------- one's own account
-
-
-@account.get("/account")
-@rule("user")
-def mine() -> str:
-    """Password, browsers and tokens."""
-    return _account_page()
-
-
-@account.post("/account/password")
-@rule("user")
-def change_password() -> tuple[str, int] | Response:
-    """Change the password, which signs all other browsers out."""
-    me = identity().account
-    throttle(PASSWORD_CHECKS, "password", str(me.id))
-    if site().accounts.verify(me.name, request.form.get("old", "")) is None:
-        return _account_page(problem=_("The old password is wrong.")), 400
-    try:
-        site().accounts.set_password(me.id, request.form.get("password", ""))
-    except InvalidInputError as error:
-        return _account_page(problem=explain_refusal(error)), 400
-    sign_in(site(), me)
-    flash(_("The password is changed. All other browsers are signed out."))
-    return redirect(url_for("braid.account.mine"))
-
-
-@account.post("/account/sessions/<int:session_id>/end")
-@rule("user")
-def end_session(session_id: int) -> Response:
-    """Sign one browser out."""
-    site().sessions.end(identity().account.id, session_id)
-    return redirect(url_for("braid.account.mine"))
-
-
-@account.post("/account/sessions/end")
-@rule("user")
-def end_sessions() -> Response:
-    """Sign out everywhere, here too."""
-    site().sessions.end_all(identity().account.id)
-    sign_out(site(), identity())
-    return redirect(url_for("braid.account.login"))
-
-
-@account.post("/account/tokens")
-@rule("user")
-def add_token() -> tuple[str, int]:
-    """Make an API token and show its key, once."""
-    me = identity().account
-    scopes = [scope for scope in request.form.getlist("scope") if scope in TOKEN_SCOPES]
-    if "admin" in scopes and not identity().is_admin:
-        abort(403, _("Only administrators may make a token with the scope admin."))
-    days = request.form.get("days", type=int)
-    try:
-        _token, key = site().tokens.add(me.id, request.form.get("name", ""), scopes, days=days)
-    except InvalidInputError as error:
-        return _account_page(problem=str(error)), 400
-    return _account_page(key=key), 201
-
-
-@account.post("/account/tokens/<int:token_id>/revoke")
-@rule("user")
-def revoke_token(token_id: int) -> Response:
-    """Make a token worthless."""
-    site().tokens.revoke(identity().account.id, token_id)
-    return redirect(url_for("braid.account.mine"))
-
-
-def _account_page(*, problem: str = "", key: str = "") -> str:
-    me = identity()
-    return render_template(
-        "braid/account.html",
-        me=me,
-        sessions=site().sessions.of_user(me.account.id),
-        tokens=site().tokens.of_user(me.account.id),
-        scopes=TOKEN_SCOPES if me.is_admin else TOKEN_SCOPES[:2],
-        token_days=TOKEN_DAYS,
-        least=MIN_PASSWORD_CHARS,
-        problem=problem,
-        key=key,
-    )

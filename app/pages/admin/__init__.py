@@ -1,4 +1,4 @@
-"""The pages of administrators: a file per page, with what can be done there.
+"""The pages of administrators: one file per page and its actions.
 
 May import: what `app.pages` may, and `app.pages.account` and `app.pages.datasets`.
 Way in: `blueprint.admin`, the blueprint.

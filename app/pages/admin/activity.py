@@ -1,4 +1,4 @@
-"""What has happened: everybody's jobs, usage with charts, and the audit log."""
+"""Activity: everybody's jobs, usage with charts, and the audit log."""
 
 from __future__ import annotations
 
@@ -29,26 +29,26 @@ KINDS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """How often something was done on each day. ``bars`` are (day, count), the oldest first."""
+    """Counts per day of one kind of use. ``bars`` are (day, count), the oldest first."""
 
     name: str
     bars: tuple[tuple[str, int], ...]
 
     @property
     def most(self) -> int:
-        """The highest bar; at least 1."""
+        """Height of the highest bar; at least 1."""
         return max(1, *(count for _day, count in self.bars))
 
     @property
     def total(self) -> int:
-        """Of all days."""
+        """Sum over all days."""
         return sum(count for _day, count in self.bars)
 
 
 @admin.get("/jobs")
 @rule("admin")
 def jobs() -> str:
-    """Everybody's jobs, the newest first."""
+    """Show everybody's jobs, the newest first."""
     given, page = request.args.get("state", ""), _page_number()
     if given and given not in get_args(JobState):
         raise InvalidInputError(
@@ -71,7 +71,7 @@ def jobs() -> str:
 @admin.get("/usage")
 @rule("admin")
 def usage() -> str:
-    """How often things were done: by day, and by user."""
+    """Show usage by day and by user."""
     days = request.args.get("days", 30, type=int)
     if days not in DAYS:
         raise InvalidInputError(f"days is {days}; choose one of {', '.join(map(str, DAYS))}", field="days")
@@ -94,7 +94,7 @@ def usage() -> str:
 @admin.get("/audit")
 @rule("admin")
 def audit_log() -> str:
-    """Administrative acts, the newest first."""
+    """Show actions of administrators, the newest first."""
     page = _page_number()
     found = site().audit.entries(limit=PER_PAGE + 1, offset=PER_PAGE * page)
     return render_template("braid/admin/audit.html", entries=found[:PER_PAGE], page=page, more=len(found) > PER_PAGE)
@@ -112,5 +112,5 @@ def _charts(days: int) -> list[Chart]:
 
 
 def _page_number() -> int:
-    """Of the list, beginning with 0."""
+    """Return the number of the list's page, counted from 0."""
     return min(max(0, request.args.get("page", 0, type=int)), MAX_PAGE)

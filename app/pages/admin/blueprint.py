@@ -1,4 +1,4 @@
-"""The blueprint of the administrators' pages, and what they share."""
+"""The blueprint of the administrators' pages, and functions that these pages share."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ admin = Blueprint("admin", __name__, url_prefix="/admin")
 
 
 def audit(action: str, target: str, detail: str = "") -> None:
-    """Note an act of the administrator who sends this request."""
+    """Record an action of the administrator who sends this request."""
     site().audit.add(identity().account.name, action, target, detail)
 
 
 def done(text: str, view: str, **values: int | str) -> Response:
-    """Say what was done, on the page of this view."""
+    """Redirect to the page of this view, which shows the text."""
     flash(text)
     return redirect(url_for(f"braid.admin.{view}", **values))  # type: ignore[arg-type]
 
 
 def read_groups(text: str) -> list[str]:
-    """Group names as they are typed: separated by commas or line ends."""
+    """Return group names from a text that separates them by commas or line breaks."""
     return [name for name in (part.strip() for part in text.replace("\n", ",").split(",")) if name]
 
 
 def known_groups() -> list[str]:
-    """Groups that somebody is in, or that a shared dataset is open to."""
+    """Return the groups that somebody is in, or that a shared dataset is open to."""
     members = {group for account in site().accounts.all() for group in account.groups}
     return sorted(members.union(*(entry.allowed_groups for entry in site().braid.registry.entries())))
 
@@ -42,7 +42,7 @@ def _in_templates() -> dict[str, object]:
 
 
 def _places() -> Iterator[tuple[str, str]]:
-    """(view, name) of the administrators' pages."""
+    """Yield (view, name) of the administrators' pages."""
     yield "index", _("Overview")
     yield "shared", _("Shared datasets")
     yield "folders", _("Folders in sync")

@@ -1,4 +1,4 @@
-"""Folders on the server that datasets are kept equal to: add after a look at what would change, sync now, remove."""
+"""Synced folders on the server: add one after a preview of the changes, sync now, remove."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from braid.core.types import Dataset
 
 ONE = "/folders/<int:folder_id>"
 MOST_NAMES = 20
-"""Of each kind of change that are shown."""
+"""Names shown per kind of change."""
 FIELDS = ("folder", "dataset_id", "ignore", "id_prefix")
 
 
 @dataclass(frozen=True, slots=True)
 class FolderRow:
-    """A folder with its state. ``dataset`` is None for one that the administrator does not see."""
+    """A folder with its state. ``dataset`` is None if the administrator may not see it."""
 
     folder: SyncedFolder
     dataset: Dataset | None
@@ -37,12 +37,12 @@ class FolderRow:
     under_way: Job | None
     last: Job | None
     changed: Job | None
-    """The last pass that changed documents, where that is not the last one."""
+    """The last pass that changed documents; None if that is ``last``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What would happen to some documents: ``put``, ``rename`` or ``remove``, how many, and the first of them."""
+    """A planned change of documents: ``put``, ``rename`` or ``remove``, their number, and the first names."""
 
     kind: str
     count: int
@@ -52,14 +52,14 @@ class Change:
 @admin.get("/folders")
 @rule("admin")
 def folders() -> str:
-    """The list, with the form for another one."""
+    """Show the list, with the form for another folder."""
     return _list_page()
 
 
 @admin.post("/folders")
 @rule("admin")
 def add_folder() -> tuple[str, int] | Response:
-    """Show what would change; add the folder when that was seen."""
+    """Show what would change; add the folder once the changes were shown."""
     wanted = _read_form()
     me, background = identity().account, site().background
     try:
@@ -76,7 +76,7 @@ def add_folder() -> tuple[str, int] | Response:
 @admin.post(f"{ONE}/sync")
 @rule("admin")
 def sync_folder(folder_id: int) -> Response:
-    """Have a pass now."""
+    """Queue a pass now."""
     background = site().background
     folder = background.folders.get(folder_id)
     if background.sync_jobs.queue(folder) is None:
@@ -87,7 +87,7 @@ def sync_folder(folder_id: int) -> Response:
 @admin.post(f"{ONE}/remove")
 @rule("admin")
 def remove_folder(folder_id: int) -> str | Response:
-    """Follow it no longer, once that is confirmed; its documents stay."""
+    """Stop syncing the folder, once that is confirmed; its documents stay."""
     background = site().background
     folder = background.folders.get(folder_id)
     if request.form.get("confirmed") != "1":
@@ -137,10 +137,10 @@ def _rows() -> list[FolderRow]:
 
 
 def _read_form() -> NewSyncedFolder:
-    """Read the form; a pattern is on a line of its own."""
+    """Return the folder that the form describes, with one pattern per line."""
     given = request.form.get("dataset_id", "")
     if not given.lstrip("-").isdecimal() or given not in map(str, visible_datasets().readable().by_id):
-        raise InvalidInputError(f"dataset_id is {given[:20]!r}; choose a dataset of the list", field="dataset_id")
+        raise InvalidInputError(f"dataset_id is {given[:20]!r}; choose a dataset from the list", field="dataset_id")
     return NewSyncedFolder(
         int(given),
         request.form.get("folder", ""),

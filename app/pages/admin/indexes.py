@@ -1,4 +1,4 @@
-"""Index health: how far each index is, what the doctor finds, repair and rebuild."""
+"""Index health: progress of each index, the findings of an examination, repair and rebuild."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ REPAIRS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class LegRow:
-    """How far one leg's index of a collection is, in passages."""
+    """Progress of one leg's index of a collection, in passages."""
 
     leg: Leg
     state: Literal["ready", "indexing", "checking", "rebuilding", "failed"]
@@ -52,7 +52,7 @@ class LegRow:
 
 @dataclass(frozen=True, slots=True)
 class CollectionRow:
-    """A collection with the datasets in it and both of its indexes."""
+    """A collection with its datasets and both of its indexes."""
 
     name: str
     datasets: tuple[str, ...]
@@ -63,7 +63,7 @@ class CollectionRow:
 @admin.get("/indexes")
 @rule("admin")
 def indexes() -> str:
-    """All collections that hold passages, and the last examination."""
+    """Show all collections that hold passages, and the last examination."""
     rows, checkup = _rows(), site().checkup.state
     moving = checkup.running or any(leg.state not in ("ready", "failed") for row in rows for leg in row.legs)
     return render_template(
@@ -81,7 +81,7 @@ def indexes() -> str:
 @admin.post("/indexes/examine")
 @rule("admin")
 def examine_indexes() -> Response:
-    """Begin an examination."""
+    """Start an examination."""
     if not site().checkup.examine():
         return done(_("An examination or a repair is under way already."), "indexes")
     return done(_("The examination has begun."), "indexes")
@@ -90,7 +90,7 @@ def examine_indexes() -> Response:
 @admin.post("/indexes/repair")
 @rule("admin")
 def repair_indexes() -> Response:
-    """Mend what the last examination found."""
+    """Repair the findings of the last examination."""
     found = site().checkup.state.findings
     if not site().checkup.repair():
         return done(_("An examination or a repair is under way already."), "indexes")
@@ -101,7 +101,7 @@ def repair_indexes() -> Response:
 @admin.post("/indexes/rebuild")
 @rule("admin")
 def rebuild_index() -> Response:
-    """Build one leg's index of a collection anew; stored embeddings are used again."""
+    """Rebuild one leg's index of a collection; stored embeddings are reused."""
     leg, collection = request.form.get("leg", ""), request.form.get("collection", "")
     chosen = next((known for known in LEGS if known == leg), None)
     if chosen is None:

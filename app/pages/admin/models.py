@@ -1,4 +1,4 @@
-"""Models by role: what is configured and where, what is offered besides, and whether it answers. Never the keys."""
+"""Models by role: the configured and the additionally offered ones, with a test of each. Never shows keys."""
 
 from __future__ import annotations
 
@@ -31,8 +31,9 @@ QUESTION = [("user", "Answer with one word: ready")]
 
 @dataclass(frozen=True, slots=True)
 class ModelRow:
-    """A model of a role as it would be asked. ``key`` says where its key is from: ``settings``, the name of an
-    environment variable, or empty when there is none.
+    """A model of a role as it would be asked.
+
+    ``key`` is the source of its key: ``settings``, the name of an environment variable, or empty if there is none.
     """
 
     name: str
@@ -43,7 +44,7 @@ class ModelRow:
 
 @dataclass(frozen=True, slots=True)
 class TestResult:
-    """What came of a test."""
+    """The outcome of a test. ``error`` is empty if the model answered; ``seconds`` is the duration."""
 
     role: str
     name: str
@@ -55,7 +56,7 @@ class TestResult:
 @admin.get("/models")
 @rule("admin")
 def models() -> str:
-    """All roles."""
+    """Show the models of all roles."""
     return _page()
 
 
@@ -147,7 +148,7 @@ def _list(role: Role, typed: dict[Role, str]) -> str:
 
 
 def _other_embeddings() -> list[tuple[str, str]]:
-    """(collection, its own embedding model)."""
+    """Return (collection, its own embedding model) of collections that do not use the site's."""
     entries = site().braid.registry.entries()
     return sorted({(entry.collection_name, entry.embedding_model) for entry in entries if entry.embedding_model})
 

@@ -1,4 +1,4 @@
-"""The administrators' first page: what there is, and what needs attention."""
+"""The administrators' first page: counts, and problems that need attention."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from braid.core.jobs.store import JobStore
 
 @dataclass(frozen=True, slots=True)
 class Concern:
-    """Something that an administrator should see to, in words."""
+    """A problem for an administrator, in words, with the address of the page that solves it."""
 
     text: str
     address: str = ""
     """The page where to do it; empty when it is not done on a page."""
     detail: str = ""
-    """In English, as Braid said it."""
+    """The error message, in English."""
 
 
 @admin.get("/")
 @rule("admin")
 def index() -> str:
-    """Health, counts and warnings."""
+    """Show health, counts and warnings."""
     braid = site().braid
     braid.mirror_registry()
     datasets = braid.ledger.all_datasets()

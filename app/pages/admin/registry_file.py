@@ -1,4 +1,4 @@
-"""The page of the raw shared_dbs.json, which is validated and compared with the file before it is written."""
+"""The page of the raw shared_dbs.json, which is validated and compared with the file before it is saved."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CONTEXT_LINES = 3
 
 @dataclass(frozen=True, slots=True)
 class DiffLine:
-    """A line of the comparison. ``old`` and ``new`` are line numbers, None where the line is not there."""
+    """A line of the comparison. ``old`` and ``new`` are line numbers; None if the text on that side lacks the line."""
 
     kind: Literal["same", "gone", "new", "skipped"]
     old: int | None
@@ -34,7 +34,7 @@ class DiffLine:
 @admin.get("/shared/file")
 @rule("admin")
 def registry_file() -> str:
-    """Show the text on the disk, broken or not."""
+    """Show the file's text, valid or not."""
     text, fingerprint = site().braid.registry.text()
     return _page(text or "[]\n", fingerprint)
 
@@ -42,7 +42,7 @@ def registry_file() -> str:
 @admin.post("/shared/file")
 @rule("admin")
 def edit_registry_file() -> tuple[str, int] | Response:
-    """Check and compare; write once the comparison was shown and confirmed."""
+    """Validate the text and show the comparison; save the text once the comparison is confirmed."""
     registry = site().braid.registry
     text, fingerprint = _typed_text(), request.form.get("fingerprint", "")
     try:
@@ -55,8 +55,8 @@ def edit_registry_file() -> tuple[str, int] | Response:
     if request.form.get("action") != "save":
         return _page(text, fingerprint, diff=list(diff_lines(on_disk, text)), ask=True), 200
     try:
-        site().shared_datasets.replace_text(text, of=fingerprint, by=identity().account.name)
-    except RegistryConflictError:
+        site().shared_datasets.replace_text(text, expected_fingerprint=fingerprint, by=identity().account.name)
+    except RegistryConflictError:  # the file changed after the comparison above
         return _conflict(text), 409
     except RegistryError as error:
         return _page(text, fingerprint, problem=str(error)), 400
@@ -64,7 +64,7 @@ def edit_registry_file() -> tuple[str, int] | Response:
 
 
 def diff_lines(before: str, after: str) -> Iterator[DiffLine]:
-    """The lines that differ, with a few around them. Ends of lines do not count."""
+    """Yield the lines that differ, with `CONTEXT_LINES` around them. Ignores line endings."""
     old, new = before.splitlines(), after.splitlines()
     groups = difflib.SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(CONTEXT_LINES)
     for number, group in enumerate(groups):
@@ -79,7 +79,7 @@ def diff_lines(before: str, after: str) -> Iterator[DiffLine]:
 
 
 def _conflict(text: str) -> str:
-    """Show the text that was typed, compared with what somebody else has written meanwhile."""
+    """Show the submitted text, compared with the file as somebody else has changed it meanwhile."""
     on_disk, now = site().braid.registry.text()
     problem = _("Somebody else changed the file meanwhile. This is how your text differs from what stands there now.")
     return _page(text, now, problem=problem, diff=list(diff_lines(on_disk, text)), ask=True)
@@ -102,7 +102,7 @@ def _page(text: str, fingerprint: str, *, problem: str = "", diff: Sequence[Diff
 
 
 def _names_without_entry(text: str) -> list[str]:
-    """Names of the entries in force that the text no longer has."""
+    """Return the names of current entries that the text no longer has."""
     kept = {entry.id for entry in validate(text)}
     return [entry.name for entry in site().braid.registry.entries() if entry.id not in kept]
 

@@ -1,4 +1,4 @@
-"""The pages of the shared datasets: add, edit, switch off, remove."""
+"""The pages of the shared datasets: add, edit, disable and remove one."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class SharedRow:
 @admin.get("/shared")
 @rule("admin")
 def shared() -> str:
-    """Show the list, with the form for another one."""
+    """Show the list, with the form for another dataset."""
     return _list_page()
 
 
@@ -50,7 +50,7 @@ def add_shared() -> tuple[str, int] | Response:
 @admin.get(ONE)
 @rule("admin")
 def shared_one(dataset_id: int) -> str:
-    """Show one shared dataset, with the forms to edit, switch off and remove it."""
+    """Show one shared dataset, with the forms to edit, disable and remove it."""
     return _edit_page(dataset_id)
 
 
@@ -70,7 +70,7 @@ def edit_shared(dataset_id: int) -> tuple[str, int] | Response:
 @admin.post(f"{ONE}/switch")
 @rule("admin")
 def switch_shared(dataset_id: int) -> Response:
-    """Switch off, or on again, which holds for everybody's next search."""
+    """Enable or disable a shared dataset, with effect from everybody's next search."""
     enabled = request.form.get("enabled") == "1"
     entry = site().shared_datasets.switch(dataset_id, enabled=enabled, by=identity().account.name)
     if enabled:
@@ -81,7 +81,7 @@ def switch_shared(dataset_id: int) -> Response:
 @admin.post(f"{ONE}/remove")
 @rule("admin")
 def remove_shared(dataset_id: int) -> tuple[str, int] | Response:
-    """Delete with all documents, if the name is typed again."""
+    """Remove a shared dataset with all documents, if its name is typed again."""
     found = _find_dataset(dataset_id)
     if request.form.get("name", "").strip() != found.name.strip():
         problem = _("The name is not “%(name)s”; nothing was removed.", name=found.name)
@@ -94,9 +94,17 @@ def remove_shared(dataset_id: int) -> tuple[str, int] | Response:
 
 
 def unlisted() -> list[Dataset]:
-    """Shared datasets with an entry no longer in the list: nobody can read them."""
+    """Return shared datasets whose entry is no longer in the list, so that nobody can read them."""
     listed = {entry.id for entry in site().braid.registry.entries()}
     return [dataset for dataset in site().braid.ledger.all_datasets() if dataset.shared and dataset.id not in listed]
+
+
+def mixed_collections() -> list[str]:
+    """Return the collections whose datasets are open to different groups."""
+    groups: dict[str, set[frozenset[str]]] = {}
+    for entry in site().braid.registry.entries():
+        groups.setdefault(entry.collection_name, set()).add(frozenset(entry.allowed_groups))
+    return sorted(name for name, found in groups.items() if len(found) > 1)
 
 
 def _list_page(*, problem: str = "") -> str:
@@ -108,6 +116,7 @@ def _list_page(*, problem: str = "") -> str:
         "braid/admin/shared.html",
         rows=[SharedRow(entry, stored[entry.id]) for entry in entries if entry.id in stored],
         unlisted=unlisted(),
+        mixed=mixed_collections(),
         typed={name: _typed_text(name) for name in FIELDS},
         problem=problem,
         registry_problem=braid.registry.problem(),
@@ -131,7 +140,7 @@ def _edit_page(dataset_id: int, *, problem: str = "") -> str:
 
 
 def _find_dataset(dataset_id: int) -> Dataset:
-    """The ledger's row of a shared dataset, listed or not."""
+    """Return the ledger's row of a shared dataset, listed or not."""
     site().braid.mirror_registry()
     if not MIN_ID <= dataset_id < 0:
         raise NotFoundError(f"there is no shared dataset {dataset_id}; their ids are -1, -2 and so on")
@@ -148,8 +157,8 @@ def _typed_fields() -> dict[str, Any]:
 
 
 def _typed_text(name: str) -> str:
-    """The text of a field, with the line ends of the file."""
+    """Return the text of a field, with line endings as in the file."""
     text = request.form.get(name, "").replace("\r\n", "\n").strip()
     if "\0" in text:
-        raise InvalidInputError(f"{name} has a character that cannot be stored; type it anew", field=name)
+        raise InvalidInputError(f"{name} has a character that cannot be stored; type it again", field=name)
     return text

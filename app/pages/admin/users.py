@@ -1,4 +1,4 @@
-"""Users and groups: who may sign in, who administers, and who reads what."""
+"""Users and groups: who may sign in, who administers the site, and which datasets they may read."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from flask_babel import ngettext
 from werkzeug.wrappers import Response
 
 from braid.app.auth.access import rule
+from braid.app.pages.account.mine import flash_revoked
 from braid.app.pages.account.sign_in import explain_refusal
 from braid.app.pages.admin.blueprint import admin, audit, done, known_groups, read_groups
 from braid.app.site import site
@@ -21,7 +22,7 @@ ONE = "/users/<int:user_id>"
 @admin.get("/users")
 @rule("admin")
 def users() -> str:
-    """All users, the form for another one, and whether visitors may sign up."""
+    """Show all users, the form for another one, and whether visitors may sign up."""
     return _list_page()
 
 
@@ -50,7 +51,7 @@ def add_user() -> tuple[str, int] | Response:
 @admin.post("/users/sign-up")
 @rule("admin")
 def set_sign_up() -> Response:
-    """Let visitors make accounts of their own, or no longer."""
+    """Allow or forbid visitors to create accounts."""
     _require_own_accounts()
     state = "open" if request.form.get("sign_up") == "open" else "closed"
     site().app_settings.set("sign_up", state)
@@ -62,14 +63,14 @@ def set_sign_up() -> Response:
 @admin.get(ONE)
 @rule("admin")
 def user(user_id: int) -> str:
-    """One user."""
+    """Show one user."""
     return _user_page(user_id)
 
 
 @admin.post(f"{ONE}/groups")
 @rule("admin")
 def set_groups(user_id: int) -> tuple[str, int] | Response:
-    """Put the user in these groups and no others."""
+    """Replace the user's groups."""
     _require_own_accounts()
     account = _account(user_id)
     try:
@@ -84,7 +85,7 @@ def set_groups(user_id: int) -> tuple[str, int] | Response:
 @admin.post(f"{ONE}/administrator")
 @rule("admin")
 def set_administrator(user_id: int) -> tuple[str, int] | Response:
-    """Make an administrator, or no longer one."""
+    """Make the user an administrator, or no longer one."""
     _require_own_accounts()
     account, wanted = _account(user_id), request.form.get("is_admin") == "1"
     try:
@@ -100,7 +101,7 @@ def set_administrator(user_id: int) -> tuple[str, int] | Response:
 @admin.post(f"{ONE}/disabled")
 @rule("admin")
 def set_disabled(user_id: int) -> tuple[str, int] | Response:
-    """Lock a user out at once, or let them in again."""
+    """Disable a user at once, or enable them again."""
     _require_own_accounts()
     account, wanted = _account(user_id), request.form.get("disabled") == "1"
     try:
@@ -116,22 +117,33 @@ def set_disabled(user_id: int) -> tuple[str, int] | Response:
 @admin.post(f"{ONE}/password")
 @rule("admin")
 def set_password(user_id: int) -> tuple[str, int] | Response:
-    """Give a new password, which signs the user out everywhere."""
+    """Give a new password, which signs the user out everywhere and revokes their API tokens."""
     _require_own_accounts()
     account = _account(user_id)
     try:
-        site().accounts.set_password(user_id, request.form.get("password", ""))
+        revoked = site().accounts.set_password(user_id, request.form.get("password", ""))
     except InvalidInputError as error:
         return _user_page(user_id, problem=explain_refusal(error)), 400
-    audit("user.password", account.name)
+    audit("user.password", account.name, f"{revoked} tokens revoked" if revoked else "")
+    flash_revoked(revoked)
     text = _("%(name)s has a new password and is signed out everywhere.", name=account.name)
     return done(text, "user", user_id=user_id)
+
+
+@admin.post(f"{ONE}/tokens/<int:token_id>/revoke")
+@rule("admin")
+def revoke_users_token(user_id: int, token_id: int) -> Response:
+    """Make an API token of the user worthless."""
+    account = _account(user_id)
+    site().tokens.revoke(user_id, token_id)
+    audit("token.revoked", account.name, str(token_id))
+    return done(_("The token is revoked."), "user", user_id=user_id)
 
 
 @admin.post(f"{ONE}/remove")
 @rule("admin")
 def remove_user(user_id: int) -> tuple[str, int] | Response:
-    """Delete a user with all that is theirs, once the name is typed again."""
+    """Remove a user with everything they own, if the name is typed again."""
     account = _account(user_id)
     if request.form.get("name", "").strip() != account.name.strip():
         problem = _("The name is not “%(name)s”; nothing was removed.", name=account.name)
@@ -174,6 +186,7 @@ def _user_page(user_id: int, *, problem: str = "") -> str:
         "braid/admin/user.html",
         account=account,
         datasets=site().braid.ledger.datasets(user_id),
+        tokens=site().tokens.of_user(user_id),
         readable=[e.name for e in site().braid.registry.entries() if _may_read(account, e.allowed_groups)],
         suggested=known_groups(),
         problem=problem,
@@ -182,7 +195,7 @@ def _user_page(user_id: int, *, problem: str = "") -> str:
 
 
 def _members() -> list[tuple[str, list[str], list[str]]]:
-    """(group, its members, the shared datasets that are open to it)."""
+    """Return (group, its members, the shared datasets open to it) per group."""
     accounts, entries = site().accounts.all(), site().braid.registry.entries()
     return [
         (

@@ -1,4 +1,4 @@
-"""Asking: a question is answered as a stream of events, or as a page without scripts."""
+"""Answers questions, as a stream of events or, without scripts, as a page."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from werkzeug.wrappers import Response as Redirect
 
 from braid.app.auth.access import rule, wants_json
 from braid.app.auth.identity import identity
+from braid.app.pages.chat.blueprint import chat, make_shelf, render_sidebar
 from braid.app.pages.chat.choices import LAST_CHOICE, ChatChoices, first_choices, read_choices
-from braid.app.pages.chat.parts import chat, make_shelf, render_sidebar
 from braid.app.pages.chat.stream import StreamedTurn, stream_turn
 from braid.app.pages.chat.view import Exchange, build_exchanges
 from braid.app.pages.status import unread_files
@@ -41,7 +41,7 @@ def ask(conversation_id: int) -> Response | Redirect:
 @chat.post("/turns/<name>/stop")
 @rule("user")
 def stop(name: str) -> Response:
-    """Stop an answer, of which the part so far is stored. Nothing happens when it has ended."""
+    """Stop an answer and store the part so far. Does nothing if the answer has ended."""
     stopped = site().turns.stop(identity().account.id, name)
     return Response(json.dumps({"stopped": stopped}), mimetype="application/json")
 
@@ -71,7 +71,10 @@ def _answer(conversation_id: int | None, history: tuple[Turn, ...]) -> Response 
 
 
 def _chat_request(choices: ChatChoices, history: tuple[Turn, ...]) -> ChatRequest:
-    """Read the question. Without a chosen dataset it is for all personal ones, which are named in what is stored."""
+    """Return the request for the submitted question.
+
+    Without a chosen dataset all personal ones are searched, and their ids are stored with the question.
+    """
     user = identity().account
     personal = tuple(dataset.id for dataset in readable_datasets(user).personal)
     return ChatRequest(
@@ -85,7 +88,7 @@ def _chat_request(choices: ChatChoices, history: tuple[Turn, ...]) -> ChatReques
 
 
 def _render_turn(stored: StoredTurn) -> dict[str, Any]:
-    """Return what the page needs when the answer is there: the exchange, and the side bar with its title."""
+    """Return the page's values once the answer is stored: the exchange, and the side bar with the title."""
     user_id, here, conversation_id = identity().account.id, site(), stored.conversation_id
     conversation = here.conversations.conversation(user_id, conversation_id)
     messages = here.conversations.messages(user_id, conversation_id, ids=stored.message_ids)

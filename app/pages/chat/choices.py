@@ -1,4 +1,4 @@
-"""The choices for a question: datasets, strategy, mode. Read from the form, or from where they were stored."""
+"""Choices for a question (datasets, strategy, mode), read from the form or from where they were stored."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Number = TypeVar("Number", int, float)
 
 @dataclass(frozen=True, slots=True)
 class ChatChoices:
-    """The choices of the form. ``dataset_ids`` None means that nothing was chosen yet: all that the user may read."""
+    """The choices of the form. ``dataset_ids`` None means that nothing is chosen yet: all readable ones."""
 
     dataset_ids: tuple[int, ...] | None
     strategy: str
@@ -32,7 +32,7 @@ class ChatChoices:
     k: int
 
     def ticks(self, dataset_id: int) -> bool:
-        """Whether the picker shows this dataset as chosen."""
+        """Return whether the picker shows this dataset as chosen."""
         return self.dataset_ids is None or dataset_id in self.dataset_ids
 
     @property
@@ -41,7 +41,7 @@ class ChatChoices:
         return f"{self.alpha:.2f}"
 
     def options(self, settings: Settings) -> dict[str, Any]:
-        """Return the search options of a request; fusion and alpha only where they matter."""
+        """Return the search options of a request; fusion and alpha are set only if they have an effect."""
         fusion = self.fusion if self.mode == "hybrid" else "rrf"
         return {
             "mode": self.mode,
@@ -73,7 +73,10 @@ def choices_of_turn(settings: Mapping[str, Any], default: ChatChoices) -> ChatCh
 
 
 def read_choices(form: MultiDict[str, str], default: ChatChoices) -> ChatChoices:
-    """Read the form; the search checks the values. Raises InvalidInputError with the field's name for no number."""
+    """Read the form; the search checks the values.
+
+    Raises InvalidInputError with the field's name for a value that is not a number.
+    """
     return ChatChoices(
         dataset_ids=tuple(_number("dataset_ids", given, int) for given in form.getlist("d")),
         strategy=form.get("strategy") or default.strategy,
@@ -85,7 +88,7 @@ def read_choices(form: MultiDict[str, str], default: ChatChoices) -> ChatChoices
 
 
 def _with(default: ChatChoices, kept: Mapping[str, Any]) -> ChatChoices:
-    """Replace the default's values by those that are stored and still valid."""
+    """Replace default values with stored ones that are still valid."""
     valid = {name: kept[name] for name in asdict(default) if kept.get(name) is not None and VALID[name](kept[name])}
     if "dataset_ids" in valid:
         valid["dataset_ids"] = tuple(valid["dataset_ids"])

@@ -12,9 +12,9 @@ from braid.app.auth.identity import identity
 from braid.app.opening import SAMPLE_NAME
 from braid.app.pages.chat import ask as chat_ask
 from braid.app.pages.chat import manage as chat_manage
+from braid.app.pages.chat.blueprint import chat, list_conversations, make_shelf, render_sidebar
 from braid.app.pages.chat.choices import ChatChoices, choices_of_turn, first_choices
 from braid.app.pages.chat.dataset_picker import Picker, make_picker
-from braid.app.pages.chat.parts import chat, list_conversations, make_shelf, render_sidebar
 from braid.app.pages.chat.view import build_exchanges
 from braid.app.site import site
 from braid.app.user.datasets import Readable, readable_datasets
@@ -27,7 +27,7 @@ from braid.core.types import MAX_K, MAX_QUERY_CHARS
 __all__ = ["chat", "chat_ask", "chat_manage"]
 
 SHOWN_TURNS = 20
-"""Newest turns of a conversation that are shown at once; the others on demand."""
+"""Newest turns of a conversation shown at once; the page shows the others on request."""
 
 
 @chat.get("")
@@ -78,7 +78,7 @@ def _page(shown: StoredConversation | None, messages: Sequence[StoredMessage]) -
 
 
 def _choices(messages: Sequence[StoredMessage]) -> ChatChoices:
-    """Return the choices of the conversation's last question, else those of the user's last one."""
+    """Return the choices of the conversation's last question, else the user's first choices."""
     first = first_choices(identity().account)
     asked = [message for message in messages if message.role == "user"]
     return choices_of_turn(asked[-1].settings, first) if asked else first
@@ -92,7 +92,7 @@ def _make_picker(readable: Readable, choices: ChatChoices) -> Picker:
 
 
 def _where_to_add(readable: Readable) -> str:
-    """Return the address of the user's first dataset while none of theirs has a document; else empty."""
+    """Return the address of the user's first dataset if none of their datasets has a document; else empty."""
     if any(dataset.documents for dataset in readable.personal) or not readable.personal:
         return ""
     return url_for("braid.datasets.dataset", dataset_id=readable.personal[0].id)

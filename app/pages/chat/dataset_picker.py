@@ -29,14 +29,14 @@ class PickedDataset:
 
 @dataclass(frozen=True, slots=True)
 class Picker:
-    """Personal and shared datasets apart."""
+    """Personal and shared datasets of the picker."""
 
     personal: tuple[PickedDataset, ...]
     shared: tuple[PickedDataset, ...]
 
     @property
     def ticked(self) -> int:
-        """How many are chosen."""
+        """Number of chosen datasets."""
         return sum(picked.ticked for picked in (*self.personal, *self.shared))
 
 
@@ -47,7 +47,7 @@ def make_picker(
     stored: Iterable[Dataset],
     languages: Mapping[int, str],
 ) -> Picker:
-    """Make the picker. ``chosen`` None ticks all; ``stored`` are all datasets of the collections, of any reader."""
+    """Return the picker. ``chosen`` None ticks all; ``stored`` are all datasets of the collections, of any reader."""
     parts: dict[str, list[LegProgress]] = {}
     for part in progress:
         parts.setdefault(part.collection, []).append(part)

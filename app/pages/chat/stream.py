@@ -1,7 +1,8 @@
-"""A chat turn as server-sent events: progress while it runs, the answer as it grows, and its page at the end.
+"""A chat turn as server-sent events: progress while it runs, the answer as it grows, and its HTML at the end.
 
-``turn`` (where to stop it) → ``stage``, ``query``, ``search`` (progress in words) → ``text`` (the answer so far, as
-HTML) → ``answer`` (the stored exchange, as HTML), or ``error`` (problem details). A comment keeps the line open.
+``turn`` (the address that stops it) → ``stage``, ``query``, ``search`` (progress in words) → ``text`` (the answer so
+far, as HTML) → ``answer`` (the stored exchange, as HTML), or ``error`` (problem details). A comment keeps the
+connection open.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class StreamedTurn:
 
 
 def stream_turn(turn: StreamedTurn) -> Iterator[str]:
-    """Yield the events of the turn as text. The answer so far is stored even if nobody listens any more."""
+    """Yield the events of the turn as text. The answer so far is stored even if the connection is closed."""
     user_id, name = turn.request.user_id or 0, uuid.uuid4().hex
     recorder, live = TurnRecorder(turn.request), LiveTurn(turn.events)
     turns = site().turns

@@ -1,4 +1,4 @@
-"""The page's view of a stored conversation: questions, answers with their sources, and how they were found."""
+"""View of a stored conversation: questions, answers with their sources, and how each answer was found."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from braid.core.text.scripts import display_language
 from braid.core.types import Dataset, LegScore
 
 MAX_CARRIED_CHARS = 300
-"""Longest question in links to passages; its words are marked there."""
+"""Longest question carried in links to passages, where its words are marked."""
 KEPT_HTML = 500
-"""Answers whose rendered Markdown is cached: a conversation shows its earlier ones on every page."""
+"""Number of answers whose rendered Markdown is cached: every page of a conversation shows its earlier answers."""
 LEG_FIELDS = ("leg", "rank", "score", "share", "query")
 
 Thumbs = Mapping[tuple[str, str], Kind]
@@ -32,7 +32,7 @@ Thumbs = Mapping[tuple[str, str], Kind]
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A cited passage. ``href`` is empty when the passage was deleted."""
+    """A cited passage. ``href`` is empty if the passage was deleted."""
 
     citation: StoredCitation
     dataset: str
@@ -43,7 +43,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class FoundPassage:
-    """A passage that the search returned, and why. ``href`` is empty when the passage was deleted."""
+    """A passage that the search returned, and why. ``href`` is empty if the passage was deleted."""
 
     number: int
     title: str
@@ -66,7 +66,7 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class HowFound:
-    """How an answer was made."""
+    """The search and the models behind an answer."""
 
     query: str
     query_generator: str
@@ -96,28 +96,28 @@ class Exchange:
 
     @property
     def generator(self) -> str:
-        """Who wrote the answer."""
+        """What wrote the answer: ``extractive``, the name of a model, or ``none``."""
         return str(self.answer.settings.get("generator", "")) if self.answer else ""
 
     @property
     def stopped(self) -> bool:
-        """Whether the user stopped it."""
+        """Whether the user stopped the answer."""
         return bool(self.answer and self.answer.settings.get("stopped"))
 
 
 @dataclass(frozen=True, slots=True)
 class Shelf:
-    """What the view needs beside the messages: the user's datasets, thumbs, and the way back."""
+    """Data that the view needs besides the messages: the user's datasets, thumbs and readable passages."""
 
     conversation_id: int
     datasets: Mapping[int, Dataset]
     thumbs: Thumbs
     there: frozenset[str]
-    """The returned passages that the user may read now."""
+    """Ids of the returned passages that the user may still read."""
     reasoning: Reasoning = field(default_factory=Reasoning)
 
     def dataset_name(self, dataset_id: int) -> str:
-        """Return its name; its number if the user may no longer read it."""
+        """Return the dataset's name; its number if the user may no longer read it."""
         found = self.datasets.get(dataset_id)
         return found.name if found else f"#{dataset_id}"
 
@@ -257,7 +257,7 @@ def _timings(timings_ms: Mapping[str, float]) -> tuple[Timing, ...]:
 
 
 def _missing_parts(parts: Sequence[Mapping[str, str]], datasets: Iterable[Dataset]) -> tuple[Missing, ...]:
-    """Return what is missing, one entry per part; ``datasets`` empty means all."""
+    """Return the missing parts of an answer, one entry per part; an entry without datasets concerns all."""
     by_collection: dict[str, list[str]] = {}
     for dataset in datasets:
         by_collection.setdefault(dataset.collection, []).append(dataset.name)

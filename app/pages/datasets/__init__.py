@@ -1,4 +1,4 @@
-"""The pages of datasets: their list, their documents, uploads, and the tasks that run on them.
+"""The pages of datasets: the list, a dataset's documents, uploads, and background tasks.
 
 May import: what `app.pages` may, and `app.pages.search` to mark text.
 Way in: `blueprint.datasets`, the blueprint.

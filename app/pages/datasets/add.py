@@ -1,4 +1,4 @@
-"""How documents come in: files, pasted text, pages from the web. All become jobs, and are read in the background."""
+"""Adds documents: files, pasted text and web pages. Each becomes a job that is run in the background."""
 
 from __future__ import annotations
 
@@ -25,14 +25,17 @@ from braid.core.jobs.store import Job, NewJob
 from braid.core.types import Dataset
 
 FORM_BYTES = MEBIBYTE
-"""What a form adds to the file in it."""
+"""Allowance for the form around the file, in bytes."""
 MAX_TEXT_MB = 4
 LATEST_DATE = 2.0**36
-"""Seconds since the epoch; what a browser gives beyond is no date of a file."""
+"""Latest date accepted for a file, in seconds since the epoch; a browser's later date is ignored."""
 
 
 def read_file() -> tuple[str, IO[bytes]]:
-    """Name and content of the file that was sent, as a body or in a form. Raises InvalidInputError without one."""
+    """Return name and content of the uploaded file, from the body or a form.
+
+    Raises InvalidInputError without a file.
+    """
     if request.mimetype != "multipart/form-data":
         return request.args.get("name", ""), request.stream
     file = request.files.get("file")
@@ -53,7 +56,10 @@ def _form_bytes(settings: Settings) -> int:
 @rule("user")
 @takes_uploads(_file_bytes)
 def upload(dataset_id: int) -> tuple[Response, int]:
-    """One file as the body of the request; its name is an argument, and its date, in milliseconds, may be."""
+    """Upload one file as the body of the request.
+
+    Its name is a query argument, and optionally its date, in milliseconds since the epoch.
+    """
     dataset = visible_datasets().writable(dataset_id)
     name, stream = read_file()
     [job] = _queue(dataset, [_upload(dataset, name, stream, date=_date())])
@@ -64,7 +70,7 @@ def upload(dataset_id: int) -> tuple[Response, int]:
 @rule("user")
 @takes_uploads(_form_bytes)
 def upload_form(dataset_id: int) -> tuple[str, int] | AnyResponse:
-    """Files of a form, from a browser without scripts."""
+    """Upload files of a form, from a browser without scripts."""
     dataset = visible_datasets().writable(dataset_id)
     files = [file for file in request.files.getlist("file") if file.filename]
     if not files:
@@ -80,7 +86,7 @@ def upload_form(dataset_id: int) -> tuple[str, int] | AnyResponse:
 @rule("user")
 @takes_uploads(lambda settings: 2 * MAX_TEXT_MB * MEBIBYTE)
 def add_text(dataset_id: int) -> tuple[str, int] | AnyResponse:
-    """A text that was typed or pasted."""
+    """Add a typed or pasted text."""
     dataset = visible_datasets().writable(dataset_id)
     title, text = request.form.get("title", ""), request.form.get("text", "").replace("\r\n", "\n")
     here = site()
@@ -95,7 +101,7 @@ def add_text(dataset_id: int) -> tuple[str, int] | AnyResponse:
 @datasets.post(f"{ONE}/url")
 @rule("user")
 def add_url(dataset_id: int) -> tuple[str, int] | AnyResponse:
-    """A page from the web, which is fetched in the background."""
+    """Add a web page, which is fetched in the background."""
     dataset = visible_datasets().writable(dataset_id)
     try:
         quotas().require_room(identity().account, dataset)
@@ -116,7 +122,7 @@ def _upload(dataset: Dataset, name: str, stream: IO[bytes], *, date: float | Non
 
 
 def _date() -> float | None:
-    """When the file was last changed, as the browser says."""
+    """Return when the file was last changed, in seconds since the epoch, as the browser says; None if unknown."""
     date = request.args.get("date", type=float)
     return date / 1000 if date is not None and 0 <= date / 1000 < LATEST_DATE else None
 

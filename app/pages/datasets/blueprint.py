@@ -1,4 +1,4 @@
-"""The blueprint of the pages of datasets, and what they share."""
+"""The blueprint of the dataset pages, and functions that these pages share."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ ONE = "/<int(signed=True):dataset_id>"
 
 
 def visible_datasets() -> UserDatasets:
-    """The user's datasets; administrators fill shared ones also while others cannot read them."""
-    return caller_datasets(with_closed=True)
+    """Return the user's datasets; administrators also get shared ones that others cannot read, to fill them."""
+    return caller_datasets(include_closed=True)
 
 
 def audit(dataset: Dataset, action: str, detail: str = "") -> None:
-    """Record an act of an administrator on a shared dataset."""
+    """Record an administrator's action on a shared dataset."""
     if dataset.shared:
         site().audit.add(identity().account.name, action, f"{dataset.id} {dataset.name}", detail)
 
 
 def address(view: str, dataset_id: int, **more: int) -> str:
-    """The address of a view of a dataset."""
+    """Return the address of a view of a dataset."""
     return url_for(f"braid.datasets.{view}", dataset_id=dataset_id, **more)  # type: ignore[arg-type]
 
 
 def done(text: str, view: str = "dataset", **values: int | str) -> Response:
-    """Say what was done, on the page of this view."""
+    """Redirect to the page of this view, which shows the text."""
     flash(text)
     return redirect(url_for(f"braid.datasets.{view}", **values))  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""The page of one dataset: add documents, see how far they are, find and delete them."""
+"""The page of one dataset: add documents, follow their progress, find and delete them."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ ENDED: tuple[JobState, ...] = ("done", "failed")
 @datasets.get(ONE)
 @rule("user")
 def dataset(dataset_id: int) -> str:
-    """A dataset with its documents."""
+    """Show a dataset with its documents."""
     return dataset_page(visible_datasets().get(dataset_id))
 
 
 @datasets.get(f"{ONE}/live")
 @rule("user")
 def live(dataset_id: int) -> str:
-    """The list of documents alone, for the page's script."""
+    """Render the list of documents alone, for the page's script."""
     return render_template("braid/datasets/_documents.html", **_list_values(visible_datasets().get(dataset_id)))
 
 
 def dataset_page(dataset: Dataset, *, problem: str = "") -> str:
-    """The page, with what went wrong."""
+    """Render the page of a dataset, with a problem if there is one."""
     settings = site().settings
     return render_template(
         "braid/datasets/dataset.html",
@@ -61,7 +61,7 @@ def _list_values(dataset: Dataset) -> dict[str, object]:
 
 
 def _task(dataset: Dataset) -> Job | None:
-    """The last export, import or embedding of the user's."""
+    """Return the user's last export, import or embedding of the dataset."""
     store = site().background.store
     found = store.of_dataset(dataset.id, kinds=TASKS, states=(*OPEN, *ENDED), limit=20)
     return next((job for job in found if job.user_id == identity().account.id), None)
@@ -69,7 +69,7 @@ def _task(dataset: Dataset) -> Job | None:
 
 @datasets.app_template_filter("size")
 def size(size_bytes: int) -> str:
-    """A size as people say it, in the page's language."""
+    """Return a size in a readable unit, in the page's language."""
     value, unit = float(size_bytes), "B"
     for unit in ("B", "KB", "MB", "GB", "TB"):
         if value < KIBI or unit == "TB":

@@ -1,4 +1,4 @@
-"""The list of a dataset's documents: jobs that are to become documents, and documents on their way into the search."""
+"""The list of a dataset's documents: jobs that will become documents, and documents with their indexing progress."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from braid.app.auth.identity import identity
 from braid.app.pages.datasets.blueprint import address, visible_datasets
 from braid.app.site import site
 from braid.core.datasets.listing import DocumentState, Overview, find_documents, overviews
-from braid.core.indexes.progress import DocumentProgress, Stage, document_progress
+from braid.core.indexes.document_progress import DocumentProgress, Stage, document_progress
 from braid.core.jobs.store import ADDING, FAILED, OPEN, Job
 from braid.core.types import Dataset, Document
 
 PER_PAGE = 50
 MAX_PAGE = 10**6
 SHOWN_JOBS = 10
-"""Of those that wait; for the others there is a number."""
+"""Waiting jobs that are listed; for the others the page shows a number."""
 FILTERS: tuple[DocumentState, ...] = get_args(DocumentState)
 
 RowStage = Stage | Literal["queued", "reading"]
@@ -27,7 +27,7 @@ RowStage = Stage | Literal["queued", "reading"]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A line of the list. Addresses are empty where there is nothing to do."""
+    """A line of the list. Addresses are empty if the action is not available."""
 
     key: str
     name: str
@@ -46,7 +46,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class DocumentList:
-    """One page of the list. ``jobs`` are how many wait, beside those that are shown."""
+    """One page of the list, with the numbers of all jobs, listed or not."""
 
     rows: tuple[Row, ...]
     total: int
@@ -61,12 +61,15 @@ class DocumentList:
 
     @property
     def arguments(self) -> dict[str, str]:
-        """Of an address that shows the same choice."""
+        """Query arguments that select the same documents."""
         return {key: value for key, value in (("name", self.name), ("state", self.state or "")) if value}
 
 
 def document_list(dataset: Dataset) -> DocumentList:
-    """What the request asks for. What is under way is asked first: when nothing is, the rows are the last word."""
+    """Return the list that the request asks for.
+
+    Reads the progress first: if nothing is in progress then, the rows read afterwards are final.
+    """
     here = site()
     about = overviews(here.braid.ledger.database, [dataset])[dataset.id]
     name, wanted = request.args.get("name", "")[:200], request.args.get("state", "")
@@ -76,6 +79,7 @@ def document_list(dataset: Dataset) -> DocumentList:
         here.braid.ledger.database, dataset, name=name, state=state, limit=PER_PAGE, offset=page * PER_PAGE
     )
     waiting, failed = _jobs(dataset) if visible_datasets().may_write(dataset) else ([], [])
+    # jobs are listed above the first page; their documents have no name to search for yet
     jobs_shown = page == 0 and not name
     first = (
         [_job_row(dataset, job) for job in waiting[:SHOWN_JOBS]] if jobs_shown and state in (None, "waiting") else []
@@ -97,7 +101,7 @@ def document_list(dataset: Dataset) -> DocumentList:
 
 
 def _jobs(dataset: Dataset) -> tuple[list[Job], list[Job]]:
-    """Those that wait, what is at work first; and the last failed ones."""
+    """Return the waiting jobs, running ones first, and the last failed ones."""
     store, most = site().background.store, site().settings.max_waiting_jobs
     waiting = store.of_dataset(dataset.id, kinds=ADDING, states=OPEN, newest_first=False, limit=most)
     failed = store.of_dataset(dataset.id, kinds=ADDING, states=FAILED, limit=PER_PAGE)
@@ -105,7 +109,7 @@ def _jobs(dataset: Dataset) -> tuple[list[Job], list[Job]]:
 
 
 def _lost(dataset: Dataset, failed: Sequence[Job]) -> list[Job]:
-    """Failed jobs that left no document: a page that could not be fetched, for instance."""
+    """Return failed jobs that left no document, such as a page that could not be fetched."""
     ledger = site().braid.ledger
     latest = {job.title: job for job in reversed(failed)}
     return [job for title, job in latest.items() if ledger.document(dataset.id, title) is None]
@@ -125,7 +129,7 @@ def _job_row(dataset: Dataset, job: Job) -> Row:
 
 
 def _retry(dataset: Dataset, job: Job) -> str:
-    """Where a job is tried again; somebody else's is theirs to try."""
+    """Return the address that retries a job; empty for other users' jobs, which only they may retry."""
     return address("retry_job", dataset.id, job_id=job.id) if job.state == "failed" and _is_mine(job) else ""
 
 
@@ -140,7 +144,7 @@ def _document_rows(dataset: Dataset, found: Sequence[Document]) -> list[Row]:
 
 
 def _retries(dataset: Dataset, found: Sequence[Document]) -> Mapping[str, str]:
-    """Source → where its failed upload is tried again."""
+    """Return source → address that retries its failed upload."""
     failed = [document.source for document in found if document.state == "failed"]
     if not failed:
         return {}

@@ -1,4 +1,4 @@
-"""Documents of a dataset: what was read of one, and deleting them."""
+"""Documents of a dataset: shows the passages read from one, and deletes documents."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from braid.app.pages.search.marking import PROSE, flow
 from braid.app.site import site
 from braid.app.web.transfers import MOST_AT_ONCE, drop
 from braid.core.errors import InvalidInputError, NotFoundError
-from braid.core.indexes.progress import document_progress
+from braid.core.indexes.document_progress import document_progress
 from braid.core.jobs.store import ADDING, FAILED
 from braid.core.text.scripts import display_language
 from braid.core.types import Dataset, Document
@@ -29,7 +29,7 @@ MAX_ID_DIGITS = 19
 @datasets.get(f"{ONE}/documents/<int:document_id>")
 @rule("user")
 def document(dataset_id: int, document_id: int) -> str:
-    """The passages that a document was cut into."""
+    """Show the passages that a document was cut into."""
     dataset = visible_datasets().get(dataset_id)
     found = _document(dataset, document_id)
     start = min(max(0, request.args.get("start", 0, type=int)), MAX_START)
@@ -53,7 +53,7 @@ def document(dataset_id: int, document_id: int) -> str:
 @datasets.post(f"{ONE}/documents/remove")
 @rule("user")
 def remove_documents(dataset_id: int) -> str | Response:
-    """Delete the chosen documents, after a question that says what goes; nothing goes with one never read."""
+    """Delete the chosen documents, after a confirmation that says what is lost, unless none of them has passages."""
     dataset = visible_datasets().writable(dataset_id)
     chosen = _chosen_documents(dataset)
     if any(each.chunks for each in chosen) and "confirmed" not in request.form:
@@ -79,7 +79,7 @@ def _document(dataset: Dataset, document_id: int) -> Document:
 
 
 def _chosen_documents(dataset: Dataset) -> list[Document]:
-    """Those that are ticked; what is gone already is left out."""
+    """Return the ticked documents; those already deleted are left out."""
     given = request.form.getlist("document")
     ids = {int(text) for text in given if text.isascii() and text.isdecimal() and len(text) < MAX_ID_DIGITS}
     if len(ids) > MAX_CHOSEN:
@@ -90,7 +90,7 @@ def _chosen_documents(dataset: Dataset) -> list[Document]:
 
 
 def _drop_jobs(dataset: Dataset, chosen: Sequence[Document]) -> None:
-    """Failed uploads of these documents: without them, nothing is there to be tried again."""
+    """Remove failed uploads of these documents; without the documents there is nothing to retry."""
     failed = site().background.store.of_dataset(
         dataset.id, kinds=ADDING, states=FAILED, titles=[each.source for each in chosen], limit=MOST_AT_ONCE
     )

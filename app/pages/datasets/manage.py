@@ -1,4 +1,4 @@
-"""A dataset as a whole: its name, and its end."""
+"""Renames and deletes a dataset."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from braid.core.jobs.store import JobKind, JobState
 @datasets.post(f"{ONE}/name")
 @rule("user")
 def rename(dataset_id: int) -> tuple[str, int] | Response:
-    """Give it another name."""
-    dataset = visible_datasets().own(dataset_id)
+    """Rename the dataset."""
+    dataset = visible_datasets().personal(dataset_id)
     try:
         renamed = site().braid.ledger.rename_dataset(dataset.id, request.form.get("name", ""))
     except InvalidInputError as error:
@@ -33,8 +33,8 @@ def rename(dataset_id: int) -> tuple[str, int] | Response:
 @datasets.post(f"{ONE}/delete")
 @rule("user")
 def delete(dataset_id: int) -> tuple[str, int] | Response:
-    """Delete it with all its documents; once the name is typed again, unless it is empty."""
-    dataset = visible_datasets().own(dataset_id)
+    """Delete the dataset with all its documents, if its name is typed again or it is empty."""
+    dataset = visible_datasets().personal(dataset_id)
     if dataset.documents and request.form.get("name", "").strip() != dataset.name.strip():
         problem = _("The name is not “%(name)s”; nothing was deleted.", name=dataset.name)
         return dataset_page(dataset, problem=problem), 400

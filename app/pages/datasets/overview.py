@@ -1,4 +1,4 @@
-"""The list of datasets, a new one, and one from an export."""
+"""The list of datasets; adds a new one, or one from an export."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ class DatasetRow:
 @datasets.get("")
 @rule("user")
 def index() -> str:
-    """The user's own datasets and the shared ones."""
+    """Show the user's own datasets and the shared ones."""
     return _page()
 
 
 @datasets.get("/live")
 @rule("user")
 def live_index() -> str:
-    """The list alone, for the page's script."""
+    """Render the list alone, for the page's script."""
     return render_template("braid/datasets/_list.html", **_rows())
 
 
 @datasets.post("")
 @rule("user")
 def add() -> tuple[str, int] | AnyResponse:
-    """A new dataset."""
+    """Add a dataset."""
     me = identity().account
     try:
         quotas().require_dataset_room(me)
@@ -61,7 +61,7 @@ def add() -> tuple[str, int] | AnyResponse:
 @rule("user")
 @takes_uploads(import_bytes)
 def add_import() -> tuple[str, int] | tuple[Response, int] | AnyResponse:
-    """A new dataset from an export, in the background."""
+    """Add a dataset from an export, in the background."""
     me, name = identity().account, request.values.get("name", "").strip()
     try:
         require_import_room(me)
@@ -77,7 +77,7 @@ def add_import() -> tuple[str, int] | tuple[Response, int] | AnyResponse:
 
 
 def name_problem(error: InvalidInputError) -> str:
-    """What is wrong with a dataset's name, in the page's language."""
+    """Return the problem with a dataset's name, in the page's language."""
     if error.field == "name" and "must have" in str(error):
         return str(_("Type a name of 1 to %(most)s visible characters.", most=MAX_NAME_CHARS))
     return str(error)
@@ -92,7 +92,7 @@ def _page(*, problem: str = "") -> str:
 
 def _rows() -> dict[str, object]:
     about = overviews(site().braid.ledger.database, visible_datasets().readable().all)
-    found = visible_datasets().readable()  # afterwards: counts of what was not busy are the last ones
+    found = visible_datasets().readable()  # read afterwards, so that the counts of idle datasets are final
     enabled = {entry.id for entry in site().braid.registry.entries() if entry.enabled}
 
     def rows(those: Sequence[Dataset]) -> list[DatasetRow]:

@@ -1,4 +1,4 @@
-"""What a dataset holds, in figures and small charts."""
+"""Statistics of a dataset, as figures and small charts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SHOWN_MONTHS = 24
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A line of a chart. ``percent`` is its share of the longest one."""
+    """A line of a chart. ``percent`` is its share of the longest line."""
 
     label: str
     count: int
@@ -28,7 +28,7 @@ class Bar:
 @datasets.get(f"{ONE}/statistics")
 @rule("user")
 def statistics(dataset_id: int) -> str:
-    """Documents by type, by month and by language."""
+    """Show documents by type, by month and by language."""
     dataset, ledger = visible_datasets().get(dataset_id), site().braid.ledger
     found = statistics_of(ledger, dataset.id)
     languages = site().dataset_languages.counts(dataset)
@@ -44,6 +44,6 @@ def statistics(dataset_id: int) -> str:
 
 
 def bars(counts: Sequence[tuple[str, int]]) -> list[Bar]:
-    """As a chart."""
+    """Return the counts as a chart."""
     most = max((count for _label, count in counts), default=1)
     return [Bar(label, count, round(100 * count / most)) for label, count in counts]

@@ -1,4 +1,4 @@
-"""Jobs of a dataset: try again, give up, embed anew, export."""
+"""Jobs of a dataset: retry, cancel, embed again, export."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from braid.core.types import Dataset
 @datasets.post(f"{ONE}/jobs/<int:job_id>/retry")
 @rule("user")
 def retry_job(dataset_id: int, job_id: int) -> Response:
-    """Try a failed upload again."""
+    """Retry a failed upload."""
     job = _job(visible_datasets().writable(dataset_id), job_id)
     site().background.retry(job.user_id, job.id)
     return done(_("“%(name)s” is tried again.", name=job.title), dataset_id=dataset_id)
@@ -29,7 +29,7 @@ def retry_job(dataset_id: int, job_id: int) -> Response:
 @datasets.post(f"{ONE}/jobs/retry")
 @rule("user")
 def retry_all(dataset_id: int) -> Response:
-    """Try all failed uploads of the user's again."""
+    """Retry all failed uploads of the user."""
     me, background = identity().account, site().background
     found = background.store.of_dataset(
         visible_datasets().writable(dataset_id).id, kinds=ADDING, states=FAILED, limit=MOST_AT_ONCE
@@ -44,7 +44,7 @@ def retry_all(dataset_id: int) -> Response:
 @datasets.post(f"{ONE}/jobs/<int:job_id>/remove")
 @rule("user")
 def forget_job(dataset_id: int, job_id: int) -> Response:
-    """Give up a job that waits or failed, and its file."""
+    """Remove a waiting or failed job, and its file."""
     job = _job(visible_datasets().writable(dataset_id), job_id)
     drop(job)
     return done(_("“%(name)s” is taken off the list.", name=job.title), dataset_id=dataset_id)
@@ -53,7 +53,7 @@ def forget_job(dataset_id: int, job_id: int) -> Response:
 @datasets.post(f"{ONE}/jobs/cancel")
 @rule("user")
 def cancel_waiting(dataset_id: int) -> Response:
-    """Give up all uploads of the user's that wait."""
+    """Remove all waiting uploads of the user."""
     me, store = identity().account, site().background.store
     waiting = store.of_dataset(
         visible_datasets().writable(dataset_id).id, kinds=ADDING, states=QUEUED, limit=MOST_AT_ONCE
@@ -68,7 +68,7 @@ def cancel_waiting(dataset_id: int) -> Response:
 @datasets.post(f"{ONE}/reembed")
 @rule("user")
 def reembed(dataset_id: int) -> Response:
-    """Make all vectors anew."""
+    """Embed all passages again."""
     dataset, here = visible_datasets().writable(dataset_id), site()
     quotas().require_queue_room(identity().account)
     here.background.add(identity().account.id, [new_reembed(here.braid, dataset.id)])
@@ -79,7 +79,7 @@ def reembed(dataset_id: int) -> Response:
 @datasets.post(f"{ONE}/export")
 @rule("user")
 def export(dataset_id: int) -> Response:
-    """Write the dataset to a file, in the place of the user's earlier one."""
+    """Export the dataset to a file, which replaces the user's earlier export."""
     queue_export(identity().account, visible_datasets().writable(dataset_id))
     return done(_("The export is being written. It can be downloaded here when it is ready."), dataset_id=dataset_id)
 
@@ -87,7 +87,7 @@ def export(dataset_id: int) -> Response:
 @datasets.get(f"{ONE}/exports/<int:job_id>")
 @rule("user")
 def download(dataset_id: int, job_id: int) -> Response:
-    """A finished export."""
+    """Download a finished export."""
     return export_file(_job(visible_datasets().get(dataset_id), job_id))
 
 
@@ -95,5 +95,5 @@ def download(dataset_id: int, job_id: int) -> Response:
 
 
 def _job(dataset: Dataset, job_id: int) -> Job:
-    """The user's job, if it is this dataset's. Raises NotFoundError."""
+    """Return the user's job, if it is this dataset's. Raises NotFoundError."""
     return site().background.store.get(identity().account.id, job_id, dataset_id=dataset.id)

@@ -1,4 +1,4 @@
-"""A search result as the page shows it."""
+"""View of a search result for the page."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from braid.core.types import Dataset, Degraded, Hit, Occurrence, Part, Passage, 
 
 @dataclass(frozen=True, slots=True)
 class ShownPlace:
-    """Another place of the same text."""
+    """Another place with the same text."""
 
     title: str
     dataset: str
@@ -45,7 +45,7 @@ class ShownHit:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A part that is missing from the answer; ``datasets`` empty means from all of it."""
+    """A part that is missing from the answer; empty ``datasets`` means that it is missing for all."""
 
     leg: Part
     datasets: tuple[str, ...]
@@ -74,9 +74,9 @@ def build_answer(
     *,
     carried: Carried | None = None,
 ) -> Answer:
-    """The page's view of a result; ``datasets`` are those that the user can read.
+    """Return the page's view of a result; ``datasets`` are those that the user can read.
 
-    ``carried`` are the arguments that lead back to the search; None for those of the form.
+    ``carried`` are the query arguments that lead back to the search; None means those of the form.
     """
     way_back = form.query_arguments() if carried is None else carried
     names = {dataset.id: dataset.name for dataset in datasets}
@@ -97,7 +97,7 @@ def build_answer(
 
 
 def document_href(chunk_id: str, carried: Carried) -> str:
-    """Address of a passage in its document; it knows the way back to the search."""
+    """Return the address of a passage in its document, which links back to the search."""
     return url_for("braid.search.document", chunk_id=chunk_id, _anchor="cited", **carried)  # type: ignore[arg-type]
 
 
@@ -145,7 +145,7 @@ def _parts(degraded: Sequence[Degraded]) -> list[Part]:
 
 
 def _missing(leg: Part, degraded: Sequence[Degraded], searched: Sequence[Dataset]) -> Missing:
-    """All that is missing of one part, with the datasets concerned."""
+    """Return one missing part, with the datasets concerned and the reasons."""
     parts = [part for part in degraded if part.leg == leg]
     concerned = {part.collection for part in parts}
     named = tuple(dataset.name for dataset in searched if dataset.collection in concerned)

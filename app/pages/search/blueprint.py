@@ -1,4 +1,4 @@
-"""What the search pages share: their blueprint, searching with a form, the choices that the forms offer."""
+"""The blueprint of the search pages, and functions that these pages share."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ search = Blueprint("search", __name__)
 
 
 def form_of_request(mode: Mode | None = None) -> SearchForm:
-    """The form as it was sent, with the user's preferences where nothing is said."""
+    """Return the submitted form; the user's preferences fill in what is left out."""
     return read_form(request.values, preferences_of(identity().account), mode=mode)
 
 
 def search_with(form: SearchForm) -> SearchResult:
-    """Search as the user who asks, and count it."""
+    """Search as the user who sends this request, and count the search."""
     account, here = identity().account, site()
     options = form.options(here.settings)
     models = model_shelf().search_models(choose_models(account))
@@ -40,7 +40,7 @@ def search_with(form: SearchForm) -> SearchResult:
 
 
 def template_values(form: SearchForm, readable: Readable) -> dict[str, Any]:
-    """What every search form's template needs."""
+    """Return the values that the template of every search form needs."""
     account, here = identity().account, site()
     personal, shared = readable
     return {
@@ -59,13 +59,16 @@ def template_values(form: SearchForm, readable: Readable) -> dict[str, Any]:
 
 
 def choices_key(form: SearchForm) -> str:
-    """Under what the browser remembers choices: they are one user's, and void when their preferences change."""
+    """Return the key under which the browser remembers choices.
+
+    The key names the user and their preferences, so choices are forgotten when the preferences change.
+    """
     mine = preferences_of(identity().account)
     return f"{identity().account.id}:{mine.mode}:{mine.fusion}:{mine.alpha}:{mine.k}:{mine.strategy}:{mine.dataset_ids}"
 
 
 def status_of(here: Site, datasets: Sequence[Dataset]) -> IndexStatus:
-    """How far reading and indexing of these datasets is."""
+    """Return how far reading and indexing of these datasets is."""
     braid, unread = here.braid, here.background.store.unread([dataset.id for dataset in datasets])
     collections = {dataset.collection for dataset in datasets}
     progress = [part for part in braid.indexer.progress() if part.collection in collections]
@@ -73,12 +76,12 @@ def status_of(here: Site, datasets: Sequence[Dataset]) -> IndexStatus:
 
 
 def address(endpoint: str, carried: Mapping[str, Any], **more: Any) -> str:
-    """The address of a page with the arguments of a search."""
+    """Return the address of a page with the arguments of a search."""
     return url_for(endpoint, **{**carried, **more})
 
 
 def back_address(form: SearchForm) -> str:
-    """Where a document was come from: a search, a search by three fields, or a conversation."""
+    """Return the address that led to a document: a search, a search by three fields, or a conversation."""
     conversation = request.args.get("conversation", type=int)
     if conversation is not None:
         return url_for("braid.chat.conversation", conversation_id=conversation)
@@ -88,12 +91,12 @@ def back_address(form: SearchForm) -> str:
 
 
 def three_fields() -> dict[str, str]:
-    """Those of purpose, materials, methods and instruction that the request has."""
+    """Return the non-empty fields of the request: purpose, materials, methods and instruction."""
     names = ("purpose", "materials", "methods", "instruction")
     return {name: text for name in names if (text := request.values.get(name, "").strip())}
 
 
 def _ways(form: SearchForm) -> Iterator[tuple[str, str]]:
-    """(endpoint, address) of the ways to search, with the same choices."""
+    """Yield (endpoint, address) of the ways to search, with the same choices."""
     for endpoint in ("braid.search.index", "braid.search.fields", "braid.search.compare"):
         yield endpoint, address(endpoint, form.query_arguments() if form.text else {})

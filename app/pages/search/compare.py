@@ -1,4 +1,4 @@
-"""Two ways to search side by side, for one query: what moved, came and went."""
+"""Two searches side by side for one query: hits that moved, appeared and disappeared."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from braid.core.types import Dataset, Mode
 
 SIDES = ("a", "b")
 BOTH = ("q", "k", "kind", "source", "from", "to", "rerank")
-"""What the two sides have in common."""
+"""Arguments that both sides share."""
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One configuration, and its answer with a mark for each hit when there is a query."""
+    """One configuration and, if there is a query, its answer with a mark per hit."""
 
     name: str
     form: SearchForm
@@ -36,7 +36,7 @@ class Side:
 @search.get("/search/compare")
 @rule("user")
 def compare() -> str:
-    """Choose two configurations; with a query both are run."""
+    """Show two configurations, and the results of both if there is a query."""
     forms = [_form_of_side(name) for name in SIDES]
     readable = readable_datasets(identity().account)
     sides = [Side(name, form) for name, form in zip(SIDES, forms, strict=True)]
@@ -62,7 +62,11 @@ def _search_sides(forms: list[SearchForm], readable: list[Dataset]) -> list[Side
 
 
 def _form_of_side(name: str) -> SearchForm:
-    """The form of one side. Fresh from the search page the first side is its search, the second by keyword alone."""
+    """Return the form of one side.
+
+    Coming from the search page, the first side is that search and the second one searches by keyword alone,
+    or in hybrid mode if the first one is a keyword search.
+    """
     preferred = preferences_of(identity().account)
     if not any(argument.startswith("a_") for argument in request.args):
         given = form_of_request()

@@ -1,4 +1,4 @@
-"""The filters of the search form: kinds of files, the beginning of the source, dates."""
+"""Filters of the search form: kinds of files, beginning of the source, dates."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ KINDS: Mapping[str, tuple[str, frozenset[str]]] = {
         frozenset({"py", "js", "ts", "tsx", "java", "go", "rs", "c", "cpp", "sh", "sql"}),
     ),
 }
-"""The boxes of the form: a name and the file types that it stands for."""
+"""Checkboxes of the form: name and file types per kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChosenFilters:
-    """What the form says. Days are as typed, ``YYYY-MM-DD``, and those of the server's time zone."""
+    """Chosen filters. Days are as typed, ``YYYY-MM-DD``, in the server's time zone."""
 
     kinds: tuple[str, ...] = ()
     source_prefix: str = ""
@@ -43,7 +43,7 @@ class ChosenFilters:
         return bool(self.kinds or self.source_prefix or self.first_day or self.last_day)
 
     def filters(self) -> Filters:
-        """For the search. Raises InvalidInputError when the first day is after the last one."""
+        """Return the filters for the search. Raises InvalidInputError if the first day is after the last one."""
         return Filters(
             file_types=frozenset().union(*(KINDS[kind][1] for kind in self.kinds)),
             source_prefix=self.source_prefix,
@@ -52,7 +52,7 @@ class ChosenFilters:
         )
 
     def query_arguments(self) -> dict[str, str | list[str]]:
-        """The arguments that say the same."""
+        """Return query arguments for the same filters."""
         carried: dict[str, str | list[str]] = {}
         if self.kinds:
             carried["kind"] = list(self.kinds)
@@ -61,11 +61,11 @@ class ChosenFilters:
 
 
 def read_filters(args: MultiDict[str, str]) -> ChosenFilters:
-    """The filters in a request's arguments. Raises InvalidInputError with the field's name."""
+    """Read the filters from a request's arguments. Raises InvalidInputError with the field's name."""
     kinds = tuple(dict.fromkeys(args.getlist("kind")))
     for kind in kinds:
         if kind not in KINDS:
-            raise InvalidInputError(f"kind is {kind[:40]!r}; choose of {', '.join(KINDS)}", field="file_types")
+            raise InvalidInputError(f"kind is {kind[:40]!r}; choose from {', '.join(KINDS)}", field="file_types")
     chosen = ChosenFilters(kinds, args.get("source", "").strip(), args.get("from", ""), args.get("to", ""))
     chosen.filters()
     return chosen

@@ -1,4 +1,4 @@
-"""The search form: what stands in the address, checked."""
+"""The search form, read from the query arguments and checked."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from braid.core.errors import InvalidInputError
 from braid.core.types import Fusion, Mode
 
 MAX_CARRIED_CHARS = 500
-"""A longer query is not repeated in the links of its result, which would make the page heavy."""
+"""Longest query repeated in the links of its result; a longer one would bloat the page."""
 
 Carried = dict[str, str | list[str]]
 
 
 @dataclass(frozen=True, slots=True)
 class SearchForm:
-    """A search as the address gives it. ``dataset_ids`` None means that nobody has chosen yet."""
+    """A search as the query arguments describe it. ``dataset_ids`` None means that nothing is chosen yet."""
 
     text: str
     mode: Mode
@@ -31,20 +31,20 @@ class SearchForm:
     strategy: str
     dataset_ids: tuple[int, ...] | None
     preferred_ids: tuple[int, ...] | None
-    """What is ticked until somebody chooses; None for all."""
+    """Datasets that are ticked until the user chooses; None for all."""
     filters: ChosenFilters
     rerank: bool
     customized: bool
-    """Whether an option differs from the user's default, so that the options are shown."""
+    """Whether an option differs from the user's default, so that the page shows the options."""
 
     @property
     def used_fusion(self) -> Fusion:
-        """The fusion, which is of no account where a single leg is asked."""
+        """The fusion; ``rrf`` in modes with one leg, where it has no effect."""
         return self.fusion if self.mode == "hybrid" else "rrf"
 
     @property
     def used_alpha(self) -> float | None:
-        """Alpha where it matters."""
+        """Alpha if the fusion uses it, else None."""
         return self.alpha if self.used_fusion == "weighted" else None
 
     @property
@@ -58,12 +58,12 @@ class SearchForm:
         return round(100 * self.alpha)
 
     def ticks(self, dataset_id: int) -> bool:
-        """Whether the picker shows this dataset as chosen."""
+        """Return whether the picker shows this dataset as chosen."""
         chosen = self.preferred_ids if self.dataset_ids is None else self.dataset_ids
         return chosen is None or dataset_id in chosen
 
     def options(self, settings: Settings) -> dict[str, Any]:
-        """The fields of `braid.core.types.SearchOptions`, and the strategy."""
+        """Return the values of the fields of `braid.core.types.SearchOptions`, and the strategy."""
         return {
             "strategy": self.strategy,
             "mode": self.mode,
@@ -76,7 +76,7 @@ class SearchForm:
         }
 
     def query_arguments(self) -> Carried:
-        """The arguments that lead back to this search."""
+        """Return the query arguments that lead back to this search."""
         carried: Carried = {"mode": self.mode, "k": str(self.k), **self.filters.query_arguments()}
         if len(self.text) <= MAX_CARRIED_CHARS:
             carried["q"] = self.text
@@ -92,7 +92,7 @@ class SearchForm:
 
 
 def read_form(args: MultiDict[str, str], preferred: Preferences, *, mode: Mode | None = None) -> SearchForm:
-    """The form in a request's arguments; ``mode`` is the default where it is not the user's.
+    """Read the form from a request's arguments; ``mode`` replaces the user's default mode.
 
     Raises InvalidInputError with the field's name.
     """
@@ -124,7 +124,7 @@ def _choice(args: MultiDict[str, str], name: str, choices: tuple[str, ...], defa
 
 
 def whole_number(name: str, given: str) -> int:
-    """The number. Raises InvalidInputError."""
+    """Return the text as a whole number. Raises InvalidInputError."""
     try:
         return int(given)
     except ValueError:
@@ -132,7 +132,7 @@ def whole_number(name: str, given: str) -> int:
 
 
 def number(name: str, given: str) -> float:
-    """The number. Raises InvalidInputError."""
+    """Return the text as a number. Raises InvalidInputError."""
     try:
         return float(given)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Which words of a passage are the query's: marks and snippets."""
+"""Marks and snippets: shows which words of a passage match the query."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from braid.core.text.scripts import HAN, HANGUL, HIRAGANA, KANA, display_languag
 SNIPPET_CHARS = 340
 SNIPPET_CHARS_CJK = 190  # such characters are twice as wide
 LEAD_CHARS = 40
-"""How much text a snippet shows before its first mark."""
+"""Characters that a snippet shows before its first mark."""
 
 _WEAK = re.compile(f"[{KANA}{HAN}{HANGUL}]|[{HIRAGANA}]+")
 _BLANK_LINES = re.compile(r"\n(?:[ \t]*\n)+")
@@ -23,41 +23,41 @@ _WRAPPED = re.compile(r"(?<=[^\n])\n(?=[^\s|`*>#+•・-])(?!\d+[.)] )")
 _BOUNDARY = re.compile(r"[\s。．！？、]")
 
 PROSE = frozenset({"txt", "md", "html", "pdf", "docx", "pptx", "eml", "epub"})
-"""File types whose line breaks inside a paragraph mean nothing."""
+"""File types in which line breaks inside a paragraph have no meaning."""
 
 Span = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A piece of text, marked or not. Joined, the segments are the text."""
+    """A piece of text, marked or not. The joined segments are the text."""
 
     text: str
     marked: bool
 
 
 def wanted_tokens(analyzer: Analyzer, query: str) -> frozenset[str]:
-    """The query's tokens that are worth a mark.
+    """Return the query's tokens that are worth a mark.
 
-    Single characters of Japanese and Korean, which the bigrams repeat, and hiragana alone, which are endings and
-    particles, count where there is nothing else.
+    Single Japanese and Korean characters, which the bigrams repeat, and pure hiragana, which are endings and particles,
+    count only if there are no other tokens.
     """
     tokens = frozenset(analyzer.tokens(query))
     return frozenset(token for token in tokens if not _WEAK.fullmatch(token)) or tokens
 
 
 def flow(text: str, file_type: str) -> str:
-    """The text of equal length with the lines of each paragraph joined, if it is prose."""
+    """Return the text, of equal length, with the lines of each paragraph joined if it is prose."""
     return _WRAPPED.sub(" ", text) if file_type in PROSE and "```" not in text else text
 
 
 def mark(analyzer: Analyzer, text: str, wanted: frozenset[str]) -> tuple[Segment, ...]:
-    """The whole text with the wanted tokens marked."""
+    """Return the whole text with the wanted tokens marked."""
     return tuple(_segments(text, _marks(analyzer, text, wanted), 0, len(text)))
 
 
 def snippet(analyzer: Analyzer, text: str, wanted: frozenset[str]) -> tuple[Segment, ...]:
-    """The part of the text with the most marks, blank lines taken out."""
+    """Return the part of the text with the most marks, without blank lines."""
     text = _BLANK_LINES.sub(lambda blank: "\n".ljust(len(blank[0])), text)
     marks = _marks(analyzer, text, wanted)
     limit = SNIPPET_CHARS_CJK if display_language(text) else SNIPPET_CHARS
@@ -68,7 +68,7 @@ def snippet(analyzer: Analyzer, text: str, wanted: frozenset[str]) -> tuple[Segm
 
 
 def _marks(analyzer: Analyzer, text: str, wanted: frozenset[str]) -> list[Span]:
-    """Where the wanted tokens stand: sorted, without overlap; those that touch are one."""
+    """Return the spans of the wanted tokens, sorted; overlapping and touching ones are merged."""
     merged: list[Span] = []
     for start, end in sorted((start, end) for token, start, end in analyzer.spans(text) if token in wanted):
         if merged and start <= merged[-1][1]:
@@ -79,7 +79,7 @@ def _marks(analyzer: Analyzer, text: str, wanted: frozenset[str]) -> list[Span]:
 
 
 def _window(text: str, marks: Sequence[Span], limit: int) -> Span:
-    """The stretch of at most ``limit`` characters with the most marked ones; the first of equals."""
+    """Return the window of at most ``limit`` characters with the most marked ones; the first if several are equal."""
     if len(text) <= limit or not marks:
         return _to_boundaries(text, 0, limit)
     starts = [max(0, start - LEAD_CHARS) for start, _ in marks]
@@ -94,7 +94,7 @@ def _window(text: str, marks: Sequence[Span], limit: int) -> Span:
 
 
 def _to_boundaries(text: str, start: int, end: int) -> Span:
-    """Begin after a boundary and end before one, where there is one nearby."""
+    """Move both ends to a boundary if there is one nearby."""
     if start > 0:
         found = _BOUNDARY.search(text, start, start + LEAD_CHARS // 2)
         start = found.end() if found else start

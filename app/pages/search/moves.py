@@ -1,4 +1,4 @@
-"""How far each hit of one result stands from its place in another."""
+"""Differences in rank between two results."""
 
 from __future__ import annotations
 
@@ -11,16 +11,20 @@ from braid.core.types import Hit
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """``places`` is 0 but for ``up`` and ``down``. ``gone`` is of the first result, the others are of the second."""
+    """A hit's move between two results.
+
+    ``places`` is 0 except for ``up`` and ``down``. ``kept`` and ``gone`` mark hits of the first result, the others hits
+    of the second.
+    """
 
     kind: Literal["up", "down", "same", "new", "gone", "kept"]
     places: int = 0
 
 
 def moves(first: Sequence[Hit], second: Sequence[Hit]) -> tuple[list[Move], list[Move]]:
-    """The marks of both results: in the first what is gone from the second, in the second what moved or is new.
+    """Return the marks of both results, one per hit.
 
-    A hit is the same when it is shown for the same chunk, also as one of several places of an equal text.
+    Two hits are the same if they share a chunk, also as one of several places of the same text.
     """
     before, after = _ranks(first), _ranks(second)
     left = [Move("kept" if _rank(hit, after) else "gone") for hit in first]

@@ -1,4 +1,4 @@
-"""Why a hit is where it is, in the page's words: each leg's part in it."""
+"""Reasons for a hit's rank, in the page's language: each leg's part in the score."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from braid.core.types import Leg, LegScore
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """One leg's part in a hit, as it is shown. ``percent`` is its share of the score, 0–100."""
+    """One leg's part in a hit, as the page shows it. ``percent`` is its share of the score, 0–100."""
 
     leg: Leg
     name: str
@@ -24,7 +24,10 @@ class Reason:
 
 
 class Reasoning:
-    """Makes reasons for one page. Its words are translated once: a page of eight answers has over a hundred reasons."""
+    """Makes reasons for one page.
+
+    The words are translated once: a page of eight answers has over a hundred reasons.
+    """
 
     def __init__(self) -> None:
         self._names = {"dense": _("Meaning"), "bm25": _("Keywords")}
@@ -33,7 +36,7 @@ class Reasoning:
         self._share = _("%(percent)s %% of the score")
 
     def reasons(self, legs: Sequence[LegScore]) -> tuple[Reason, ...]:
-        """Of one hit."""
+        """Return the reasons for one hit."""
         total = sum(part.share for part in legs)
         return tuple(self._reason(part, total) for part in legs)
 

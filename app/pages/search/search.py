@@ -1,4 +1,4 @@
-"""The search page and the document around a passage. They only read."""
+"""The search page and the page of a document around a passage. Both only read."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ EXAMPLES = (
 @search.get("/")
 @rule("user")
 def home() -> Redirect:
-    """To the page that most people want."""
+    """Redirect to the chat, the page that most people want."""
     return redirect(url_for("braid.chat.page"))
 
 
 @search.get("/search")
 @rule("user")
 def index() -> str:
-    """The search page, with the answer when there is a query."""
+    """Show the search page, with the answer if there is a query."""
     form = form_of_request()
     readable = readable_datasets(identity().account)
     answer = None
@@ -75,7 +75,7 @@ def index() -> str:
 @search.get("/documents/passage/<chunk_id>")
 @rule("user")
 def document(chunk_id: str) -> str:
-    """The document around a passage. Not found when the passage is not the user's to read."""
+    """Show the document around a passage. Raises NotFoundError if the user may not read the passage."""
     braid, form = site().braid, form_of_request()
     datasets = readable_datasets(identity().account).by_id
     cited = braid.ledger.passages([chunk_id], datasets.keys()).get(chunk_id)
@@ -101,7 +101,7 @@ def document(chunk_id: str) -> str:
 @search.get("/status.json")
 @rule("user")
 def status() -> Response:
-    """How far indexing is, for the live line."""
+    """Return the indexing status as JSON, for the page's script."""
     found = status_of(site(), readable_datasets(identity().account).all)
     return Response(json.dumps(asdict(found), ensure_ascii=False), mimetype="application/json")
 
@@ -110,7 +110,7 @@ def status() -> Response:
 
 
 def _examples(datasets: list[Dataset]) -> Iterator[tuple[str, str, str]]:
-    """Questions that the sample answers, each with its language and address."""
+    """Yield questions that the sample answers, each with its language and address."""
     if any(dataset.name == SAMPLE_NAME and dataset.documents for dataset in datasets):
         ids = [dataset.id for dataset in datasets]
         for language, question in EXAMPLES:

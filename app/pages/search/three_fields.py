@@ -1,7 +1,7 @@
-"""Searching by purpose, materials and methods: one query is written of them, and the passages are compared with them.
+"""Search by purpose, materials and methods: writes one query from them, and compares the passages with them.
 
-The answer comes as a page, or to a script as server-sent events: ``stage``, ``query`` and ``search`` (progress in
-words) → ``text`` (the comparison so far, as HTML) → ``answer`` (the whole result, as HTML), or ``error``.
+The answer is a page or, for a script, server-sent events: ``stage``, ``query`` and ``search`` (progress in words) →
+``text`` (the comparison so far, as HTML) → ``answer`` (the whole result, as HTML), or ``error``.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ from braid.core.types import Mode
 
 DEFAULT_MODE: Mode = "semantic"
 MAX_CARRIED_CHARS = 1_500
-"""Longer fields are not repeated in the links of the result."""
+"""Longest fields, in characters altogether, that the links of the result repeat."""
 
 
 @search.get("/search/fields")
 @rule("user")
 def fields() -> str:
-    """The form. It is filled in from the address, and a script sends it at once; nothing is searched here."""
+    """Show the form, filled in from the address. A script sends a filled form at once; this view searches nothing."""
     form = form_of_request(DEFAULT_MODE)
     return _page(form, "", starts=bool(_filled_fields()))
 
@@ -57,7 +57,7 @@ def fields() -> str:
 @search.post("/search/fields")
 @rule("user", "read")
 def fields_answer() -> str | Response:
-    """The comparison, at once or as events."""
+    """Return the comparison, as a page or as events."""
     form, account = form_of_request(DEFAULT_MODE), identity().account
     asked = ChatRequest(
         account.id,
@@ -87,7 +87,7 @@ def _page(form: SearchForm, result: str, *, starts: bool = False) -> str:
 
 
 def _result(form: SearchForm, done: ChatResult) -> Markup:
-    """The result part of the page."""
+    """Render the result part of the page."""
     here, carried = site(), _query_arguments(form)
     here.usage.count(identity().account.id, "search")
     here.metrics.count_search(done.search, done.degraded)
@@ -113,7 +113,7 @@ def _filled_fields() -> dict[str, str]:
 
 
 def _query_arguments(form: SearchForm) -> Carried:
-    """The arguments that lead back to this form."""
+    """Return the query arguments that lead back to this form."""
     given = three_fields()
     short = sum(map(len, given.values())) <= MAX_CARRIED_CHARS
     kept = {name: value for name, value in form.query_arguments().items() if name != "q"}
@@ -137,7 +137,7 @@ def _stream(form: SearchForm, events: Iterator[Event]) -> Iterator[str]:
 
 
 def _describe(form: SearchForm, happened: Event) -> Iterator[str]:
-    """Progress in words, and the result."""
+    """Yield progress in words, and the result."""
     if isinstance(happened, StageStarted):
         yield event("stage", {"text": stage_text(happened.stage, of_fields=True)})
     elif isinstance(happened, QueryWritten):
@@ -150,7 +150,7 @@ def _describe(form: SearchForm, happened: Event) -> Iterator[str]:
 
 
 def _body(answered: tuple[Response | str, int]) -> str:
-    """What an error says, as the page shows it: problem details, since a script asks."""
+    """Render an error as the page shows it. Errors are problem details here, since a script asks."""
     response, _status = answered
     problem = response.get_json() if isinstance(response, Response) else {}
     return render_template("braid/_fields_problem.html", problem=problem)

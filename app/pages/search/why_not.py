@@ -1,4 +1,4 @@
-"""Why a document is, or is not, in the result of a search: its best passage followed through the search."""
+"""Explains why a document is, or is not, in a search result, by following its best passage through the search."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class Why:
     found: bool
     verdict: str
     steps: tuple[str, ...]
-    """What each leg says."""
+    """What each leg says, one sentence per leg."""
     detail: str
-    """The same in the program's own words, with all numbers."""
+    """The explanation of the core in English, with all numbers."""
     passage: Passage
     snippet: tuple[Segment, ...]
     language: str
@@ -50,7 +50,7 @@ class Why:
 @search.get("/search/why-not")
 @rule("user")
 def why_not() -> str:
-    """Choose a document by a part of its name, and read why it is not found."""
+    """Show the form that finds a document by part of its name, and explain why the document is, or is not, found."""
     form = form_of_request()
     readable = readable_datasets(identity().account)
     names = {dataset.id: dataset.name for dataset in readable.all}
@@ -75,7 +75,7 @@ def why_not() -> str:
 @search.get("/search/documents.json")
 @rule("user")
 def documents() -> Response:
-    """Names of documents that contain what is typed, for the list below the field."""
+    """Return documents whose name contains the typed text as JSON, for the list below the field."""
     readable = readable_datasets(identity().account).by_id
     found = documents_named(_database(), readable.keys(), request.args.get("name", ""), limit=OFFERED)
     listed = [{"id": each.id, "source": each.source, "title": each.title} for each in found]
@@ -99,7 +99,7 @@ def _address_of(form: SearchForm, document: Document) -> str:
 
 
 def _pairs(form: SearchForm) -> Iterator[tuple[str, str]]:
-    """The search as hidden fields."""
+    """Yield the search's arguments as hidden fields."""
     for name, value in form.query_arguments().items():
         for each in value if isinstance(value, list) else [value]:
             yield name, each

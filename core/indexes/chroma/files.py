@@ -59,7 +59,7 @@ class Segment:
 
     folder: Path
     saved: bool
-    """Whether Chroma's database says that the index was saved, and so dropped its vectors from the log."""
+    """Whether Chroma's database records that the index was saved, and so dropped its vectors from the log."""
 
     def entries(self) -> int:
         """Count the vectors in the saved index, those of deleted chunks included."""

@@ -22,8 +22,9 @@ from braid.core.ingest.readers.grammars import ASSIGNMENTS, FUNCTION_VALUES, GRA
 
 ERRORS: tuple[type[Exception], ...] = ()
 
-MAX_PARSED_BYTES = 5_000_000
-"""Longer files are data or the output of programs; they are cut by their lines alone."""
+MAX_PARSED_BYTES = 1_000_000
+"""Longer files are data or the output of programs; they are cut by their lines alone. Hostile ones take tree-sitter
+seconds and gigabytes per megabyte."""
 _WORD = re.compile(r"\w")
 _RECEIVER = re.compile(r"(\w+)\s*(?:\[[^\]]*\])?\s*\)$")
 _TYPE_ARGUMENTS = re.compile(r"<.*", re.DOTALL)
@@ -38,7 +39,7 @@ class Definition(NamedTuple):
 
 
 def read(file: SourceFile) -> ParsedDocument:
-    """A section per function; what is between them goes under the class around it. Broken code is read too."""
+    """Return a section per function; lines between them go under the class around them. Broken code is read, too."""
     text = decode(file.content)
     if len(file.content) > MAX_PARSED_BYTES:
         return ParsedDocument(file.stem, file.file_type, (Section(text, line=1, kind="code"),))
@@ -50,7 +51,7 @@ def read(file: SourceFile) -> ParsedDocument:
 
 
 def _sections(lines: list[str], definitions: Iterator[Definition]) -> Iterator[Section]:
-    """Every line belongs to the innermost definition around it; lines without a word are left out."""
+    """Yield a section per definition. A line belongs to the innermost one; lines without a word are left out."""
     owners = [0] * len(lines)
     paths = [""]
     for first, last, path in definitions:
@@ -68,7 +69,7 @@ def _sections(lines: list[str], definitions: Iterator[Definition]) -> Iterator[S
 def _definitions(
     node: Node, grammar: Grammar, path: str, first: int | None = None, last: int | None = None
 ) -> Iterator[Definition]:
-    """The definitions under a node, outer ones before inner ones. ``first`` and ``last`` are those of a wrapper."""
+    """Yield the definitions under a node, outer ones first. ``first`` and ``last`` are lines of a wrapper."""
     lead = previous_end = -1
     for child in node.named_children:
         start, end = _rows(child)
@@ -93,13 +94,13 @@ def _definitions(
 
 
 def _rows(node: Node) -> tuple[int, int]:
-    """First and last line; a node that ends with its line break ends on that line."""
+    """Return the first and the last line; a node that ends with its line break ends on that line."""
     end = node.end_point.row - (node.end_point.column == 0 and node.end_point.row > node.start_point.row)
     return node.start_point.row, end
 
 
 def _name(node: Node, grammar: Grammar) -> tuple[str, ...]:
-    """The name of a definition as parts of its path; empty when the node is none, or has no name."""
+    """Return the name of a definition as parts of its path; empty when the node is none, or has no name."""
     if node.type not in grammar.scopes and node.type not in grammar.functions:
         return ()
     if fields := ASSIGNMENTS.get(node.type):
@@ -112,7 +113,7 @@ def _name(node: Node, grammar: Grammar) -> tuple[str, ...]:
 
 
 def _name_node(node: Node) -> Node | None:
-    """The node with the name: a field of its own, or within the declarators of C, or in the first part (Go)."""
+    """Return the node with the name: a field of its own, or within the declarators of C, or in the first part (Go)."""
     found = node.child_by_field_name("name") or node.child_by_field_name("type_name")
     if found is not None or node.type == "impl_item":
         return found or node.child_by_field_name("type")

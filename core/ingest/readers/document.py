@@ -1,4 +1,4 @@
-"""What a reader is given, and what it gives back."""
+"""The values of a reader: the file that it is given, and the document that it returns."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ class Section:
     line_end: int | None = None
     """Last line, set only where a line of the text is not a line of the file (a quoted cell of a CSV file)."""
     kind: Kind = "prose"
-    """How to cut it: ``prose`` at paragraphs and sentences, ``code`` at lines; a ``record`` (a table row) is kept
-    whole and packed with its neighbours of the same heading, page and header."""
+    """How to cut the section: ``prose`` at paragraphs and sentences, ``code`` at lines; a ``record`` (a table row) is
+    kept whole and packed with its neighbours of the same heading, page and header.
+    """
     header: str = ""
     """The header row of a record's table, repeated at the top of every chunk."""
 
@@ -73,7 +74,7 @@ class SourceFile:
         return PurePosixPath(self.name).suffix.lower()
 
     def unreadable(self, reason: str) -> UnreadableDocumentError:
-        """The error to raise; ``reason`` goes on after the name: ``is empty; …``."""
+        """Return the error to raise; ``reason`` goes on after the name: ``is empty; …``."""
         return UnreadableDocumentError(f"{self.name} {reason}")
 
 
@@ -97,7 +98,7 @@ class HeadingStack:
 
 
 class Outline:
-    """Collects the paragraphs of a document under its headings, and gives one section per heading."""
+    """Collects the paragraphs of a document under its headings, and returns one section per heading."""
 
     def __init__(self, base: str = "") -> None:
         self._stack = HeadingStack(base)
@@ -123,7 +124,7 @@ class Outline:
             self._body.append(gap + paragraph)
 
     def sections(self) -> tuple[Section, ...]:
-        """All sections; nothing can be added afterwards."""
+        """Return all sections; nothing can be added afterwards."""
         self._close(next_level=0)
         return tuple(self._sections)
 
@@ -139,12 +140,12 @@ class Outline:
 
 
 def join_path(*headings: str) -> str:
-    """A heading path of those that are not empty."""
+    """Join the headings that are not empty to a heading path."""
     return HEADING_SEPARATOR.join(heading for heading in headings if heading)
 
 
 def one_line(text: str) -> str:
-    """The text with every run of white space as one space."""
+    """Return the text with every run of white space as one space."""
     return " ".join(text.split())
 
 
@@ -153,5 +154,5 @@ _CJK_LINE_BREAK = re.compile(f"(?<=[{_CJK}])[ \\t]*\\n[ \\t]*(?=[{_CJK}])")
 
 
 def join_cjk_lines(text: str) -> str:
-    """Take out the line breaks between Japanese or Chinese characters: there they do not mean a space."""
+    """Remove the line breaks between Japanese or Chinese characters, where they do not mean a space."""
     return _CJK_LINE_BREAK.sub("", text)

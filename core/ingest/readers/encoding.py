@@ -1,9 +1,9 @@
-"""Bytes to text: which encoding a text file is in.
+"""Encodings: finds the encoding of a text file and decodes it.
 
-Detectors that compare whole code pages take Korean mixed with English, and short Japanese, for something else. Text
-in its right encoding is full of the commonest letters of its language, and in a wrong one has next to none of them:
-that alone tells the East Asian encodings and Western European apart. What it cannot tell (Cyrillic, Greek, Arabic …)
-goes to charset-normalizer.
+Detectors that compare whole code pages take Korean mixed with English, and short Japanese, for something else. Text in
+its right encoding is full of the commonest letters of its language, and in a wrong one has next to none of them: that
+alone distinguishes the East Asian encodings and Western European ones. For other text (Cyrillic, Greek, Arabic …)
+charset-normalizer decides.
 """
 
 from __future__ import annotations
@@ -50,16 +50,16 @@ _MAX_CONTROL, _MAX_CONTROL_SHARE = 4, 0.02
 
 
 def decode(content: bytes, declared: str = "") -> str:
-    """The text of ``content``, without byte order mark and NUL characters, each line ended by ``\\n``.
+    """Return the text of ``content``, without byte order mark and NUL characters, each line ended by ``\\n``.
 
-    ``declared`` is what the document says of itself; it is believed when the bytes are not UTF-8 and it fits them.
+    ``declared`` is the encoding that the document names; it is used when the bytes are not UTF-8 and it fits them.
     """
     text = _decode(content, declared)
     return text.replace("\0", "").replace("\r\n", "\n").replace("\r", "\n").lstrip("\ufeff")
 
 
 def is_binary(content: bytes) -> bool:
-    """Whether the bytes are no text in any encoding."""
+    """Return whether the bytes are not text in any encoding."""
     sample = content[: 1 << 16]
     if any(sample.startswith(bom) for bom, _ in _BOMS) or _bare_utf16(content):
         return False
@@ -72,25 +72,25 @@ def _decode(content: bytes, declared: str) -> str:
             return content.decode(encoding, "replace")
     if utf16 := _bare_utf16(content):
         return content.decode(utf16, "replace")
-    if _ISO_2022_JP.search(content) and (text := _strictly(content, "iso2022_jp_ext")) is not None:
+    if _ISO_2022_JP.search(content) and (text := _decode_strictly(content, "iso2022_jp_ext")) is not None:
         return text
-    if (text := _utf8(content)) is not None:
+    if (text := _decode_utf8(content)) is not None:
         return text
-    if declared and (text := _strictly(content, declared)) is not None:
+    if declared and (text := _decode_strictly(content, declared)) is not None:
         return text
     return _legacy(content)
 
 
-def _strictly(content: bytes, encoding: str) -> str | None:
-    """The text, None when the bytes are not in this encoding, or it is not one of texts."""
+def _decode_strictly(content: bytes, encoding: str) -> str | None:
+    """Decode strictly; None when the bytes are not in this encoding, or it is no encoding of text."""
     try:
         return None if codecs.lookup(encoding).name in _NOT_OF_TEXTS else content.decode(encoding)
     except (LookupError, ValueError):
         return None
 
 
-def _utf8(content: bytes) -> str | None:
-    """UTF-8, also with a few broken bytes (a file that was cut off, or patched by hand)."""
+def _decode_utf8(content: bytes) -> str | None:
+    """Decode UTF-8, also with a few broken bytes (a file that was cut off, or patched by hand)."""
     text = content.decode("utf-8", "replace")
     broken = text.count("\ufffd")
     if not broken:
@@ -100,7 +100,7 @@ def _utf8(content: bytes) -> str | None:
 
 
 def _legacy(content: bytes) -> str:
-    """The candidate whose language's commonest letters are most frequent; the first of equals."""
+    """Return the encoding whose language's commonest letters are most frequent; the first of equals."""
     sample = _sample(content)
     best_share, best = _MIN_SHARE, ""
     for encoding, letters in _CANDIDATES:
@@ -111,7 +111,7 @@ def _legacy(content: bytes) -> str:
 
 
 def _sample(content: bytes) -> bytes:
-    """Whole lines from the first one that is not plain ASCII."""
+    """Return whole lines, from the first one that is not plain ASCII."""
     first = _HIGH_BYTE.search(content)
     start = content.rfind(b"\n", 0, first.start()) + 1 if first else 0
     end = start + _SAMPLE_BYTES
@@ -122,7 +122,7 @@ def _sample(content: bytes) -> bytes:
 
 
 def _share(text: str, letters: str) -> float:
-    """Share of ``letters`` among the characters that are not ASCII; undecodable bytes weigh against it.
+    """Return the share of ``letters`` among the characters that are not ASCII; undecodable bytes count against it.
 
     Accented letters stand alone among ASCII ones; rows of them are another script, wrongly decoded.
     """
@@ -133,10 +133,10 @@ def _share(text: str, letters: str) -> float:
 
 
 def _guess(content: bytes) -> str:
-    """For text with too few letters of any language to tell, and for those that are not listed here."""
+    """Guess the encoding of a text with too few letters to recognize a language, or in a language not listed here."""
     from charset_normalizer import from_bytes  # slow to load, and seldom needed
 
-    korean = _strictly(content, "cp949")
+    korean = _decode_strictly(content, "cp949")
     if korean is not None and _mostly_hangul(_ASCII.sub("", korean)):
         return korean
     best = from_bytes(content).best()
@@ -144,17 +144,17 @@ def _guess(content: bytes) -> str:
 
 
 def _bare_utf16(content: bytes) -> str:
-    """``utf-16-le`` or ``utf-16-be`` for UTF-16 without its mark, else an empty string."""
+    """Return ``utf-16-le`` or ``utf-16-be`` for UTF-16 without its mark, else an empty string."""
     sample = content[: 1 << 12]
     if b"\0" not in sample or len(content) % 2:
         return ""
-    shares = {encoding: _familiar(sample.decode(encoding, "replace")) for encoding in ("utf-16-le", "utf-16-be")}
+    shares = {encoding: _familiar_share(sample.decode(encoding, "replace")) for encoding in ("utf-16-le", "utf-16-be")}
     best = max(shares, key=lambda encoding: shares[encoding])
     return best if shares[best] >= _MIN_FAMILIAR else ""
 
 
-def _familiar(text: str) -> float:
-    """Share of the characters that any text may be full of; 0 when one is no character at all."""
+def _familiar_share(text: str) -> float:
+    """Return the share of characters that are common in any text; 0 when one is no character at all."""
     if any(char not in "\t\n\r\f" and unicodedata.category(char) in _NO_CHARACTER for char in text[:-1]):
         return 0.0
     return sum(char in _FAMILIAR for char in text) / max(1, len(text))

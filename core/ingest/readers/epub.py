@@ -24,7 +24,7 @@ _XML_ENCODING = re.compile(rb"""\A<\?xml[^>]+encoding=["']([\w-]+)""")
 
 
 def read(file: SourceFile) -> ParsedDocument:
-    """A section per heading of every chapter; a chapter without headings goes under its own title."""
+    """Return a section per heading of every chapter; a chapter without headings goes under its own title."""
     with open_archive(file) as archive:
         package_path = _package_path(file, archive)
         package = _xml(archive, package_path)
@@ -53,7 +53,7 @@ def _package_path(file: SourceFile, archive: zipfile.ZipFile) -> str:
 
 
 def _chapters(package: etree._Element, folder: str) -> list[str]:
-    """The paths of the chapters in the archive, in reading order."""
+    """Return the paths of the chapters in the archive, in reading order."""
     pages = {
         item.get("id"): posixpath.normpath(posixpath.join(folder, unquote(item.get("href") or "")))
         for item in package.iterfind(".//{*}manifest/{*}item")
@@ -64,7 +64,7 @@ def _chapters(package: etree._Element, folder: str) -> list[str]:
 
 
 def _refuse_protected(file: SourceFile, archive: zipfile.ZipFile, chapters: list[str]) -> None:
-    """Copy protection encrypts chapters; books that only obfuscate their fonts stay readable."""
+    """Refuse a book whose chapters are encrypted; books that only obfuscate their fonts stay readable."""
     if _ENCRYPTION not in archive.namelist():
         return
     encrypted = {unquote(item.get("URI") or "") for item in _xml(archive, _ENCRYPTION).iter("{*}CipherReference")}
@@ -73,7 +73,7 @@ def _refuse_protected(file: SourceFile, archive: zipfile.ZipFile, chapters: list
 
 
 def _first(package: etree._Element, name: str) -> str:
-    """The first Dublin Core element of this name."""
+    """Return the first Dublin Core element of this name."""
     element = package.find(f".//{{http://purl.org/dc/elements/1.1/}}{name}")
     return one_line("".join(map(str, element.itertext()))) if element is not None else ""
 

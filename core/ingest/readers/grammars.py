@@ -1,4 +1,4 @@
-"""What the syntax trees of programming languages call their parts."""
+"""Grammars: the names of nodes in the syntax trees of programming languages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tree_sitter import Language
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """Which nodes of a language's syntax tree are what."""
+    """The kinds of nodes in a language's syntax tree."""
 
     package: str
     """The package of the grammar, loaded with the first file in the language."""
@@ -23,7 +23,7 @@ class Grammar:
     language_function: str = "language"
 
     def language(self) -> Language:
-        """The language for a parser."""
+        """Return the language for a parser."""
         return Language(getattr(importlib.import_module(self.package), self.language_function)())
 
 

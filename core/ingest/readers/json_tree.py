@@ -11,12 +11,12 @@ from braid.core.ingest.readers.encoding import decode
 ERRORS: tuple[type[Exception], ...] = ()
 
 _SMALL_CHARS = 800
-"""A value whose lines are shorter than this stays with its neighbours instead of having a heading of its own."""
+"""Characters below which a value stays with its neighbours instead of having a heading of its own."""
 _MAX_HEADING_DEPTH = 4
 
 
 def read(file: SourceFile) -> ParsedDocument:
-    """Records under the path of their keys. Positions in lists are not part of it: they change with every insertion."""
+    """Return records under the path of their keys. Positions in lists are left out: insertions change them."""
     text = decode(file.content)
     if file.file_type == "jsonl":
         return ParsedDocument(file.stem, "jsonl", tuple(_lines(file, text)))
@@ -31,7 +31,7 @@ def read(file: SourceFile) -> ParsedDocument:
 
 
 def _parse(text: str) -> object:
-    """Numbers are kept as they are written."""
+    """Parse JSON; numbers are kept as they are written."""
     return json.loads(text, parse_int=str, parse_float=str)
 
 
@@ -64,7 +64,7 @@ def _sections(value: object, path: str, depth: int) -> Iterator[Section]:
 
 
 def _part(value: object, key: str, path: str, depth: int) -> Iterator[Section]:
-    """One record for what is small, else the parts of it under a heading of their own."""
+    """Yield one record for a small value, else the parts of the value under a heading of their own."""
     text = "\n".join(_leaves(value, key))
     objects = isinstance(value, list) and any(isinstance(element, dict | list) for element in value)
     large = objects or len(text) > _SMALL_CHARS
@@ -75,7 +75,7 @@ def _part(value: object, key: str, path: str, depth: int) -> Iterator[Section]:
 
 
 def _leaves(value: object, path: str) -> Iterator[str]:
-    """``path: value`` for everything in a value, in order."""
+    """Yield ``path: value`` for everything in a value, in order."""
     if isinstance(value, dict):
         for key, child in value.items():
             yield from _leaves(child, f"{path}.{key}" if path else key)

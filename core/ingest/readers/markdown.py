@@ -19,7 +19,7 @@ _MARKUP = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|<[^>]+>|[*_`~]{1,3}(?=\S)|(?<=\S)
 
 
 def read(file: SourceFile) -> ParsedDocument:
-    """A section per heading; front matter becomes metadata."""
+    """Return a section per heading; front matter becomes metadata."""
     text = decode(file.content)
     lines = text.split("\n")
     metadata: dict[str, str] = {}
@@ -33,7 +33,7 @@ def read(file: SourceFile) -> ParsedDocument:
 
 
 def _front_matter(block: str) -> dict[str, str]:
-    """The top-level fields; lists are joined by commas, deeper values are left out."""
+    """Return the top-level fields; lists are joined by commas, deeper values are left out."""
     fields: dict[str, str] = {}
     key = ""
     for line in block.split("\n"):
@@ -54,7 +54,7 @@ def _scalar(value: str) -> str:
 
 
 def _headings(lines: list[str], first: int) -> Iterator[tuple[int, int, int, str]]:
-    """(first line, line after, level, title) of every heading outside code, quotes and lists; lines 0-based."""
+    """Yield (first line, line after, level, title) of every heading outside code, quotes and lists; lines 0-based."""
     parser = MarkdownIt("commonmark", {"html": True})
     parser.core.ruler.enableOnly(["normalize", "block"])
     tokens = parser.parse("\n".join(lines[first:]))

@@ -20,7 +20,7 @@ _UNTITLED = ("", "PowerPoint Presentation", "PowerPoint プレゼンテーショ
 
 
 def read(file: SourceFile) -> ParsedDocument:
-    """A section per slide that has text; its title is the heading."""
+    """Return a section per slide that has text; its title is the heading."""
     open_archive(file).close()
     presentation = pptx.Presentation(io.BytesIO(file.content))
     sections: list[Section] = []
@@ -62,5 +62,5 @@ def _lines(shapes: Iterable[BaseShape]) -> Iterator[str]:
 
 
 def _paragraphs(text: str) -> str:
-    """The lines that are not empty; a vertical tab is a line break within a paragraph."""
+    """Return the lines that are not empty; a vertical tab is a line break within a paragraph."""
     return "\n".join(line.strip() for line in text.replace("\v", "\n").split("\n") if line.strip())

@@ -1,4 +1,4 @@
-"""What a file really is, whatever its name says: told from its bytes."""
+"""Sniffing: finds the kind of a file from its bytes, whatever its name says."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Sniffed:
 
     kind: str
     label: str
-    """With its article: ``a PDF document``."""
+    """Name for people, with its article: ``a PDF document``."""
     advice: str = ""
-    """What to do with it, where that is not to rename it."""
+    """What to do with the file, where that is not to rename it."""
 
 
 _TEXT = Sniffed("text", "plain text")
@@ -79,7 +79,7 @@ _SIGNATURES = (
 
 
 def sniff(content: bytes) -> Sniffed:
-    """The kind of a file by its signature, or by whether it holds text. Never raises."""
+    """Return the kind of a file by its signature, or else by whether it contains text. Never raises."""
     for offset, signature, label in _SIGNATURES:
         if content.startswith(signature, offset) and not _only_looks_so(signature, content):
             return Sniffed("other", label)
@@ -95,7 +95,7 @@ def sniff(content: bytes) -> Sniffed:
 
 
 def _only_looks_so(signature: bytes, content: bytes) -> bool:
-    """Text may begin with the letters of a short signature (``BZh``, ``ID3``, ``GIF8``)."""
+    """Return whether this is a text that begins with the letters of a short signature (``BZh``, ``ID3``, ``GIF8``)."""
     return signature.isalnum() and not is_binary(content)
 
 
@@ -115,7 +115,7 @@ def _zip_kind(content: bytes) -> Sniffed:
 
 
 def _ole_kind(content: bytes) -> Sniffed:
-    """Office files before 2007, and encrypted ones of any year, are OLE containers; their streams have names."""
+    """Return the kind of an OLE container by its streams: Office files before 2007, and encrypted ones of any year."""
     for stream, kind in _OLD_OFFICE:
         if stream.encode("utf-16-le") in content:
             return kind

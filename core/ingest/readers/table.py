@@ -21,7 +21,7 @@ csv.field_size_limit(1 << 30)  # the library's own limit, 128 KB, is less than o
 
 
 def read(file: SourceFile) -> ParsedDocument:
-    """A record per row, the header row repeated."""
+    """Return a record per row, the header row repeated."""
     text = decode(file.content)
     delimiter = "\t" if file.file_type == "tsv" else _delimiter(text[:_SAMPLE_CHARS])
     sections = tuple(records(_rows(text, delimiter)))
@@ -37,7 +37,7 @@ def _rows(text: str, delimiter: str) -> Iterator[Row]:
 
 
 def _delimiter(sample: str) -> str:
-    """The character that parts most rows into the same number of cells; the comma when none does."""
+    """Return the character that parts most rows into the same number of cells; the comma when none does."""
 
     def agreement(delimiter: str) -> tuple[float, int]:
         reader = csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter)

@@ -1,4 +1,4 @@
-"""Rows of a table to records: each can be understood by itself."""
+"""Records: rows of a table, each of which can be understood by itself."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NUMBER = re.compile(r"[-+(]?[\d.,:/%\s-]+\)?(?:[eE][-+]?\d+)?%?|true|false|null
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row of a table with the lines of the file where it stands, if it has lines."""
+    """A row of a table with its lines in the file, if the file has lines."""
 
     cells: tuple[str, ...]
     line: int | None = None
@@ -24,12 +24,12 @@ class Row:
 
     @property
     def filled(self) -> int:
-        """How many cells are not empty."""
+        """Number of cells that are not empty."""
         return sum(map(bool, self.cells))
 
 
 def row_of(cells: Iterable[str], line: int | None = None, line_end: int | None = None) -> Row:
-    """A row with its cells on one line each, without the empty ones at its end."""
+    """Return a row with its cells on one line each, without the empty ones at its end."""
     texts = [one_line(cell) if cell else "" for cell in cells]
     while texts and not texts[-1]:
         texts.pop()
@@ -37,9 +37,9 @@ def row_of(cells: Iterable[str], line: int | None = None, line_end: int | None =
 
 
 def records(rows: Iterable[Row], heading_path: str = "") -> Iterator[Section]:
-    """A record per row that is not empty.
+    """Yield a record per row that is not empty.
 
-    The header row is repeated by the chunks. One that is too long for that gives way to ``column: value`` lines.
+    The chunks repeat the header row. If it is too long for that, each record has ``column: value`` lines instead.
     """
     rows = (row for row in rows if row.filled)
     first = list(islice(rows, _HEADER_WITHIN))
@@ -57,11 +57,11 @@ def records(rows: Iterable[Row], heading_path: str = "") -> Iterator[Section]:
         if len(header) <= _MAX_HEADER_CHARS:
             yield _record(row, " | ".join(row.cells), heading_path, header)
         else:
-            yield _record(row, _labelled(columns, row.cells), heading_path)
+            yield _record(row, _label(columns, row.cells), heading_path)
 
 
 def _header_position(rows: list[Row]) -> int | None:
-    """Where the header row is: the first that is nearly as wide as the table, if it holds names and not values."""
+    """Return the position of the header row: the first nearly as wide as the table, if it has names and not values."""
     width = max((row.filled for row in rows), default=0)
     for position, row in enumerate(rows):
         if row.filled >= max(1, 0.6 * width):
@@ -74,6 +74,6 @@ def _record(row: Row, text: str, heading_path: str, header: str = "") -> Section
     return Section(text, heading_path, None, row.line, row.line_end, "record", header)
 
 
-def _labelled(columns: tuple[str, ...], cells: tuple[str, ...]) -> str:
+def _label(columns: tuple[str, ...], cells: tuple[str, ...]) -> str:
     names = chain(columns, iter(lambda: "", None))
     return "\n".join(f"{name}: {cell}" if name else cell for name, cell in zip(names, cells, strict=False) if cell)

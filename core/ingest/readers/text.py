@@ -9,6 +9,6 @@ ERRORS: tuple[type[Exception], ...] = ()
 
 
 def read(file: SourceFile) -> ParsedDocument:
-    """One section with the whole text."""
+    """Return one section with the whole text."""
     section = Section(decode(file.content), line=1)
     return ParsedDocument(file.stem, file.file_type, (section,))

@@ -31,17 +31,17 @@ _SKIPPED = frozenset({_FALLBACK, qn("w:rt"), qn("w:del"), qn("w:moveFrom")})
 _HEADING_STYLE = re.compile(r"heading ([1-9])", re.IGNORECASE)
 _NOTES = (("/footnotes", "Footnotes", qn("w:footnote")), ("/endnotes", "Endnotes", qn("w:endnote")))
 _BODY_LEVEL = 9
-"""An outline level of 9 is Word's way to say body text; 0 to 8 are headings."""
+"""Word's outline level of body text; 0 to 8 are headings."""
 
 
 def read(file: SourceFile) -> ParsedDocument:
-    """A section per heading; footnotes and endnotes at the end."""
+    """Return a section per heading; footnotes and endnotes at the end."""
     with open_archive(file) as archive:
         document = docx.Document(_without_macros(archive, file.content))
     levels = _heading_levels(document)
     outline = Outline()
     title = ""
-    for block in _found(document.element.body, _P, _TBL):
+    for block in _find(document.element.body, _P, _TBL):
         if block.tag == _TBL:
             _add_table(block, outline)
             continue
@@ -60,7 +60,7 @@ def read(file: SourceFile) -> ParsedDocument:
 
 
 def _without_macros(archive: zipfile.ZipFile, content: bytes) -> io.BytesIO:
-    """The file; one with macros is copied without them as a plain document, the only kind that python-docx opens."""
+    """Return the file, or a copy without its macros: python-docx opens only documents without macros."""
     types = archive.read(_CONTENT_TYPES)
     if _MACRO_TYPE not in types:
         return io.BytesIO(content)
@@ -74,7 +74,7 @@ def _without_macros(archive: zipfile.ZipFile, content: bytes) -> io.BytesIO:
 
 
 def _heading_levels(document: Document) -> dict[str, int]:
-    """Style id to heading level; 0 is the style of the document's title."""
+    """Return style id → heading level; 0 is the style of the document's title."""
     levels: dict[str, int] = {}
     for style in document.styles.element.iterfind(qn("w:style")):
         style_id, name = style.get(qn("w:styleId")), style.find(qn("w:name"))
@@ -90,24 +90,24 @@ def _heading_levels(document: Document) -> dict[str, int]:
 
 
 def _level(paragraph: etree._Element, levels: dict[str, int]) -> int | None:
-    """The heading level of a paragraph, 0 for the document's title, None for body text."""
+    """Return the heading level of a paragraph, 0 for the document's title, None for body text."""
     if (outline := paragraph.find(_OUTLINE_LEVEL)) is not None and int(outline.get(_VAL) or 9) < _BODY_LEVEL:
         return int(outline.get(_VAL) or 0) + 1
     style = paragraph.find(_STYLE)
     return levels.get(style.get(_VAL) or "") if style is not None else None
 
 
-def _found(parent: etree._Element, *tags: str) -> Iterator[etree._Element]:
-    """The outermost elements with these tags in reading order, also in content controls and tracked insertions."""
+def _find(parent: etree._Element, *tags: str) -> Iterator[etree._Element]:
+    """Yield the outermost elements with these tags in order, also in content controls and tracked insertions."""
     for child in parent.iterchildren(tag=etree.Element):
         if child.tag in tags:
             yield child
         elif child.tag not in _SKIPPED:
-            yield from _found(child, *tags)
+            yield from _find(child, *tags)
 
 
 def _text(paragraph: etree._Element) -> str:
-    """The text as it is shown, with that of text boxes; without deleted text and furigana."""
+    """Return the text as it is shown, with that of text boxes; without deleted text and furigana."""
     parts: list[str] = []
     walker = etree.iterwalk(paragraph, events=("start",))
     for _, element in walker:
@@ -121,9 +121,9 @@ def _text(paragraph: etree._Element) -> str:
 
 
 def _add_table(table: etree._Element, outline: Outline) -> None:
-    """A line per row, cells parted by bars."""
-    for number, row in enumerate(_found(table, _TR)):
-        cells = [" ".join(one_line(_text(block)) for block in _found(cell, _P)) for cell in _found(row, _TC)]
+    """Add a line per row, its cells separated by bars."""
+    for number, row in enumerate(_find(table, _TR)):
+        cells = [" ".join(one_line(_text(block)) for block in _find(cell, _P)) for cell in _find(row, _TC)]
         if any(cell.strip() for cell in cells):
             outline.add(" | ".join(cells), tight=number > 0)
 
@@ -134,7 +134,7 @@ def _add_notes(document: Document, outline: Outline) -> None:
             if relation.is_external or not relation.reltype.endswith(suffix):
                 continue
             root = etree.fromstring(relation.target_part.blob, etree.XMLParser(resolve_entities=False))
-            notes = ["\n".join(map(_text, _found(note, _P))).strip() for note in root.iter(tag)]
+            notes = ["\n".join(map(_text, _find(note, _P))).strip() for note in root.iter(tag)]
             if any(notes):
                 outline.heading(1, heading)
             for note in notes:

@@ -18,13 +18,13 @@ from braid.core.ingest.readers.table_rows import Row, records, row_of
 ERRORS = (*PACKAGE_ERRORS, InvalidFileException)
 
 MAX_CELLS = 20_000_000
-"""Of one sheet, with the empty ones before the last of a row."""
+"""Most cells of one sheet, including empty ones before the last of a row."""
 _FORMULA_WITHOUT_VALUE = re.compile(rb"<f\b[^>]*(?:/>|>[^<]*</f>)\s*(?:</c>|<v\s*/>|<v></v>)")
-"""Programs that write workbooks without calculating leave the values out."""
+"""A formula without its value, as programs write it that do not calculate."""
 
 
 def read(file: SourceFile) -> ParsedDocument:
-    """A record per row. Of formulas the values that Excel stored are read; nothing is calculated."""
+    """Return a record per row. A formula is read as the value that Excel stored; nothing is calculated."""
     with open_archive(file) as archive:
         sheets = [archive.read(name) for name in archive.namelist() if name.startswith("xl/worksheets/sheet")]
     unknown = sum(len(_FORMULA_WITHOUT_VALUE.findall(sheet)) for sheet in sheets)
@@ -43,7 +43,7 @@ def read(file: SourceFile) -> ParsedDocument:
 
 
 def _rows(file: SourceFile, sheet: ReadOnlyWorksheet) -> Iterator[Row]:
-    sheet.reset_dimensions()  # what a file says of its own size is often wrong, and rows beyond it would be lost
+    sheet.reset_dimensions()  # the size that a file states is often wrong, and rows beyond it would be lost
     cells_read = 0
     for cells in sheet.iter_rows(values_only=True):  # type: ignore[misc]  # the stub takes it for a method of Worksheet
         cells_read += len(cells)
@@ -53,7 +53,7 @@ def _rows(file: SourceFile, sheet: ReadOnlyWorksheet) -> Iterator[Row]:
 
 
 def _text(value: object) -> str:
-    """A cell as a person would write it."""
+    """Return a cell as a person would write it."""
     if value is None:
         return ""
     if isinstance(value, bool):

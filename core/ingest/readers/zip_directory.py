@@ -1,4 +1,4 @@
-"""What a zip archive says of its directory, read before `zipfile` loads it: a million entries take 200 MiB of memory.
+"""The directory of a zip archive, checked before `zipfile` loads it: a million entries take 200 MiB of memory.
 
 The records are those of https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT, 4.3.14 to 4.3.16.
 """
@@ -13,9 +13,10 @@ from typing import IO
 from braid.core.errors import BraidError
 
 MAX_ENTRIES = 20_000
-"""Of a document; large workbooks and books have some hundreds."""
+"""Most entries of a document; large workbooks and books have some hundreds."""
 BYTES_PER_ENTRY = 256
-"""Of a directory on average, at most: 46, and the entry's path. The number of entries may be a lie, its size is not."""
+"""Most bytes per entry of a directory, on average: 46, and the entry's path. The stated number of entries may be wrong.
+"""
 _END = struct.Struct("<4s4H2LH")
 _END_SIGNATURE = b"PK\x05\x06"
 _END64 = struct.Struct("<4sQ2H2L4Q")
@@ -26,7 +27,7 @@ _LONGEST_COMMENT = 1 << 16
 
 
 class TooManyEntriesError(BraidError):
-    """The archive holds more files than anybody needs."""
+    """The archive contains too many files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,9 @@ class _Directory:
 
 
 def require_few_entries(file: IO[bytes], most: int) -> None:
-    """Raises TooManyEntriesError. Where there is no directory nothing is said; `zipfile` will."""
+    """Raise TooManyEntriesError for a directory of more than ``most`` entries. A missing directory is left to
+    `zipfile`.
+    """
     for directory in _directories(file):
         if directory.entries > most:
             raise TooManyEntriesError(f"it holds {directory.entries:,} files, more than {most:,}")
@@ -47,7 +50,7 @@ def require_few_entries(file: IO[bytes], most: int) -> None:
 
 
 def _directories(file: IO[bytes]) -> Iterator[_Directory]:
-    """All that a reader may take for the directory: readers differ in where they look for the record of zip64."""
+    """Yield every possible directory: readers differ in where they look for the record of zip64."""
     size = file.seek(0, 2)
     start = max(0, size - _LONGEST_COMMENT - _END.size)
     tail = _read(file, start, size - start)

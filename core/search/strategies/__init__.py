@@ -52,7 +52,7 @@ logger = logging.getLogger(__name__)
 
 @lru_cache(maxsize=1)
 def strategies() -> Mapping[str, Strategy]:
-    """All strategies by name: ours, then those of installed packages; one that cannot be used is logged."""
+    """Return all strategies by name: ours, then those of installed packages; one that cannot be used is logged."""
     found = dict(BUILT_IN)
     for point in sorted(entry_points(group=ENTRY_POINTS), key=lambda point: point.name):
         if point.name in found:
@@ -65,7 +65,7 @@ def strategies() -> Mapping[str, Strategy]:
 
 
 def strategy_named(name: str) -> Strategy:
-    """Raises InvalidInputError with the names that exist."""
+    """Return the strategy with this name. Raises InvalidInputError with the names that exist."""
     try:
         return strategies()[name]
     except KeyError:
@@ -74,7 +74,7 @@ def strategy_named(name: str) -> Strategy:
 
 
 def _load(point: EntryPoint) -> Strategy | None:
-    """The class or instance that the entry point names."""
+    """Return the strategy that the entry point names, as a class or an instance; None, logged, if it is not usable."""
     try:
         loaded: Any = point.load()
         strategy: Strategy = loaded() if isinstance(loaded, type) else loaded

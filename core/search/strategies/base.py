@@ -1,4 +1,4 @@
-"""Strategies: how a query is expanded before the search and how its hits are refined after it."""
+"""The interface of strategies: `Strategy`, the query variants that it makes, and the tools that it may use."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from braid.core.types import Hit, Leg, Passage, Query, Vector
 
 Answer = TypeVar("Answer")
 Vectors = Mapping[str, Vector]
-"""By fingerprint of the embedding model: collections may have different ones."""
+"""Vectors of one text by fingerprint of the embedding model: collections may have different models."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -20,7 +20,7 @@ class QueryVariant:
     """One way of putting the query. Both legs search for ``text`` unless they are given something else."""
 
     text: str
-    """Shown to people as well, in results."""
+    """The query in words, which results show."""
     weight: float = 1.0
     """Weight of the variant's rankings in the fusion."""
     legs: tuple[Leg, ...] = ("dense", "bm25")
@@ -31,16 +31,16 @@ class QueryVariant:
     terms: Mapping[str, float] | None = None
     """The keyword leg searches for these tokens, with their weights, instead of ``text``."""
 
-    def weighing(self, weight: float) -> QueryVariant:
-        """The same with another weight."""
+    def with_weight(self, weight: float) -> QueryVariant:
+        """Return the same variant with another weight."""
         return replace(self, weight=weight)
 
-    def asked(self, leg: Leg) -> str:
-        """What the leg searched for, in words."""
+    def text_for(self, leg: Leg) -> str:
+        """Return in words what the leg searches for."""
         return self.passage or self.text if leg == "dense" else self.text
 
-    def sought(self, leg: Leg) -> Hashable:
-        """What the leg searches for, as a value: for equal ones it finds the same."""
+    def target_for(self, leg: Leg) -> Hashable:
+        """Return what the leg searches for as a value; equal values have equal hits."""
         if leg == "bm25":
             return self.text if self.terms is None else tuple(sorted(self.terms.items()))
         if self.vectors is not None:
@@ -50,14 +50,14 @@ class QueryVariant:
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
-    """The variants to search for, and who wrote them: ``none`` when the query is searched as it is."""
+    """The variants to search for, and their generator: ``none`` when the query is searched as it is."""
 
     variants: tuple[QueryVariant, ...]
     generator: str = "none"
 
 
 class ModelTools(Protocol):
-    """Asking the search model."""
+    """Tools that ask the search model."""
 
     @property
     def prompts(self) -> Prompts:
@@ -65,65 +65,69 @@ class ModelTools(Protocol):
 
     @property
     def model_name(self) -> str:
-        """The search model that this search may ask; empty when it is to use feedback."""
+        """The search model that this search may ask; empty when it is to use pseudo-relevance feedback."""
 
     def ask(self, prompt: Prompt, parse: Callable[[str], Answer | None], **values: object) -> Answer | None:
-        """The search model's answer, parsed. None when there is no model to ask, and when it fails, is slow or gives
-        nothing usable; the latter three are reported, and the first when the request names the model as generator.
+        """Ask the search model and parse its reply. None without a model, or when it fails, is slow or gives nothing
+        usable. A failure is reported; a missing model only if the request names the model as generator.
         """
 
 
 class FeedbackTools(Protocol):
-    """The first pass, a search for the query as it is, and what its passages tell."""
+    """Tools for pseudo-relevance feedback: the first pass, which searches for the query as it is, and what is in its
+    passages.
+    """
 
     @property
     def original(self) -> QueryVariant:
-        """The query as it is. What the first pass found for it is not searched for again."""
+        """The query as it is. Its hits of the first pass are reused."""
 
     @property
     def analyzer(self) -> Analyzer:
-        """Text to tokens, as the keyword index has them."""
+        """The analyzer of the keyword index."""
 
     def first_pass(self, k: int) -> Sequence[Hit]:
-        """The ``k`` best hits of the query as it is; searched once, however often it is asked for."""
+        """Return the ``k`` best hits of the query as it is; searched once, however often it is asked for."""
 
     def idf(self, terms: Collection[str]) -> Mapping[str, float]:
-        """The idf of each term over all collections in scope, as BM25 weighs it; higher is rarer."""
+        """Return the idf of each term over all collections in scope, as BM25 weighs it; higher is rarer."""
 
     def neighbours(self, passage: Passage, reach: int) -> Sequence[Passage]:
-        """Up to ``reach`` passages of the same document before and behind, with the passage, in order."""
+        """Return up to ``reach`` passages of the same document before and behind, with the passage, in order."""
 
 
 class VectorTools(Protocol):
-    """Vectors of the query and of passages."""
+    """Tools for vectors of the query and of passages."""
 
     def query_vectors(self) -> Vectors:
-        """The query's vector under each model in scope, embedded once; empty when that failed, which is reported."""
+        """Return the query's vector under each model in scope, embedded once; empty when that failed, which is
+        reported.
+        """
 
     def passage_vectors(self, passages: Sequence[Passage]) -> Mapping[str, Vector]:
-        """Stored vectors by chunk id; a passage that is not embedded yet has none."""
+        """Return stored vectors by chunk id; a passage that is not embedded yet has none."""
 
     def fingerprint(self, passage: Passage) -> str:
-        """The embedding model of the passage's collection."""
+        """Return the fingerprint of the embedding model of the passage's collection."""
 
     def embed_passages(self, texts: Mapping[str, Sequence[str]]) -> Vectors:
-        """Texts by fingerprint to vectors (n, dim) by fingerprint, in one batch per model; one that fails is left out,
-        and reported.
+        """Return texts by fingerprint to vectors (n, dim) by fingerprint, in one batch per model; one that fails is
+        left out, and reported.
         """
 
 
 class Tools(ModelTools, FeedbackTools, VectorTools, Protocol):
-    """What a strategy may use of the search that it is part of.
+    """The parts of a search that its strategy may use.
 
     Passages are read within the caller's scope, and the first pass within the filters, too. Filters select whole
-    documents: the neighbours of a passage that passed them pass them as well.
+    documents, so the neighbours of a passage that passes them pass as well.
     """
 
     def missing(self, reason: str) -> None:
-        """Report what failed: the answer is worse than it should be (``degraded``)."""
+        """Report a failure: the result is worse than it should be (``degraded``)."""
 
     def note(self, text: str) -> None:
-        """Report what a limit left out though nothing failed (``notes``)."""
+        """Report what a limit left out although nothing failed (``notes``)."""
 
 
 class Strategy(Protocol):
@@ -134,13 +138,13 @@ class Strategy(Protocol):
     costs: Mapping[Literal["llm", "feedback"], str]
     """Costs of a query with each generator, in one line: model calls, embeddings. Empty without a generator."""
     overfetch: int
-    """`refine` is given this many times ``k`` hits: above 1 for a strategy that drops some."""
+    """Hits that `refine` is given, as a multiple of ``k``: above 1 for a strategy that drops some."""
 
     def expand(self, query: Query, tools: Tools) -> Expansion:
-        """The variants to search for: at least one."""
+        """Return the variants to search for: at least one."""
 
     def refine(self, query: Query, hits: Sequence[Hit], tools: Tools) -> Sequence[Hit]:
-        """The hits to show, best first; each keeps its chunk id."""
+        """Return the hits to show, best first; each keeps its chunk id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +155,7 @@ class StrategyInfo:
     description: str
     """One line."""
     costs: Mapping[Literal["llm", "feedback"], str]
-    """By generator, in one line: model calls, embeddings. Empty for a strategy that needs no generator."""
+    """Costs of a query with each generator, in one line: model calls, embeddings. Empty without a generator."""
 
 
 class ExpandOnly:
@@ -160,7 +164,7 @@ class ExpandOnly:
     overfetch = 1
 
     def refine(self, query: Query, hits: Sequence[Hit], tools: Tools) -> Sequence[Hit]:
-        """The hits as they are."""
+        """Return the hits as they are."""
         return hits
 
 
@@ -170,5 +174,5 @@ class RefineOnly:
     overfetch = 1
 
     def expand(self, query: Query, tools: Tools) -> Expansion:
-        """The query itself."""
+        """Return the query itself."""
         return Expansion((tools.original,))

@@ -1,4 +1,4 @@
-"""The query as it was typed."""
+"""Strategy ``basic``: the query as it was typed."""
 
 from __future__ import annotations
 
@@ -16,5 +16,5 @@ class Basic(ExpandOnly):
     costs: Mapping[Literal["llm", "feedback"], str] = {}
 
     def expand(self, query: Query, tools: Tools) -> Expansion:
-        """The query itself."""
+        """Return the query itself."""
         return Expansion((tools.original,))

@@ -1,4 +1,4 @@
-"""Only the sentences that answer."""
+"""Strategy ``compression``: only the sentences that answer."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from braid.core.text.token_budget import estimate_tokens
 from braid.core.types import Hit, Query, Vector
 
 MAX_SENTENCES = 300
-"""Of one result; passages behind are shown whole."""
+"""Most sentences that one result may have; the passages after these are shown whole."""
 PROMPT_TOKENS = 12_000
-"""Of all sentences that the model is given, estimated; those of passages behind are chosen by similarity."""
+"""Most tokens, estimated, of the sentences that the model is given; for the other passages similarity chooses."""
 MARGIN = 0.02
-"""A sentence is kept when its cosine is at most so much below that of the best one of its passage."""
+"""Largest difference in cosine similarity between a sentence that is kept and the best one of its passage."""
 GAP = " … "
 PROSE_TYPES = frozenset({"", "txt", "md", "html", "pdf", "docx", "pptx", "xlsx", "csv", "json", "eml", "epub", "text"})
 
@@ -31,8 +31,8 @@ Kept = Mapping[int, Sequence[int]]
 class Compression(RefineOnly):
     """Keeps of every passage the sentences that answer, at least one; identity, position and order stay.
 
-    The model is asked once for the numbers of the sentences of all passages, so that what is shown always stands in
-    the passage. Without one the sentences nearest to the query by meaning are kept.
+    The model is asked once, for numbers of sentences, so that every sentence shown is in its passage. Without a model
+    the sentences nearest to the query by meaning are kept.
     """
 
     description = "Shows of each passage only the sentences that answer."
@@ -42,19 +42,19 @@ class Compression(RefineOnly):
     }
 
     def refine(self, query: Query, hits: Sequence[Hit], tools: Tools) -> Sequence[Hit]:
-        """The hits with shortened texts; whole ones where sentences could not be chosen, which is said."""
+        """Shorten the hits' texts. A text stays whole where sentences could not be chosen, which is reported."""
         parts = [_parts(hit) for hit in hits]
         shown = _within_limit(parts)
         if shown < len(hits):
             tools.note(f"only the first {shown} passages were compressed; ask for fewer")
         if not any(len(of_hit) > 1 for of_hit in parts[:shown]):
             return hits
-        kept = dict(_by_model(query, parts[:shown], tools))
+        kept = dict(_choose_by_model(query, parts[:shown], tools))
         rest = [[] if number in kept else of_hit for number, of_hit in enumerate(parts[:shown])]
         if any(len(of_hit) > 1 for of_hit in rest):
-            kept |= _by_similarity(hits, rest, tools)
+            kept |= _choose_by_similarity(hits, rest, tools)
         return [
-            _shortened(hit, parts[number], kept[number]) if number in kept else hit for number, hit in enumerate(hits)
+            _shorten(hit, parts[number], kept[number]) if number in kept else hit for number, hit in enumerate(hits)
         ]
 
 
@@ -64,7 +64,7 @@ def _parts(hit: Hit) -> list[str]:
 
 
 def _within_limit(parts: Sequence[Sequence[str]]) -> int:
-    """How many of the first passages have no more than MAX_SENTENCES together; the first counts in any case."""
+    """Count the first passages that have no more than MAX_SENTENCES together; the very first counts in any case."""
     total = 0
     for number, of_hit in enumerate(parts):
         total += len(of_hit)
@@ -73,8 +73,8 @@ def _within_limit(parts: Sequence[Sequence[str]]) -> int:
     return len(parts)
 
 
-def _by_model(query: Query, parts: Sequence[Sequence[str]], tools: Tools) -> Kept:
-    numbered = _numbered(parts)
+def _choose_by_model(query: Query, parts: Sequence[Sequence[str]], tools: Tools) -> Kept:
+    numbered = _number_sentences(parts)
     if tools.model_name and len(numbered) < len(parts):
         tools.note(f"the model was given the first {len(numbered)} passages alone; ask for fewer")
     if not numbered:
@@ -91,8 +91,10 @@ def _by_model(query: Query, parts: Sequence[Sequence[str]], tools: Tools) -> Kep
     return kept
 
 
-def _numbered(parts: Sequence[Sequence[str]]) -> list[str]:
-    """The sentences of the first passages, as data, each with its number; as many passages as the prompt may hold."""
+def _number_sentences(parts: Sequence[Sequence[str]]) -> list[str]:
+    """Return the sentences of the first passages, as data, each with its number; as many passages as the prompt may
+    hold.
+    """
     numbered: list[str] = []
     left = PROMPT_TOKENS
     for p, of_hit in enumerate(parts, start=1):
@@ -109,7 +111,7 @@ def _most_shared_words(asked: set[str], of_hit: Sequence[str], tools: Tools) -> 
     return max(range(len(of_hit)), key=lambda s: (len(asked & set(tools.analyzer.tokens(of_hit[s]))), -s))
 
 
-def _by_similarity(hits: Sequence[Hit], parts: Sequence[Sequence[str]], tools: Tools) -> Kept:
+def _choose_by_similarity(hits: Sequence[Hit], parts: Sequence[Sequence[str]], tools: Tools) -> Kept:
     numbers: dict[str, list[tuple[int, int]]] = {}
     for p, of_hit in enumerate(parts):
         if len(of_hit) > 1:
@@ -129,7 +131,7 @@ def _by_similarity(hits: Sequence[Hit], parts: Sequence[Sequence[str]], tools: T
     return kept
 
 
-def _shortened(hit: Hit, of_hit: Sequence[str], kept: Sequence[int]) -> Hit:
+def _shorten(hit: Hit, of_hit: Sequence[str], kept: Sequence[int]) -> Hit:
     text, last = "", -1
     for s in kept:
         if s != last + 1:

@@ -1,4 +1,4 @@
-"""Several ways of putting the query, fused."""
+"""Strategy ``multi_query``: several ways of putting the query, fused."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from functools import partial
 from typing import Literal
 
 from braid.core.models.replies import parse_queries
-from braid.core.search.strategies.base import ExpandOnly, Expansion, QueryVariant, Tools
-from braid.core.search.strategies.relevance import (
+from braid.core.search.feedback_terms import (
     FEEDBACK_PASSAGES,
     FEEDBACK_TERMS,
     best_terms,
@@ -18,20 +17,21 @@ from braid.core.search.strategies.relevance import (
     rm3,
     words_of,
 )
+from braid.core.search.strategies.base import ExpandOnly, Expansion, QueryVariant, Tools
 from braid.core.types import Query
 
 VARIANTS = 3
-ORIGINAL_SHARE = 0.5
-"""Of the query itself in the fusion; the variants have the rest, so that a bad one cannot outvote it."""
-FEEDBACK_SHARE = 0.3
-"""Of the variant that feedback writes."""
+ORIGINAL_WEIGHT = 0.5
+"""Weight of the query itself in the fusion; the variants have the rest, so that a bad one cannot outvote it."""
+FEEDBACK_WEIGHT = 0.3
+"""Weight of the variant that pseudo-relevance feedback writes."""
 
 
 class MultiQuery(ExpandOnly):
     """Searches for the query and variants of it and fuses the rankings by RRF.
 
     The model's variants follow LangChain's MultiQueryRetriever, which only unites what they find. Without a model one
-    variant has the terms that distinguish the passages of the first pass (RM3, see `relevance`).
+    variant has the terms that distinguish the passages of the first pass (RM3, see `braid.core.search.feedback_terms`).
     """
 
     description = "Searches for several ways of putting the query and fuses what they find."
@@ -41,13 +41,13 @@ class MultiQuery(ExpandOnly):
     }
 
     def expand(self, query: Query, tools: Tools) -> Expansion:
-        """The query, and variants by the model or from the first pass."""
+        """Return the query, and variants by the model or from the first pass."""
         parse = partial(parse_queries, question=query.text, limit=VARIANTS)
         texts = tools.ask(tools.prompts.multi_query, parse, count=VARIANTS, question=query.text)
         if texts:
-            share = (1 - ORIGINAL_SHARE) / len(texts)
-            variants = (QueryVariant(text, share) for text in texts)
-            return Expansion((tools.original.weighing(ORIGINAL_SHARE), *variants), tools.model_name)
+            weight = (1 - ORIGINAL_WEIGHT) / len(texts)
+            variants = (QueryVariant(text, weight) for text in texts)
+            return Expansion((tools.original.with_weight(ORIGINAL_WEIGHT), *variants), tools.model_name)
         return self._feedback(query, tools)
 
     def _feedback(self, query: Query, tools: Tools) -> Expansion:
@@ -58,10 +58,10 @@ class MultiQuery(ExpandOnly):
         words = words_of(tools.analyzer, terms, [passage_text(hit.passage) for hit in hits])
         return Expansion(
             (
-                tools.original.weighing(1 - FEEDBACK_SHARE),
+                tools.original.with_weight(1 - FEEDBACK_WEIGHT),
                 QueryVariant(
                     " ".join([query.text, *words]),
-                    FEEDBACK_SHARE,
+                    FEEDBACK_WEIGHT,
                     legs=("bm25",),
                     terms=rm3(tools.analyzer.tokens(query.text), terms),
                 ),
@@ -71,7 +71,7 @@ class MultiQuery(ExpandOnly):
 
 
 def feedback_terms(tools: Tools) -> dict[str, float]:
-    """The terms that distinguish the first passages, heaviest first."""
+    """Return the terms that distinguish the first passages, heaviest first."""
     hits = tools.first_pass(FEEDBACK_PASSAGES)
     texts = [tools.analyzer.tokens(passage_text(hit.passage)) for hit in hits]
     model = relevance_model(texts, reciprocal_ranks(hits))

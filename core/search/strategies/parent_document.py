@@ -1,4 +1,4 @@
-"""The section around what was found."""
+"""Strategy ``parent_document``: the section around each passage that was found."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ParentDocument(RefineOnly):
     overfetch = 3
 
     def refine(self, query: Query, hits: Sequence[Hit], tools: Tools) -> Sequence[Hit]:
-        """The best hit of each section with the section's text, pages and lines; at most ``k``."""
+        """Return the best hit of each section with the section's text, pages and lines; at most ``k``."""
         shown: list[Hit] = []
         covered: set[str] = set()
         for hit in hits:
@@ -40,12 +40,12 @@ class ParentDocument(RefineOnly):
             section = [p for p in section if p.chunk_id not in covered or p.chunk_id == hit.passage.chunk_id]
             others = tuple(p.chunk_id for p in section if p.chunk_id != hit.passage.chunk_id)
             covered.update((hit.passage.chunk_id, *others))
-            shown.append(replace(hit, passage=_joined(hit.passage, section), covers=others))
+            shown.append(replace(hit, passage=_join(hit.passage, section), covers=others))
         return shown
 
 
 def _section(passage: Passage, tools: Tools) -> list[Passage]:
-    """The neighbours under the same heading, nearest first until MAX_SECTION_CHARS, in order."""
+    """Return the neighbours under the same heading, nearest first until MAX_SECTION_CHARS, in order."""
     around = {p.position: p for p in tools.neighbours(passage, REACH) if p.heading_path == passage.heading_path}
     section, chars = {passage.position: passage}, len(passage.text)
     ends = [passage.position - 1, passage.position + 1]
@@ -62,7 +62,7 @@ def _section(passage: Passage, tools: Tools) -> list[Passage]:
     return [section[position] for position in sorted(section)]
 
 
-def _joined(passage: Passage, section: Sequence[Passage]) -> Passage:
+def _join(passage: Passage, section: Sequence[Passage]) -> Passage:
     first, last = section[0], section[-1]
     text = first.text
     for following in section[1:]:
@@ -78,7 +78,7 @@ def _joined(passage: Passage, section: Sequence[Passage]) -> Passage:
 
 
 def join_overlapping(before: str, after: str) -> str:
-    """Both texts, what ends the first and begins the second once; without such an overlap on two lines."""
+    """Join two texts. Characters that end the first and begin the second appear once; else there is a line break."""
     for length in range(min(len(before), len(after), MAX_OVERLAP_CHARS), MIN_OVERLAP_CHARS - 1, -1):
         if before.endswith(after[:length]):
             return before + after[length:]

@@ -6,7 +6,6 @@ import io
 import json
 import logging
 import re
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -26,6 +25,7 @@ from braid.core.jobs.store import NewJob
 from braid.core.ledger.tables import IdempotencyRow
 from tests.model_server import ModelServer, model_server
 from tests.web import PASSWORD, add_user, bearer, csrf_token, make_app, sign_in, site_of
+from tests.worlds import eventually
 
 API = "/api/v1"
 Put = Callable[..., str]
@@ -98,13 +98,6 @@ def problem(response: TestResponse, status: int, field: str = "") -> str:
     assert (found["status"], found.get("field", "")) == (status, field), found
     assert found["title"]
     return str(found.get("detail", ""))
-
-
-def until(condition: Callable[[], bool], seconds: float = 20.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def events(response: TestResponse) -> list[tuple[str, dict[str, Any]]]:
@@ -494,9 +487,9 @@ def test_files_are_read_in_the_background(app: Flask, ann: Caller, bob: Caller, 
     assert ann("POST", f"{second}/cancel").json["state"] == "cancelled"
     site_of(app).start_jobs()
     try:
-        until(lambda: ann("GET", first).json["state"] == "done")
+        eventually(lambda: ann("GET", first).json["state"] == "done", pause_s=0.05)
         assert ann("POST", f"{second}/retry").json["state"] in ("queued", "running", "done")
-        until(lambda: ann("GET", second).json["state"] == "done")
+        eventually(lambda: ann("GET", second).json["state"] == "done", pause_s=0.05)
     finally:
         site_of(app).close()
     problem(ann("POST", f"{first}/retry"), 400, "job_id")
@@ -515,7 +508,7 @@ def test_a_dataset_is_exported_and_imported_again(
     def ended(caller: Caller, queued: TestResponse) -> dict[str, Any]:
         assert queued.status_code == 202, queued.text
         where = queued.headers["Location"]
-        until(lambda: caller("GET", where).json["state"] not in ("queued", "running"))
+        eventually(lambda: caller("GET", where).json["state"] not in ("queued", "running"), pause_s=0.05)
         return dict(caller("GET", where).json)
 
     site_of(app).start_jobs()

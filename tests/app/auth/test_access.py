@@ -557,7 +557,10 @@ def test_a_token_opens_no_page_and_makes_no_other_token(app: Flask, new_user: Ca
 
 
 def test_an_expired_token_is_worthless(app: Flask, new_user: Callable[[], str]) -> None:
-    key, lasting = new_token(sign_in(app, new_user()), "read"), new_token(sign_in(app, new_user()), "read", days="")
+    key, lasting = (
+        new_token(sign_in(app, new_user()), "read"),
+        new_token(sign_in(app, new_user()), "read", days="never"),
+    )
     later = time.time() + 7 * DAY_S + 1
     with patch("braid.core.accounts.credentials.time.time", return_value=later):
         assert (status_with(app, key), status_with(app, lasting)) == (401, 200)

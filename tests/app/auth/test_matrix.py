@@ -13,6 +13,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from braid.app.auth.access import SAFE
+from braid.app.auth.csrf import IN_SESSION
 from braid.app.factory import routes_of
 from braid.core.accounts.accounts import Account
 from braid.core.braid import Braid
@@ -160,6 +161,7 @@ ROUTES: dict[str, str] = {
     "POST /admin/users/{victim}/groups": "admin",
     "POST /admin/users/{victim}/password": "admin",
     "POST /admin/users/{victim}/remove": "admin",
+    "POST /admin/users/{victim}/tokens/{victims_token}/revoke": "admin",
     # the API
     "GET /api/v1/docs": "open",
     "GET /api/v1/openapi.json": "open",
@@ -216,6 +218,8 @@ ROUTES: dict[str, str] = {
     "GET /api/v1/users/{victim}": "admin",
     "PATCH /api/v1/users/{victim}": "admin",
     "DELETE /api/v1/users/{victim}": "admin",
+    "GET /api/v1/users/{victim}/tokens": "admin",
+    "DELETE /api/v1/users/{victim}/tokens/{victims_token}": "admin",
 }
 # The same addresses with a shared dataset that a group may read.
 SHARED_READS = (
@@ -249,10 +253,11 @@ class World:
 
     def browser(self, caller: str) -> FlaskClient:
         client = self.app.test_client()
-        if caller in self.people:
-            secret = site_of(self.app).sessions.open(self.people[caller].id)
-            with client.session_transaction() as session:
-                session["_user_id"] = secret
+        client.environ_base["HTTP_X_CSRFTOKEN"] = "known"  # forged requests are another test
+        with client.session_transaction() as session:
+            session[IN_SESSION] = "known"
+            if caller in self.people:
+                session["_user_id"] = site_of(self.app).sessions.open(self.people[caller].id)
         return client
 
     def address(self, template: str) -> str:
@@ -294,6 +299,8 @@ class World:
             things["folder"] = self._folder(number)
         if "victim" in wanted:
             things["victim"] = here.accounts.add(f"victim {number}").id
+        if "victims_token" in wanted:
+            things["victims_token"] = here.tokens.add(things["victim"], "t", ["read"])[0].id
         return things
 
     def _folder(self, number: int) -> int:
@@ -309,7 +316,6 @@ class World:
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     with Braid(tmp_path_factory.mktemp("matrix") / "data", embedding_model=HashEmbeddings()) as braid:
         app = make_app(braid)
-        app.config["WTF_CSRF_METHODS"] = set()  # forged requests are another test
         here = site_of(app)
         people = {
             "administrator": here.accounts.all()[0],

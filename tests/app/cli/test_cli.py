@@ -28,11 +28,13 @@ from braid.app.cli.output import print_table
 from braid.app.cli.root import cli
 from braid.app.terminal import one_line
 from braid.core.accounts.accounts import Accounts
+from braid.core.accounts.credentials import ApiTokens
 from braid.core.braid import Braid
 from braid.core.data_directory import DataDirectory
 from braid.core.ledger.owner import OwnerLock
 from braid.core.text.token_budget import estimate_tokens
 from tests.model_server import model_server
+from tests.worlds import write
 
 REPOSITORY = Path(__file__).parents[3]
 MANUAL = (REPOSITORY / "docs" / "cli.md").read_text(encoding="utf-8")
@@ -85,14 +87,6 @@ def run(tmp_path: Path) -> CommandLine:
 def dataset(run: CommandLine) -> int:
     """The id of an empty dataset of the only user."""
     return int(run.json("dataset", "add", "Notes")["id"])
-
-
-def write(folder: Path, files: dict[str, str | bytes]) -> Path:
-    for name, content in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return folder
 
 
 @pytest.fixture
@@ -163,7 +157,7 @@ def test_defaults_in_help_do_not_differ_between_commands() -> None:
     ("args", "message"),
     [
         ([], "Missing command. Choose one of chat, conversation, dataset, doctor"),
-        (["user"], "Missing command. Choose one of add, list, password."),
+        (["user"], "Missing command. Choose one of add, list, password, revoke, tokens."),
         (["serch"], "No such command 'serch'. (Did you mean one of: 'search'"),
         (["search"], "Missing argument 'TEXT'."),
         (["search", "x", "--mode", "fuzzy"], "'fuzzy' is not one of 'semantic', 'keyword', 'hybrid'"),
@@ -172,7 +166,7 @@ def test_defaults_in_help_do_not_differ_between_commands() -> None:
         (["search", "x", "-k", "0"], "0 is not in the range 1<=x<=1000"),
         (["search", "x", "--since", "5m"], "'5m' is neither a date"),
         (["search", "x", "--since", "2026-02-02", "--until", "2026-02-01"], "is after date_to"),
-        (["search", "x", "--user", "nobody"], "there is no user 'nobody'; there is: nobody"),
+        (["search", "x", "--user", "nobody"], "there is no user 'nobody'; known users: none"),
         (["search", " "], "the query is empty"),
         (["search", "x", "--strategy", "magic"], "strategy is 'magic'; choose one of basic"),
         (["search", "x", "--dataset", "9"], "no dataset with id 9 is open to this user"),
@@ -258,6 +252,27 @@ def test_users_who_sign_in_to_the_app(run: CommandLine) -> None:
         assert found.is_admin
 
 
+def test_tokens_are_listed_and_revoked(run: CommandLine) -> None:
+    run("user", "add", "ann", "--password-stdin", answer="correct horse\n")
+    with DataDirectory(run.data_dir) as braid:
+        ann = Accounts(braid.ledger).all()[0].id
+        tokens = ApiTokens(braid.ledger)
+        first, _, _ = (tokens.add(ann, name, ["read"], days=None)[0].id for name in ("robot", "script", "lost"))
+    assert re.findall(rf"{first} +robot +read +\d{{4}}-\d\d-\d\d +never +never", run("user", "tokens", "ann").stdout)
+    shown = json.loads(run("user", "tokens", "ann", "--json").stdout)
+    assert [(token["name"], token["scopes"]) for token in shown] == [(n, ["read"]) for n in ("lost", "script", "robot")]
+    assert "Revoked 1 API token of user 1, ann." in run("user", "revoke", "ann", first).stdout
+    assert f"no token {first}" in run("user", "revoke", "ann", first, status=2).stderr
+    assert (
+        "2 API tokens revoked" in run("user", "password", "ann", "--password-stdin", answer="battery staple\n").stdout
+    )
+    with DataDirectory(run.data_dir) as braid:
+        ApiTokens(braid.ledger).add(ann, "again", ["read"])
+    assert "say --yes" in run("user", "revoke", "ann", answer="", status=2).stderr
+    assert "Revoked 1 API token" in run("user", "revoke", "ann", "--yes").stdout
+    assert json.loads(run("user", "tokens", "ann", "--json").stdout) == []
+
+
 def test_passwords_that_are_not_taken(run: CommandLine) -> None:
     assert "8 to 200 are needed" in run("user", "add", "ann", "--password-stdin", answer="short\n", status=2).stderr
     assert "no password on stdin" in run("user", "add", "ann", "--password-stdin", answer="", status=2).stderr
@@ -310,7 +325,7 @@ def test_datasets_of_a_user_and_of_all(run: CommandLine) -> None:
     [
         ((), "y\n", 0, "Removed dataset 1", True),
         ((), "n\n", 1, "Nothing was removed.", False),
-        ((), "", 2, "nobody answered; say --yes", False),
+        ((), "", 2, "there was no answer; pass --yes", False),
         (("--yes",), None, 0, "Removed dataset 1", True),
     ],
 )
@@ -531,7 +546,7 @@ def test_without_an_embedding_model_keywords_work_and_the_rest_is_said(
     files = write(run.folder / "files", {"a.md": "zebra"})
     result = run("ingest", files, "--dataset", dataset, "--relative", "--json", status=1)
     assert (json.loads(result.stdout)["put"], json.loads(result.stdout)["indexed"]) == (1, False)
-    assert "stored, but not wholly indexed (Embedding: the embedding model 'nobody:nothing'" in result.stderr
+    assert "stored, but not completely indexed (Embedding: the embedding model 'nobody:nothing'" in result.stderr
     result = run("search", "zebra", "--json")
     assert found(json.loads(result.stdout)) == ["a.md"]
     assert result.stderr.startswith("degraded: dense")
@@ -612,7 +627,7 @@ def test_control_c_while_embedding_loses_nothing(run: CommandLine, dataset: int)
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "everything is stored; keyword index and embedding go on at the next start" in err
+    assert "everything is stored; indexing and embedding continue at the next start" in err
     assert "Traceback" not in err
     assert run.json("dataset", "list")[0]["documents"] == 300
 

@@ -31,6 +31,7 @@ from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account, Accounts
 from braid.core.accounts.usage import Usage
 from braid.core.braid import Braid
+from braid.core.ingest.parse import parse_here
 from tests.fakes import HashEmbeddings
 from tests.web import add_user, bearer, make_app, site_of
 
@@ -235,6 +236,8 @@ def test_another_users_documents_are_not_there(served: Served) -> None:
         assert (await call(client, "delete_document", filepath="notes/printer.md"))["error_type"] == "NotFoundError"
         with pytest.raises(MCPError, match="no document 1"):
             await client.read_resource("braid://documents/1")
+        with pytest.raises(MCPError, match="no document 99999999999999999999"):
+            await client.read_resource("braid://documents/99999999999999999999")
 
     run(served.client(), fill_all)
     run(served.client(account=add_user(served.app, "eve")), talk)
@@ -334,7 +337,8 @@ def test_stdio_with_a_data_directory_of_its_own(tmp_path: Path) -> None:
 
 
 def tools_of(braid: Braid, account: Account, settings: Settings | None = None) -> Tools:
-    return Tools(braid, account, settings or Settings(), Meter(Usage(braid.ledger), account.id), is_admin=False)
+    meter = Meter(Usage(braid.ledger), account.id)
+    return Tools(braid, account, settings or Settings(), meter, is_admin=False, parse=parse_here)
 
 
 def test_documents_are_taken_in_up_to_the_users_quota(braid: Braid) -> None:
@@ -357,6 +361,14 @@ def test_a_path_is_the_same_in_either_form_of_unicode(braid: Braid) -> None:
     by_prefix = tools.get_documents_by_prefix("cafe\u0301", file_type=None, include_documents=True, top_k=None)
     assert by_prefix["count"] == 1
     assert tools.delete_document("cafe\u0301.md", dataset_id=None)["status"] == "success"
+
+
+def test_a_path_of_nothing_that_can_be_stored_is_refused(braid: Braid) -> None:
+    tools = tools_of(braid, Accounts(braid.ledger).add("ana"), Settings())
+    for path in ("\0", " \0\0 "):
+        refused = tools.put_document("The tray.", path, file_type=None, dataset_id=None)
+        assert (refused["status"], refused["error_type"]) == ("error", "ValidationError")
+    assert braid.ledger.datasets(1) == [] or all(each.documents == 0 for each in braid.ledger.datasets(1))
 
 
 def test_nothing_is_taken_in_when_the_disk_is_full(braid: Braid) -> None:

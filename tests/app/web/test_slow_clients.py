@@ -7,7 +7,7 @@ import socket
 import statistics
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -22,10 +22,11 @@ from braid.app.web.connections import Limits, bounded, few_per_client, origin_of
 from braid.app.web.request_bodies import Patience, timely_bodies
 from braid.core.accounts.accounts import Accounts
 from braid.core.accounts.credentials import ApiTokens
-from braid.core.braid import Braid
+from braid.core.data_directory import DataDirectory
 from tests.model_server import model_server
 from tests.served import Served
 from tests.web import PASSWORD
+from tests.worlds import eventually
 
 SLOW = 200
 HEAD = b"POST /login HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/x-www-form-urlencoded\r\n"
@@ -43,8 +44,7 @@ def serving(app: Any, limits: Limits | None = None) -> Iterator[int]:
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
-        while not server.started:
-            time.sleep(0.01)
+        eventually(lambda: server.started)
         try:
             yield int(listener.getsockname()[1])
         finally:
@@ -163,10 +163,7 @@ def test_one_address_has_so_many_connections() -> None:
     with serving(greet, limits) as port:
         with connected(port, b"GET /", 5), connect(port) as refused:
             assert refused.recv(1000).startswith(b"HTTP/1.1 503 ")
-        until = time.monotonic() + 5
-        while limits.open and time.monotonic() < until:
-            time.sleep(0.01)
-        assert not limits.open, "every connection is forgotten"
+        eventually(lambda: not limits.open, 5)  # every connection is forgotten
         assert httpx.get(f"http://127.0.0.1:{port}/").text == "ok"
 
 
@@ -207,7 +204,7 @@ def test_behind_a_proxy_requests_are_counted_by_the_address_that_it_gives() -> N
         threads = [threading.Thread(target=get, args=("192.0.2.1", one)) for _ in range(3)]
         for thread in threads:
             thread.start()
-        wait_until(lambda: one == [429])  # what a client itself puts in front of the address does not help it
+        eventually(lambda: one == [429], 10)  # what a client itself puts in front of the address does not help it
         spoofed: list[int] = []
         get("203.0.113.9, 192.0.2.1", spoofed)
         assert spoofed == [429]
@@ -220,13 +217,6 @@ def test_behind_a_proxy_requests_are_counted_by_the_address_that_it_gives() -> N
             thread.join(10)
     assert sorted(one) == [200, 200, 429]
     assert other == [200]
-
-
-def wait_until(holds: Callable[[], bool], seconds: float = 10) -> None:
-    until = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < until
-        time.sleep(0.01)
 
 
 def test_more_requests_than_can_be_answered_soon_are_refused() -> None:
@@ -308,9 +298,9 @@ def test_bodies_that_wait_hold_no_thread(pages: Flask) -> None:
 
 
 def test_a_body_of_unknown_length_is_read_whole(pages: Flask) -> None:
-    from braid.app.web.request_bodies import streamed_bodies
+    from braid.app.web.request_bodies import allow_streamed_bodies
 
-    pages.wsgi_app = streamed_bodies(pages.wsgi_app)  # type: ignore[assignment, method-assign]
+    pages.wsgi_app = allow_streamed_bodies(pages.wsgi_app)  # type: ignore[assignment, method-assign]
     with serving_pages(pages, Patience()) as port:
         size = 5 * 2**20  # more than a form may have: the rest is handed on as it comes
         sent = httpx.post(f"http://127.0.0.1:{port}/form", content=iter([b"x" * 2**20] * 5), timeout=30)
@@ -332,8 +322,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
             "EMBEDDING_THREADS": 1,
         }
         with Served(tmp_path_factory.mktemp("slow") / "data", **settings) as running:
-            while running.client.get("/status.json").json()["state"] != "ready":
-                time.sleep(0.5)
+            eventually(lambda: running.client.get("/status.json").json()["state"] == "ready", 100, pause_s=0.5)
             search_s(running)
             running.client.post("/chat/messages", data={"text": "tray", "d": ["-1"], "csrf_token": running.token()})
             yield running  # with all loaded that the first search and the first answer load
@@ -376,7 +365,7 @@ def test_two_hundred_slow_senders_without_an_account_keep_nobody_waiting(served:
 
 
 def test_two_hundred_slow_readers_of_one_user_keep_nobody_else_waiting(served: Served) -> None:
-    with Braid(served.data_dir, indexes="none") as braid:
+    with DataDirectory(served.data_dir) as braid:
         reader = Accounts(braid.ledger).add("reader", PASSWORD)
         _, key = ApiTokens(braid.ledger).add(reader.id, "slow", ["read", "write"], days=1)
     body = b'{"message": "printer tray", "dataset_ids": [-1]}'

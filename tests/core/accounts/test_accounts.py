@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from sqlalchemy import select, update
 
@@ -14,6 +12,7 @@ from braid.core.accounts.usage import Usage, last_days
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.tables import ApiTokenRow, UsageRow, UserRow, WebSessionRow
+from tests.worlds import eventually
 
 PASSWORD = "correct horse"
 
@@ -62,11 +61,28 @@ def test_a_password_has_a_length(accounts: Accounts, password: str) -> None:
     assert accounts.need_setup()
 
 
-@pytest.mark.parametrize("name", ["", "  ", "a\x1fb", "a\nb", "x" * 201])
+@pytest.mark.parametrize(
+    "name",
+    ["", "  ", "a\x1fb", "a\nb", "x" * 201, "root\u3164", "\u115f", "a\u1160", "\uffa0", "\u0430lice", "r\u03bfot"],
+)
 def test_a_name_is_visible(accounts: Accounts, name: str) -> None:
     with pytest.raises(InvalidInputError) as raised:
         accounts.add(name)
     assert raised.value.field == "name"
+
+
+@pytest.mark.parametrize("name", ["Иван", "Νίκος", "山田 Taro", "김철수 Kim", "Łukasz Żółć", "straße"])
+def test_a_name_is_of_any_alphabet(accounts: Accounts, name: str) -> None:
+    assert accounts.add(name).name == name
+
+
+def test_names_of_earlier_versions_and_of_a_host_app_go_on_working(accounts: Accounts) -> None:
+    first, second = accounts.mirror("Ana"), accounts.mirror("\u0410na")  # a Cyrillic A
+    assert accounts.mirror("ana").id != first.id
+    accounts.set_password(second.id, PASSWORD)
+    assert accounts.verify("\u0410na", PASSWORD) is not None
+    with pytest.raises(InvalidInputError, match="'Ana' exists"):
+        accounts.mirror("Ana")
 
 
 def test_a_name_is_taken_once(accounts: Accounts) -> None:
@@ -75,6 +91,12 @@ def test_a_name_is_taken_once(accounts: Accounts) -> None:
         accounts.add("Ana")
     with pytest.raises(InvalidInputError, match="'Ana' exists"):
         accounts.rename(ben.id, "Ana")
+    for alike in ("ana", "ANA", "Ａｎａ"):
+        with pytest.raises(InvalidInputError, match="'Ana' exists"):
+            accounts.add(alike)
+        with pytest.raises(InvalidInputError, match="'Ana' exists"):
+            accounts.rename(ben.id, alike)
+    accounts.rename(ana.id, "ANA")
     accounts.rename(ana.id, "Anna")
     assert [a.name for a in accounts.all()] == ["Anna", "Ben"]
 
@@ -239,10 +261,7 @@ def test_counting_writes_nothing_at_once_and_loses_nothing(
     with ledger.database.write():  # as while documents are stored: a count that wrote would wait for its end
         usage.count(ana.id, "search", 2)
         usage.count(99, "search")  # nobody, who was deleted meanwhile
-    deadline = time.monotonic() + 10
-    while not _stored(ledger) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert _stored(ledger) == [(ana.id, "search", 2)]
+    assert eventually(lambda: _stored(ledger), 10) == [(ana.id, "search", 2)]
     usage.count(ana.id, "search")
     assert usage.by_user(days=1) == [(ana.id, "search", 3)]
 

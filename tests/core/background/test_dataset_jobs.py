@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import io
-import threading
 import time
 import zipfile
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -15,7 +13,6 @@ import pytest
 from braid.core.background.background import Background
 from braid.core.background.dataset_jobs import (
     new_export,
-    new_import,
     new_reembed,
     new_text,
     new_upload,
@@ -27,6 +24,7 @@ from braid.core.ingest.plan import IngestOptions
 from braid.core.jobs.store import Job, NewJob
 from tests import samples
 from tests.fakes import HashEmbeddings
+from tests.worlds import add_notes, eventually, html_page, web_site
 
 LIMIT = 5_000_000
 
@@ -59,10 +57,7 @@ def do(background: Background) -> Callable[..., list[Job]]:
 
     def run(*jobs: NewJob) -> list[Job]:
         ids = [job.id for job in background.add(1, jobs)]
-        deadline = time.monotonic() + 60
-        while not all(background.store.get(1, job_id).ended for job_id in ids):
-            assert time.monotonic() < deadline, "the jobs have not ended"
-            time.sleep(0.05)
+        eventually(lambda: all(background.store.get(1, job_id).ended for job_id in ids), 60)
         return [background.store.get(1, job_id) for job_id in ids]
 
     return run
@@ -118,8 +113,7 @@ def test_a_file_that_cannot_be_read_fails_with_the_reason_and_can_be_tried_again
     assert (document.state, document.error) == ("failed", job.error)
     assert len(spooled(background)) >= 1
     again = background.retry(1, job.id)
-    while not background.store.get(1, again.id).ended:
-        time.sleep(0.05)
+    eventually(lambda: background.store.get(1, again.id).ended, 60)
     assert background.store.get(1, again.id).error == job.error
 
 
@@ -165,23 +159,9 @@ def test_many_files_at_once_are_all_done(
 
 @pytest.fixture
 def site() -> Iterator[str]:
-    class Site(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200)
-            self.send_header("Content-Type", "text/html")
-            self.end_headers()
-            self.wfile.write(b"<title>Fees</title><script>steal()</script><h1>Fees</h1><p>Two euros a day.</p>")
-
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Site)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    page = b"<title>Fees</title><script>steal()</script><h1>Fees</h1><p>Two euros a day.</p>"
+    with web_site(html_page(page)) as address:
+        yield address
 
 
 def test_a_page_becomes_a_document_under_its_address(
@@ -218,7 +198,7 @@ def test_a_dataset_goes_out_and_comes_in_again(
     path = background.spool.path(exported.result["file"])
     assert path.stat().st_size == exported.result["size_bytes"]
     with path.open("rb") as file:
-        job = new_import(braid, background.spool, 1, file, max_bytes=LIMIT, name="copy")
+        job = background.new_import(1, file, max_bytes=LIMIT, name="copy")
     [imported] = do(job)
     assert (imported.state, imported.result) == ("done", {"documents": 1, "chunks": 1, "embedded": 1})
     copy = braid.ledger.dataset(imported.dataset_id or 0)
@@ -230,7 +210,7 @@ def test_a_dataset_goes_out_and_comes_in_again(
 def test_what_is_no_export_is_refused_at_once_and_makes_no_dataset(braid: Braid, background: Background) -> None:
     before = (braid.ledger.datasets(1), spooled(background))
     with pytest.raises(InvalidInputError, match="no export of a dataset"):
-        new_import(braid, background.spool, 1, io.BytesIO(b"no zip"), max_bytes=LIMIT)
+        background.new_import(1, io.BytesIO(b"no zip"), max_bytes=LIMIT)
     assert (braid.ledger.datasets(1), spooled(background)) == before
 
 
@@ -244,7 +224,7 @@ def test_an_import_that_turns_out_wrong_leaves_nothing(
         for name in old.namelist():
             new.writestr(name, old.read(name).replace(b'"documents": 1', b'"documents": 2'))
     broken.seek(0)
-    job = new_import(braid, background.spool, 1, broken, max_bytes=LIMIT)
+    job = background.new_import(1, broken, max_bytes=LIMIT)
     [ended] = do(job)
     assert ended.state == "failed"
     assert "no export of a dataset" in ended.error
@@ -267,21 +247,19 @@ def test_vectors_are_made_anew(
 
 def test_what_is_at_work_when_braid_is_closed_is_done_at_the_next_start(tmp_path: Path) -> None:
     with Braid(tmp_path / "data", embedding_model=HashEmbeddings()) as braid:
-        dataset = braid.ledger.add_dataset(braid.ledger.add_user("ann").id, "notes")
+        dataset = add_notes(braid.ledger)
         first = Background(braid, workers=1)
         first.start()
         table = b"a,b\n" + b"".join(b"%d,two\n" % n for n in range(100_000))
-        jobs = [upload(first, dataset.id, "big.csv", table), upload(first, dataset.id, "small.md", b"text")]
+        jobs = [upload(first, dataset, "big.csv", table), upload(first, dataset, "small.md", b"text")]
         big, small = first.add(1, jobs)
-        while first.store.get(1, big.id).state == "queued":
-            time.sleep(0.01)
+        eventually(lambda: first.store.get(1, big.id).state != "queued", 60, pause_s=0.01)
         first.close(0.0)
         assert [first.store.get(1, job.id).state for job in (big, small)] == ["queued", "queued"]
-        assert braid.ledger.documents(dataset.id) == []
+        assert braid.ledger.documents(dataset) == []
         second = Background(braid, workers=1)
         second.start()
-        while not second.store.get(1, small.id).ended:
-            time.sleep(0.05)
+        eventually(lambda: second.store.get(1, small.id).ended, 60)
         assert [second.store.get(1, job.id).state for job in (big, small)] == ["done", "done"]
-        assert {document.state for document in braid.ledger.documents(dataset.id)} == {"ready"}
+        assert {document.state for document in braid.ledger.documents(dataset)} == {"ready"}
         second.close()

@@ -277,7 +277,7 @@ def test_the_last_good_version_stays_while_the_file_is_broken(
         assert problem is not None
         assert problem.startswith("shared_dbs.json: ")
         assert expected in problem
-        assert "the last good version stays in force" in problem
+        assert "the last valid version stays in effect" in problem
     assert [r.levelname for r in caplog.records] == ["ERROR"]
     path.write_text(text_of(ONE), encoding="utf-8")
     assert registry.problem() is None
@@ -302,7 +302,7 @@ def test_a_file_broken_at_the_start(path: Path, caplog: pytest.LogCaptureFixture
     caplog.set_level(logging.INFO)
     path.write_text(text_of(ONE), encoding="utf-8")
     assert registry.problem() is None
-    assert caplog.messages[-1] == "shared_dbs.json is in force again"
+    assert caplog.messages[-1] == "shared_dbs.json is in effect again"
 
 
 def test_a_file_deleted_later(path: Path) -> None:

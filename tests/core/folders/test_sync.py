@@ -9,8 +9,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +21,13 @@ from braid.core.data_directory import DataDirectory
 from braid.core.errors import InvalidInputError, NotFoundError, UnreadableDocumentError
 from braid.core.folders.sync import FolderSync, SyncReport
 from braid.core.folders.watch import FolderWatch
+from braid.core.ingest.incoming import Incoming
 from braid.core.ingest.ingest import ingest_paths
-from braid.core.ingest.parse import Incoming, parse_here
+from braid.core.ingest.parse import parse_here
 from braid.core.ingest.plan import IngestOptions
 from braid.core.types import ChunkInput, DocumentInput
 from tests.fakes import HashEmbeddings
+from tests.worlds import add_notes, eventually, sources
 
 WAIT_S = 30
 WORDS = ["pump", "valve", "hall", "bar", "seal", "rotor", "oil", "filter", "gauge", "motor", "tank", "pipe"]
@@ -45,12 +45,12 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def dataset(braid: Braid) -> int:
-    return braid.ledger.add_dataset(braid.ledger.add_user("ann").id, "notes").id
+    return add_notes(braid.ledger)
 
 
 @pytest.fixture
 def sync(braid: Braid, dataset: int, folder: Path) -> FolderSync:
-    return FolderSync(braid, dataset, str(folder))
+    return FolderSync(braid, dataset, str(folder), parse=parse_here)
 
 
 def write(path: Path, text: str) -> None:
@@ -68,10 +68,6 @@ def embedded(braid: Braid, embeddings: HashEmbeddings) -> int:
     assert braid.indexer.wait(WAIT_S)
     count, embeddings.documents_embedded = embeddings.documents_embedded, 0
     return count
-
-
-def sources(braid: Braid, dataset: int) -> set[str]:
-    return {document.source for document in braid.ledger.documents(dataset)}
 
 
 def test_the_first_pass_imports_and_the_second_does_nothing(sync: FolderSync, braid: Braid, dataset: int) -> None:
@@ -139,12 +135,12 @@ def test_other_documents_are_left_alone(braid: Braid, dataset: int, folder: Path
     braid.ledger.put_document(dataset, DocumentInput("note", "Note", "txt", (ChunkInput("by hand"),)))
     neighbour = f"{folder}-old/x.md"
     braid.ledger.put_document(dataset, DocumentInput(neighbour, "X", "md", (ChunkInput("next door"),)))
-    FolderSync(braid, dataset, str(folder)).run()
+    FolderSync(braid, dataset, str(folder), parse=parse_here).run()
     assert {"note", neighbour} < sources(braid, dataset)
 
 
 def test_a_prefix_names_documents_by_their_place_in_the_folder(braid: Braid, dataset: int, folder: Path) -> None:
-    sync = FolderSync(braid, dataset, str(folder), IngestOptions(id_prefix="wiki:"))
+    sync = FolderSync(braid, dataset, str(folder), IngestOptions(id_prefix="wiki:"), parse=parse_here)
     sync.run()
     (folder / "b.md").unlink()
     assert sync.run() == SyncReport(removed=1, unchanged=2)
@@ -184,7 +180,7 @@ def test_links_out_of_the_folder_are_read_only_where_that_is_wanted(
     write(folder.parent / "secret.txt", "the key of the safe")
     (folder / "out.txt").symlink_to(folder.parent / "secret.txt")
     (folder / "in.md").symlink_to(folder / "a.md")
-    sync = FolderSync(braid, dataset, str(folder), within=within)
+    sync = FolderSync(braid, dataset, str(folder), within=within, parse=parse_here)
     sync.run()
     states = {os.path.basename(d.source): (d.state, d.chunks) for d in braid.ledger.documents(dataset)}
     assert states["in.md"] == ("ready", 1)
@@ -202,7 +198,7 @@ def test_a_file_that_becomes_a_link_during_the_pass_is_not_read(braid: Braid, da
             (folder / "a.md").unlink()
             (folder / "a.md").symlink_to(folder.parent / "secret.txt")
 
-    report = FolderSync(braid, dataset, str(folder), within=True).run(on_progress=swap)
+    report = FolderSync(braid, dataset, str(folder), within=True, parse=parse_here).run(on_progress=swap)
     assert [os.path.basename(source) for source, _ in report.failures] == ["a.md"]
 
 
@@ -213,13 +209,13 @@ def test_a_folder_that_is_not_there_changes_nothing(sync: FolderSync, folder: Pa
         sync.run()
     assert len(sources(braid, dataset)) == 3
     with pytest.raises(NotFoundError):
-        FolderSync(braid, 99, str(folder))
+        FolderSync(braid, 99, str(folder), parse=parse_here)
 
 
 @pytest.mark.parametrize("prefix", ["", "wiki:"])
 def test_a_folder_that_stands_empty_loses_nothing(braid: Braid, dataset: int, folder: Path, prefix: str) -> None:
     options = IngestOptions(id_prefix=prefix)
-    sync = FolderSync(braid, dataset, str(folder), options)
+    sync = FolderSync(braid, dataset, str(folder), options, parse=parse_here)
     sync.run()
     mounted = folder.rename(folder.with_name("mounted"))
     folder.mkdir()
@@ -232,14 +228,15 @@ def test_a_folder_that_stands_empty_loses_nothing(braid: Braid, dataset: int, fo
     mounted.rename(folder)
     assert sync.run() == SyncReport(unchanged=3)
     write(folder / ".braidignore", "*")
-    assert FolderSync(braid, dataset, str(folder), options, allow_empty=True).run() == SyncReport(removed=3)
+    emptying = FolderSync(braid, dataset, str(folder), options, allow_empty=True, parse=parse_here)
+    assert emptying.run() == SyncReport(removed=3)
     assert sync.run() == SyncReport(), "what has no documents may be empty"
 
 
 def test_the_command_empties_a_dataset_only_when_it_is_told_so(tmp_path: Path, folder: Path) -> None:
     with DataDirectory(tmp_path / "data", embedding_model=HashEmbeddings()) as braid:
-        dataset = braid.ledger.add_dataset(braid.ledger.add_user("ann").id, "notes").id
-        FolderSync(braid, dataset, str(folder)).run()
+        dataset = add_notes(braid.ledger)
+        FolderSync(braid, dataset, str(folder), parse=parse_here).run()
     write(folder / ".braidignore", "*")
     arguments = ("watch", str(folder), "--dataset", str(dataset), "--dry-run", "--json")
     refused = command(tmp_path, *arguments)
@@ -282,9 +279,9 @@ def test_a_week_of_edits_is_as_good_as_a_fresh_import(tmp_path: Path) -> None:
         Braid(tmp_path / "kept", embedding_model=model) as kept,
         Braid(tmp_path / "fresh", embedding_model=fresh_model) as fresh,
     ):
-        dataset = kept.ledger.add_dataset(kept.ledger.add_user("ann").id, "notes").id
+        dataset = add_notes(kept.ledger)
         user = fresh.ledger.add_user("ann").id
-        sync = FolderSync(kept, dataset, str(folder))
+        sync = FolderSync(kept, dataset, str(folder), parse=parse_here)
         expected = 180
         for day in range(8):
             sync.run()
@@ -319,24 +316,17 @@ def one_day(numbers: random.Random, folder: Path, day: int) -> int:
 # ---------------------------------------------------------------- watching
 
 
-def wait_until(true: Callable[[], bool]) -> None:
-    end = time.monotonic() + WAIT_S
-    while not true():
-        assert time.monotonic() < end, "it did not happen in time"
-        time.sleep(0.05)
-
-
 def test_a_watched_folder_is_followed(sync: FolderSync, folder: Path, braid: Braid, dataset: int) -> None:
     with FolderWatch(str(folder)) as watching:
         thread = threading.Thread(target=watching.follow, args=(sync.run,))
         thread.start()
-        wait_until(lambda: len(sources(braid, dataset)) == 3)
+        eventually(lambda: len(sources(braid, dataset)) == 3)
         write(folder / "new" / "d.md", "# Delta\n\nthe seal leaks")
-        wait_until(lambda: f"{folder}/new/d.md" in sources(braid, dataset))
+        eventually(lambda: f"{folder}/new/d.md" in sources(braid, dataset))
         (folder / "new" / "d.md").rename(folder / "e.md")
-        wait_until(lambda: f"{folder}/e.md" in sources(braid, dataset) and len(sources(braid, dataset)) == 4)
+        eventually(lambda: f"{folder}/e.md" in sources(braid, dataset) and len(sources(braid, dataset)) == 4)
         (folder / "e.md").unlink()
-        wait_until(lambda: len(sources(braid, dataset)) == 3)
+        eventually(lambda: len(sources(braid, dataset)) == 3)
         watching.stop()
         thread.join(WAIT_S)
         assert not thread.is_alive()
@@ -354,14 +344,14 @@ def test_a_folder_that_is_mounted_later_is_followed(sync: FolderSync, folder: Pa
     with FolderWatch(str(folder)) as watching:
         thread = threading.Thread(target=watching.follow, args=(sync_once,))
         thread.start()
-        wait_until(lambda: len(sources(braid, dataset)) == 3)
+        eventually(lambda: len(sources(braid, dataset)) == 3)
         mounted = folder.rename(folder.with_name("mounted"))
-        wait_until(lambda: any("there is no folder" in reason for reason in reasons))
+        eventually(lambda: any("there is no folder" in reason for reason in reasons))
         write(mounted / "d.md", "# Delta\n\nthe seal leaks")
         mounted.rename(folder)
-        wait_until(lambda: len(sources(braid, dataset)) == 4)
+        eventually(lambda: len(sources(braid, dataset)) == 4)
         write(folder / "e.md", "# Epsilon\n\nthe rotor turns")
-        wait_until(lambda: len(sources(braid, dataset)) == 5)
+        eventually(lambda: len(sources(braid, dataset)) == 5)
         watching.stop()
         thread.join(WAIT_S)
 
@@ -382,7 +372,7 @@ def test_a_dry_run_prints_and_changes_nothing(tmp_path: Path, folder: Path) -> N
     }
     shown = command(tmp_path, *arguments)
     assert f"put     {folder}/a.md" in shown.stdout
-    assert "3 changes, 0 unchanged; nothing was done." in shown.stdout
+    assert "3 changes, 0 unchanged; nothing was changed." in shown.stdout
     assert json.loads(command(tmp_path, "documents", "list", "--dataset", "1", "--json").stdout) == []
 
 
@@ -390,7 +380,7 @@ def test_a_dry_run_prints_and_changes_nothing(tmp_path: Path, folder: Path) -> N
 def test_the_command_may_be_stopped_and_goes_on(tmp_path: Path, folder: Path, end: signal.Signals) -> None:
     data = str(tmp_path / "data")
     with DataDirectory(Path(data), embedding_model=HashEmbeddings()) as braid:
-        braid.ledger.add_dataset(braid.ledger.add_user("ann").id, "notes")
+        add_notes(braid.ledger)
         line = [sys.executable, "-m", "app", "watch", str(folder), "--dataset", "1", "--data-dir", data]
         for expected in (4, 5):
             process = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
@@ -398,7 +388,7 @@ def test_the_command_may_be_stopped_and_goes_on(tmp_path: Path, folder: Path, en
                 assert process.stderr is not None
                 assert any("watching" in told for told in process.stderr)
                 write(folder / f"d{expected}.md", f"# Delta\n\nthe seal leaks {expected}")
-                wait_until(lambda expected=expected: len(sources(braid, 1)) == expected)  # type: ignore[misc]
+                eventually(lambda expected=expected: len(sources(braid, 1)) == expected)  # type: ignore[misc]
             finally:
                 process.send_signal(end)
                 _, said = process.communicate(timeout=WAIT_S)

@@ -16,8 +16,9 @@ import pytest
 from braid.core import data_directory
 from braid.core.braid import Braid, IndexOptions
 from braid.core.ledger.change_log import ChangeLog, IndexState
-from braid.core.types import ChunkInput, DocumentInput, Leg, Mode, SearchResult
+from braid.core.types import Leg, Mode, SearchResult
 from tests.fakes import HashEmbeddings
+from tests.worlds import add_notes, document, eventually, remove_dense
 
 WAIT_S = 30
 CAT = "The cat sat on the mat"
@@ -56,8 +57,7 @@ class Shelf:
         return {hit.passage.text for hit in self.search(text, **options).hits}
 
     def put(self, source: str, *texts: str, dataset: int = 0) -> None:
-        chunks = tuple(ChunkInput(text) for text in texts)
-        self.braid.ledger.put_document(self.ids[dataset], DocumentInput(source, "", "txt", chunks))
+        self.braid.ledger.put_document(self.ids[dataset], document(source, *texts, file_type="txt"))
 
     @property
     def log(self) -> ChangeLog:
@@ -74,7 +74,7 @@ def open_shelf(folder: Path, embeddings: HashEmbeddings, **options: Any) -> Shel
     ledger = braid.ledger
     if ledger.users():
         return Shelf(braid, embeddings, (ledger.datasets(1)[0].id, braid.registry.entries()[0].id))
-    personal = ledger.add_dataset(ledger.add_user("ann").id, "notes").id
+    personal = add_notes(ledger)
     shared = braid.registry.add("Guide", "shared_main").id
     braid.mirror_registry()
     shelf = Shelf(braid, embeddings, (personal, shared))
@@ -92,20 +92,7 @@ def shelf(tmp_path: Path) -> Iterator[Shelf]:
         yield opened
 
 
-def eventually(condition: Callable[[], bool], timeout_s: float = WAIT_S) -> bool:
-    deadline = time.monotonic() + timeout_s
-    while time.monotonic() < deadline:
-        if condition():
-            return True
-        time.sleep(0.02)
-    return condition()
-
-
 # ---------------------------------------------------------------- damage while it is open
-
-
-def remove_dense(folder: Path) -> None:
-    shutil.rmtree(folder / "indexes" / "dense")
 
 
 def remove_keyword(folder: Path) -> None:

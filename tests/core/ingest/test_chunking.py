@@ -49,11 +49,12 @@ def test_a_chunk_never_crosses_a_heading() -> None:
 
 
 def test_a_chunk_never_crosses_a_page() -> None:
-    chunks = chunks_of("a.pdf", samples.pdf([["one"], ["two"], ["三"]]))
+    # Without a Japanese font on the machine, pdfium has no height for a character, and drops one that is alone.
+    chunks = chunks_of("a.pdf", samples.pdf([["one"], ["two"], ["三頁"]]))
     assert [(chunk.page, chunk.page_end, chunk.text) for chunk in chunks] == [
         (1, 1, "one"),
         (2, 2, "two"),
-        (3, 3, "三"),
+        (3, 3, "三頁"),
     ]
 
 

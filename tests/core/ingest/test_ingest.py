@@ -22,6 +22,7 @@ from braid.core.ingest.store import StoredDocument
 from braid.core.ingest.walk import find_files
 from braid.core.types import Document, Filters
 from tests.fakes import HashEmbeddings
+from tests.worlds import add_notes, write
 
 RELATIVE = IngestOptions(relative=True)
 as_root = os.geteuid() == 0 if hasattr(os, "geteuid") else False
@@ -30,7 +31,7 @@ as_root = os.geteuid() == 0 if hasattr(os, "geteuid") else False
 @pytest.fixture
 def braid(tmp_path: Path) -> Iterator[DataDirectory]:
     with DataDirectory(tmp_path / "data") as opened:
-        opened.ledger.add_dataset(opened.ledger.add_user("ann").id, "notes")
+        add_notes(opened.ledger)
         yield opened
 
 
@@ -39,13 +40,6 @@ def folder(tmp_path: Path) -> Path:
     made = tmp_path / "files"
     made.mkdir()
     return made
-
-
-def write(folder: Path, files: dict[str, str | bytes]) -> None:
-    for name, content in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
 def ingest(braid: DataDirectory, *paths: Path | str, options: IngestOptions = RELATIVE) -> IngestReport:
@@ -344,7 +338,7 @@ def test_a_touched_file_has_its_new_date_and_is_not_embedded_again(tmp_path: Pat
     write(folder, {"a.md": "one cat"})
     os.utime(folder / "a.md", (1_000, 1_000))
     with Braid(tmp_path / "searched", embedding_model=embeddings) as braid:
-        braid.ledger.add_dataset(braid.ledger.add_user("ann").id, "notes")
+        add_notes(braid.ledger)
         ingest(braid, folder)
         assert braid.indexer.wait(30)
         embedded, heads = embeddings.documents_embedded, braid.indexer.heads(["user_1"])
@@ -436,7 +430,7 @@ def test_a_file_that_vanishes_or_becomes_a_folder_while_the_run_goes_on(braid: D
     write(folder, {"a.md": "a", "b.md": "b", "c.md": "c", "d.md": "d"})
 
     def meddle(progress: IngestProgress) -> None:
-        if progress.file.source == "a.md":
+        if progress.document.source == "a.md":
             (folder / "b.md").unlink()
             (folder / "c.md").unlink()
             (folder / "c.md").mkdir()
@@ -480,7 +474,7 @@ def test_progress_counts_every_file(braid: DataDirectory, folder: Path) -> None:
     ingest(braid, folder / "a.md")
     seen: list[IngestProgress] = []
     ingest_paths(braid, 1, [str(folder)], options=RELATIVE, on_progress=seen.append)
-    assert [(p.done, p.total, p.file.source, p.file.state) for p in seen] == [
+    assert [(p.done, p.total, p.document.source, p.document.state) for p in seen] == [
         (1, 2, "a.md", "unchanged"),
         (2, 2, "b.md", "failed"),
     ]

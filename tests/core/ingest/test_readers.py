@@ -12,7 +12,8 @@ import openpyxl
 import pytest
 
 from braid.core.errors import UnreadableDocumentError
-from braid.core.ingest.readers import FORMATS, ParsedDocument, read_document
+from braid.core.ingest.formats import FORMATS
+from braid.core.ingest.readers import ParsedDocument, read_document
 from braid.core.ingest.readers.archive import MAX_ENTRIES
 from braid.core.ingest.readers.encoding import decode
 from tests import samples
@@ -371,6 +372,7 @@ def test_nul_characters_and_half_surrogates_are_taken_out() -> None:
 DOCX, XLSX, PPTX, PDF = samples.docx_manual(), samples.xlsx_staff(), samples.pptx_talk(), samples.pdf([["text"]] * 3)
 EPUB, MAIL = samples.epub(), samples.mail()
 ENTITIES = b'<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]>'
+LAUGHS = ENTITIES.decode() + "<x>&b;</x>"
 PROTECTION = b'<encryption xmlns:x="enc"><x:CipherReference URI="OEBPS/text/two.xhtml"/></encryption>'
 DEEP = 200_000
 
@@ -435,6 +437,12 @@ WRONG: list[tuple[str, bytes, str]] = [
     ("a.html", b"<div>" * DEEP + b"text", "is nested too deeply"),
     ("a.cpp", b"namespace a {" * 2_000 + b"int x;" + b"}" * 2_000, "is nested too deeply"),
     ("a.docx", with_part(DOCX, "word/document.xml", ENTITIES + b"<x>&b;</x>"), "defines XML entities"),
+    ("a.xlsx", with_part(XLSX, "xl/workbook.xml", LAUGHS.encode("utf-16")), "another encoding"),
+    ("a.xlsx", with_part(XLSX, "xl/workbook.xml", LAUGHS.encode("utf-16-be")), "another encoding"),
+    ("a.xlsx", with_part(XLSX, "xl/workbook.xml", LAUGHS.encode("cp037")), "another encoding"),
+    ("a.xlsx", with_part(XLSX, "xl/workbook.xml", b'<?xml version="1.0" encoding="utf-7"?><x/>'), "another encoding"),
+    ("a.docx", with_part(DOCX, "word/document.xml", b"<x>" + b" " * ((1 << 20) - 6) + ENTITIES), "defines XML"),
+    ("a.docx", with_part(DOCX, "word/document.xml", b"<!DOCTYPE x SYSTEM 'x'><x/>"), "or a document type"),
     ("a.epub", with_part(EPUB, "OEBPS/book.opf", ENTITIES + b"<x>&b;</x>"), "defines XML entities"),
     ("a.docx", with_part(DOCX, "word/zeros.bin", bytes(6_000_000)), "a part of it unpacks to more than 200 times"),
     ("a.docx", with_part(DOCX, "word/zeros.bin", bytes(10 * MAX_BYTES)), "unpacks to more than 50,000,000 bytes"),

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import gzip
-import threading
 import time
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
+from typing import Any
 
 import pytest
 
 from braid.core.errors import InvalidInputError
 from braid.core.ingest.public_network import is_public
 from braid.core.ingest.web_page import WebPage, check_url, fetch_page
+from tests.worlds import web_site
 
 PAGE = b"<title>Fees</title><h1>Fees</h1><p>Two euros a day.</p>"
 Answer = Callable[[BaseHTTPRequestHandler], None]
@@ -75,33 +76,24 @@ ANSWERS: dict[str, Answer] = {
 }
 
 
-class Site(BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            ANSWERS[self.path](self)
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
+def answer(request: BaseHTTPRequestHandler) -> None:
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        ANSWERS[request.path](request)
 
 
 @pytest.fixture(scope="module")
 def site() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Site)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with web_site(answer) as address:
+        yield address
 
 
 def fetch(url: str, *, max_bytes: int = 1_000_000, timeout_s: float = 10.0) -> WebPage:
     return fetch_page(url, max_bytes=max_bytes, timeout_s=timeout_s, allow_private=True)
 
 
-def refusal(url: str, **limits: float) -> str:
+def refusal(url: str, **limits: Any) -> str:
     with pytest.raises(InvalidInputError) as caught:
-        fetch(url, **limits)  # type: ignore[arg-type]
+        fetch(url, **limits)
     assert caught.value.field == "url"
     return str(caught.value)
 
@@ -181,13 +173,17 @@ def test_who_does_not_answer_is_named_without_internals() -> None:
         "239.1.1.1", "240.0.0.1", "255.255.255.255", "192.0.2.1", "198.18.0.1", "::1", "::", "fe80::1", "fe80::1%eth0",
         "fc00::1", "fd00:ec2::254", "ff02::1", "::ffff:127.0.0.1", "::ffff:8.8.8.8", "::127.0.0.1", "2002:7f00:1::",
         "2001:0:53aa:64c:0:0:0:0", "64:ff9b::7f00:1", "64:ff9b::a9fe:a9fe", "2001:db8::1",
+        "192.0.0.192", "192.0.0.8", "168.63.129.16", "192.88.99.1", "fec0::1", "feff::1", "3fff::1", "64:ff9b:1::1",
+        "64:ff9b::a83f:8110",
     ],
 )  # fmt: skip
 def test_addresses_that_are_not_of_the_internet(address: str) -> None:
     assert not is_public(address)
 
 
-@pytest.mark.parametrize("address", ["8.8.8.8", "93.184.215.14", "2606:4700::1111", "64:ff9b::808:808"])
+@pytest.mark.parametrize(
+    "address", ["8.8.8.8", "93.184.215.14", "2606:4700::1111", "64:ff9b::808:808", "168.63.129.17"]
+)
 def test_addresses_of_the_internet(address: str) -> None:
     assert is_public(address)
 

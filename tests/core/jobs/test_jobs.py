@@ -15,6 +15,7 @@ from braid.core.errors import InvalidInputError, NotFoundError, UnreadableDocume
 from braid.core.jobs.runner import Handler, JobRunner, Progress
 from braid.core.jobs.store import MAX_ATTEMPTS, Job, JobState, JobStore, NewJob
 from braid.core.ledger.ledger import Ledger
+from tests.worlds import eventually
 
 
 @pytest.fixture
@@ -29,13 +30,6 @@ ANN, BOB = 1, 2
 
 def upload(title: str, **payload: Any) -> NewJob:
     return NewJob("upload", title, 7, payload)
-
-
-def wait_for(condition: Callable[[], bool], timeout_s: float = 10.0) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline, "it never happened"
-        time.sleep(0.02)
 
 
 # ---------------------------------------------------------------- the store
@@ -136,8 +130,8 @@ def test_what_kills_the_process_again_and_again_is_given_up(store: JobStore) -> 
 def run(store: JobStore) -> Iterator[Callable[..., JobRunner]]:
     runners: list[JobRunner] = []
 
-    def start(handler: Handler, workers: int = 1) -> JobRunner:
-        runners.append(JobRunner(store, {"upload": handler}, workers=workers))
+    def start(handler: Handler, workers: int = 1, per_user: int | None = None) -> JobRunner:
+        runners.append(JobRunner(store, {"upload": handler}, workers=workers, per_user=per_user))
         runners[-1].start()
         return runners[-1]
 
@@ -163,7 +157,7 @@ def test_done_failed_and_faulty_jobs_are_told_apart(store: JobStore, run: Callab
 
     store.add(ANN, [upload("good"), upload("bad"), upload("bug"), upload("last")])
     run(handle)
-    wait_for(lambda: not store.counts()["queued"] and not store.counts()["running"])
+    eventually(lambda: not store.counts()["queued"] and not store.counts()["running"])
     by_title = {job.title: job for job in store.all()}
     assert states(store) == {"good": "done", "bad": "failed", "bug": "failed", "last": "done"}
     assert (by_title["good"].result, by_title["good"].done, by_title["good"].total) == ({"chunks": 3}, 4, 4)
@@ -179,7 +173,7 @@ def test_the_log_of_a_fault_does_not_quote_the_document(
 
     store.add(ANN, [upload("a.txt")])
     run(faulty)
-    wait_for(lambda: store.counts()["failed"] == 1)
+    eventually(lambda: store.counts()["failed"] == 1)
     assert "type=ValueError at=" in caplog.text
     assert "secret" not in caplog.text
 
@@ -197,7 +191,7 @@ def test_a_running_job_that_is_cancelled_ends_at_its_next_step(store: JobStore, 
 
     [job] = store.add(ANN, [upload("long")])
     run(handle)
-    wait_for(lambda: store.get(ANN, job.id).state == "running")
+    eventually(lambda: store.get(ANN, job.id).state == "running")
     store.cancel(ANN, job.id)
     assert ended.wait(5)
     assert store.get(ANN, job.id).state == "cancelled"
@@ -238,7 +232,7 @@ def test_what_cannot_be_finished_in_time_is_left_to_the_next_start(
     assert (left.state, left.attempts) == ("queued", 0)
     go_on.set()
     run(lambda job, progress: {"by": "the second run"})
-    wait_for(lambda: store.all()[0].state == "done")
+    eventually(lambda: store.all()[0].state == "done")
     assert store.all()[0].result == {"by": "the second run"}
 
 
@@ -246,7 +240,7 @@ def test_what_a_killed_process_left_running_is_done_again(store: JobStore, run: 
     store.add(ANN, [upload("a")])
     assert store.claim(0) is not None  # and then the process is killed
     run(lambda job, progress: {"attempt": job.attempts})
-    wait_for(lambda: store.all()[0].state == "done")
+    eventually(lambda: store.all()[0].state == "done")
     assert store.all()[0].result == {"attempt": 2}
 
 
@@ -254,8 +248,31 @@ def test_two_workers_do_each_job_once(store: JobStore, run: Callable[..., JobRun
     seen: list[str] = []
     store.add(ANN, [upload(f"{n}") for n in range(20)])
     run(lambda job, progress: seen.append(job.title) or {}, workers=2)  # type: ignore[func-returns-value]
-    wait_for(lambda: store.counts()["done"] == 20)
+    eventually(lambda: store.counts()["done"] == 20)
     assert sorted(seen, key=int) == [f"{n}" for n in range(20)]
+
+
+def test_one_users_slow_jobs_do_not_hold_everybodys(store: JobStore, run: Callable[..., JobRunner]) -> None:
+    go_on, at_once = threading.Event(), [0, 0]
+
+    def handle(job: Job, progress: Progress) -> Mapping[str, Any]:
+        if job.user_id == ANN:
+            at_once[0] += 1
+            at_once[1] = max(at_once)
+            go_on.wait(20)
+            at_once[0] -= 1
+        return {}
+
+    store.add(ANN, [upload(f"slow{n}") for n in range(4)])
+    run(handle, workers=2, per_user=1)
+    eventually(lambda: store.counts(ANN)["running"] == 1)
+    for n in range(3):
+        store.add(BOB, [upload(f"quick{n}")])
+    eventually(lambda: store.counts(BOB)["done"] == 3)
+    assert store.counts(ANN) == {"queued": 3, "running": 1, "done": 0, "failed": 0, "cancelled": 0}
+    go_on.set()
+    eventually(lambda: store.counts(ANN)["done"] == 4)
+    assert at_once[1] == 1
 
 
 def test_an_end_that_cannot_be_written_is_written_a_moment_later(
@@ -266,17 +283,15 @@ def test_an_end_that_cannot_be_written_is_written_a_moment_later(
     (job,) = store.add(user.id, [NewJob("text", "a", 7)])
     finish, refusals = store.finish, [OperationalError("locked", None, Exception())] * 20  # more than there are pauses
 
-    def busy(*args: object) -> object:
+    def busy(*args: Any) -> object:
         if refusals:
             raise refusals.pop()
-        return finish(*args)  # type: ignore[arg-type]
+        return finish(*args)
 
     monkeypatch.setattr(store, "finish", busy)
     monkeypatch.setattr("braid.core.jobs.runner.RECORD_PAUSES_S", (0.01, 0.01, 0.01))
     runner = JobRunner(store, {"text": lambda job, progress: {"ok": True}}, workers=1)
     runner.start()
-    deadline = time.monotonic() + 10
-    while store.get(user.id, job.id).state != "done" and time.monotonic() < deadline:
-        time.sleep(0.02)
+    eventually(lambda: store.get(user.id, job.id).state == "done", 10)
     runner.close()
     assert store.get(user.id, job.id).result == {"ok": True}

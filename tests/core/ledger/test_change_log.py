@@ -16,6 +16,8 @@ from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_a
 from braid.core.ledger.change_log import ChangeLog, IndexState
 from braid.core.ledger.ledger import Ledger
 from braid.core.types import ChunkInput, DocumentInput
+from tests import worlds
+from tests.worlds import add_notes
 
 if TYPE_CHECKING:
     from braid.core.ledger.change_log import IndexedChunk
@@ -30,11 +32,11 @@ def log(ledger: Ledger) -> ChangeLog:
 
 @pytest.fixture
 def dataset(ledger: Ledger) -> int:
-    return ledger.add_dataset(ledger.add_user("ann").id, "notes").id
+    return add_notes(ledger)
 
 
 def document(source: str, *texts: str) -> DocumentInput:
-    return DocumentInput(source, "T", "md", tuple(ChunkInput(text) for text in texts))
+    return worlds.document(source, *texts, title="T")
 
 
 def texts(log: ChangeLog, collection: str) -> list[str]:

@@ -24,6 +24,8 @@ from braid.core.ledger.database import Database
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.tables import Base, UserRow
 from braid.core.types import ChunkInput, DocumentInput, Filters, Passage, Vector
+from tests import worlds
+from tests.worlds import add_notes
 
 spawn = multiprocessing.get_context("spawn")
 PROCESS_TIMEOUT_S = 60
@@ -31,11 +33,11 @@ PROCESS_TIMEOUT_S = 60
 
 @pytest.fixture
 def dataset(ledger: Ledger) -> int:
-    return ledger.add_dataset(ledger.add_user("ann").id, "notes").id
+    return add_notes(ledger)
 
 
 def document(source: str, *texts: str, title: str = "T", content_hash: str = "") -> DocumentInput:
-    return DocumentInput(source, title, "md", tuple(ChunkInput(text) for text in texts), content_hash)
+    return worlds.document(source, *texts, title=title, content_hash=content_hash)
 
 
 def passages(ledger: Ledger, dataset_id: int, source: str) -> list[Passage]:
@@ -89,6 +91,17 @@ def test_a_name_that_is_none_is_refused(ledger: Ledger, name: str) -> None:
     assert caught.value.field == "name"
     with pytest.raises(InvalidInputError, match="the dataset's name"):
         ledger.add_dataset(ledger.add_user("ann").id, name)
+
+
+@pytest.mark.parametrize("name", ["a\r\nb", "a\tb", "a\u2028b"])
+def test_a_name_with_control_characters_is_refused(ledger: Ledger, name: str) -> None:
+    user_id = ledger.add_user("ann").id
+    dataset_id = ledger.add_dataset(user_id, "社内\u3000文書 👩\u200d💻").id
+    with pytest.raises(InvalidInputError, match="control character") as caught:
+        ledger.add_dataset(user_id, name)
+    assert caught.value.field == "name"
+    with pytest.raises(InvalidInputError, match="control character"):
+        ledger.rename_dataset(dataset_id, name)
 
 
 def test_a_taken_name_is_refused_and_the_ledger_still_writes(ledger: Ledger) -> None:

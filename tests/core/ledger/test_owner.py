@@ -18,22 +18,19 @@ from braid.core.braid import Braid, IndexOptions
 from braid.core.data_directory import DataDirectory
 from braid.core.errors import InvalidInputError, NotOwnerError
 from braid.core.ledger.owner import OwnerLock
-from braid.core.types import ChunkInput, DocumentInput, Mode
+from braid.core.types import Mode
 from tests.fakes import HashEmbeddings
+from tests.worlds import add_notes, document, eventually
 
 spawn = multiprocessing.get_context("spawn")
 START_S = 60
 NOTICE_S = 5.0  # it is noticed within a second; the rest is for a busy machine
 
 
-def document(source: str, text: str) -> DocumentInput:
-    return DocumentInput(source, "", "txt", (ChunkInput(text),))
-
-
 def own(folder: Path, said: Queue[str]) -> None:
     """Runs in a process of its own until it is killed."""
     with Braid(folder, embedding_model=HashEmbeddings()) as braid:
-        dataset = braid.ledger.add_dataset(braid.ledger.add_user("ann").id, "notes").id
+        dataset = add_notes(braid.ledger)
         braid.ledger.put_document(dataset, document("a", "written by the owner"))
         braid.indexer.wait(START_S)
         braid.announce("http://127.0.0.1:8000")
@@ -86,16 +83,16 @@ def test_a_second_owner_is_told_who_the_first_is(tmp_path: Path) -> None:
 
 def test_the_owner_finds_what_another_process_writes(tmp_path: Path) -> None:
     with Braid(tmp_path, embedding_model=HashEmbeddings()) as braid:
-        braid.ledger.add_dataset(braid.ledger.add_user("ann").id, "notes")
+        add_notes(braid.ledger)
         with process(write, tmp_path):
-            deadline = time.monotonic() + NOTICE_S
             shared = braid.registry.entries()[0].id
-            while not (
-                found(braid, "written by another", 1) == {"written by another"}
-                and found(braid, "shared by another", shared) == {"shared by another"}
-            ):
-                assert time.monotonic() < deadline
-                time.sleep(0.05)
+            eventually(
+                lambda: (
+                    found(braid, "written by another", 1) == {"written by another"}
+                    and found(braid, "shared by another", shared) == {"shared by another"}
+                ),
+                NOTICE_S,
+            )
 
 
 def hold(folder: Path, said: Queue[str]) -> None:
@@ -117,7 +114,7 @@ def test_a_killed_owner_is_known_to_have_crashed(tmp_path: Path) -> None:
     assert lock.acquire()
     lock.release()
     assert lock.acquire(), "what was left has not been checked"
-    lock.recovered()
+    lock.note_recovery()
     lock.release()
     assert not lock.acquire()
     lock.release()
@@ -177,7 +174,7 @@ def test_a_crash_is_noted_until_its_traces_were_looked_for(tmp_path: Path, monke
 
 def test_without_the_indexes_everything_else_works(tmp_path: Path) -> None:
     with DataDirectory(tmp_path, embedding_model=HashEmbeddings()) as braid:
-        dataset = braid.ledger.add_dataset(braid.ledger.add_user("ann").id, "notes").id
+        dataset = add_notes(braid.ledger)
         braid.ledger.put_document(dataset, document("a", "text"))
         braid.wake()
         braid.remove_dataset(dataset)

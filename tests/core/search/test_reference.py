@@ -21,6 +21,7 @@ from braid.core.langchain import EnsembleRetriever
 from braid.core.ledger.change_log import ChangeLog
 from braid.core.types import ChunkInput, DocumentInput, Filters, Mode, Query, SearchResult
 from tests.fakes import HashEmbeddings
+from tests.worlds import add_notes, chunk_ids, document
 
 WAIT_S = 30
 WORDS = ["cat", "dog", "bird", "fish", "tree", "rock", "sand", "lake", "moon", "star", "wind", "rain", "snow", "fire"]
@@ -65,10 +66,6 @@ def search(braid: Braid, text: str, *datasets: int, **options: Any) -> SearchRes
     return braid.manager.search(text, user_id=1, dataset_ids=datasets, engine="reference", **options)
 
 
-def ranking(result: SearchResult) -> list[str]:
-    return [hit.passage.chunk_id for hit in result.hits]
-
-
 # ---------------------------------------------------------------- the oracle
 
 
@@ -106,7 +103,7 @@ def test_keyword_is_langchains_bm25_retriever(braid: Braid, query: str, datasets
     (collection,) = COLLECTIONS[datasets]
     fetched = Query(query, k=20).fetch_k
     expected = ids_of(stock_bm25(braid, documents(braid, collection, datasets), fetched).invoke(query))
-    assert ranking(search(braid, query, *datasets, mode="keyword", k=20)) == expected[:20]
+    assert chunk_ids(search(braid, query, *datasets, mode="keyword", k=20)) == expected[:20]
 
 
 @pytest.mark.parametrize("mode", get_args(Mode))
@@ -124,7 +121,7 @@ def test_every_mode_is_the_stock_ensemble(
         if mode != "semantic":
             retrievers.append(stock_bm25(braid, given, fetched))
     ensemble = EnsembleRetriever(retrievers=list(retrievers), weights=[], id_key="id")
-    assert ranking(search(braid, query, *datasets, mode=mode, k=30)) == ids_of(ensemble.invoke(query))[:30]
+    assert chunk_ids(search(braid, query, *datasets, mode=mode, k=30)) == ids_of(ensemble.invoke(query))[:30]
 
 
 def test_filters_come_before_the_ranking(braid: Braid) -> None:
@@ -138,22 +135,21 @@ def test_filters_come_before_the_ranking(braid: Braid) -> None:
     given = [d for d in documents(braid, "user_1", [1]) if d.metadata["id"] in only]
     expected = ids_of(stock_bm25(braid, given, 50).invoke("cat moon"))
     found = search(braid, "cat moon", 1, mode="keyword", k=20, filters=filters)
-    assert ranking(found) == expected
+    assert chunk_ids(found) == expected
 
 
 # ---------------------------------------------------------------- what is cached
 
 
 def put(braid: Braid, source: str, *texts: str, title: str = "T") -> None:
-    chunks = tuple(ChunkInput(text) for text in texts)
-    braid.ledger.put_document(1, DocumentInput(source, title, "txt", chunks))
+    braid.ledger.put_document(1, document(source, *texts, title=title, file_type="txt"))
 
 
 @pytest.fixture
 def fresh(tmp_path: Path) -> Iterator[tuple[Braid, HashEmbeddings]]:
     model = HashEmbeddings()
     with Braid(tmp_path, embedding_model=model) as opened:
-        opened.ledger.add_dataset(opened.ledger.add_user("ann").id, "notes")
+        add_notes(opened.ledger)
         yield opened, model
 
 
@@ -195,7 +191,7 @@ def test_another_model_is_not_asked_for_the_vectors_of_the_first(tmp_path: Path)
     for model in (HashEmbeddings(64, fingerprint="fake:64"), HashEmbeddings(32, fingerprint="fake:32")):
         with Braid(tmp_path, embedding_model=model) as braid:
             if not braid.ledger.users():
-                braid.ledger.add_dataset(braid.ledger.add_user("ann").id, "notes")
+                add_notes(braid.ledger)
                 put(braid, "a", "the cat", "the dog")
             model.delay_s = 0.2
             meanwhile = search(braid, "cat", 1)

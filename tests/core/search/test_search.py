@@ -21,33 +21,12 @@ from braid.core.braid import Braid, IndexOptions
 from braid.core.errors import InvalidInputError
 from braid.core.ledger.change_log import ChangeLog
 from braid.core.search import filter_plan
-from braid.core.types import ChunkInput, DocumentInput, Filters, Fusion, Hit, Mode, Pooling, SearchResult
+from braid.core.types import Filters, Fusion, Hit, Mode, Pooling, SearchResult
 from tests.fakes import HashEmbeddings
+from tests.worlds import World, document, fill, shown
 
 WAIT_S = 30
 SAME = "The same sentence stands in two datasets."
-
-
-def document(source: str, *texts: str, title: str = "", file_type: str = "md", date: float | None = None) -> Any:
-    return DocumentInput(source, title, file_type, tuple(ChunkInput(text) for text in texts), date=date)
-
-
-def shown(result: SearchResult) -> list[str]:
-    return [hit.passage.text for hit in result.hits]
-
-
-@dataclass(frozen=True)
-class World:
-    """Ann's datasets and shared ones in one open directory that the tests of this module only read."""
-
-    braid: Braid
-    embeddings: HashEmbeddings
-    user: int
-    ids: dict[str, int]
-
-    def search(self, text: str, *names: str, **options: Any) -> SearchResult:
-        ids = [self.ids[name] for name in names] or None
-        return self.braid.manager.search(text, user_id=self.user, dataset_ids=ids, **options)
 
 
 CONTENTS: dict[str, dict[str, tuple[str, ...]]] = {
@@ -71,25 +50,12 @@ TEXTS = [text for sources in CONTENTS.values() for texts in sources.values() for
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """Ann's datasets and shared ones in one open directory that the tests of this module only read."""
     embeddings = HashEmbeddings()
     with Braid(tmp_path_factory.mktemp("search"), embedding_model=embeddings) as braid:
-        ids = fill(braid)
+        ids = fill(braid, CONTENTS, SHARED)
         assert braid.indexer.wait(WAIT_S)
-        yield World(braid, embeddings, braid.ledger.users()[0].id, ids)
-
-
-def fill(braid: Braid) -> dict[str, int]:
-    """Store CONTENTS; returns ids by name."""
-    user, ids = braid.ledger.add_user("ann").id, dict[str, int]()
-    for name, sources in CONTENTS.items():
-        if name in SHARED:
-            ids[name] = braid.registry.add(name, SHARED[name]).id
-            braid.mirror_registry()
-        else:
-            ids[name] = braid.ledger.add_dataset(user, name).id
-        for source, texts in sources.items():
-            braid.ledger.put_document(ids[name], document(source, *texts))
-    return ids
+        yield World(braid, embeddings, 1, ids)
 
 
 # ---------------------------------------------------------------- every way over every edge
@@ -217,7 +183,7 @@ def test_the_list_is_the_same_after_reopening(tmp_path: Path) -> None:
     answers = []
     for _ in range(2):
         with Braid(tmp_path, embedding_model=HashEmbeddings()) as braid:
-            ids = [d.id for d in braid.ledger.all_datasets()] or list(fill(braid).values())
+            ids = [d.id for d in braid.ledger.all_datasets()] or list(fill(braid, CONTENTS, SHARED).values())
             assert braid.indexer.wait(WAIT_S)
             found = [
                 braid.manager.search("the dog and the cat", user_id=1, dataset_ids=sorted(ids), k=20, **way)
@@ -235,7 +201,7 @@ def test_postgresql_gives_the_same_answers_and_may_be_restarted(
         return [[(hit.passage.text, round(hit.score, 5)) for hit in result.hits] for result in found]
 
     with Braid(tmp_path, database_url=new_postgres_url(), embedding_model=HashEmbeddings()) as braid:
-        ids = fill(braid)
+        ids = fill(braid, CONTENTS, SHARED)
         assert ids == world.ids
         assert braid.indexer.wait(WAIT_S)
         other = World(braid, HashEmbeddings(), 1, ids)
@@ -411,7 +377,7 @@ def slow(tmp_path: Path) -> Iterator[World]:
     """A model that takes three seconds for a query, with a deadline of 0.3."""
     embeddings = HashEmbeddings()
     with Braid(tmp_path, embedding_model=embeddings, index_options=IndexOptions(leg_timeout_s=0.3)) as braid:
-        ids = fill(braid)
+        ids = fill(braid, CONTENTS, SHARED)
         assert braid.indexer.wait(WAIT_S)
         embeddings.delay_s = 3.0
         yield World(braid, embeddings, 1, ids)
@@ -444,7 +410,7 @@ def test_a_dead_leg_is_named_whatever_the_way(tmp_path: Path) -> None:
     """Nobody repairs it here: the indexer has stopped. How it comes back is in test_indexer."""
     embeddings = HashEmbeddings()
     with Braid(tmp_path, embedding_model=embeddings) as braid:
-        world = World(braid, embeddings, 1, fill(braid))
+        world = World(braid, embeddings, 1, fill(braid, CONTENTS, SHARED))
         assert braid.indexer.wait(WAIT_S)
         for way in WAYS:
             assert world.search("mat", "animals", "guide", **way).degraded == ()
@@ -466,7 +432,7 @@ def test_what_the_indexes_have_not_seen_yet_is_counted(tmp_path: Path) -> None:
     """Between two looks at the log, here for ever."""
     embeddings = HashEmbeddings()
     with Braid(tmp_path, embedding_model=embeddings) as braid:
-        world = World(braid, embeddings, 1, fill(braid))
+        world = World(braid, embeddings, 1, fill(braid, CONTENTS, SHARED))
         assert braid.indexer.wait(WAIT_S)
         braid.indexer.stop()
         braid.ledger.put_document(world.ids["empty"], document("new.md", "one", "two"))
@@ -484,7 +450,7 @@ def test_scores_keep_their_scale_when_a_leg_fails(tmp_path: Path) -> None:
     """A threshold for fused scores must not be compared with BM25 scores."""
     embeddings = HashEmbeddings()
     with Braid(tmp_path, embedding_model=embeddings) as braid:
-        world = World(braid, embeddings, 1, fill(braid))
+        world = World(braid, embeddings, 1, fill(braid, CONTENTS, SHARED))
         assert braid.indexer.wait(WAIT_S)
         embeddings.failing = True
         hits = world.search("cat mat", "animals").hits
@@ -499,7 +465,7 @@ def test_scores_keep_their_scale_when_a_leg_fails(tmp_path: Path) -> None:
 def test_a_deletion_holds_at_once(tmp_path: Path) -> None:
     """Before the indexes know of it: they no longer follow."""
     with Braid(tmp_path, embedding_model=HashEmbeddings()) as braid:
-        ids = fill(braid)
+        ids = fill(braid, CONTENTS, SHARED)
         assert braid.indexer.wait(WAIT_S)
         braid.indexer.stop()
         world, names = World(braid, HashEmbeddings(), 1, ids), ("animals", "guide", "recipes")

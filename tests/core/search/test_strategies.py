@@ -23,14 +23,16 @@ from braid.core.errors import InvalidInputError, ModelError
 from braid.core.models.chat import ChatModels, chat_models
 from braid.core.models.prompts import Prompts, custom_prompts
 from braid.core.models.replies import cut_at_sentence, parse_passage, parse_queries, parse_sentence_numbers
+from braid.core.search.feedback_terms import relevance_model, rm3, rocchio
 from braid.core.search.strategies import BUILT_IN, StrategyInfo, compression, strategies
 from braid.core.search.strategies.parent_document import join_overlapping
-from braid.core.search.strategies.relevance import relevance_model, rm3, rocchio
 from braid.core.text.sentences import code_blocks, sentences
 from braid.core.text.token_budget import estimate_tokens
-from braid.core.types import ChunkInput, DocumentInput, Query, SearchResult, Vector
+from braid.core.types import ChunkInput, DocumentInput, Query, Vector
+from tests import worlds
 from tests.fakes import HashEmbeddings
 from tests.model_server import ModelServer, model_server
+from tests.worlds import chunk_ids, document, fill, shown
 
 WAIT_S = 30
 SAME = "The same sentence stands in two datasets."
@@ -63,34 +65,18 @@ each_with_model = pytest.mark.parametrize("strategy", WITH_MODEL)
 
 
 class BatchEmbeddings(HashEmbeddings):
-    """Takes several queries at once, and counts how often it is asked."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.batches: list[int] = []
+    """Takes several queries at once."""
 
     def embed_queries(self, texts: list[str]) -> list[list[float]]:
         self.batches.append(len(texts))
         return [self._vector(text) for text in texts]
 
-    def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        self.batches.append(len(texts))
-        return super().embed_documents(texts)
-
 
 @dataclass(frozen=True)
-class World:
-    """Ann's datasets and shared ones in one open directory, with a search model behind real HTTP."""
+class World(worlds.World):
+    """A world with a search model behind real HTTP."""
 
-    braid: Braid
     server: ModelServer
-    embeddings: BatchEmbeddings
-    user: int
-    ids: dict[str, int]
-
-    def search(self, text: str, *names: str, **options: Any) -> SearchResult:
-        ids = [self.ids[name] for name in names] or None
-        return self.braid.manager.search(text, user_id=self.user, dataset_ids=ids, **options)
 
 
 def written(messages: Sequence[tuple[str, str]]) -> str:
@@ -125,18 +111,9 @@ def running_world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 def filled_world(folder: Path, server: ModelServer, models: ChatModels) -> Iterator[World]:
     with opened(folder, models) as (braid, embeddings):
-        user, ids = braid.ledger.add_user("ann").id, dict[str, int]()
-        for name, sources in CONTENTS.items():
-            if name in SHARED:
-                ids[name] = braid.registry.add(name, SHARED[name]).id
-                braid.mirror_registry()
-            else:
-                ids[name] = braid.ledger.add_dataset(user, name).id
-            for source, texts in sources.items():
-                chunks = tuple(ChunkInput(text) for text in texts)
-                braid.ledger.put_document(ids[name], DocumentInput(source, "", "md", chunks))
+        ids = fill(braid, CONTENTS, SHARED)
         assert braid.indexer.wait(WAIT_S)
-        yield World(braid, server, embeddings, user, ids)
+        yield World(braid, embeddings, 1, ids, server)
 
 
 @pytest.fixture
@@ -146,14 +123,6 @@ def world(running_world: World) -> World:
     server.calls.clear()
     running_world.embeddings.batches.clear()
     return running_world
-
-
-def shown(result: SearchResult) -> list[str]:
-    return [hit.passage.text for hit in result.hits]
-
-
-def identities(result: SearchResult) -> list[str]:
-    return [hit.passage.chunk_id for hit in result.hits]
 
 
 # ---------------------------------------------------------------- every way over every edge
@@ -182,7 +151,7 @@ def test_one_chunk(world: World, strategy: str, generator: str) -> None:
 def test_k_larger_than_the_corpus(world: World, strategy: str, generator: str, mode: str) -> None:
     asked = {"strategy": strategy, "generator": generator, "mode": mode}
     result = world.search("cat dog library gate 猫 고양이", *CONTENTS, k=1000, **asked)
-    assert len(set(identities(result))) == len(result.hits) > 3
+    assert len(set(chunk_ids(result))) == len(result.hits) > 3
     assert result.degraded == ()
     assert len(world.search("cat dog", *CONTENTS, k=2, **asked).hits) == 2
 
@@ -330,7 +299,7 @@ def test_the_summary_model_is_not_asked_by_strategies(tmp_path: Path) -> None:
     ):
         user = braid.ledger.add_user("ann").id
         dataset = braid.ledger.add_dataset(user, "d").id
-        braid.ledger.put_document(dataset, DocumentInput("a", "", "txt", (ChunkInput(LONELY),)))
+        braid.ledger.put_document(dataset, document("a", LONELY, file_type="txt"))
         assert braid.indexer.wait(WAIT_S)
         for strategy in WITH_MODEL:
             assert braid.manager.search("lonely", user_id=user, strategy=strategy).generator == "openai:fast"
@@ -345,7 +314,7 @@ def test_without_a_model_feedback_serves_and_asking_for_one_is_noted(tmp_path: P
     with opened(tmp_path, ChatModels()) as (braid, _):
         user = braid.ledger.add_user("ann").id
         dataset = braid.ledger.add_dataset(user, "d").id
-        braid.ledger.put_document(dataset, DocumentInput("a", "", "txt", (ChunkInput(LONELY),)))
+        braid.ledger.put_document(dataset, document("a", LONELY, file_type="txt"))
         assert braid.indexer.wait(WAIT_S)
         for strategy in WITH_MODEL:
             auto = braid.manager.search("lonely", user_id=user, strategy=strategy)
@@ -381,7 +350,7 @@ def test_custom_prompts_are_used(tmp_path: Path) -> None:
     ):
         user = braid.ledger.add_user("ann").id
         dataset = braid.ledger.add_dataset(user, "d").id
-        braid.ledger.put_document(dataset, DocumentInput("a", "", "txt", (ChunkInput(LONELY),)))
+        braid.ledger.put_document(dataset, document("a", LONELY, file_type="txt"))
         assert braid.indexer.wait(WAIT_S)
         result = braid.manager.search("What does a cat eat?", user_id=user, strategy="hyde")
         assert server.calls[0].messages == (
@@ -402,14 +371,14 @@ def test_multi_query_fuses_by_reciprocal_rank(world: World) -> None:
     for hit in result.hits:
         assert hit.score == pytest.approx(sum(0.5 * weights[leg.query] / (60 + leg.rank) for leg in hit.legs))
     only = world.search("old", "animals", "guide", k=20, mode="keyword")
-    assert identities(only)[0] in identities(result)
+    assert chunk_ids(only)[0] in chunk_ids(result)
 
 
 def test_multi_query_by_feedback_finds_passages_by_words_of_the_first_ones(world: World) -> None:
     basic = world.search("mat", "animals", mode="keyword", k=20)
     fed = world.search("mat", "animals", mode="keyword", k=20, strategy="multi_query", generator="feedback")
-    assert set(identities(basic)) < set(identities(fed))
-    assert identities(fed)[0] == identities(basic)[0]
+    assert set(chunk_ids(basic)) < set(chunk_ids(fed))
+    assert chunk_ids(fed)[0] == chunk_ids(basic)[0]
     assert fed.queries[0] == "mat"
     assert fed.queries[1].startswith("mat ")
 
@@ -434,7 +403,7 @@ def test_compression_keeps_identity_position_and_order(world: World) -> None:
         short = world.search(
             "cat on the mat", "animals", "languages", "guide", k=20, strategy="compression", generator=generator
         )
-        assert identities(short) == identities(basic)
+        assert chunk_ids(short) == chunk_ids(basic)
         for before, after in zip(basic.hits, short.hits, strict=True):
             assert after.passage.position == before.passage.position
             assert after.score == before.score
@@ -462,7 +431,7 @@ def test_compression_gives_the_model_sentences_as_data_within_a_limit(tmp_path: 
     ):
         user = braid.ledger.add_user("ann").id
         dataset = braid.ledger.add_dataset(user, "d").id
-        braid.ledger.put_document(dataset, DocumentInput("a", "", "txt", (ChunkInput(evil),)))
+        braid.ledger.put_document(dataset, document("a", evil, file_type="txt"))
         assert braid.indexer is not None
         assert braid.indexer.wait(WAIT_S)
         braid.manager.search("zebras striped obey", user_id=user, strategy="compression", mode="keyword", k=1)
@@ -473,7 +442,7 @@ def test_compression_gives_the_model_sentences_as_data_within_a_limit(tmp_path: 
 
 def test_the_sentences_for_the_model_have_a_limit() -> None:
     parts = [["Zebras run over the plains of Africa all day long. "] * 60] * 20
-    numbered = compression._numbered(parts)
+    numbered = compression._number_sentences(parts)
     assert 0 < len(numbered) < 20
     assert estimate_tokens("\n\n".join(numbered)) <= compression.PROMPT_TOKENS
 
@@ -483,7 +452,7 @@ def test_what_a_limit_leaves_out_is_a_note_and_no_outage(braid: Braid) -> None:
     dataset = braid.ledger.add_dataset(user, "d").id
     for name in ("one", "two"):
         text = " ".join(f"Zebra {name} number {n} runs over the plain." for n in range(200))
-        braid.ledger.put_document(dataset, DocumentInput(name, "", "txt", (ChunkInput(text),)))
+        braid.ledger.put_document(dataset, document(name, text, file_type="txt"))
     assert braid.indexer.wait(WAIT_S)
     result = braid.manager.search("zebra number 7", user_id=user, strategy="compression", mode="keyword")
     assert (len(result.hits), result.degraded) == (2, ())

@@ -277,7 +277,7 @@ def _json(name: str, **options: Any) -> sa.Column[Any]:
 
 
 def _part_of(parent: str, name: str, **options: Any) -> sa.Column[Any]:
-    """A key to a row that this row is deleted with."""
+    """Return a key to a row that this row is deleted with."""
     key = sa.ForeignKey(parent, ondelete="CASCADE")
     return sa.Column(name, sa.Integer(), key, **{"nullable": False, **options})
 

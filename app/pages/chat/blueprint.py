@@ -1,4 +1,4 @@
-"""Shared by the routes of the chat: the list of conversations, and what a view of one needs."""
+"""The blueprint of the chat pages, and what these pages share: the list of conversations, the data for a view."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from braid.app.user.datasets import Readable
 from braid.core.chat.store import StoredConversation, StoredMessage
 
 SHOWN_CONVERSATIONS = 100
-"""Conversations in the side bar; older ones are found by their title."""
+"""Conversations in the side bar; older ones can be found by title."""
 
 chat = Blueprint("chat", __name__, url_prefix="/chat")
 
 
 def list_conversations() -> list[StoredConversation]:
-    """Return the user's conversations, those used last first; if a title is searched for, those that contain it."""
+    """Return the user's conversations, most recently used first; with a search text, those whose title contains it."""
     wanted = _fold(request.args.get("find", "")).strip()
     user_id = identity().account.id
     if not wanted:
@@ -39,12 +39,12 @@ def render_sidebar(shown: StoredConversation | None) -> str:
 
 
 def make_shelf(conversation_id: int, messages: Sequence[StoredMessage], readable: Readable) -> Shelf:
-    """Read what a view of the messages needs beside them."""
+    """Return the data that a view of the messages needs besides them."""
     user_id, here = identity().account.id, site()
     chunk_ids = find_chunk_ids(messages)
     return Shelf(
         conversation_id,
         readable.by_id,
-        here.feedback.standing(user_id, chunk_ids),
+        here.feedback.current_thumbs(user_id, chunk_ids),
         frozenset(here.braid.ledger.visible(chunk_ids, readable.by_id.keys())),
     )

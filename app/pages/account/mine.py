@@ -1,0 +1,145 @@
+"""One's own account: password, signed-in browsers, API tokens."""
+
+from __future__ import annotations
+
+import time
+
+from flask import abort, flash, redirect, render_template, request, url_for
+from flask_babel import gettext as _
+from flask_babel import ngettext
+from limits import parse
+from werkzeug.wrappers import Response
+
+from braid.app.auth.access import rule, throttle
+from braid.app.auth.authenticate import sign_in, sign_out
+from braid.app.auth.identity import identity
+from braid.app.pages.account.sign_in import account, explain_refusal
+from braid.app.site import site
+from braid.core.accounts.accounts import MIN_PASSWORD_CHARS
+from braid.core.accounts.credentials import TOKEN_DAYS, Permission
+from braid.core.errors import InvalidInputError
+
+PASSWORD_CHECKS = parse("10/minute")
+TOKEN_SCOPES: tuple[Permission, ...] = ("read", "write", "admin")
+TOKEN_DAYS_OFFERED = (7, 30, 90, 365)
+NEVER = "never"
+FRESH_S = 15 * 60
+"""How long after signing in a token can be made without the password."""
+
+
+@account.get("/account")
+@rule("user")
+def mine() -> str:
+    """Password, browsers and tokens."""
+    return _account_page()
+
+
+@account.post("/account/password")
+@rule("user")
+def change_password() -> tuple[str, int] | Response:
+    """Change the password, which signs all other browsers out and, if ticked, revokes the tokens."""
+    me = identity().account
+    if not _knows_password(request.form.get("old", "")):
+        return _account_page(problem=_("The old password is wrong.")), 400
+    try:
+        password, ticked = request.form.get("password", ""), "tokens" in request.form
+        revoked = site().accounts.set_password(me.id, password, revoke_tokens=ticked)
+    except InvalidInputError as error:
+        return _account_page(problem=explain_refusal(error)), 400
+    sign_in(site(), me)
+    flash(_("The password is changed. All other browsers are signed out."))
+    flash_revoked(revoked)
+    return redirect(url_for("braid.account.mine"))
+
+
+@account.post("/account/sessions/<int:session_id>/end")
+@rule("user")
+def end_session(session_id: int) -> Response:
+    """Sign one browser out."""
+    site().sessions.end(identity().account.id, session_id)
+    return redirect(url_for("braid.account.mine"))
+
+
+@account.post("/account/sessions/end")
+@rule("user")
+def end_sessions() -> Response:
+    """Sign out everywhere, here too, and revoke the tokens if ticked."""
+    me = identity().account
+    site().sessions.end_all(me.id)
+    revoked = site().tokens.revoke_all(me.id) if "tokens" in request.form else 0
+    sign_out(site(), identity())
+    flash_revoked(revoked)
+    return redirect(url_for("braid.account.login"))
+
+
+@account.post("/account/tokens")
+@rule("user")
+def add_token() -> tuple[str, int]:
+    """Make an API token and show its key, once. Long after signing in it takes the password again."""
+    me = identity().account
+    scopes = [scope for scope in request.form.getlist("scope") if scope in TOKEN_SCOPES]
+    if "admin" in scopes and not identity().is_admin:
+        abort(403, _("Only administrators may make a token with the scope admin."))
+    if not _is_fresh() and not _knows_password(request.form.get("again", "")):
+        return _account_page(problem=_("Type your password to make a token.")), 400
+    try:
+        token, key = site().tokens.add(me.id, request.form.get("name", ""), scopes, days=_days())
+    except InvalidInputError as error:
+        return _account_page(problem=str(error)), 400
+    site().audit.add(me.name, "token.made", me.name, f"{token.id} {' '.join(sorted(token.scopes))}")
+    return _account_page(key=key), 201
+
+
+@account.post("/account/tokens/<int:token_id>/revoke")
+@rule("user")
+def revoke_token(token_id: int) -> Response:
+    """Make a token worthless."""
+    site().tokens.revoke(identity().account.id, token_id)
+    return redirect(url_for("braid.account.mine"))
+
+
+def flash_revoked(number: int) -> None:
+    """Say how many tokens were revoked, if there were any."""
+    if number:
+        flash(ngettext("%(num)s API token is revoked.", "%(num)s API tokens are revoked.", number))
+
+
+def _knows_password(password: str) -> bool:
+    """Whether it is the password of the one who is signed in; few attempts per minute."""
+    me = identity().account
+    throttle(PASSWORD_CHECKS, "password", str(me.id))
+    return site().accounts.verify(me.name, password) is not None
+
+
+def _is_fresh() -> bool:
+    return time.time() - identity().signed_in_at < FRESH_S
+
+
+def _days() -> int | None:
+    """Days until the token expires, None for never. Raises InvalidInputError."""
+    given = request.form.get("days", "")
+    if given == NEVER:
+        return None
+    if not given:
+        return TOKEN_DAYS
+    if not (given.isascii() and given.isdecimal() and len(given) < 10):
+        raise InvalidInputError(f"days is {given[:20]!r}; give a whole number, or {NEVER!r}", field="days")
+    return int(given)
+
+
+def _account_page(*, problem: str = "", key: str = "") -> str:
+    me = identity()
+    return render_template(
+        "braid/account.html",
+        me=me,
+        sessions=site().sessions.of_user(me.account.id),
+        tokens=site().tokens.of_user(me.account.id),
+        scopes=TOKEN_SCOPES if me.is_admin else TOKEN_SCOPES[:2],
+        token_days=TOKEN_DAYS_OFFERED,
+        default_days=TOKEN_DAYS,
+        never=NEVER,
+        fresh=_is_fresh(),
+        least=MIN_PASSWORD_CHARS,
+        problem=problem,
+        key=key,
+    )

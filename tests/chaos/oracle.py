@@ -1,0 +1,243 @@
+"""What a server has promised to one client, and whether it keeps it."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+
+CATCH_UP_S = 90.0
+CHECKED_AT_ONCE = 40
+FILLER = "the printer needs paper"
+
+
+@dataclass
+class Figures:
+    """Counted over all clients and faults."""
+
+    acknowledged: Counter[str] = field(default_factory=Counter)
+    checks: int = 0
+    lost: list[str] = field(default_factory=list)
+    ghosts: list[str] = field(default_factory=list)
+    doubled: list[str] = field(default_factory=list)
+    errors: Counter[str] = field(default_factory=Counter)
+    """Answers of 500 and above, and of 400 to what is right, while no fault was on."""
+    under_fault: Counter[str] = field(default_factory=Counter)
+    took: dict[str, list[float]] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+class Client:
+    """One user's program: writes into a dataset of its own, one operation at a time, and remembers what was promised.
+
+    ``documents`` maps a source to the texts that it may have: one, or two while an operation's end is not known.
+    None stands for a document that is not there.
+    """
+
+    def __init__(self, key: str, name: str, figures: Figures, seed: int) -> None:
+        self._headers = {"Authorization": f"Bearer {key}"}
+        self._http = httpx.Client(timeout=30, headers=self._headers)
+        self.name, self.figures, self.dice = name, figures, random.Random(seed)
+        self.dataset = 0
+        self.documents: dict[str, set[str | None]] = {}
+        self.conversations: dict[int, int] = {}
+        """Id → messages that it has at least."""
+        self.is_fault_on = threading.Event()
+        self._number = 0
+
+    def connect(self, url: str) -> None:
+        """Speak to the server at this address from now on."""
+        # The old one may be in use, by a request that will not be answered any more.
+        self._http = httpx.Client(base_url=f"{url}/api/v1", timeout=30, headers=self._headers)
+
+    def begin(self) -> None:
+        """Make the dataset."""
+        self.dataset = int(self.ask("dataset", "POST", "/datasets", json={"name": self.name}).json()["id"])
+
+    def ask(self, kind: str, method: str, path: str, **options: Any) -> httpx.Response:
+        """Send a request. Raises httpx.HTTPError when there is no answer, or one that is not of success."""
+        started = time.perf_counter()
+        under_fault = self.is_fault_on.is_set()
+        try:
+            response = self._http.request(method, path, **options)
+        except httpx.HTTPError as error:
+            self._note(kind, type(error).__name__, under_fault)
+            raise
+        with self.figures.lock:
+            self.figures.took.setdefault(kind, []).append(time.perf_counter() - started)
+        if response.status_code >= 400:
+            self._note(kind, f"{response.status_code} {response.text[:150]}", under_fault)
+        response.raise_for_status()
+        with self.figures.lock:
+            self.figures.acknowledged[kind] += 1
+        return response
+
+    def _note(self, kind: str, what: str, under_fault: bool) -> None:
+        with self.figures.lock:
+            under = under_fault or self.is_fault_on.is_set()
+            (self.figures.under_fault if under else self.figures.errors)[f"{kind}: {what}"] += 1
+
+    # ------------------------------------------------------------ operations
+
+    def act(self) -> None:
+        """One operation; what it leaves is certain when it is answered, and in doubt when not."""
+        acts = (self.put, self.put, self.put, self.upload, self.replace, self.delete, self.search, self.chat)
+        try:
+            self.dice.choice((*acts, self.reembed) if self.dice.random() < 0.05 else acts)()
+        except httpx.HTTPError:
+            time.sleep(0.2)
+
+    def _text(self) -> str:
+        self._number += 1
+        own = " ".join(f"{self.dice.getrandbits(32):08x}" for _ in range(12))  # so that no other is as near by meaning
+        return f"{self.name}w{self._number:x}q{self.dice.getrandbits(32):08x} {own} {FILLER}"
+
+    def put(self) -> None:
+        """A new text."""
+        self._put(f"notes/{len(self.documents)}.txt")
+
+    def replace(self) -> None:
+        """Another text for a document that is there; not for a file, whose reading may still wait and would come last."""
+        if there := [source for source in self._certain() if not source.startswith("file")]:
+            self._put(self.dice.choice(there))
+
+    def _put(self, source: str) -> None:
+        text = self._text()
+        before = self.documents.get(source, {None})
+        self.documents[source] = before | {text}
+        self.ask("put", "PUT", f"/datasets/{self.dataset}/documents", json={"source": source, "text": text})
+        self.documents[source] = {text}
+
+    def upload(self) -> None:
+        """A new file, which is read in the background."""
+        source, text = f"file{len(self.documents)}.md", self._text()
+        self.documents[source] = {None, text}
+        self.ask("upload", "POST", f"/datasets/{self.dataset}/documents", files={"file": (source, text.encode())})
+        self.documents[source] = {text}
+
+    def delete(self) -> None:
+        """A document that is listed."""
+        there = self._certain()
+        if len(there) < 5:
+            return
+        source = self.dice.choice(there)
+        listed = self.ask(
+            "list", "GET", f"/datasets/{self.dataset}/documents", params={"source_prefix": source}
+        ).json()["items"]
+        found = next((each for each in listed if each["source"] == source), None)
+        if found is None or source.startswith("file"):
+            return  # an upload that is not read yet
+        self.documents[source] = self.documents[source] | {None}
+        self.ask("delete", "DELETE", f"/datasets/{self.dataset}/documents/{found['id']}")
+        self.documents[source] = {None}
+
+    def search(self) -> None:
+        """By a word of a document's."""
+        if there := self._certain():
+            query = self._query(self._word(self.dice.choice(there)), self.dice.choice(("keyword", "hybrid")))
+            query.pop("reranker")  # the server's own, which may hang
+            self.ask("search", "POST", "/search", json=query)
+
+    def chat(self) -> None:
+        """A question in a conversation."""
+        if not self.conversations or self.dice.random() < 0.3:
+            made = self.ask("conversation", "POST", "/conversations", json={})
+            self.conversations[int(made.json()["id"])] = 0
+        number = self.dice.choice(list(self.conversations))
+        question = {"message": "Where is the paper?", "dataset_ids": [self.dataset]}
+        self.ask("message", "POST", f"/conversations/{number}/messages", json=question)
+        self.conversations[number] += 2
+
+    def reembed(self) -> None:
+        """All vectors of the dataset."""
+        self.ask("reembed", "POST", f"/datasets/{self.dataset}/reembed")
+
+    def _certain(self) -> list[str]:
+        return [source for source, texts in self.documents.items() if len(texts) == 1 and None not in texts]
+
+    def _word(self, source: str) -> str:
+        (text,) = self.documents[source]
+        return str(text).partition(" ")[0]
+
+    def _query(self, query: str, mode: str = "keyword") -> dict[str, Any]:
+        return {"query": query, "dataset_ids": [self.dataset], "search_mode": mode, "top_k": 3, "reranker": ""}
+
+    # ------------------------------------------------------------ checks
+
+    def check(self) -> None:
+        """Wait until everything is caught up with, and count what is lost, is there twice or has come back.
+
+        Raises httpx.TimeoutException when the server does not answer.
+        """
+        until = time.monotonic() + CATCH_UP_S
+        while (wrong := self._looked()) and time.monotonic() < until:
+            time.sleep(0.5)
+        with self.figures.lock:
+            for kind, what in wrong:
+                getattr(self.figures, kind).append(f"{self.name}: {what}")
+
+    def _looked(self) -> list[tuple[str, str]]:
+        try:
+            return self._wrong()
+        except httpx.TimeoutException:
+            raise
+        except httpx.HTTPError as error:
+            return [("lost", f"a check has no answer: {error}")]
+
+    def _wrong(self) -> list[tuple[str, str]]:
+        listed = self._listed()
+        wrong = [("doubled", source) for source, times in Counter(listed).items() if times > 1]
+        for source, texts in self.documents.items():
+            if source in listed and texts == {None}:
+                wrong.append(("ghosts", f"{source} is listed"))
+            elif source not in listed and None not in texts:
+                wrong.append(("lost", f"{source} is not listed"))
+        certain = self._certain()
+        chosen = certain[-CHECKED_AT_ONCE // 2 :] + self.dice.sample(certain, min(len(certain), CHECKED_AT_ONCE // 2))
+        for source in dict.fromkeys(chosen):
+            (text,) = self.documents[source]
+            for mode, query in (("keyword", self._word(source)), ("semantic", str(text))):
+                sources = self._found(query, mode)
+                if source not in sources:
+                    wrong.append(("lost", f"{source} by {mode}"))
+                elif sources.count(source) > 1:
+                    wrong.append(("doubled", f"{source} by {mode}"))
+        for number, messages in self.conversations.items():
+            stored = self.ask("conversation read", "GET", f"/conversations/{number}").json()["messages"]
+            if len(stored) < messages:
+                wrong.append(("lost", f"{messages - len(stored)} messages of conversation {number}"))
+        self._settle(listed)
+        return wrong
+
+    def _listed(self) -> list[str]:
+        sources: list[str] = []
+        while True:
+            params = {"limit": 100, "offset": len(sources)}
+            page = self.ask("list", "GET", f"/datasets/{self.dataset}/documents", params=params).json()
+            sources += [each["source"] for each in page["items"]]
+            if not page["next"]:
+                return sources
+
+    def _found(self, query: str, mode: str) -> list[str]:
+        hits = self.ask(f"search {mode}", "POST", "/search", json=self._query(query, mode)).json()["hits"]
+        with self.figures.lock:
+            self.figures.checks += 1
+        return [hit["passage"]["source"] for hit in hits]
+
+    def _settle(self, listed: list[str]) -> None:
+        """Where an operation broke off, take what is there for what is right."""
+        for source, texts in self.documents.items():
+            if len(texts) < 2:
+                continue
+            if source not in listed:
+                if not source.startswith("file"):
+                    self.documents[source] = {None}
+                continue
+            there = [text for text in texts if text and source in self._found(text.partition(" ")[0], "keyword")]
+            if len(there) == 1:
+                self.documents[source] = {there[0]}
