@@ -91,14 +91,15 @@ class DataDirectory:
         self.ledger.remove_dataset(dataset_id)
         self.wake()
 
-    def mirror_registry(self) -> None:
-        """Update the ledger's mirror of the shared datasets from shared_dbs.json."""
+    def mirror_registry(self) -> int:
+        """Update the ledger's mirror of the shared datasets from shared_dbs.json; return the file's version."""
         version = self.registry.version  # before the entries: a change in between is mirrored next time
         entries = self.registry.entries()
         if version != self._registered_version:
             for entry in entries:
                 self.ledger.register_shared(entry.id, entry.name, entry.collection_name)
             self._registered_version = version
+        return version
 
     def exposure(self) -> str:
         """Say that other users of this computer may enter the directory, and what closes it; empty when they may not.

@@ -25,7 +25,7 @@ class DirectoryParts(Protocol):
     ledger: Ledger
     registry: Registry
 
-    def mirror_registry(self) -> None:
+    def mirror_registry(self) -> object:
         """Bring the ledger's mirror of the shared datasets up to date with shared_dbs.json."""
 
     def remove_dataset(self, dataset_id: int) -> None:

@@ -43,6 +43,8 @@ class IndexFollower:
         self._suspects: set[str] = set()
         self._wanted_rebuilds: set[str] = set()
         self._lock = threading.Lock()
+        self.is_idle = False
+        """Whether the last `work` found nothing to do, and nothing to try again later."""
 
     # ------------------------------------------------------------ from any thread
 
@@ -100,19 +102,25 @@ class IndexFollower:
     def work(self, stopping: threading.Event) -> bool:
         """Do one batch of work for every collection that has any; return False when nothing is left to do now."""
         heads, states = self._changes.heads(), self._changes.states(self.leg)
-        busy = False
+        self.is_idle, busy = True, False
         # Collections that are not ready come first: no search uses their indexes until they are inspected or rebuilt.
         for collection in sorted(heads, key=lambda name: (self._board.state(name) == "ready", name)):
             if stopping.is_set():
                 return False
-            if self._retries.is_due(collection):
+            if not self._retries.is_due(collection):
+                self.is_idle = False
+            else:
                 busy |= self._attempt(collection, states.get(collection), heads[collection])
         return busy
 
     def _attempt(self, collection: str, state: IndexState | None, head: int) -> bool:
         try:
-            return not self._is_settled(collection, state, head) and self._advance(collection, state, head)
+            if self._is_settled(collection, state, head):
+                return False
+            self.is_idle = False
+            return self._advance(collection, state, head)
         except BraidError as error:
+            self.is_idle = False
             self._fail(collection, error)
             return False
 

@@ -20,6 +20,8 @@ from braid.core.priority import SearchPriority, lower_thread_priority
 from braid.core.types import Leg
 
 POLL_S = 0.5
+LOOK_ANYWAY_S = 10.0
+"""Longest time between two looks at every collection, whatever the database says."""
 FIRST_LOOK_S = 2.0
 
 logger = logging.getLogger(__name__)
@@ -29,8 +31,8 @@ class Indexer:
     """Runs the followers of the legs in ``follow``. The indexes of another leg stay as they are; without ``dense``
     nothing is embedded. `start` returns when each of its followers has looked at every collection, or after 2 seconds.
 
-    ``crashed`` says that the last owner of the data directory was killed; ``before_work`` is called before each look
-    at the log.
+    ``crashed`` says that the last owner of the data directory was killed; ``before_work`` is called twice a second and
+    returns the version of what model each collection has.
     """
 
     def __init__(
@@ -44,7 +46,7 @@ class Indexer:
         crashed: bool,
         priority: SearchPriority | None = None,
         follow: Sequence[Leg] = ("bm25", "dense"),
-        before_work: Callable[[], None] = lambda: None,
+        before_work: Callable[[], object] = lambda: None,
     ) -> None:
         self._changes = ChangeLog(ledger.database)
         self._before_work = before_work
@@ -139,16 +141,19 @@ class Indexer:
         return True
 
     def _run(self, leg: Leg) -> None:
-        follower, wake, retry_s = self.followers[leg], self._wakes[leg], POLL_S
+        wake, retry_s = self._wakes[leg], POLL_S
+        look = _Look(self.followers[leg], self._changes, self._before_work)
         lower_thread_priority()
         while not self._stopping.is_set():
-            wake.clear()
-            busy = False
+            woken, busy = wake.is_set(), False
+            if woken:
+                wake.clear()
             try:
-                self._before_work()
-                busy = follower.work(self._stopping)
-                if not busy:
-                    self._prune(follower)
+                if look.is_needed(woken):
+                    busy = look.follower.work(self._stopping)
+                    if not busy:
+                        self._prune(look.follower)
+                    look.done()
                 self._looked[leg].set()
                 retry_s = POLL_S
             except Exception:  # the edge of a thread, which must survive an outage of the database
@@ -166,3 +171,29 @@ class Indexer:
                 applied = min(mine[collection].applied_seq, theirs[collection].applied_seq)
                 if 0 < seq < applied:
                     self._changes.prune(collection, applied)
+
+
+class _Look:
+    """Says whether a follower must look at its collections again, so that one with nothing to do asks one question."""
+
+    def __init__(self, follower: IndexFollower, changes: ChangeLog, version: Callable[[], object]) -> None:
+        self.follower = follower
+        self._watch = changes.watch
+        self._changed: Callable[[], bool] | None = None
+        self._version = version
+        self._seen: object = None
+        self._until = 0.0
+
+    def is_needed(self, woken: bool) -> bool:
+        """Whether anything may have changed since `done`. To be called before each look, never after it has begun."""
+        if self._changed is None:  # in the thread that asks, where an outage of the database is survived
+            self._changed = self._watch()
+        version, changed = self._version(), self._changed()
+        needed = woken or changed or version != self._seen or time.monotonic() >= self._until
+        if needed:
+            self._seen, self._until = version, 0.0
+        return needed
+
+    def done(self) -> None:
+        """Note that the look has ended. One that failed or left something for later is made again at the next poll."""
+        self._until = time.monotonic() + LOOK_ANYWAY_S if self.follower.is_idle else 0.0

@@ -112,18 +112,24 @@ class JobRunner:
 
     def _run_lane(self, lane: _Lane) -> None:
         lower_thread_priority()
+        changed: Callable[[], bool] | None = None
+        look = True
         while not self._stopping.is_set():
             try:
-                job = self._claim(lane)
-                if job is not None:
-                    self._run_job(job)
-                    self._priority.rest()
-                    continue
+                changed = changed or self._store.watch()
+                if changed() or look:
+                    look = True  # again, if it fails
+                    job = self._claim(lane)
+                    if job is not None:
+                        self._run_job(job)
+                        self._priority.rest()
+                        continue
+                    look = False
             except Exception:  # the edge of a thread: it must outlive an outage of the database
                 logger.exception("event=job_runner_failed")
             with self._wake:
                 if not self._stopping.is_set():
-                    self._wake.wait(POLL_S)
+                    look |= self._wake.wait(POLL_S)
 
     def _claim(self, lane: _Lane) -> Job | None:
         with self._claiming:

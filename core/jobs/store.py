@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
@@ -72,6 +72,10 @@ class JobStore:
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
+
+    def watch(self) -> Callable[[], bool]:
+        """Return a function that says whether anything may have changed; see `braid.core.ledger.database`."""
+        return self._ledger.database.watch()
 
     # ------------------------------------------------------------ for users
 

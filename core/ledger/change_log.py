@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -58,6 +58,10 @@ class ChangeLog:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+
+    def watch(self) -> Callable[[], bool]:
+        """Return a function that says whether anything may have changed since its last call; see `Database.watch`."""
+        return self._database.watch()
 
     def heads(self, collections: Collection[str] | None = None) -> dict[str, int]:
         """Return the last sequence number per collection that has datasets, 0 when its log is empty."""

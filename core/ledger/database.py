@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,6 +40,7 @@ class Database:
         except SQLAlchemyError as error:
             reason = str(getattr(error, "orig", error)).strip()
             raise InvalidInputError(f"the database at {_without_password(url)} cannot be opened: {reason}") from error
+        self._watching: list[sqlite3.Connection] = []
         self._writer = self.engine.execution_options(braid_write=True)
 
     @contextmanager
@@ -54,8 +55,29 @@ class Database:
         with self._writer.begin() as connection:
             yield connection
 
+    def watch(self) -> Callable[[], bool]:
+        """Return a function that says whether any process may have committed something since its last call.
+
+        The first answer is True, and on other databases than SQLite each is. Asking costs 10 µs, a query 500.
+        """
+        file = self.engine.url.database
+        if self.engine.dialect.name != "sqlite" or not file or file == ":memory:":
+            return lambda: True
+        connection = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
+        self._watching.append(connection)
+        last = -1
+
+        def changed() -> bool:
+            nonlocal last
+            before, last = last, connection.execute("PRAGMA data_version").fetchone()[0]
+            return bool(before != last)
+
+        return changed
+
     def close(self) -> None:
         """Close all connections."""
+        for connection in self._watching:
+            connection.close()
         self.engine.dispose()
 
 

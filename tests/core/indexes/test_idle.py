@@ -1,0 +1,119 @@
+"""An indexer with nothing to do asks the database one question per poll, and notices what changes all the same."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from braid.core.braid import Braid
+from braid.core.data_directory import DataDirectory
+from braid.core.indexes import indexer
+from braid.core.types import ChunkInput, DocumentInput
+from tests.fakes import HashEmbeddings
+
+WAIT_S = 30
+BOTH = {"bm25", "dense"}
+
+
+class Looks:
+    """Counts the looks of each leg's follower at all collections."""
+
+    def __init__(self, braid: Braid) -> None:
+        self.of: dict[str, int] = {}
+        for leg, follower in braid.indexer.followers.items():
+            follower.work = self._counting(leg, follower.work)  # type: ignore[method-assign]
+
+    def _counting(self, leg: str, work: Callable[[threading.Event], bool]) -> Callable[[threading.Event], bool]:
+        def counted(stopping: threading.Event) -> bool:
+            self.of[leg] = self.of.get(leg, 0) + 1
+            return work(stopping)
+
+        return counted
+
+    def settle(self) -> None:
+        """Wait until there was no look for two polls, then begin to count."""
+        deadline = time.monotonic() + WAIT_S
+        while time.monotonic() < deadline:
+            self.of.clear()
+            time.sleep(2.2 * indexer.POLL_S)
+            if not self.of:
+                return
+        pytest.fail("the indexer never comes to rest")
+
+    def seen(self) -> bool:
+        """Whether both legs have looked again."""
+        deadline = time.monotonic() + WAIT_S
+        while set(self.of) != BOTH and time.monotonic() < deadline:
+            time.sleep(0.02)
+        return set(self.of) == BOTH
+
+
+@pytest.fixture
+def braid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Braid]:
+    """A Braid that has indexed one passage, and never looks again without a sign."""
+    monkeypatch.setattr(indexer, "LOOK_ANYWAY_S", 1e9)
+    with Braid(tmp_path, embedding_model=HashEmbeddings()) as opened:
+        dataset = opened.ledger.add_dataset(opened.ledger.add_user("ann").id, "notes").id
+        put(opened, dataset, "The cat sat on the mat")
+        assert opened.indexer.wait(WAIT_S)
+        yield opened
+
+
+@pytest.fixture
+def looks(braid: Braid) -> Looks:
+    counted = Looks(braid)
+    counted.settle()
+    return counted
+
+
+def put(directory: DataDirectory, dataset: int, text: str) -> None:
+    directory.ledger.put_document(dataset, DocumentInput(text, "", "txt", (ChunkInput(text),)))
+
+
+def test_what_another_process_writes_is_noticed(braid: Braid, looks: Looks) -> None:
+    with DataDirectory(braid.data_dir, embedding_model=HashEmbeddings()) as other:
+        put(other, 1, "Dogs bark at night")
+        assert looks.seen()
+    assert braid.indexer.wait(WAIT_S)
+    assert braid.search("bark", user_id=1).hits[0].passage.text == "Dogs bark at night"
+    looks.settle()
+
+
+def test_a_change_of_the_registry_is_noticed(braid: Braid, looks: Looks) -> None:
+    added = braid.registry.add("Guide", "shared_guide")
+    assert looks.seen()
+    looks.settle()
+    braid.registry.update(added.id, embedding_model="openai:text-embedding-3-small")
+    assert looks.seen()
+
+
+def test_a_suspected_index_is_looked_at(braid: Braid, looks: Looks) -> None:
+    braid.indexer.suspect("dense", "user_1")
+    braid.indexer.suspect("bm25", "user_1")
+    assert looks.seen()
+
+
+def test_a_collection_that_fails_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(indexer, "LOOK_ANYWAY_S", 1e9)
+    model = HashEmbeddings()
+    model.failing = True
+    with Braid(tmp_path, embedding_model=model) as braid:
+        put(braid, braid.ledger.add_dataset(braid.ledger.add_user("ann").id, "notes").id, "The cat sat on the mat")
+        assert not braid.indexer.wait(2.0)
+        model.failing = False
+        assert braid.indexer.wait(WAIT_S)
+
+
+def test_a_look_is_made_now_and_then_without_a_sign(
+    braid: Braid, looks: Looks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(indexer, "LOOK_ANYWAY_S", 0.0)
+    braid.wake()  # the look that reads the shorter time
+    deadline = time.monotonic() + WAIT_S
+    while min(looks.of.get(leg, 0) for leg in BOTH) < 3 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert min(looks.of.get(leg, 0) for leg in BOTH) >= 3
