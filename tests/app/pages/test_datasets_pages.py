@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from typing import Any
 
 import pytest
 from flask import Flask
@@ -410,7 +411,8 @@ def test_limits_are_said(ann: FlaskClient, here: Site, dataset: Dataset) -> None
     settled(ann, dataset)
     before, told = here.settings, {}
     for name, value in limits.items():
-        here.settings = Settings(**{name: value})
+        one: dict[str, Any] = {name: value}
+        here.settings = Settings(**one)
         path = "/datasets" if name == "max_user_datasets" else f"/datasets/{dataset.id}/text"
         response = post_form(ann, path, name="Another", title="a", text="b")
         told[name] = (response.status_code, response.get_data(as_text=True))

@@ -34,7 +34,7 @@ from braid.core.evaluation.tuning import (
     tune,
 )
 from braid.core.evaluation.tuning_rankings import Judged, collect
-from braid.core.types import Query, ScoredChunk
+from braid.core.types import Leg, Query, ScoredChunk
 from tests.command_line import invoke
 from tests.core.evaluation.test_evaluation import write_set
 from tests.fakes import HashEmbeddings
@@ -54,10 +54,13 @@ JUDGEMENTS = [(query_id, document, 1) for query_id in QUESTIONS for document in 
 
 def judged(dense: Sequence[tuple[str, float]], bm25: Sequence[tuple[str, float]], **grades: int) -> Judged:
     """A query whose hits are documents of the same name."""
-    rankings = {"dense": tuple(ScoredChunk(*hit) for hit in dense), "bm25": tuple(ScoredChunk(*hit) for hit in bm25)}
+    rankings: dict[Leg, tuple[ScoredChunk, ...]] = {
+        "dense": tuple(ScoredChunk(*hit) for hit in dense),
+        "bm25": tuple(ScoredChunk(*hit) for hit in bm25),
+    }
     names = {name for ranking in rankings.values() for name, _ in ranking}
     documents = {name: name for name in names}
-    return Judged("set", "q", rankings, documents, documents, grades)  # type: ignore[arg-type]
+    return Judged("set", "q", rankings, documents, documents, grades)
 
 
 # ---------------------------------------------------------------- fusing in memory
