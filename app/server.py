@@ -1,4 +1,4 @@
-"""The server: one process and one port, reachable from this computer only unless the settings say otherwise."""
+"""The server: pages, API and MCP in one process on one port, reachable from this computer only by default."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from flask import Flask
 
 from braid.app import first_start
 from braid.app.after_start import AfterStart
-from braid.app.auth.shares import fair_shares
+from braid.app.auth.concurrency import fair_shares
 from braid.app.factory import create_app
 from braid.app.mcp.http import with_mcp
 from braid.app.opening import open_braid
@@ -36,6 +36,7 @@ WORKERS = 100
 USER_SHARE = 32
 """Requests of one user that are answered at once."""
 SHUTDOWN_S = 3
+"""Seconds that running requests have to finish when the server stops."""
 MAX_HEAD_BYTES = 256 * 1024
 """Largest request line and headers.
 
@@ -47,13 +48,13 @@ log = logging.getLogger(__name__)
 
 
 def serve(settings: Settings) -> None:
-    """Serve the pages until SIGTERM or SIGINT.
+    """Serve pages, API and MCP until SIGTERM or SIGINT.
 
     Raises NotOwnerError when another process owns the data directory, and InvalidInputError when the host is
     not this computer and no name is allowed, or the port cannot be opened.
     """
-    _require_names(settings)
-    _log_in_lines(settings.log_level)
+    _require_allowed_hosts(settings)
+    _set_up_logging(settings.log_level)
     _raise_open_files()
     sys.setswitchinterval(SWITCH_S)
     # The dense leg is followed once the server answers: Chroma takes a second to load.
@@ -82,14 +83,15 @@ def _run(settings: Settings, braid: Braid, listener: socket.socket) -> None:
     here.start_jobs()
     after_start = AfterStart(braid)
 
-    def announce() -> None:
-        _announce(braid, url)
+    def on_ready() -> None:
+        braid.announce(url)
+        print(f"Braid is ready: {url}", flush=True)
         after_start.start()
 
     gc.freeze()  # what is loaded now stays
-    gc.enable()  # the command `serve` has turned it off
+    gc.enable()  # the command `serve` (app/cli/maintenance.py) has turned it off, so that loading is faster
     try:
-        _Announcing(config, announce, here.turns.stop_all).run(sockets=[listener])
+        _ReadyServer(config, on_ready, here.turns.stop_all).run(sockets=[listener])
     except KeyboardInterrupt:
         log.info("event=stopped")
     finally:
@@ -107,27 +109,22 @@ def _asgi(settings: Settings, app: Flask, here: Site) -> ASGI:
     return with_probes(served, here)
 
 
-class _Announcing(uvicorn.Server):
-    """A server that announces when it is ready, and stops running turns so that it can shut down."""
+class _ReadyServer(uvicorn.Server):
+    """A server that calls ``on_ready`` once it answers, and ``stop`` before it shuts down, which ends running turns."""
 
-    def __init__(self, config: uvicorn.Config, announce: Callable[[], None], stop: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None], stop: Callable[[], None]) -> None:
         super().__init__(config)
-        self._announce = announce
+        self._on_ready = on_ready
         self._stop = stop
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
-            self._announce()
+            self._on_ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._stop()
         await super().shutdown(sockets)
-
-
-def _announce(braid: Braid, url: str) -> None:
-    braid.announce(url)
-    print(f"Braid is ready: {url}", flush=True)
 
 
 def address(host: str, port: int) -> str:
@@ -135,7 +132,7 @@ def address(host: str, port: int) -> str:
     return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
 
 
-def _require_names(settings: Settings) -> None:
+def _require_allowed_hosts(settings: Settings) -> None:
     if settings.host not in LOOPBACK and not settings.allowed_hosts:
         raise InvalidInputError(
             f"host is {settings.host!r}, which other computers can reach, but no name is allowed; say under which "
@@ -181,7 +178,7 @@ class _OneLine(logging.Formatter):
         return super().format(record).replace("\n", " | ")
 
 
-def _log_in_lines(level: str) -> None:
+def _set_up_logging(level: str) -> None:
     handler = logging.StreamHandler()
     handler.setFormatter(_OneLine("time=%(asctime)s level=%(levelname)s logger=%(name)s %(message)s"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler])

@@ -18,6 +18,7 @@ from benchmarks.common import WordVectors, arguments, note, scratch_folder, show
 from braid.core.braid import Braid
 from braid.core.folders.sync import FolderSync, SyncReport
 from braid.core.ingest.ingest import ingest_paths
+from braid.core.ingest.parse import parse_here
 from braid.core.types import Leg, Mode
 
 DAYS = 7
@@ -221,7 +222,7 @@ def _week(folder: Folder, scratch: Path) -> Iterator[dict[str, Any]]:
         for day in range(DAYS + 1):
             changes = folder.edit(day)
             before, started = kept.model.embedded, time.perf_counter()
-            _require_done(FolderSync(kept.braid, kept.dataset_id, str(folder.path)).run(), changes)
+            _require_done(FolderSync(kept.braid, kept.dataset_id, str(folder.path), parse=parse_here).run(), changes)
             kept.indexed()
             followed_s = time.perf_counter() - started
             fresh_path = scratch / f"fresh {day}"

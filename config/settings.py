@@ -206,9 +206,12 @@ class Settings:
     ] = 2048
     parse_timeout_s: Annotated[
         float, Field(ge=1, le=86_400), "Time limit for reading one uploaded file, in seconds"
-    ] = 300.0
+    ] = 60.0
     job_workers: Annotated[
-        int, Field(ge=0, le=32), "Uploads and other background jobs that run at once; 0 means one per two cores"
+        int,
+        Field(ge=0, le=32),
+        "Uploads and other background jobs of one user that run at once; 0 means one per two cores. One more may run "
+        "for other users",
     ] = 0
     job_days: Annotated[
         int,

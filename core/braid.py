@@ -184,4 +184,4 @@ class Braid(DataDirectory):
     def _note_recovery(self) -> None:
         # A crash stays noted for the next owner until every index that was there at the start has been checked.
         if self.indexer.has_looked:
-            self._owner.recovered()
+            self._owner.note_recovery()

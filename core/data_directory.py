@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+import stat
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -13,9 +16,12 @@ from braid.core.ledger.ledger import Ledger
 from braid.core.models.embeddings import EmbeddingModel, embedding_model
 from braid.core.types import Dataset
 
+PRIVATE = 0o700
+"""Permissions of a data directory: it has the documents of all users and what their passwords are checked with."""
+
 
 class DataDirectory:
-    """Opens the ledger and the registry of a data directory, which is created where it is missing.
+    """Opens the ledger and the registry of a data directory, which is created for its user alone where it is missing.
 
     Any number of processes may have the same directory open and write to it; the one that owns its indexes opens a
     `braid.core.braid.Braid` instead and notices what the others write within a second. ``database_url`` is a SQLite
@@ -39,7 +45,7 @@ class DataDirectory:
         embedding_threads: int = 0,
     ) -> None:
         self.data_dir = Path(path).resolve()
-        self.data_dir.mkdir(parents=True, exist_ok=True)
+        self.data_dir.mkdir(parents=True, exist_ok=True, mode=PRIVATE)
         self.closed = False
         self.ledger = Ledger(database_url or f"sqlite:///{self.data_dir / 'ledger.db'}")
         self._closing = ExitStack()  # what `close` calls, the last first; a subclass adds what it opens
@@ -94,6 +100,16 @@ class DataDirectory:
                 self.ledger.register_shared(entry.id, entry.name, entry.collection_name)
             self._registered_version = version
 
+    def exposure(self) -> str:
+        """Say that other users of this computer may enter the directory, and what closes it; empty when they may not.
+
+        Those of the directory's group are not others. On Windows always empty: its permissions are of another kind.
+        """
+        if os.name == "nt" or not all(_others_may_enter(folder) for folder in (self.data_dir, *self.data_dir.parents)):
+            return ""
+        path = str(self.data_dir)
+        return f"other users of this computer may enter {path!r}; close it: chmod 700 {shlex.quote(path)}"
+
     def wake(self) -> None:
         """Index new writes now instead of at the next poll. Does nothing here: only the owner indexes, and it polls."""
 
@@ -109,6 +125,10 @@ class DataDirectory:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _others_may_enter(folder: Path) -> bool:
+    return bool(folder.stat().st_mode & stat.S_IXOTH)
 
 
 class _Models:

@@ -39,7 +39,7 @@ def examine(braid: Braid) -> list[Finding]:
     indexer.wait(CATCH_UP_S)
     changes = ChangeLog(braid.ledger.database)
     collections = sorted(changes.heads())
-    findings = [*_counters(braid), *_unlisted(braid)]
+    findings = [*_counters(braid), *_find_unlisted(braid)]
     for collection in collections:
         expected = changes.chunk_ids(collection)
         embedded = changes.embedded_ids(collection, braid.model_of(collection).fingerprint)
@@ -107,7 +107,7 @@ def _orphans(braid: Braid, collections: list[str]) -> Iterable[Finding]:
                 yield Finding("orphan", collection, detail, "delete it", leg)
 
 
-def _unlisted(braid: Braid) -> Iterable[Finding]:
+def _find_unlisted(braid: Braid) -> Iterable[Finding]:
     listed = {entry.id for entry in braid.registry.entries()}
     for dataset in braid.ledger.all_datasets():
         if dataset.shared and dataset.id not in listed:
@@ -121,12 +121,12 @@ def _unlisted(braid: Braid) -> Iterable[Finding]:
 
 
 def _counters(braid: Braid) -> Iterable[Finding]:
-    for dataset_id, collection, counted, documents, chunks in _miscounted(braid):
+    for dataset_id, collection, counted, documents, chunks in _find_miscounted(braid):
         detail = f"dataset {dataset_id} is noted with {counted}, but has {documents} documents and {chunks} passages"
         yield Finding("counter", collection, detail, "count again")
 
 
-def _miscounted(braid: Braid) -> list[tuple[int, str, str, int, int]]:
+def _find_miscounted(braid: Braid) -> list[tuple[int, str, str, int, int]]:
     documents, chunks = _rows_by_dataset(braid, DocumentRow), _rows_by_dataset(braid, ChunkRow)
     return [
         (

@@ -66,17 +66,17 @@ class ReferenceEngine:
         for ours in search.legs:
             collection = ours.scope.collection
             try:
-                built = self._built(ours.leg, ours.scope, query.filters)
+                built = self._get_built(ours.leg, ours.scope, query.filters)
                 if built.unembedded:
                     reason = f"{built.unembedded} passages of {collection} have no vector yet"
-                    trace.missing("dense", collection, reason)
+                    trace.report_missing("dense", collection, reason)
                 if isinstance(built.stock, BM25Retriever):
                     lists.append(("bm25", built.stock.model_copy(update={"k": query.fetch_k}).invoke(query.text)))
                 elif built.stock is not None:
                     vector = self._vector(ours.scope, query.text, vectors)
                     lists.append(("dense", built.stock.similarity_search_by_vector(vector, k=query.fetch_k)))
             except EmbeddingError as error:
-                trace.missing(ours.leg, collection, str(error))
+                trace.report_missing(ours.leg, collection, str(error))
         return _stock_fusion(query, lists)
 
     def _vector(self, scope: CollectionScope, text: str, vectors: dict[str, list[float]]) -> list[float]:
@@ -85,8 +85,8 @@ class ReferenceEngine:
             vectors[model.fingerprint] = embed_query(model, text).tolist()
         return vectors[model.fingerprint]
 
-    def _built(self, leg: Leg, scope: CollectionScope, filters: Filters) -> _Built:
-        selected = self._selected(scope, filters)
+    def _get_built(self, leg: Leg, scope: CollectionScope, filters: Filters) -> _Built:
+        selected = self._select_documents(scope, filters)
         key, stamp = (leg, scope, selected), self._stamp(leg, scope.collection)
         with self._lock:
             built = self._cache.get(key)
@@ -100,7 +100,7 @@ class ReferenceEngine:
                 self._cache.popitem(last=False)
         return built
 
-    def _selected(self, scope: CollectionScope, filters: Filters) -> Selected:
+    def _select_documents(self, scope: CollectionScope, filters: Filters) -> Selected:
         if not filters:
             return None
         ids, _ = self._context.ledger.matching_documents(scope.dataset_ids, filters)

@@ -194,6 +194,9 @@ class CollectionScope:
     dataset_ids: frozenset[int]
     user_id: int | None = None
     """The owner, for a personal collection; None for a shared one."""
+    readable_ids: frozenset[int] | None = None
+    """The datasets of the collection that the caller may select; None for a personal collection, which is one user's.
+    Words of other datasets must not count in scores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +206,8 @@ class Scope:
     collections: tuple[CollectionScope, ...]
     unresolved_dataset_ids: tuple[int, ...] = ()
     """Ids that do not exist, are disabled, or are not the caller's; the three are not distinguished."""
+    user_id: int | None = None
+    """The caller; None where there is no user."""
 
     @property
     def dataset_ids(self) -> frozenset[int]:
@@ -228,8 +233,8 @@ class SearchOptions:
     fused score (hybrid)."""
     filters: Filters = Filters()
     generator: Generator = "auto"
-    """Source of the strategy's queries: the search model (``llm``), the first pass (``feedback``), or whichever there
-    is.
+    """Source of the strategy's queries: the search model (``llm``), pseudo-relevance feedback from the first pass
+    (``feedback``), or whichever there is.
     """
     reranker: str = ""
     """``cohere:MODEL`` or ``local:MODEL``; empty means none."""

@@ -94,6 +94,14 @@ def ledger(shared_ledger: Ledger) -> Ledger:
 
 
 @pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that other users of this computer may enter; pytest's own is closed to them."""
+    with TemporaryDirectory(prefix="braid-") as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
+@pytest.fixture
 def embeddings() -> HashEmbeddings:
     """The fake model of the `braid` fixture."""
     return HashEmbeddings()

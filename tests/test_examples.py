@@ -13,34 +13,16 @@ import chromadb
 import pytest
 
 import braid
-from braid.core.chat.conversation import Conversation
-from braid.core.chat.store import ConversationStore
-from braid.core.chat.types import ChatRequest
 from braid.core.datasets.registry import Registry
 from braid.core.datasets.shared_changes import SharedDatasets
 from braid.core.evaluation.evaluation import evaluate
 from braid.core.folders.sync import FolderSync
-from braid.core.ingest.plan import IngestOptions
-from braid.core.standalone.retriever import HybridRetriever
-from braid.core.standalone.searcher import HybridSearcher
 from braid.core.text.analyzer import Analyzer
 from tests.fakes import HashEmbeddings
 from tests.worlds import add_notes, document
 
 PUBLIC = [getattr(braid, name) for name in braid.__all__]
-MORE = [
-    Analyzer,
-    ChatRequest,
-    Conversation,
-    ConversationStore,
-    FolderSync,
-    HybridRetriever,
-    HybridSearcher,
-    IngestOptions,
-    Registry,
-    SharedDatasets,
-    evaluate,
-]
+MORE = [Analyzer, FolderSync, Registry, SharedDatasets, evaluate]
 DOCUMENTS = {
     "pump.md": ("The warranty of the pump lasts three years.", "The pump in hall three runs at 12 bar."),
     "valve.md": ("The valve XK-4711 is closed by hand.",),

@@ -147,7 +147,7 @@ def add_message(conversation_id: int, body: Question) -> Answered | Response:
     """
     user_id, store = identity().account.id, site().conversations
     if wants_stream() and HEADER in request.headers:
-        raise BadRequest(f"{HEADER} and text/event-stream do not go together; leave one out")
+        raise BadRequest(f"{HEADER} and text/event-stream cannot be combined; leave one out")
     history = store.history(user_id, conversation_id)
     return answer_question(body, history, lambda asked, result: store.add(conversation_id, asked, result))
 

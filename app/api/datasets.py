@@ -94,14 +94,14 @@ def get_dataset(dataset_id: int) -> DatasetShown:
 @rule("user")
 def rename_dataset(dataset_id: int, body: DatasetGiven) -> DatasetShown:
     """Rename a personal dataset."""
-    return _show_dataset(site().braid.ledger.rename_dataset(caller_datasets().own(dataset_id).id, body.name))
+    return _show_dataset(site().braid.ledger.rename_dataset(caller_datasets().personal(dataset_id).id, body.name))
 
 
 @resource.delete("/datasets/<int(signed=True):dataset_id>")
 @rule("user")
 def delete_dataset(dataset_id: int) -> None:
     """Delete a personal dataset with its documents, immediately and permanently."""
-    site().braid.remove_dataset(caller_datasets().own(dataset_id).id)
+    site().braid.remove_dataset(caller_datasets().personal(dataset_id).id)
 
 
 @resource.get("/datasets/<int(signed=True):dataset_id>/statistics", Statistics)

@@ -17,7 +17,7 @@ from braid.app.auth.quotas import quotas
 from braid.app.site import ingest_options, site
 from braid.app.user.datasets import caller_datasets
 from braid.core.errors import InvalidInputError, NotFoundError, UnreadableDocumentError
-from braid.core.ingest.parse import Incoming, parse_here
+from braid.core.ingest.incoming import Incoming
 from braid.core.ingest.spool import MAX_SOURCE_CHARS, upload_source
 from braid.core.types import Document, Passage
 
@@ -100,8 +100,9 @@ def put_document(dataset_id: int, body: TextGiven) -> Answered:
     quotas().require_room(identity().account, dataset, source=source, more_bytes=len(content))
     filename = source.rpartition("/")[2].removesuffix(SUFFIXES[body.format]) + SUFFIXES[body.format]
     incoming = Incoming.from_bytes(content, source, filename=filename)
+    parse = site().background.parse_now.of_user(identity().account.id)
     try:
-        parsed = parse_here(incoming, ingest_options(site().settings))
+        parsed = parse(incoming, ingest_options(site().settings))
     except UnreadableDocumentError as error:
         raise InvalidInputError(str(error), field="text") from error
     stored = braid.ledger.put_document(dataset.id, parsed, check=if_match())

@@ -48,6 +48,7 @@ def conversation(body: SearchOptions, options: dict[str, Any]) -> Conversation:
     """Return a conversation with the request's models and prompts. Raises InvalidInputError."""
     chosen = _choose_models(body)
     models = _search_models(body, chosen, options)
+    # without prompts or a reranker of its own, the request can share the conversation that is kept for this choice
     if not body.custom_prompts and not _key("reranker"):
         return model_shelf().conversation(chosen)
     return Conversation(
@@ -114,7 +115,9 @@ def _rerankers(name: str) -> Rerankers | None:
     key, settings = _key("reranker"), site().settings
     if key:
         if not name.startswith("cohere:"):
-            raise InvalidInputError(f"reranker is {name!r}; a key is for a cohere:MODEL only", field="reranker")
+            raise InvalidInputError(
+                f"reranker is {name!r}; a key can be used with a cohere:MODEL only", field="reranker"
+            )
         return Rerankers(api_key=key, timeout_s=settings.reranker_timeout_s)
     if name not in ("", settings.reranker):
         offered = f"{settings.reranker!r}, or " if settings.reranker else ""

@@ -65,12 +65,12 @@ def _show_queued(job: Job) -> Answered:
 
 def _file() -> IO[bytes]:
     if request.mimetype != MULTIPART:
-        raise UnsupportedMediaType(f"send the export as the field file, as {MULTIPART}")
+        raise UnsupportedMediaType(f"send the export in the field file, as {MULTIPART}")
     files, names = request.files.getlist("file"), request.form.getlist("name")
     for name in ({*request.form} - {"name"}) | ({*request.files} - {"file"}):
         raise InvalidRequestError(((name, "there is no such field; send file, and optionally name"),))
     if len(files) != 1:
         raise InvalidRequestError((("file", f"there are {len(files)} files; send one export at a time"),))
     if len(names) > 1:
-        raise InvalidRequestError((("name", f"is given {len(names)} times; give it once"),))
+        raise InvalidRequestError((("name", f"was sent {len(names)} times; send it once"),))
     return files[0].stream

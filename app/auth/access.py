@@ -13,8 +13,8 @@ from werkzeug.exceptions import Forbidden, NotFound, RequestEntityTooLarge, TooM
 from werkzeug.wrappers import Response
 
 from braid.app.auth.authenticate import identify
+from braid.app.auth.concurrency import take_share
 from braid.app.auth.csrf import refuse_forged_requests
-from braid.app.auth.shares import take_share
 from braid.app.site import Site, site
 from braid.config.settings import Settings
 from braid.core.accounts.credentials import Permission
@@ -99,6 +99,7 @@ def admit() -> Response | None:
     here, stated = site(), rule_of(request.endpoint or "")
     if stated is None:
         raise Forbidden("this address has no rule that allows it")
+    # no row has such an id, and databases refuse the number
     if any(isinstance(value, int) and abs(value) > MAX_ID for value in (request.view_args or {}).values()):
         raise NotFound
     g.braid_identity = found = identify(here)
@@ -111,8 +112,9 @@ def admit() -> Response | None:
             raise Forbidden("only administrators may do this")
         take_share(request.environ, found.account.id)
         if (needed := stated.permission_for(request.method)) not in found.permissions:
-            raise Forbidden(f"the token lacks the scope {needed!r}; make one that has it")
+            raise Forbidden(f"the token lacks the scope {needed!r}; create one that has it")
     _allow_upload(here)
+    # a browser sends its cookie with forged requests as well; a token is only sent on purpose
     if request.method not in SAFE and not (found and found.by_token):
         refuse_forged_requests()
     return None
@@ -124,7 +126,7 @@ def _allow_upload(here: Site) -> None:
     if max_bytes := getattr(view, "braid_max_bytes", None):
         most = max_bytes(here.settings)
         if (request.content_length or 0) > most:
-            raise RequestEntityTooLarge(f"at most {most:,} bytes are taken at once; split it")
+            raise RequestEntityTooLarge(f"at most {most:,} bytes are accepted at once; split it")
         request.max_content_length = most + 2  # a view that reads one byte too many can report what is too long
     elif request.max_content_length is None:  # in a host app that sets no limit of its own
         request.max_content_length = MAX_FORM_BYTES

@@ -33,8 +33,8 @@ def conversation() -> None:
 @json_option
 def list_conversations(user: str | None, as_json: bool) -> None:
     """List the user's conversations, most recently used first."""
-    with open_data_directory(current_settings()) as braid:
-        found = _store(braid).conversations(choose_user(braid.ledger, user).id)
+    with open_data_directory(current_settings()) as directory:
+        found = _store(directory).conversations(choose_user(directory.ledger, user).id)
     if as_json:
         print_json(found)
     else:
@@ -64,8 +64,8 @@ def show(conversation_id: int, user: str | None, as_json: bool) -> None:
 @json_option
 def rename(conversation_id: int, title: str, user: str | None, as_json: bool) -> None:
     """Rename the conversation ID to TITLE."""
-    with open_data_directory(current_settings()) as braid:
-        renamed = _store(braid).rename(choose_user(braid.ledger, user).id, conversation_id, title)
+    with open_data_directory(current_settings()) as directory:
+        renamed = _store(directory).rename(choose_user(directory.ledger, user).id, conversation_id, title)
     if as_json:
         print_json(renamed)
     else:
@@ -79,8 +79,8 @@ def rename(conversation_id: int, title: str, user: str | None, as_json: bool) ->
 @json_option
 def delete(conversation_id: int, user: str | None, yes: bool, as_json: bool) -> None:
     """Delete the conversation ID with its messages and citations."""
-    with open_data_directory(current_settings()) as braid:
-        store, user_id = _store(braid), choose_user(braid.ledger, user).id
+    with open_data_directory(current_settings()) as directory:
+        store, user_id = _store(directory), choose_user(directory.ledger, user).id
         found = store.conversation(user_id, conversation_id)
         messages = plural(len(store.messages(user_id, conversation_id)), "message")
         confirm(clean(f"Delete conversation {found.id}, {found.title}, with {messages}?"), yes)
@@ -119,16 +119,16 @@ def export(
         click.echo(f"Wrote {plural(len(messages), 'message')} to {out}.")
 
 
-def _store(braid: DataDirectory) -> ConversationStore:
+def _store(directory: DataDirectory) -> ConversationStore:
     from braid.core.chat.store import ConversationStore
 
-    return ConversationStore(braid.ledger, braid.registry)
+    return ConversationStore(directory.ledger, directory.registry)
 
 
 def _read(conversation_id: int, user: str | None) -> tuple[StoredConversation, list[StoredMessage]]:
-    with open_data_directory(current_settings()) as braid:
-        braid.mirror_registry()
-        store, user_id = _store(braid), choose_user(braid.ledger, user).id
+    with open_data_directory(current_settings()) as directory:
+        directory.mirror_registry()
+        store, user_id = _store(directory), choose_user(directory.ledger, user).id
         return store.conversation(user_id, conversation_id), store.messages(user_id, conversation_id)
 
 

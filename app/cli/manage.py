@@ -34,8 +34,8 @@ def dataset() -> None:
 @json_option
 def add_dataset(name: str, owner: str | None, as_json: bool) -> None:
     """Add the personal dataset NAME."""
-    with open_data_directory(current_settings()) as braid:
-        added = braid.ledger.add_dataset(choose_user(braid.ledger, owner).id, name)
+    with open_data_directory(current_settings()) as directory:
+        added = directory.ledger.add_dataset(choose_user(directory.ledger, owner).id, name)
     if as_json:
         print_json(added)
     else:
@@ -49,13 +49,13 @@ def list_datasets(owner: str | None, as_json: bool) -> None:
     """List personal and shared datasets with their sizes."""
     from braid.app.user.datasets import UserDatasets, stored_datasets
 
-    with open_data_directory(current_settings()) as braid:
-        names = {user.id: user.name for user in braid.ledger.users()}
+    with open_data_directory(current_settings()) as directory:
+        names = {user.id: user.name for user in directory.ledger.users()}
         if owner is None:
-            personal = [found for found in braid.ledger.all_datasets() if not found.shared]
-            shared = stored_datasets(braid, braid.registry.entries())
+            personal = [found for found in directory.ledger.all_datasets() if not found.shared]
+            shared = stored_datasets(directory, directory.registry.entries())
         else:
-            personal, shared = UserDatasets(braid, find_user(braid.ledger, owner).id).readable()
+            personal, shared = UserDatasets(directory, find_user(directory.ledger, owner).id).readable()
         datasets = [*personal, *shared]
     if as_json:
         print_json(datasets)
@@ -73,12 +73,12 @@ def list_datasets(owner: str | None, as_json: bool) -> None:
 @json_option
 def remove_dataset(dataset_id: int, yes: bool, as_json: bool) -> None:
     """Remove a personal dataset with all its documents."""
-    with open_data_directory(current_settings()) as braid:
-        found = braid.dataset(dataset_id)
+    with open_data_directory(current_settings()) as directory:
+        found = directory.dataset(dataset_id)
         if found.shared:
             raise click.UsageError(f"Dataset {dataset_id} is shared; remove it with: shared-db remove {dataset_id}")
         confirm(f"Remove dataset {found.id}, {found.name}, with {plural(found.documents, 'document')}?", yes)
-        braid.remove_dataset(dataset_id)
+        directory.remove_dataset(dataset_id)
     if as_json:
         print_json(found)
     else:
@@ -124,8 +124,8 @@ def shared_db() -> None:
 @json_option
 def add_shared(name: str, collection: str, description: str, groups: tuple[str, ...], as_json: bool) -> None:
     """Add the shared dataset NAME."""
-    with open_data_directory(current_settings()) as braid:
-        shared = _shared_datasets(braid)
+    with open_data_directory(current_settings()) as directory:
+        shared = _shared_datasets(directory)
         added = shared.add(name, collection, description=description, allowed_groups=groups, by=ACTOR)
     if as_json:
         print_json(added)
@@ -137,8 +137,8 @@ def add_shared(name: str, collection: str, description: str, groups: tuple[str, 
 @json_option
 def list_shared(as_json: bool) -> None:
     """List the shared datasets; problems of the file are reported on stderr."""
-    with open_data_directory(current_settings()) as braid:
-        entries, problem = braid.registry.entries(), braid.registry.problem()
+    with open_data_directory(current_settings()) as directory:
+        entries, problem = directory.registry.entries(), directory.registry.problem()
     if problem:
         complain(problem)
     if as_json:
@@ -166,15 +166,15 @@ def list_shared(as_json: bool) -> None:
 @json_option
 def remove_shared(dataset_id: int, yes: bool, as_json: bool) -> None:
     """Remove a shared dataset with all its documents."""
-    with open_data_directory(current_settings()) as braid:
-        found = braid.ledger.dataset(dataset_id)  # also one whose entry is gone from the file
+    with open_data_directory(current_settings()) as directory:
+        found = directory.ledger.dataset(dataset_id)  # also one whose entry is gone from the file
         if not found.shared:
             raise click.UsageError(f"Dataset {dataset_id} is personal; remove it with: dataset remove {dataset_id}")
         confirm(
             f"Remove shared dataset {found.id}, {found.name}, with {plural(found.documents, 'document')}?",
             yes,
         )
-        _shared_datasets(braid).remove(dataset_id, by=ACTOR)
+        _shared_datasets(directory).remove(dataset_id, by=ACTOR)
     if as_json:
         print_json(found)
     else:

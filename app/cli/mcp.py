@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import click
@@ -35,11 +36,17 @@ def _serve(settings: Settings, user_name: str | None, read_only: bool) -> None:
     from braid.app.mcp.tools import Tools
     from braid.core.accounts.accounts import Accounts
     from braid.core.accounts.usage import Usage
+    from braid.core.ingest.parse_now import ParseNow
+    from braid.core.ingest.parse_pool import ParsePool
+    from braid.core.ingest.spool import Spool
 
-    with open_braid(settings) as braid:
+    pool = ParsePool(memory_mb=settings.parse_memory_mb, timeout_s=settings.parse_timeout_s)
+    with open_braid(settings) as braid, closing(pool):
         account = Accounts(braid.ledger).get(choose_user(braid.ledger, user_name).id)
         usage = Usage(braid.ledger)
-        tools = Tools(braid, account, settings, Meter(usage, account.id), is_admin=account.is_admin)
+        parse = ParseNow(pool, Spool(braid.data_dir / "uploads")).of_user(account.id)
+        meter = Meter(usage, account.id)
+        tools = Tools(braid, account, settings, meter, is_admin=account.is_admin, parse=parse)
         try:
             make_server(lambda _context: tools, read_only=read_only).run()
         finally:

@@ -52,8 +52,8 @@ class FileTypes(click.ParamType[frozenset[str]]):
         """Return names of readable formats; an extension is replaced by its format, ``htm`` by ``html``."""
         if isinstance(value, frozenset):
             return value
+        from braid.core.ingest.formats import file_types
         from braid.core.ingest.plan import file_type_of
-        from braid.core.ingest.readers import file_types
 
         given = [name.strip().lower().removeprefix(".") for name in value.split(",") if name.strip()]
         types = {name: file_type_of(f".{name}") for name in given}

@@ -100,8 +100,8 @@ class FileProgress:
     def show(self, progress: IngestProgress) -> None:
         """Count one more file as done."""
         self.done, self.total = progress.done, progress.total
-        if progress.file.state == "failed":
-            self._bars.line(f"failed: {progress.file.source}: {progress.file.reason}")
+        if progress.document.state == "failed":
+            self._bars.line(f"failed: {progress.document.source}: {progress.document.reason}")
         self._bars.show({"Files": Count(self.done, self.total)})
 
 

@@ -40,12 +40,19 @@ class Cli(BraidGroup):
     """The root command. Every error ends here, as one line on stderr and an exit status."""
 
     def main(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Run a command line and exit with its status, see docs/cli.md."""
+        """Run a command line and exit with its status, see docs/cli.md.
+
+        What it writes is for the user alone who runs it: the ledger, indexes, exports.
+        """
         for stream in (sys.stdout, sys.stderr):
             if hasattr(stream, "reconfigure"):
                 stream.reconfigure(errors="replace")  # prints ? for characters that the terminal cannot show
         kwargs.setdefault("prog_name", "python -m app")
-        sys.exit(self._status(args, kwargs))
+        before = os.umask(0o077)
+        try:
+            sys.exit(self._status(args, kwargs))
+        finally:
+            os.umask(before)
 
     def _status(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
         try:

@@ -32,8 +32,8 @@ def add_user(name: str, groups: tuple[str, ...], admin: bool, password_stdin: bo
     from braid.core.ledger.ledger import User
 
     password = _password() if password_stdin else ""
-    with open_data_directory(current_settings()) as braid:
-        account = Accounts(braid.ledger).add(name, password, is_admin=admin, groups=groups)
+    with open_data_directory(current_settings()) as directory:
+        account = Accounts(directory.ledger).add(name, password, is_admin=admin, groups=groups)
         added = User(account.id, account.name, account.groups)
     if as_json:
         print_json(added)
@@ -52,8 +52,8 @@ def set_password(name: str, password_stdin: bool, admin: bool) -> None:
     if not password_stdin:
         raise click.UsageError("Say --password-stdin and give the password on stdin; it does not belong in a command.")
     password = _password()
-    with open_data_directory(current_settings()) as braid:
-        accounts, found = Accounts(braid.ledger), find_user(braid.ledger, name)
+    with open_data_directory(current_settings()) as directory:
+        accounts, found = Accounts(directory.ledger), find_user(directory.ledger, name)
         revoked = accounts.set_password(found.id, password)
         if admin:
             accounts.set_admin(found.id, True)
@@ -76,8 +76,8 @@ def _password() -> str:
 @json_option
 def list_users(as_json: bool) -> None:
     """List users with their groups."""
-    with open_data_directory(current_settings()) as braid:
-        users = braid.ledger.users()
+    with open_data_directory(current_settings()) as directory:
+        users = directory.ledger.users()
     if as_json:
         print_json(users)
     else:
@@ -92,8 +92,8 @@ def list_tokens(name: str, as_json: bool) -> None:
     """List the API tokens of the user NAME, without their keys."""
     from braid.core.accounts.credentials import ApiTokens
 
-    with open_data_directory(current_settings()) as braid:
-        tokens = ApiTokens(braid.ledger).of_user(find_user(braid.ledger, name).id)
+    with open_data_directory(current_settings()) as directory:
+        tokens = ApiTokens(directory.ledger).of_user(find_user(directory.ledger, name).id)
     if as_json:
         print_json(tokens)
         return
@@ -117,8 +117,8 @@ def revoke_tokens(name: str, token_id: int | None, yes: bool) -> None:
     """Revoke an API token of the user NAME, or all of them."""
     from braid.core.accounts.credentials import ApiTokens
 
-    with open_data_directory(current_settings()) as braid:
-        found, tokens = find_user(braid.ledger, name), ApiTokens(braid.ledger)
+    with open_data_directory(current_settings()) as directory:
+        found, tokens = find_user(directory.ledger, name), ApiTokens(directory.ledger)
         if token_id is None:
             confirm(f"Revoke all API tokens of user {found.id}, {found.name}?", yes)
             revoked = tokens.revoke_all(found.id)

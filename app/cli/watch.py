@@ -48,6 +48,7 @@ def watch(
     """
     from braid.core.braid import Braid
     from braid.core.folders.sync import FolderSync
+    from braid.core.ingest.parse import parse_here
     from braid.core.ingest.plan import MEBIBYTE, IngestOptions
 
     settings = current_settings()
@@ -60,10 +61,11 @@ def watch(
     )
     if dry_run:
         with open_data_directory(settings) as directory:
-            _print_plan(FolderSync(directory, dataset_id, folder, options, allow_empty).plan(), as_json)
+            sync = FolderSync(directory, dataset_id, folder, options, allow_empty, parse=parse_here)
+            _print_plan(sync.plan(), as_json)
         return
     with open_to_store(settings) as directory:
-        sync = FolderSync(directory, dataset_id, folder, options, allow_empty)
+        sync = FolderSync(directory, dataset_id, folder, options, allow_empty, parse=parse_here)
         if once:
             report = sync.run()
             _print_report(report, as_json)

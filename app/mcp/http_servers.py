@@ -26,7 +26,8 @@ def server_for(site: Site, *, read_only: bool) -> MCPServer[Any]:
     def tools_of(ctx: Context[Any, Any]) -> Tools:
         found: Identity = cast(Any, ctx.request_context.request).scope[IDENTITY]
         meter = SiteMeter(site, found.account.id)
-        return Tools(site.braid, found.account, site.settings, meter, is_admin=found.is_admin)
+        parse = site.background.parse_now.of_user(found.account.id)
+        return Tools(site.braid, found.account, site.settings, meter, is_admin=found.is_admin, parse=parse)
 
     return make_server(tools_of, read_only=read_only)
 

@@ -19,7 +19,8 @@ from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account
 from braid.core.braid import Braid
 from braid.core.errors import BraidError, InvalidInputError, NotFoundError
-from braid.core.ingest.ingest import ingest_bytes
+from braid.core.ingest.incoming import Incoming, Parse
+from braid.core.ingest.ingest_document import ingest_document
 from braid.core.ingest.plan import source_name
 from braid.core.ingest.spool import MAX_SOURCE_CHARS
 from braid.core.json_form import pick, to_json
@@ -68,13 +69,18 @@ def report_errors(failure: str) -> Callable[[Tool[P]], Tool[P]]:
 
 
 class Tools:
-    """Tools over an open Braid, for the given user. With ``is_admin`` they may write to shared datasets."""
+    """The tools over an open Braid, for the given user. ``is_admin`` is whether they may write to shared datasets;
+    ``parse`` parses a document in memory.
+    """
 
-    def __init__(self, braid: Braid, account: Account, settings: Settings, meter: Meter, *, is_admin: bool) -> None:
+    def __init__(
+        self, braid: Braid, account: Account, settings: Settings, meter: Meter, *, is_admin: bool, parse: Parse
+    ) -> None:
         self.meter = meter
         self._braid = braid
         self._account = account
         self._settings = settings
+        self._parse = parse
         self._datasets = UserDatasets(braid, account.id, is_admin=is_admin)
 
     @report_errors("HybridRetrieverError")
@@ -149,8 +155,10 @@ class Tools:
         quotas = Quotas(self._settings, self._braid)
         quotas.require_room(self._account, dataset, source=filepath, more_bytes=len(content))
         filename = f"document.{file_type.lower().lstrip('.')}" if file_type else _with_ending(filepath)
-        options = ingest_options(self._settings)
-        stored = ingest_bytes(self._braid, dataset.id, filepath, content, filename=filename, options=options)
+        incoming = Incoming.from_bytes(content, filepath, filename=filename)
+        stored = ingest_document(
+            self._braid.ledger, dataset.id, incoming, ingest_options(self._settings), parse=self._parse
+        )
         self._braid.indexer.wake()
         self.meter.count_use("upload")
         if stored.state == "failed":
@@ -249,7 +257,7 @@ class Tools:
     # ------------------------------------------------------------ scope
 
     def _writable(self, dataset_id: int | None) -> Dataset:
-        """Return this dataset, or without an id the user's first one, which is added where there is none."""
+        """Return this dataset, or without an id the user's first one, which is added if there is none."""
         readable = self._readable
         if dataset_id is None:
             own = readable.personal

@@ -45,10 +45,10 @@ def _read_request() -> tuple[str, dict[str, Any]]:
         raise InvalidInputError("send a JSON object with a text", field="text")
     text = asked.pop("text")
     if unknown := sorted(asked.keys() - KNOWN):
-        raise InvalidInputError(f"{unknown[0]!r} is not known here; is the other process of another version?")
+        raise InvalidInputError(f"{unknown[0]!r} is not known here; does the other process run another version?")
     if "filters" in asked:
         try:
             asked["filters"] = TypeAdapter(Filters).validate_python(asked["filters"])
         except ValidationError:
-            raise InvalidInputError("these are not filters", field="filters") from None
+            raise InvalidInputError("the filters are not valid; send the fields of Filters", field="filters") from None
     return text, asked

@@ -40,22 +40,23 @@ class Readable(NamedTuple):
 class UserDatasets:
     """One user's datasets. Each call reads the ledger and the registry of shared datasets again.
 
-    With ``with_closed`` administrators also get shared datasets that are disabled or not open to them, so that they can
-    fill them. A dataset that the user may not read raises NotFoundError, not Forbidden, as if it did not exist.
+    A shared dataset is closed to a user when it is switched off or not open to any of the user's groups. With
+    ``include_closed`` administrators also get closed ones, so that they can fill them. A dataset that the user may not
+    read raises NotFoundError, not Forbidden, as if it did not exist.
     """
 
     directory: DataDirectory
     user_id: int
     is_admin: bool = False
-    with_closed: bool = False
+    include_closed: bool = False
 
     def readable(self) -> Readable:
         """Return the datasets that the user may read, with their counts."""
         directory = self.directory
         directory.mirror_registry()
         shared = stored_datasets(directory, readable_shared(directory.ledger, directory.registry, self.user_id))
-        if self.with_closed and self.is_admin:
-            shared = self._with_closed(shared)
+        if self.include_closed and self.is_admin:
+            shared = self._add_closed(shared)
         return Readable(directory.ledger.datasets(self.user_id), shared)
 
     def get(self, dataset_id: int) -> Dataset:
@@ -72,7 +73,7 @@ class UserDatasets:
             raise Forbidden("only administrators may change shared datasets")
         return found
 
-    def own(self, dataset_id: int) -> Dataset:
+    def personal(self, dataset_id: int) -> Dataset:
         """Return a personal dataset of the user. Raises NotFoundError, and Forbidden for a shared one."""
         found = self.get(dataset_id)
         if found.shared:
@@ -85,8 +86,8 @@ class UserDatasets:
         """Return whether the user may change the documents of a dataset that they may read."""
         return not dataset.shared or self.is_admin
 
-    def _with_closed(self, shared: list[Dataset]) -> list[Dataset]:
-        """Return all listed shared datasets, the oldest first."""
+    def _add_closed(self, shared: list[Dataset]) -> list[Dataset]:
+        """Return all listed shared datasets, open or closed, the oldest first."""
         readable = {dataset.id: dataset for dataset in shared}
         listed = {entry.id for entry in self.directory.registry.entries()}
         stored = [dataset for dataset in self.directory.ledger.all_datasets() if dataset.id in listed]
@@ -103,13 +104,13 @@ def stored_datasets(directory: DataDirectory, entries: Iterable[SharedDataset]) 
 # ---------------------------------------------------------------- in a request
 
 
-def caller_datasets(*, with_closed: bool = False) -> UserDatasets:
+def caller_datasets(*, include_closed: bool = False) -> UserDatasets:
     """Return the datasets of the user who sends this request."""
     from braid.app.auth.identity import identity  # here, since the command line need not load the app
     from braid.app.site import site
 
     me = identity()
-    return UserDatasets(site().braid, me.account.id, is_admin=me.is_admin, with_closed=with_closed)
+    return UserDatasets(site().braid, me.account.id, is_admin=me.is_admin, include_closed=include_closed)
 
 
 def readable_datasets(account: Account) -> Readable:

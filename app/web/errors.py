@@ -23,6 +23,7 @@ from braid.core.errors import (
     NotOwnerError,
     RegistryError,
 )
+from braid.core.ingest.parse_pool import ParserUnavailableError
 
 STATUS_OF = {
     InvalidInputError: 400,
@@ -31,6 +32,7 @@ STATUS_OF = {
     IndexUnavailableError: 503,
     EmbeddingError: 503,
     NotOwnerError: 503,
+    ParserUnavailableError: 503,
     ModelError: 503,
 }
 REMEDIES = {

@@ -10,7 +10,7 @@ from braid.app.auth.quotas import quotas
 from braid.app.site import site
 from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account
-from braid.core.background.dataset_jobs import new_export, new_import
+from braid.core.background.dataset_jobs import new_export
 from braid.core.errors import NotFoundError
 from braid.core.ingest.plan import MEBIBYTE
 from braid.core.jobs.store import Job, JobKind, JobState
@@ -68,7 +68,7 @@ def queue_import(account: Account, stream: IO[bytes], *, name: str = "") -> Job:
     """
     here = site()
     most = here.settings.max_import_mb * MEBIBYTE
-    asked = new_import(here.braid, here.background.spool, account.id, stream, max_bytes=most, name=name)
+    asked = here.background.new_import(account.id, stream, max_bytes=most, name=name)
     [job] = here.background.add(account.id, [asked])
     return job
 

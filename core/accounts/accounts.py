@@ -221,7 +221,7 @@ def _add(connection: Connection, values: dict[str, Any]) -> int:
         statement = insert(UserRow).values(created_at=time.time(), **values).returning(UserRow.id)
         return connection.execute(statement).scalar_one()
     except IntegrityError:
-        raise _taken(values["name"]) from None
+        raise _taken_error(values["name"]) from None
 
 
 def _change(connection: Connection, user_id: int, values: dict[str, Any]) -> None:
@@ -234,10 +234,10 @@ def _change(connection: Connection, user_id: int, values: dict[str, Any]) -> Non
         if values:
             connection.execute(update(UserRow).where(UserRow.id == user_id).values(**values))
     except IntegrityError:
-        raise _taken(values["name"]) from None
+        raise _taken_error(values["name"]) from None
 
 
-def _taken(name: str) -> InvalidInputError:
+def _taken_error(name: str) -> InvalidInputError:
     return InvalidInputError(f"a user named {name!r} exists already; choose another name", field="name")
 
 
@@ -305,7 +305,7 @@ def _free_name(connection: Connection, name: str, *, besides: int = 0) -> str:
         )
     for user_id, taken in connection.execute(select(UserRow.id, UserRow.name)):
         if user_id != besides and _folded(taken) == _folded(name):
-            raise _taken(taken)
+            raise _taken_error(taken)
     return name
 
 

@@ -5,18 +5,21 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from braid.core.background.dataset_jobs import DatasetJobs
+from sqlalchemy.exc import SQLAlchemyError
+
+from braid.core.background.dataset_jobs import UNPACKED_FACTOR, DatasetJobs
 from braid.core.folders.store import SyncedFolders
 from braid.core.folders.supervisor import FolderSupervisor
 from braid.core.folders.sync_jobs import SYNC, SyncJobs
-from braid.core.ingest.parse_pool import ParsePool
+from braid.core.ingest.parse_now import ParseNow
+from braid.core.ingest.parse_pool import TIMEOUT_S, ParsePool, ParseStoppedError
 from braid.core.ingest.plan import IngestOptions
-from braid.core.ingest.spool import Spool
-from braid.core.jobs.runner import JobRunner
-from braid.core.jobs.store import Job, JobStore, NewJob
+from braid.core.ingest.spool import Readable, Spool
+from braid.core.jobs.runner import Handler, JobRunner, JobStopped, Progress
+from braid.core.jobs.store import Job, JobKind, JobStore, NewJob
 
 if TYPE_CHECKING:
     from braid.core.braid import Braid
@@ -30,7 +33,7 @@ logger = logging.getLogger(__name__)
 class Background:
     """Runs from `start` to `close`, in the process that owns the indexes. Close it before Braid.
 
-    ``workers`` jobs run at a time; 0 means one per two cores.
+    ``workers`` jobs of one user run at a time; 0 means one per two cores. One more is kept for other users.
     """
 
     def __init__(
@@ -41,16 +44,18 @@ class Background:
         workers: int = 0,
         days: int = 7,
         parse_memory_mb: int = 2048,
-        parse_timeout_s: float = 300.0,
+        parse_timeout_s: float = TIMEOUT_S,
         max_import_bytes: int = 2000 * 2**20,
         url_timeout_s: float = 30.0,
         allow_private_urls: bool = False,
     ) -> None:
+        self._braid = braid
         self.store = JobStore(braid.ledger)
         self.spool = Spool(braid.data_dir / "uploads")
         self.folders = SyncedFolders(braid)
         self._priority = braid.priority
         self._pool = ParsePool(memory_mb=parse_memory_mb, timeout_s=parse_timeout_s)
+        self.parse_now = ParseNow(self._pool, self.spool)
         options = options or IngestOptions()
         self.sync_jobs = SyncJobs(
             braid,
@@ -63,19 +68,23 @@ class Background:
         )
         self.supervisor = FolderSupervisor(self.folders, self.sync_jobs)
         dataset_jobs = DatasetJobs(
-            braid=braid,
+            directory=braid,
             spool=self.spool,
             parse=self._pool.parse,
+            read_export=self._pool.read_export,
             options=options,
             max_import_bytes=max_import_bytes,
             url_timeout_s=url_timeout_s,
             allow_private_urls=allow_private_urls,
         )
+        handlers: dict[JobKind, Handler] = {**dataset_jobs.handlers(), "sync": self.sync_jobs.run}
+        workers = workers or max(1, (os.cpu_count() or 1) // 2)
         self._runner = JobRunner(
             self.store,
-            {**dataset_jobs.handlers(), "sync": self.sync_jobs.run},
+            {kind: self._stopping(run) for kind, run in handlers.items()},
             apart=SYNC,
-            workers=workers or max(1, (os.cpu_count() or 1) // 2),
+            workers=workers + 1,
+            per_user=workers,
             on_done=self._remove_file,
             priority=self._priority,
         )
@@ -100,6 +109,21 @@ class Background:
         self._priority.rest()
         return added
 
+    def new_import(self, user_id: int, stream: Readable, *, max_bytes: int, name: str = "") -> NewJob:
+        """Spool an export and add the dataset it goes to, under the exported name unless ``name`` is given.
+
+        Raises InvalidInputError (``file``, ``name``) and ParserUnavailableError.
+        """
+        kept = self.spool.save(stream, max_bytes=max_bytes, called="the export")
+        try:
+            path = self.spool.path(kept.name)
+            manifest = self.parse_now.read_manifest(user_id, path, max_bytes=UNPACKED_FACTOR * max_bytes)
+            dataset = self._braid.ledger.add_dataset(user_id, name or manifest.name)
+        except BaseException:
+            self.spool.remove(kept.name)
+            raise
+        return NewJob("import", dataset.name, dataset.id, {"file": kept.name, "size_bytes": kept.size_bytes})
+
     def retry(self, user_id: int, job_id: int) -> Job:
         """Queue a failed or cancelled job again, and wake the runner."""
         job = self.store.retry(user_id, job_id)
@@ -112,6 +136,24 @@ class Background:
         self.supervisor.close()
         self._runner.close(timeout_s)
         self._pool.close()
+
+    def _stopping(self, run: Handler) -> Handler:
+        """The handler, whose process that parses is killed when the job is cancelled, or gone with its user."""
+
+        def is_stopped(job: Job) -> bool:
+            try:
+                return not self.store.is_running(job)
+            except SQLAlchemyError:  # the database is out; nothing says that the job was cancelled
+                return False
+
+        def run_until_stopped(job: Job, progress: Progress) -> Mapping[str, Any]:
+            try:
+                with self._pool.stopping(lambda: is_stopped(job)):
+                    return run(job, progress)
+            except ParseStoppedError as error:
+                raise JobStopped from error
+
+        return run_until_stopped
 
     def _remove_file(self, job: Job) -> None:
         self.spool.remove(job.payload.get("file", ""))

@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from braid.core.errors import InvalidInputError, UnreadableDocumentError
-from braid.core.indexes.progress import reembed
+from braid.core.indexes.reembed import reembed
 from braid.core.ingest.dataset_export import export_dataset
-from braid.core.ingest.dataset_import import import_dataset, read_manifest
-from braid.core.ingest.parse import Incoming, Parse
+from braid.core.ingest.dataset_import import import_dataset
+from braid.core.ingest.export_form import ReadExport
+from braid.core.ingest.incoming import Incoming, Parse
 from braid.core.ingest.plan import IngestOptions, source_name
 from braid.core.ingest.spool import Readable, Spool, upload_source
 from braid.core.ingest.store import keep_unchanged, store, store_failure
@@ -60,31 +61,14 @@ def new_url(dataset_id: int, url: str, *, allow_private: bool = False) -> NewJob
     return NewJob("url", address, dataset_id, {"url": address})
 
 
-def new_import(
-    braid: DataDirectory, spool: Spool, user_id: int, stream: Readable, *, max_bytes: int, name: str = ""
-) -> NewJob:
-    """Spool an export and add the dataset it goes to, under the exported name unless ``name`` is given.
-
-    Raises InvalidInputError (``file``, ``name``).
-    """
-    kept = spool.save(stream, max_bytes=max_bytes, called="the export")
-    try:
-        manifest = read_manifest(spool.path(kept.name), max_bytes=UNPACKED_FACTOR * max_bytes)
-        dataset = braid.ledger.add_dataset(user_id, name or manifest.name)
-    except BaseException:
-        spool.remove(kept.name)
-        raise
-    return NewJob("import", dataset.name, dataset.id, {"file": kept.name, "size_bytes": kept.size_bytes})
-
-
-def new_export(braid: DataDirectory, dataset_id: int) -> NewJob:
+def new_export(directory: DataDirectory, dataset_id: int) -> NewJob:
     """Describe a job that exports a dataset. Its result has ``file`` in the spool and ``filename`` for the browser."""
-    return NewJob("export", braid.dataset(dataset_id).name, dataset_id)
+    return NewJob("export", directory.dataset(dataset_id).name, dataset_id)
 
 
-def new_reembed(braid: DataDirectory, dataset_id: int) -> NewJob:
+def new_reembed(directory: DataDirectory, dataset_id: int) -> NewJob:
     """Describe a job that embeds all passages of a dataset again."""
-    return NewJob("reembed", braid.dataset(dataset_id).name, dataset_id)
+    return NewJob("reembed", directory.dataset(dataset_id).name, dataset_id)
 
 
 # ---------------------------------------------------------------- doing them
@@ -92,11 +76,14 @@ def new_reembed(braid: DataDirectory, dataset_id: int) -> NewJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatasetJobs:
-    """Does the jobs of datasets. ``parse`` reads a file; ``options`` say how it is cut."""
+    """Does the jobs of datasets. ``parse`` reads a file; ``options`` say how it is cut; ``read_export`` reads an
+    exported dataset.
+    """
 
-    braid: DataDirectory
+    directory: DataDirectory
     spool: Spool
     parse: Parse
+    read_export: ReadExport
     options: IngestOptions
     max_import_bytes: int
     url_timeout_s: float = 30.0
@@ -126,13 +113,9 @@ class DatasetJobs:
             timeout_s=self.url_timeout_s,
             allow_private=self.allow_private_urls,
         )
-        file = self.spool.save(io.BytesIO(page.content), max_bytes=len(page.content))
-        try:
-            path, source = self.spool.path(file.name), source_name(page.url)
-            incoming = replace(Incoming.from_file(path, source, filename=page.filename), date=page.date)
-            return self._ingest(job, progress, incoming)
-        finally:
-            self.spool.remove(file.name)
+        with self.spool.temporary(page.content) as path:
+            incoming = Incoming.from_file(path, source_name(page.url), filename=page.filename)
+            return self._ingest(job, progress, replace(incoming, date=page.date))
 
     def _ingest(self, job: Job, progress: Progress, incoming: Incoming) -> dict[str, Any]:
         """Parse and store, in two steps. A file that cannot be read is recorded as a failed document, and the job
@@ -141,7 +124,7 @@ class DatasetJobs:
         The indexer is not woken: it polls twice per second, and indexes many small files faster together than one by
         one.
         """
-        ledger, dataset_id = self.braid.ledger, self.braid.dataset(job.dataset_id).id
+        ledger, dataset_id = self.directory.ledger, self.directory.dataset(job.dataset_id).id
         stored = keep_unchanged(ledger, dataset_id, incoming)
         if stored is None:
             try:
@@ -160,21 +143,23 @@ class DatasetJobs:
 
     def reembed_dataset(self, job: Job, progress: Progress) -> dict[str, Any]:
         """Embed all passages of a dataset again."""
-        return {"chunks": reembed(self.braid, job.dataset_id)}
+        return {"chunks": reembed(self.directory, job.dataset_id)}
 
     def import_spooled(self, job: Job, progress: Progress) -> dict[str, Any]:
         """Store an export. If the file is wrong, the dataset that was added for it is removed."""
         dataset_id, path = job.dataset_id, self.spool.path(job.payload["file"])
         max_bytes = UNPACKED_FACTOR * self.max_import_bytes
         try:
-            report = import_dataset(self.braid, dataset_id, path, max_bytes=max_bytes, progress=progress)
+            report = import_dataset(
+                self.directory, dataset_id, path, read=self.read_export, max_bytes=max_bytes, progress=progress
+            )
         except InvalidInputError:
-            self.braid.remove_dataset(dataset_id)
+            self.directory.remove_dataset(dataset_id)
             raise
         return {"documents": report.documents, "chunks": report.chunks, "embedded": report.embedded}
 
     def export_to_spool(self, job: Job, progress: Progress) -> dict[str, Any]:
         """Write a dataset to a file in the spool."""
-        dataset = self.braid.dataset(job.dataset_id)
-        file = self.spool.write(lambda file: export_dataset(self.braid, dataset.id, file, progress=progress))
+        dataset = self.directory.dataset(job.dataset_id)
+        file = self.spool.write(lambda file: export_dataset(self.directory, dataset.id, file, progress=progress))
         return {"file": file.name, "size_bytes": file.size_bytes, "filename": f"{dataset.name}.zip"}

@@ -6,12 +6,12 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from braid.core.chat.answer_stream import write
 from braid.core.chat.citations import Citation, CitationFilter
 from braid.core.chat.extractive import Extract
 from braid.core.chat.passage_block import PassageBlock, passage_block
 from braid.core.chat.texts import Language, say
 from braid.core.chat.types import AnswerText, AnswerWithdrawn, ChatResult, Event
-from braid.core.chat.writer import write
 from braid.core.errors import ModelError
 from braid.core.models.chat import ChatModel
 from braid.core.models.prompts import Prompt

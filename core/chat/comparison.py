@@ -58,7 +58,7 @@ class ThreeFields:
         """The three fields as one text."""
         return "\n".join(self.named.values())
 
-    def unified(self) -> ThreeFields:
+    def with_unified_units(self) -> ThreeFields:
         """Normalize units; return the fields unchanged if that would make them too long."""
         texts = map(unify_units, (self.purpose, self.materials, self.methods, self.instruction))
         try:
@@ -66,7 +66,7 @@ class ThreeFields:
         except InvalidInputError:
             return self
 
-    def described(self, language: Language) -> str:
+    def describe(self, language: Language) -> str:
         """Write the fields for people and models, one line per field."""
         named = {**self.named, "instruction": self.instruction.strip()}
         return "\n".join(f"{say(name, language)}: {text}" for name, text in named.items() if text)
@@ -112,13 +112,13 @@ def _agreement(text: str, citation: Citation, analyzer: Analyzer) -> _Agreement:
         else:
             absent.append(quantity.text)
     terms = frozenset(analyzer.tokens(f"{citation.passage.title} {citation.passage.heading_path} {citation.text}"))
-    words = content_words(_without(unify_units(text), [quantity.text for quantity in asked]), analyzer)
+    words = content_words(_remove(unify_units(text), [quantity.text for quantity in asked]), analyzer)
     same += [word for word, needed in words.items() if needed <= terms]
     absent += [word for word, needed in words.items() if not needed <= terms]
     return _Agreement(tuple(same), tuple(other), tuple(absent))
 
 
-def _without(text: str, parts: Sequence[str]) -> str:
+def _remove(text: str, parts: Sequence[str]) -> str:
     for part in parts:
         text = text.replace(part, " ")
     return text

@@ -1,4 +1,7 @@
-"""A chat turn as a graph: normalize → generate_query → search → answer, or compare for a three-field search."""
+"""A chat turn as a graph: normalize → generate_query → search → answer, or compare for a three-field search.
+
+In evaluation mode, which is for measuring the search, a turn ends after the search.
+"""
 
 from __future__ import annotations
 
@@ -137,17 +140,18 @@ class Conversation:
         return graph.compile()
 
     # ------------------------------------------------------------ nodes
+    # LangGraph gives a node its parameter `writer` by that name: it emits an event of the turn.
 
     def _normalize(self, state: GraphState, writer: StreamWriter) -> None:
         turn = state.turn
         writer(StageStarted("normalize"))
-        model, weights = self._search_model(turn), self._term_weights(turn)
-        turn.question, turn.degraded = normalize_question(turn.request, model, self._prompts, weights)
+        model, term_weights = self._query_model(turn), self._term_weights(turn)
+        turn.question, turn.degraded = normalize_question(turn.request, model, self._prompts, term_weights)
 
     def _generate_query(self, state: GraphState, writer: StreamWriter) -> None:
         turn = state.turn
         writer(StageStarted("generate_query"))
-        model = None if turn.degraded else self._search_model(turn)  # it has just failed; do not wait for it again
+        model = None if turn.degraded else self._query_model(turn)  # it has just failed; do not wait for it again
         turn.query, missing = write_query(turn.question, model, self._prompts)
         turn.degraded += missing
         writer(turn.query)
@@ -174,10 +178,10 @@ class Conversation:
         turn, analyzer = state.turn, self._braid.analyzer
         writer(StageStarted("answer", self._answerer.generator))
         language = turn.request.answer_language
-        weights = self._term_weights(turn).of_text(turn.question.query)
+        weight_of_term = self._term_weights(turn).of_text(turn.question.query)
 
         def without_model(citations: Sequence[Citation]) -> Extract:
-            return extract(weights, citations, analyzer, language)
+            return extract(weight_of_term, citations, analyzer, language)
 
         question = turn.question.for_answer(turn.request.history)
         self._write(turn, AnswerTask(self._prompts.answer, question, language, without_model), writer)
@@ -192,19 +196,19 @@ class Conversation:
         def without_model(citations: Sequence[Citation]) -> Extract:
             return Extract(compare(fields, citations, weigh, analyzer, language), True)
 
-        self._write(turn, AnswerTask(self._prompts.compare, fields.described("en"), language, without_model), writer)
+        self._write(turn, AnswerTask(self._prompts.compare, fields.describe("en"), language, without_model), writer)
 
     # ------------------------------------------------------------ what nodes share
 
-    def _write(self, turn: ChatTurn, task: AnswerTask, writer: StreamWriter) -> None:
-        turn.result = self._answerer.answer(task, turn.result, writer, turn.stopped)
-        writer(turn.result)
+    def _write(self, turn: ChatTurn, task: AnswerTask, emit: StreamWriter) -> None:
+        turn.result = self._answerer.answer(task, turn.result, emit, turn.stopped)
+        emit(turn.result)
 
-    def _search_model(self, turn: ChatTurn) -> ChatModel | None:
+    def _query_model(self, turn: ChatTurn) -> ChatModel | None:
         return None if turn.request.options.get("generator") == "feedback" else self._models.search
 
     def _term_weights(self, turn: ChatTurn) -> TermWeights:
-        return TermWeights(self._braid.bm25, self._braid.analyzer, turn.scope)
+        return TermWeights(self._braid.bm25, self._braid.analyzer, self._braid.ledger, turn.scope)
 
 
 def _after_search(state: GraphState) -> str:

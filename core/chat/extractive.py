@@ -62,9 +62,9 @@ def extract(
         comparable = any(same_script(" ".join(weights), citation.text) for citation in citations)
         lines = [say("not_found" if comparable else "another_script", language)]
         lines += [say("nearest", language)] if nearest else []
-        return Extract("\n".join([*lines, *map(_quoted, nearest)]), not comparable)
+        return Extract("\n".join([*lines, *map(_quote, nearest)]), not comparable)
     chosen = _choose(weights, candidates)
-    return Extract("\n".join([say("extractive", language), *map(_quoted, chosen)]), True)
+    return Extract("\n".join([say("extractive", language), *map(_quote, chosen)]), True)
 
 
 def coverage(weights: Mapping[str, float], found: Sequence[frozenset[str]]) -> float:
@@ -87,7 +87,7 @@ def quotable(sentence: str) -> str:
     return cut(line, MAX_SENTENCE_TOKENS) or line[: 2 * MAX_SENTENCE_TOKENS] + " …"
 
 
-def _quoted(sentence: _Sentence) -> str:
+def _quote(sentence: _Sentence) -> str:
     return f"- {quotable(sentence.text)} [{sentence.number}]"
 
 

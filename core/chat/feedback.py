@@ -99,7 +99,7 @@ class FeedbackStore:
         thumbs = {feedback.chunk_id: feedback.kind for feedback in said if feedback.kind != "click"}
         return {chunk_id: kind for chunk_id, kind in thumbs.items() if kind != "none"}
 
-    def standing(self, user_id: int, chunk_ids: Sequence[str]) -> dict[tuple[str, str], Kind]:
+    def current_thumbs(self, user_id: int, chunk_ids: Sequence[str]) -> dict[tuple[str, str], Kind]:
         """Return (query, chunk id) → ``up`` or ``down``, this user's current thumbs for these passages."""
         columns = (FeedbackRow.query, FeedbackRow.chunk_id, FeedbackRow.kind)
         thumbs: dict[tuple[str, str], Kind] = {}

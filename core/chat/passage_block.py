@@ -60,11 +60,11 @@ def passage_block(passages: Sequence[Passage], *, tokens: int, tag: str = "") ->
     given: list[Citation] = []
     parts: list[str] = []
     left = tokens
-    needed = _needed(passages, tokens, tag)
+    needed = _needed_tokens(passages, tokens, tag)
     for number, (passage, least) in enumerate(zip(passages, needed, strict=False), start=1):
         head = _head(tag, number, passage)
-        spare = (left - sum(needed[number - 1 :])) // (len(needed) - number + 1)
-        text = _fitting(passage.text, least + spare - _frame(head, tag))
+        extra = (left - sum(needed[number - 1 :])) // (len(needed) - number + 1)
+        text = _cut_to_fit(passage.text, least + extra - _frame(head, tag))
         if not text:
             continue
         part = f"{head}\n{as_data(text)}\n</{tag}>"
@@ -75,14 +75,14 @@ def passage_block(passages: Sequence[Passage], *, tokens: int, tag: str = "") ->
     return PassageBlock(block, tag, tuple(given), estimate_tokens(block))
 
 
-def _fitting(text: str, tokens: int) -> str:
+def _cut_to_fit(text: str, tokens: int) -> str:
     """Cut the text so that it fits after escaping, which makes it longer."""
     kept = fitting(text, tokens)
     grown = estimate_tokens(as_data(kept))
     return kept if grown <= tokens else fitting(text, tokens * tokens // grown)
 
 
-def _needed(passages: Sequence[Passage], tokens: int, tag: str) -> list[int]:
+def _needed_tokens(passages: Sequence[Passage], tokens: int, tag: str) -> list[int]:
     """Return the least tokens of each of the first passages, as many as fit together.
 
     A passage needs its tags, and `MIN_PASSAGE_TOKENS` of its text or the whole if that is shorter.

@@ -47,11 +47,11 @@ class NormalizedQuestion:
 
 
 def normalize_question(
-    request: ChatRequest, model: ChatModel | None, prompts: Prompts, weights: TermWeights
+    request: ChatRequest, model: ChatModel | None, prompts: Prompts, term_weights: TermWeights
 ) -> tuple[NormalizedQuestion, Missing]:
     """Rewrite the request's question so that it can be understood alone; report the model if it failed.
 
-    Without a model, or when it fails, feedback takes its place: words of the earlier turns are added.
+    Without a model, or when it fails, generator ``feedback`` takes its place: words of the earlier turns are added.
     """
     if request.fields is not None:
         return _normalize_fields(request.fields, model, prompts)
@@ -63,7 +63,7 @@ def normalize_question(
     if model is not None and question:
         return NormalizedQuestion(question, question, model.name), ()
     earlier = [turn.text for turn in request.history if turn.role == "user"]
-    found = complete(request.text, earlier, weights.analyzer, weights.known)
+    found = complete(request.text, earlier, term_weights.analyzer, term_weights.known)
     query = found.query if len(found.query) <= MAX_QUERY_CHARS else request.text
     return NormalizedQuestion(request.text, query, "feedback"), missing
 
@@ -97,8 +97,8 @@ def _normalize_fields(
     fields: ThreeFields, model: ChatModel | None, prompts: Prompts
 ) -> tuple[NormalizedQuestion, Missing]:
     """Normalize units; a model, if there is one, normalizes terms as well."""
-    unified = fields.unified()
-    written, missing = _ask(model, prompts.normalize_fields, fields=unified.described("en"))
+    unified = fields.with_unified_units()
+    written, missing = _ask(model, prompts.normalize_fields, fields=unified.describe("en"))
     if model is not None and not missing:
         merged = _merge(unified, _read_fields(written, unified))
         if merged is not None:
@@ -112,7 +112,7 @@ def _merge(asked: ThreeFields, rewritten: dict[str, str]) -> ThreeFields | None:
     if not rewritten:
         return None
     try:
-        return ThreeFields(**{**asked.named, **rewritten}, instruction=asked.instruction).unified()
+        return ThreeFields(**{**asked.named, **rewritten}, instruction=asked.instruction).with_unified_units()
     except InvalidInputError:
         return None
 

@@ -17,7 +17,16 @@ from braid.core.types import MAX_QUERY_CHARS, Query, SearchResult
 
 
 class TurnRecorder:
-    """Takes the events of one turn, in order, and returns its result at any time."""
+    """Takes the events of one turn, in order, and returns its result at any time.
+
+    >>> from braid.core.chat.conversation import Conversation
+    >>> request = ChatRequest(1, "How long is the warranty of the pump?", dataset_ids=[1])
+    >>> recorder = TurnRecorder(request)
+    >>> for event in Conversation(braid).stream(request):
+    ...     recorder.feed(event)
+    >>> recorder.result().stopped
+    False
+    """
 
     def __init__(self, request: ChatRequest) -> None:
         self._request = request

@@ -22,7 +22,11 @@ HIT_PLACE = ("chunk_id", "dataset_id", "source", "title")
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One message of a conversation."""
+    """One message of a conversation.
+
+    >>> Turn("user", "Which pump is in hall three?").role
+    'user'
+    """
 
     role: Literal["user", "assistant"]
     text: str
@@ -74,7 +78,7 @@ class ChatRequest:
     @property
     def typed_text(self) -> str:
         """The text, or the fields, as one text."""
-        return self.text if self.fields is None else self.fields.described(self.language or "en")
+        return self.text if self.fields is None else self.fields.describe(self.language or "en")
 
 
 # ---------------------------------------------------------------- events, in the order in which they come

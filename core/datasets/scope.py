@@ -1,4 +1,7 @@
-"""The scope of a request, which is what the caller may read: decided here and nowhere else, default-deny."""
+"""The scope of a request, which is what the caller may read: decided here and nowhere else, default-deny.
+
+Administrators' additional access to closed shared datasets, for filling them, is in `braid.app.user.datasets`.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ def resolve_scope(
     personal = {dataset.id: dataset for dataset in ledger.datasets(user_id)} if user_id is not None else {}
     if not wanted:
         wanted = list(personal)
-    shared = {entry.id: entry for entry in _readable(ledger, registry, user_id) if entry.id in wanted}
+    shared = {entry.id: entry for entry in _open_to(ledger, registry, user_id)} if _has_shared(wanted) else {}
     allowed: dict[tuple[str, int | None], set[int]] = {}
     unresolved: list[int] = []
     for dataset_id in wanted:
@@ -34,18 +37,27 @@ def resolve_scope(
             allowed.setdefault((shared[dataset_id].collection_name, None), set()).add(dataset_id)
         else:
             unresolved.append(dataset_id)
+    readable: dict[str, set[int]] = {}
+    for entry in shared.values():
+        readable.setdefault(entry.collection_name, set()).add(entry.id)
     collections = tuple(
-        CollectionScope(collection, frozenset(ids), owner) for (collection, owner), ids in allowed.items()
+        CollectionScope(collection, frozenset(ids), owner, frozenset(readable[collection]) if owner is None else None)
+        for (collection, owner), ids in allowed.items()
     )
-    return Scope(collections, tuple(unresolved))
+    return Scope(collections, tuple(unresolved), user_id)
+
+
+def _has_shared(dataset_ids: Iterable[int]) -> bool:
+    return any(dataset_id < 0 for dataset_id in dataset_ids)
 
 
 def readable_shared(ledger: Ledger, registry: Registry, user_id: int | None) -> list[SharedDataset]:
     """Return the shared datasets that a user may select."""
-    return list(_readable(ledger, registry, user_id))
+    return list(_open_to(ledger, registry, user_id))
 
 
-def _readable(ledger: Ledger, registry: Registry, user_id: int | None) -> Iterable[SharedDataset]:
+def _open_to(ledger: Ledger, registry: Registry, user_id: int | None) -> Iterable[SharedDataset]:
+    """Yield the enabled entries that are open to everyone, or to a group of the user."""
     groups: frozenset[str] | None = None
     for entry in registry.entries():
         if not entry.enabled:

@@ -19,8 +19,8 @@ Audit = Callable[[str, str, str, str], None]
 """Takes actor, action, target and detail, as `braid.core.accounts.audit.AuditLog.add` does."""
 
 
-class Directory(Protocol):
-    """The open data directory, as far as shared datasets need it."""
+class DirectoryParts(Protocol):
+    """The parts of an open data directory that changes of shared datasets need."""
 
     ledger: Ledger
     registry: Registry
@@ -47,7 +47,7 @@ class SharedDatasets:
     'Handbook'
     """
 
-    def __init__(self, directory: Directory, audit: Audit) -> None:
+    def __init__(self, directory: DirectoryParts, audit: Audit) -> None:
         self._directory = directory
         self._registry = directory.registry
         self._audit = audit
@@ -56,7 +56,7 @@ class SharedDatasets:
         """Add a shared dataset with the next free negative id. ``fields`` are those of `Registry.add`."""
         _require_model(fields.get("embedding_model"))
         added = self._registry.add(name, collection_name, **fields)
-        self._publish(by, "shared_db.added", _label(added), f"{collection_name}; {_in_words(added.allowed_groups)}")
+        self._publish(by, "shared_db.added", _label(added), f"{collection_name}; {_audit_text(added.allowed_groups)}")
         return added
 
     def update(self, dataset_id: int, *, by: str, **changes: object) -> SharedDataset:
@@ -64,6 +64,7 @@ class SharedDatasets:
         _require_model(changes.get("embedding_model"))
         before = self._registry.get(dataset_id)
         after = self._registry.update(dataset_id, **changes)
+        # ``before`` is None when the entry was added to the file only after it was read for `get`.
         self._publish(by, "shared_db.changed", _label(after), _differences(before or after, after))
         return after
 
@@ -75,20 +76,20 @@ class SharedDatasets:
 
     def remove(self, dataset_id: int, *, by: str) -> Dataset:
         """Delete a dataset with its documents, also one that is no longer listed. Raises NotFoundError."""
-        self._directory.mirror_registry()
+        self._directory.mirror_registry()  # the file may have entries that the ledger does not know yet
         removed = self._directory.ledger.dataset(dataset_id)
         self._directory.remove_dataset(dataset_id)
         detail = f"{removed.documents} documents, {removed.chunks} passages"
         self._publish(by, "shared_db.removed", f"{removed.id} {removed.name}", detail)
         return removed
 
-    def replace_text(self, text: str, *, of: str, by: str) -> None:
-        """Replace the text of shared_dbs.json, of which ``of`` is the fingerprint.
+    def replace_text(self, text: str, *, expected_fingerprint: str, by: str) -> None:
+        """Replace the text of shared_dbs.json, which was read with ``expected_fingerprint``.
 
         Raises RegistryConflictError when the file has another fingerprint by now.
         """
         before, _ = self._registry.text()
-        self._registry.replace_text(text, of=of)
+        self._registry.replace_text(text, of=expected_fingerprint)
         self._publish(by, "shared_dbs.saved", self._registry.path.name, _line_counts(before, text))
 
     def _publish(self, by: str, action: str, target: str, detail: str = "") -> None:
@@ -98,7 +99,10 @@ class SharedDatasets:
 
 
 def _require_model(name: object) -> None:
-    """Raise InvalidInputError for a name of another form, which would keep the whole collection from being indexed."""
+    """Raise InvalidInputError for a name that is not of a known form.
+
+    The registry accepts any text as a model's name; with a wrong one nothing of the collection would be indexed.
+    """
     if isinstance(name, str) and name:
         embedding_model(name)
 
@@ -109,11 +113,11 @@ def _label(entry: SharedDataset) -> str:
 
 def _differences(before: SharedDataset, after: SharedDataset) -> str:
     pairs = [(name, getattr(before, name), getattr(after, name)) for name in COMPARED]
-    changes = [f"{name}: {_in_words(old)} → {_in_words(new)}" for name, old, new in pairs if old != new]
+    changes = [f"{name}: {_audit_text(old)} → {_audit_text(new)}" for name, old, new in pairs if old != new]
     return "; ".join(changes) or "nothing"
 
 
-def _in_words(value: object) -> str:
+def _audit_text(value: object) -> str:
     if isinstance(value, tuple):
         return ", ".join(value) or "everyone"
     return str(value)[:MAX_DETAIL_CHARS]

@@ -138,7 +138,7 @@ def _queries(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def _objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield place and object of every line; each object has its own ``_id`` and a ``text``."""
+    """Yield every line as (file and line number, object); each object has its own ``_id`` and a ``text``."""
     seen: set[str] = set()
     for where, line in _lines(path):
         try:
@@ -189,7 +189,7 @@ def _grade(where: str, grade: str) -> int:
 
 
 def _lines(path: Path) -> Iterator[tuple[str, str]]:
-    """Yield place and text of every line that is not blank."""
+    """Yield (file and line number, text) of every line that is not blank."""
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
             where = f"{path}, line {number}"

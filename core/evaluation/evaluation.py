@@ -157,11 +157,11 @@ def _answer_set(
 
 
 def _ranked_documents(result: SearchResult, set_of: Mapping[int, str]) -> tuple[str, ...]:
-    """Return ``set/document`` in the order of the hits; other places of an equal text follow directly."""
-    places: list[Passage | Occurrence] = []
+    """Return ``set/document`` in the order of the hits; other occurrences of an equal text follow directly."""
+    occurrences: list[Passage | Occurrence] = []
     for hit in result.hits:
-        places += [hit.passage, *hit.also_in]
-    return tuple(dict.fromkeys(f"{set_of[place.dataset_id]}/{place.source}" for place in places))
+        occurrences += [hit.passage, *hit.also_in]
+    return tuple(dict.fromkeys(f"{set_of[occurrence.dataset_id]}/{occurrence.source}" for occurrence in occurrences))
 
 
 def _embedding_ms(model: EmbeddingModel, text: str) -> float:
@@ -190,9 +190,9 @@ def _scores(judged: JudgedSet, answers: Mapping[str, _Answer]) -> dict[str, dict
         for document_id, grade in grades.items()
     ]
     run = [
-        ScoredDoc(query_id, place, -float(rank))
+        ScoredDoc(query_id, document, -float(rank))
         for query_id, answer in answers.items()
-        for rank, place in enumerate(answer.found, start=1)
+        for rank, document in enumerate(answer.found, start=1)
     ]
     scores = {query_id: dict.fromkeys(MEASURES, 0.0) for query_id in answers}
     names = {measure: name for name, measure in MEASURES.items()}

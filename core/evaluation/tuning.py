@@ -141,16 +141,16 @@ def tune(
 
 def configurations(default: Config) -> list[Config]:
     """Return the configurations to try; the default comes first and so wins every tie."""
-    shares = [step / STEPS for step in range(STEPS + 1)]
-    grid = [Config("rrf", share) for share in shares] + [Config("weighted", share) for share in shares]
+    weights = [step / STEPS for step in range(STEPS + 1)]
+    grid = [Config("rrf", weight) for weight in weights] + [Config("weighted", weight) for weight in weights]
     return list(dict.fromkeys([default, *grid]))
 
 
 def fused_documents(judged: Judged, config: Config) -> list[str]:
     """Return the documents in the order of the fused list, as `braid.core.search.ranking.fuse` makes it."""
     weights: Mapping[Leg, float] = {"dense": config.dense_weight, "bm25": 1.0 - config.dense_weight}
-    shares = fusion.min_max_contributions if config.fusion == "weighted" else fusion.rrf_contributions
-    fused = fusion.add_contributions(shares(judged.rankings[leg], weight) for leg, weight in weights.items())
+    contributions = fusion.min_max_contributions if config.fusion == "weighted" else fusion.rrf_contributions
+    fused = fusion.add_contributions(contributions(judged.rankings[leg], weight) for leg, weight in weights.items())
     of_text: dict[str, list[str]] = {}
     ties = fusion.rrf_ties([(judged.rankings[leg], weight) for leg, weight in weights.items()])
     for hit in fusion.by_score_then_id(fused, ties):
@@ -237,7 +237,7 @@ def cross_validate(scores: Scores, folds: NDArray[np.int64]) -> Scores:
 
 
 def plot(report: TuningReport, path: Path) -> None:
-    """Draw nDCG@10 over the share of the dense leg, with confidence intervals, into a png, svg or pdf file.
+    """Draw nDCG@10 over the weight of the dense leg, with confidence intervals, into a png, svg or pdf file.
 
     Raises InvalidInputError when the file cannot be written.
     """
@@ -250,14 +250,14 @@ def plot(report: TuningReport, path: Path) -> None:
     labels = {"rrf": "rrf, by dense_weight", "weighted": "weighted, by alpha"}
     for name in get_args(Fusion):
         line = sorted((o for o in report.outcomes if o.config.fusion == name), key=lambda o: o.config.dense_weight)
-        shares = [outcome.config.dense_weight for outcome in line]
-        axes.plot(shares, [outcome.ndcg.mean for outcome in line], marker="o", label=labels[name])
+        dense_weights = [outcome.config.dense_weight for outcome in line]
+        axes.plot(dense_weights, [outcome.ndcg.mean for outcome in line], marker="o", label=labels[name])
         axes.fill_between(
-            shares, [outcome.ndcg.low for outcome in line], [outcome.ndcg.high for outcome in line], alpha=0.15
+            dense_weights, [outcome.ndcg.low for outcome in line], [outcome.ndcg.high for outcome in line], alpha=0.15
         )
     for name, outcome, marker in (("default", report.default, "s"), ("best", report.best, "*")):
         axes.plot(outcome.config.dense_weight, outcome.ndcg.mean, marker, markersize=12, color="black", label=name)
-    axes.set_xlabel("share of the dense leg (0: keywords, 1: meaning)")
+    axes.set_xlabel("weight of the dense leg (0: keywords, 1: meaning)")
     axes.set_ylabel(f"nDCG@10, {report.queries} queries")
     axes.grid(alpha=0.3)
     axes.legend()

@@ -41,12 +41,12 @@ def collect(stored: StoredSets, *, each: bool, on_progress: OnProgress) -> tuple
                 reasons |= dict.fromkeys(f"{part.leg} {part.collection}: {part.reason}" for part in result.degraded)
                 found[leg] = result.hits
             grades = {f"{judged.name}/{document}": grade for document, grade in judged.judgements[query_id].items()}
-            collected.append(_judged(judged.name, query_id, found["dense"], found["bm25"], grades, set_of))
+            collected.append(_to_judged(judged.name, query_id, found["dense"], found["bm25"], grades, set_of))
             on_progress(EvaluationProgress("search", judged.name, number, len(judged.queries)))
     return collected, tuple(reasons)
 
 
-def _judged(
+def _to_judged(
     set_name: str,
     query_id: str,
     dense: Sequence[Hit],
@@ -62,11 +62,11 @@ def _judged(
         scored = []
         for hit in hits:
             first = first_of_text.setdefault(" ".join(hit.passage.text.split()), hit.passage.chunk_id)
-            places: list[Passage | Occurrence] = [hit.passage, *hit.also_in]
-            for place in places:
-                documents[place.chunk_id] = f"{set_of[place.dataset_id]}/{place.source}"
-                shown_as[place.chunk_id] = first
-                scored.append(ScoredChunk(place.chunk_id, hit.score))
+            occurrences: list[Passage | Occurrence] = [hit.passage, *hit.also_in]
+            for occurrence in occurrences:
+                documents[occurrence.chunk_id] = f"{set_of[occurrence.dataset_id]}/{occurrence.source}"
+                shown_as[occurrence.chunk_id] = first
+                scored.append(ScoredChunk(occurrence.chunk_id, hit.score))
         return tuple(fusion.pool([scored], DEPTH))
 
     rankings: dict[Leg, tuple[ScoredChunk, ...]] = {"dense": ranking(dense), "bm25": ranking(bm25)}

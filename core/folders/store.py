@@ -55,9 +55,9 @@ class SyncedFolder(NewSyncedFolder):
 class SyncedFolders:
     """The ledger's list of folders. For administrators: does not check whether a caller may read the server's files."""
 
-    def __init__(self, braid: DataDirectory) -> None:
-        self._braid = braid
-        self._database = braid.ledger.database
+    def __init__(self, directory: DataDirectory) -> None:
+        self._directory = directory
+        self._database = directory.ledger.database
 
     def all(self) -> list[SyncedFolder]:
         """Return all folders whose dataset exists, by id."""
@@ -80,7 +80,7 @@ class SyncedFolders:
         Raises NotFoundError unless the dataset is shared or the user's own, and InvalidInputError for a folder that
         cannot be kept in sync.
         """
-        dataset = self._braid.dataset(new.dataset_id)
+        dataset = self._directory.dataset(new.dataset_id)
         if not dataset.shared and dataset.user_id != user_id:
             raise NotFoundError(f"there is no dataset {new.dataset_id}")
         ignore = tuple(pattern for pattern in (line.strip() for line in new.ignore) if pattern)
@@ -121,7 +121,7 @@ class SyncedFolders:
 
     def require_outside(self, folder: str) -> None:
         """Raises InvalidInputError when the folder, links resolved, is in the data directory or around it."""
-        real, data_dir = Path(folder).resolve(), self._braid.data_dir
+        real, data_dir = Path(folder).resolve(), self._directory.data_dir
         if real.is_relative_to(data_dir):
             message = f"{folder!r} is in the data directory, which holds keys and the documents of all; choose another"
             raise InvalidInputError(message, field="folder")

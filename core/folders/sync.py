@@ -11,8 +11,8 @@ from typing import Literal
 from braid.core.data_directory import DataDirectory
 from braid.core.errors import InvalidInputError, NotFoundError, UnreadableDocumentError
 from braid.core.folders.plan import Removal, Rename, Step, SyncPlan, file_signature, plan_sync
-from braid.core.ingest.ingest import ingest_planned
-from braid.core.ingest.parse import Incoming, Parse, parse_here
+from braid.core.ingest.incoming import Incoming, Parse
+from braid.core.ingest.ingest_document import ingest_planned
 from braid.core.ingest.plan import IngestOptions, PlannedFile, plan_files, source_name
 from braid.core.ingest.walk import FoundFile, find_files
 from braid.core.types import Document
@@ -69,12 +69,12 @@ class FolderSync:
     (2, 2)
     """
 
-    braid: DataDirectory
+    directory: DataDirectory
     dataset_id: int
     folder: str
     options: IngestOptions = field(default_factory=IngestOptions)
     allow_empty: bool = False
-    parse: Parse = parse_here
+    parse: Parse = field(kw_only=True)
     within: bool = False
     """Whether links out of the folder are refused: someone who may write there could link to files of others."""
     _failed: dict[str, _Failure] = field(default_factory=dict, init=False, repr=False)
@@ -83,7 +83,7 @@ class FolderSync:
     def __post_init__(self) -> None:
         self.folder = os.path.abspath(self.folder)
         self.options = replace(self.options, relative=bool(self.options.id_prefix), relative_to=self.folder)
-        self.braid.dataset(self.dataset_id)
+        self.directory.dataset(self.dataset_id)
         self._require_folder()
 
     def plan(self) -> SyncPlan:
@@ -120,7 +120,7 @@ class FolderSync:
             report = _add(report, outcome)
             on_step(outcome.step, outcome.source)
         if report.changed:
-            self.braid.wake()
+            self.directory.wake()
         return report
 
     def unreadable(self) -> list[tuple[str, str]]:
@@ -145,7 +145,7 @@ class FolderSync:
         try:
             incoming = Incoming.from_file(Path(file.path), file.source, filename=os.path.basename(file.path))
             document = self.parse(incoming, self.options)
-            self.braid.ledger.rename_document(self.dataset_id, rename.source, document)
+            self.directory.ledger.rename_document(self.dataset_id, rename.source, document)
         except (OSError, UnreadableDocumentError, NotFoundError, InvalidInputError):  # it has changed since the plan
             return self._put(file)
         return _Outcome("renamed", file.source)
@@ -153,14 +153,14 @@ class FolderSync:
     def _put(self, file: PlannedFile) -> _Outcome:
         signature = _failure_signature(file.path)
         file = replace(file, problem=file.problem or self._leads_out(file.path))  # it may have become a link
-        stored = ingest_planned(self.braid.ledger, self.dataset_id, file, self.options, parse=self.parse)
+        stored = ingest_planned(self.directory.ledger, self.dataset_id, file, self.options, parse=self.parse)
         self._failed.pop(file.source, None)
         if stored.state == "failed" and signature is not None:
             self._failed[file.source] = _Failure(signature, stored.reason)
         return _Outcome(stored.state, stored.source, stored.reason)
 
     def _remove(self, removal: Removal) -> _Outcome:
-        self.braid.ledger.remove_document(self.dataset_id, removal.source)
+        self.directory.ledger.remove_document(self.dataset_id, removal.source)
         return _Outcome("removed", removal.source)
 
     # ------------------------------------------------------------ folder and dataset
@@ -171,7 +171,7 @@ class FolderSync:
         return [replace(file, problem=file.problem or self._leads_out(file.path)) for file in walk]
 
     def _documents(self) -> Sequence[Document]:
-        return self.braid.ledger.documents(self.dataset_id, source_prefix=self._source_of(self.folder))
+        return self.directory.ledger.documents(self.dataset_id, source_prefix=self._source_of(self.folder))
 
     def _find_gone(
         self, found: Iterable[FoundFile], files: Sequence[PlannedFile], stored: Mapping[str, Document]
@@ -211,7 +211,7 @@ class FolderSync:
 
     def _data_dir(self) -> str:
         """Return the data directory's path as the walk sees it, also when the folder is reached by a link."""
-        return os.path.join(self.folder, os.path.relpath(self.braid.data_dir, os.path.realpath(self.folder)))
+        return os.path.join(self.folder, os.path.relpath(self.directory.data_dir, os.path.realpath(self.folder)))
 
     def _source_of(self, folder: str) -> str:
         if not self.options.id_prefix:

@@ -12,7 +12,7 @@ from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.folders.plan import SyncPlan
 from braid.core.folders.store import NewSyncedFolder, SyncedFolder, SyncedFolders
 from braid.core.folders.sync import FolderSync
-from braid.core.ingest.parse import Parse
+from braid.core.ingest.incoming import Parse
 from braid.core.ingest.plan import IngestOptions
 from braid.core.jobs.runner import Progress
 from braid.core.jobs.store import MAX_TITLE_CHARS, OPEN, Job, JobKind, JobState, JobStore, NewJob
@@ -32,7 +32,7 @@ class SyncJobs:
 
     def __init__(
         self,
-        braid: DataDirectory,
+        directory: DataDirectory,
         folders: SyncedFolders,
         jobs: JobStore,
         add: Callable[[int, Sequence[NewJob]], list[Job]],
@@ -41,14 +41,14 @@ class SyncJobs:
         options: IngestOptions,
         rest: Callable[[], None] = lambda: None,
     ) -> None:
-        self._braid = braid
+        self._directory = directory
         self._folders = folders
         self._jobs = jobs
         self._add = add
         self._parse = parse
         self._options = options
         self._rest = rest
-        self._accounts = Accounts(braid.ledger)
+        self._accounts = Accounts(directory.ledger)
         self._queueing = threading.Lock()
         self._syncs: dict[int, FolderSync] = {}
         """Syncs by folder id, for the thread of sync jobs alone. They are kept because each knows the unreadable files.
@@ -58,7 +58,7 @@ class SyncJobs:
         """Return the reason why the folder may not be synced now; empty when it may."""
         try:
             account = self._accounts.get(folder.user_id)
-            self._braid.dataset(folder.dataset_id)
+            self._directory.dataset(folder.dataset_id)
         except NotFoundError as error:
             return str(error)
         if account.is_admin and not account.disabled:
@@ -70,7 +70,7 @@ class SyncJobs:
         """Plan the first sync of a folder that is not added yet. Raises as `SyncedFolders.validate` does."""
         new = self._folders.validate(user_id, new)
         options = new.options(self._options)
-        return FolderSync(self._braid, new.dataset_id, new.folder, options, within=True).plan()
+        return FolderSync(self._directory, new.dataset_id, new.folder, options, parse=self._parse, within=True).plan()
 
     def find_active(self, folder: SyncedFolder) -> Job | None:
         """Return the job that is queued or running."""
@@ -125,7 +125,9 @@ class SyncJobs:
         sync = self._syncs.get(folder.id)
         if sync is None:
             options = folder.options(self._options)
-            sync = FolderSync(self._braid, folder.dataset_id, folder.folder, options, parse=self._parse, within=True)
+            sync = FolderSync(
+                self._directory, folder.dataset_id, folder.folder, options, parse=self._parse, within=True
+            )
             self._syncs[folder.id] = sync
         return sync
 

@@ -2,5 +2,5 @@
 
 May import: `core.data_directory` and the rooms below it. An index knows no search.
 Way in: `base.LegIndex`, the interface; `dense` (Chroma) and `bm25` (tantivy), its implementations; `indexer.Indexer`,
-which runs one `follower` per leg. A broken index is found by `inspection` and filled again by `rebuild`.
+which runs one `follower` per leg. A broken index is noticed by `inspection` and rebuilt by `follower` with `rebuild`.
 """

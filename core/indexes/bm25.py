@@ -25,6 +25,14 @@ WRITER_HEAP_BYTES = 64_000_000
 
 
 @dataclass(frozen=True, slots=True)
+class Bm25Counts:
+    """How many documents there are, and how many have each term."""
+
+    documents: int
+    document_frequency: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
 class Bm25Statistics:
     """BM25's statistics of a collection, as tantivy counts them (deleted documents count until a merge)."""
 
@@ -32,6 +40,13 @@ class Bm25Statistics:
     average_length: float
     """Tokens per document."""
     document_frequency: Mapping[str, int]
+    readable: Bm25Counts | None = None
+    """Counts of some datasets only, without deleted documents; None where all of the collection counts."""
+
+    @property
+    def counts(self) -> Bm25Counts:
+        """What scores may depend on."""
+        return self.readable or Bm25Counts(self.documents, self.document_frequency)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +93,28 @@ class Bm25Index:
             scored = [ScoredChunk(str(opened.searcher.doc(address).get_first("id")), score) for score, address in hits]
         return sorted(scored, key=lambda hit: (-hit.score, hit.chunk_id))
 
-    def statistics(self, collection: str, terms: Collection[str]) -> Bm25Statistics:
-        """Return the counts that scores of several collections are pooled with."""
+    def statistics(
+        self, collection: str, terms: Collection[str], *, dataset_ids: Collection[int] | None = None
+    ) -> Bm25Statistics:
+        """Return the counts that scores of several collections are pooled with, also within some datasets."""
         opened = self._open(collection)
         if opened is None:
             return Bm25Statistics(0, 0.0, {})
         with _translate_errors(collection):
             frequencies = {term: opened.searcher.doc_freq("body", term) for term in terms}
-        return Bm25Statistics(opened.documents, opened.average_length, frequencies)
+            readable = None if dataset_ids is None else self._counts_within(opened.searcher, frequencies, dataset_ids)
+        return Bm25Statistics(opened.documents, opened.average_length, frequencies, readable)
+
+    def _counts_within(
+        self, searcher: tantivy.Searcher, frequencies: Mapping[str, int], dataset_ids: Collection[int]
+    ) -> Bm25Counts:
+        """Count the documents of these datasets; one search per term, since tantivy keeps counts of the whole only."""
+        within = Query.const_score_query(Query.term_set_query(self._schema, "dataset_id", sorted(dataset_ids)), 0.0)
+        having = {}
+        for term in (term for term, frequency in frequencies.items() if frequency):
+            with_term = Query.const_score_query(Query.term_query(self._schema, "body", term, "basic"), 0.0)
+            having[term] = _count(searcher, Query.boolean_query([(Occur.Must, with_term), (Occur.Must, within)]))
+        return Bm25Counts(_count(searcher, within), having)
 
     def _query(
         self,
@@ -211,6 +240,10 @@ def _schema() -> tantivy.Schema:
     builder.add_integer_field("dataset_id", stored=False, indexed=True)
     builder.add_integer_field("document_id", stored=False, indexed=True)
     return builder.build()
+
+
+def _count(searcher: tantivy.Searcher, query: Query) -> int:
+    return int(searcher.search(query, 1, count=True).count)  # type: ignore[attr-defined]  # missing in tantivy's types
 
 
 def _signature(folder: Path) -> tuple[int, int, int] | None:

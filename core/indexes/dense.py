@@ -90,6 +90,17 @@ class DenseIndex:
         if chunks:
             with self._sessions.lend(collection) as session:
                 _require_dimension(self._collections.get_or_create(session, collection, matrix.shape[1]), matrix)
+        try:
+            self._write(collection, chunks, matrix, deletes)
+        except IndexUnavailableError:
+            # After a write that failed, as on a full disk, the next one to the same client of Chroma's never returns,
+            # and keeps the interpreter's lock: no thread of the process would run again.
+            self._sessions.renew()
+            raise
+
+    def _write(
+        self, collection: str, chunks: Sequence[IndexedChunk], matrix: NDArray[np.float32], deletes: Sequence[str]
+    ) -> None:
         upserted = {chunk.id for chunk in chunks}
         gone = [chunk_id for chunk_id in dict.fromkeys(deletes) if chunk_id not in upserted]
         for ids in batches(gone, _DELETES_PER_CALL):

@@ -24,7 +24,10 @@ logger = logging.getLogger(__name__)
 
 
 class IndexFollower:
-    """Keeps one leg's index equal to the ledger. `work` runs in one thread; the rest may be called from any."""
+    """Keeps one leg's indexes, one per collection, equal to the ledger.
+
+    `work` is called by one thread only; `progress`, `all_progress`, `suspect` and `rebuild` may be called by any.
+    """
 
     def __init__(self, index: LegIndex, changes: ChangeLog, source: ChunkSource, *, crashed: bool) -> None:
         self.index = index
@@ -44,12 +47,14 @@ class IndexFollower:
     # ------------------------------------------------------------ from any thread
 
     def progress(self, collection: str, head: int | None = None) -> LegProgress:
-        """Return how far a collection is. An index of another version than is wanted now must not be searched.
+        """Return how much of a collection its index has, and whether it may be searched.
 
-        With ``head``, the collection's last sequence number in the log, later changes count as pending, too.
+        An index made with another analyzer or model than the collection has now is reported as ``checking``. With
+        ``head``, the collection's last sequence number in the change log, changes that are not applied yet count as
+        pending even if `work` has not seen them.
         """
         known = self._board.get(collection)
-        if known is None:
+        if known is None:  # a new collection: its index is empty and none of its chunks are applied
             return LegProgress(self.leg, collection, "ready", pending=self._changes.chunk_count(collection))
         try:
             version = self._source.version(collection)
@@ -66,17 +71,17 @@ class IndexFollower:
         return known
 
     def all_progress(self) -> list[LegProgress]:
-        """Return how far every collection is, by name."""
+        """Return the progress of every collection, sorted by name."""
         return [self.progress(name) for name in self._board.collections()]
 
     def suspect(self, collection: str) -> None:
-        """Have the index inspected after a failed search, and rebuilt if it is broken."""
+        """Ask for an inspection of the index after a failed search; `work` then rebuilds the index if it is broken."""
         with self._lock:
             self._suspects.add(collection)
         self._retries.retry_now(collection)
 
     def rebuild(self, collection: str) -> None:
-        """Have the collection's index built again from the ledger."""
+        """Ask for a rebuild of the index from the ledger; `work` does it, and until then no search uses the index."""
         with self._lock:
             self._wanted_rebuilds.add(collection)
         self._changes.set_state(self.leg, collection, IndexState(self._source.version(collection), 0, "rebuilding"))
@@ -85,15 +90,18 @@ class IndexFollower:
     # ------------------------------------------------------------ in the follower's thread
 
     def begin(self) -> None:
-        """Mark what must not be searched until it is checked. Called once, before searches."""
+        """Report every index that exists as ``checking``, so that none is searched before `work` has inspected it.
+
+        Call it once, before the first search.
+        """
         for collection in self._changes.states(self.leg):
             self._board.report(collection, "checking")
 
     def work(self, stopping: threading.Event) -> bool:
-        """Do one batch for every collection that has something to do. False when nothing is left to do now."""
+        """Do one batch of work for every collection that has any; return False when nothing is left to do now."""
         heads, states = self._changes.heads(), self._changes.states(self.leg)
         busy = False
-        # Collections that only need to be looked at come before those with much to do.
+        # Collections that are not ready come first: no search uses their indexes until they are inspected or rebuilt.
         for collection in sorted(heads, key=lambda name: (self._board.state(name) == "ready", name)):
             if stopping.is_set():
                 return False
@@ -109,7 +117,7 @@ class IndexFollower:
             return False
 
     def _is_settled(self, collection: str, state: IndexState | None, head: int) -> bool:
-        """Return whether nothing has happened since the collection was last complete."""
+        """Return whether the index is ready, has every change up to ``head``, and is not suspected of damage."""
         progress = self._board.get(collection)
         if progress is None or progress.state != "ready" or progress.pending or collection in self._suspects:
             return False
@@ -119,7 +127,7 @@ class IndexFollower:
         return state.state == "ready" and state.applied_seq >= head and state.version == version
 
     def _fail(self, collection: str, error: BraidError) -> None:
-        """Report the error, and try again after a pause."""
+        """Report the error, and have the collection tried again after a pause."""
         pause = self._retries.postpone(collection)
         logger.warning("%s index of %s: %s; trying again in %.0f s", self.leg, collection, error, pause)
         before = self._board.get(collection) or LegProgress(self.leg, collection, "ready")
@@ -127,13 +135,15 @@ class IndexFollower:
             self._board.report(collection, "ready", pending=max(before.pending, 1), error=str(error))
             return
         if isinstance(error, IndexUnavailableError):
-            # A rebuild begins with an empty collection: when even that fails, it is the store that is broken.
+            # A rebuild begins with an empty collection; when even that fails, the store of all collections is broken.
+            # A later failure of another collection may clear the flag: the rebuild's next attempt sets it again.
             self._store_is_broken = before.state == "rebuilding"
             with self._lock:
                 self._suspects.add(collection)
         self._board.report(collection, "failed", pending=before.pending, error=str(error))
 
     def _advance(self, collection: str, state: IndexState | None, head: int) -> bool:
+        """Do one batch: of the collection's rebuild, or of the changes after its state. False when there was none."""
         if collection in self._rebuilds:
             self._continue_rebuild(collection)
             return True
@@ -145,7 +155,7 @@ class IndexFollower:
         return self._replay(collection, state, head)
 
     def _inspect(self, collection: str, state: IndexState | None, head: int) -> tuple[IndexState, bool]:
-        """Return the state to go on from, and whether the index can be trusted."""
+        """Return the state to replay the log from, and whether the index is sound; if not, it must be rebuilt."""
         version = self._source.version(collection)
         if state is None:
             return IndexState(version, 0, "ready"), self._inspection.can_begin_empty(collection)
@@ -161,6 +171,7 @@ class IndexFollower:
         return state, verdict != "rebuild"
 
     def _replay(self, collection: str, state: IndexState, head: int) -> bool:
+        """Apply one batch of the changes after ``state``; return False when there are none."""
         changes = self._changes.after(collection, state.applied_seq, CHANGES_PER_READ)
         if not changes:
             self._retries.succeed(collection)
@@ -179,7 +190,10 @@ class IndexFollower:
         return True
 
     def _apply(self, collection: str, state: IndexState, changes: Sequence[Change]) -> Sequence[Change]:
-        """Apply the changes, or the first of them where the others need more work; return those."""
+        """Apply the changes up to the first chunk that is not prepared yet, record that, and return those applied.
+
+        The dense leg prepares, that is embeds, only a few chunks per call.
+        """
         present = {chunk.id: chunk for chunk in self._source.read(collection, _chunk_ids(changes))}
         wanted = [present[chunk_id] for chunk_id in _chunk_ids(changes) if chunk_id in present]
         ready, covered = self._source.prepare(collection, wanted) if wanted else ([], 0)
@@ -196,7 +210,7 @@ class IndexFollower:
         return changes
 
     def _begin_rebuild(self, collection: str, head: int) -> None:
-        """Announce a rebuild; it begins with the next batch, when no search takes the index for complete."""
+        """Report and record a rebuild. Only the next batch empties the index, when no search uses it any more."""
         pending = self._changes.chunk_count(collection)
         rebuild = Rebuild(collection, self.index, self._source, head=head, pending=pending)
         logger.info("rebuilding the %s index of %s", self.leg, collection)
@@ -207,6 +221,7 @@ class IndexFollower:
         self._rebuilds[collection] = rebuild
 
     def _continue_rebuild(self, collection: str) -> None:
+        """Index the next chunks of a rebuild; when none are left, record the index as ready."""
         rebuild = self._rebuilds.pop(collection)  # for good if this step raises; the next attempt begins another
         if not rebuild.begun:
             self._drop(collection)
@@ -223,7 +238,7 @@ class IndexFollower:
         self._board.report(collection, "ready")
 
     def _drop(self, collection: str) -> None:
-        """Empty the collection's index, or the whole store where that cannot be done."""
+        """Delete the collection's index; where that fails, reset the store, and have all its collections rebuilt."""
         if not self._store_is_broken:
             try:
                 return self.index.drop(collection)

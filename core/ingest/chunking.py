@@ -26,7 +26,7 @@ _CHECKED_CHARS = 128
 _MILESTONE = 8
 """Average number of places per milestone."""
 _FEW = 6
-"""Number of places below which a milestone may make a chunk short."""
+"""Largest number of places with which a milestone may make a chunk short."""
 
 _CLOSING = "」』）】〕〉》”’\"')\\]"
 _PARAGRAPH = re.compile(r"\n(?:[ \t\u3000]*\n)+")
@@ -124,7 +124,7 @@ def _cut(text: str, kind: Kind, early: int, lowest: int, highest: int) -> tuple[
         checksums = {place: _checksum(text[max(0, place - _CHECKED_CHARS) : place]) for place in places}
         if (best := _best_place(checksums, lowest)) is not None:
             return best, pattern is not _CLAUSE
-    while highest > lowest and _joined_to_previous(text[highest]):
+    while highest > lowest and _joins_previous(text[highest]):
         highest -= 1
     return highest, False
 
@@ -145,7 +145,7 @@ def _checksum(text: str) -> int:
     return zlib.crc32(text.encode("utf-8", "replace"))
 
 
-def _joined_to_previous(char: str) -> bool:
+def _joins_previous(char: str) -> bool:
     """Return whether a character belongs to the one before it: an accent, a variant of an emoji."""
     return unicodedata.category(char)[0] == "M" or char == "\u200d"
 

@@ -1,4 +1,4 @@
-"""Exports a dataset as one file. `braid.core.ingest.dataset_import` reads it.
+"""Exports a dataset as one file. `braid.core.ingest.export_file` reads it.
 
 The file is a zip archive with ``documents.jsonl`` (one document per line, with its passages), ``embeddings/0.npy``
 (float32, one row per passage in the order of the lines, zeros where there is no vector) and ``manifest.json``.
@@ -12,71 +12,21 @@ import tempfile
 import time
 import zipfile
 from collections.abc import Callable, Iterator
-from typing import IO, Annotated, Any, BinaryIO, Literal
+from typing import IO, Any, BinaryIO
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import Row, and_, select
 
 from braid.core.data_directory import DataDirectory
 from braid.core.errors import EmbeddingError
+from braid.core.ingest.export_form import DOCUMENTS, EMBEDDINGS, MANIFEST, ExportedChunk, ExportedModel, Manifest
 from braid.core.ledger.tables import ChunkRow, DocumentRow, EmbeddingRow
 from braid.core.types import Dataset
 
-VERSION = 1
-MANIFEST, DOCUMENTS, EMBEDDINGS = "manifest.json", "documents.jsonl", "embeddings/0.npy"
 DOCUMENTS_PER_READ = 100
 
 Progress = Callable[[int, int], None]
-"""Called with (documents done, documents in all)."""
-Count = Annotated[int, Field(ge=0, le=2**40)]
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-class ExportedModel(_Strict):
-    """The embedding model of the vectors in the file."""
-
-    fingerprint: Annotated[str, Field(min_length=1, max_length=500)]
-    dimensions: Annotated[int, Field(ge=1, le=65_536)]
-
-
-class Manifest(_Strict):
-    """The contents of ``manifest.json``."""
-
-    format: Literal["braid-dataset"] = "braid-dataset"
-    version: int = VERSION
-    name: Annotated[str, Field(min_length=1, max_length=200)]
-    documents: Count
-    chunks: Count
-    model: ExportedModel | None
-    exported_at: float
-
-
-class ExportedChunk(_Strict):
-    """A passage; see `braid.core.types.ChunkInput`."""
-
-    text: Annotated[str, Field(min_length=1, max_length=200_000)]
-    heading_path: Annotated[str, Field(max_length=20_000)] = ""
-    page: Count | None = None
-    page_end: Count | None = None
-    line: Count | None = None
-    line_end: Count | None = None
-
-
-class ExportedDocument(_Strict):
-    """A document; see `braid.core.types.DocumentInput`."""
-
-    source: Annotated[str, Field(min_length=1, max_length=10_000)]
-    title: Annotated[str, Field(max_length=10_000)]
-    file_type: Annotated[str, Field(max_length=50)]
-    content_hash: Annotated[str, Field(pattern="^([0-9a-f]{64})?$")] = ""
-    size_bytes: Count = 0
-    date: float | None = None
-    metadata: dict[str, str] = {}
-    chunks: Annotated[list[ExportedChunk], Field(min_length=1)]
+"""(documents done, documents in all)."""
 
 
 def export_dataset(

@@ -1,4 +1,4 @@
-"""The way of a document: plan, parse, store. A file that cannot be read never stops the others.
+"""Ingest files and bytes in this process: plan, parse, store. A file that cannot be read never stops the others.
 
 `braid.core.ingest.plan` chooses files and names their sources, `braid.core.ingest.parse` makes chunks of one, and
 `braid.core.ingest.store` writes it to the ledger.
@@ -10,15 +10,14 @@ import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from braid.core.errors import UnreadableDocumentError
-from braid.core.ingest.parse import Incoming, Parse, parse_here
-from braid.core.ingest.plan import IngestOptions, PlannedFile, plan_files, source_name
-from braid.core.ingest.store import StoredDocument, keep_unchanged, store, store_failure
+from braid.core.ingest.incoming import Incoming
+from braid.core.ingest.ingest_document import ingest_document, ingest_planned
+from braid.core.ingest.parse import parse_here
+from braid.core.ingest.plan import IngestOptions, plan_files, source_name
+from braid.core.ingest.store import StoredDocument
 from braid.core.ingest.walk import find_files
-from braid.core.ledger.ledger import Ledger
 
 if TYPE_CHECKING:
     from braid.core.data_directory import DataDirectory
@@ -26,11 +25,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class IngestProgress:
-    """``done`` of ``total`` files are finished, ``file`` was the last."""
+    """``done`` of ``total`` files are finished, ``document`` was the last."""
 
     done: int
     total: int
-    file: StoredDocument
+    document: StoredDocument
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +49,7 @@ class IngestReport:
 
 
 def ingest_paths(
-    braid: DataDirectory,
+    directory: DataDirectory,
     dataset_id: int,
     paths: Sequence[str],
     *,
@@ -76,15 +75,15 @@ def ingest_paths(
     (2, 0)
     """
     options = options or IngestOptions()
-    braid.dataset(dataset_id)
-    found = find_files(paths, ignore=options.ignore, leave_out=(os.path.abspath(braid.data_dir),))
+    directory.dataset(dataset_id)
+    found = find_files(paths, ignore=options.ignore, leave_out=(os.path.abspath(directory.data_dir),))
     planned, skips = plan_files(found, options)
     counts: Counter[str] = Counter()
     failures: list[tuple[str, str]] = []
     for done, file in enumerate(planned, start=1):
-        stored = ingest_planned(braid.ledger, dataset_id, file, options)
+        stored = ingest_planned(directory.ledger, dataset_id, file, options, parse=parse_here)
         if stored.state == "put":
-            braid.wake()
+            directory.wake()
         counts[stored.state] += 1
         counts["chunks"] += stored.added
         if stored.state == "failed":
@@ -102,7 +101,7 @@ def ingest_paths(
 
 
 def ingest_bytes(
-    braid: DataDirectory,
+    directory: DataDirectory,
     dataset_id: int,
     source: str,
     content: bytes,
@@ -121,53 +120,10 @@ def ingest_bytes(
     ('put', 1)
     """
     options = options or IngestOptions()
-    braid.dataset(dataset_id)
+    directory.dataset(dataset_id)
     source = source_name(source, prefix=options.id_prefix)
     incoming = Incoming.from_bytes(content, source, filename=filename, date=date)
-    stored = ingest(braid.ledger, dataset_id, incoming, options)
+    stored = ingest_document(directory.ledger, dataset_id, incoming, options, parse=parse_here)
     if stored.state == "put":
-        braid.wake()
+        directory.wake()
     return stored
-
-
-def ingest_planned(
-    ledger: Ledger, dataset_id: int, file: PlannedFile, options: IngestOptions, *, parse: Parse = parse_here
-) -> StoredDocument:
-    """Store one file of `braid.core.ingest.plan.plan_files`, or record why it cannot be read. Wakes no indexer."""
-    if file.problem and not file.recorded:
-        return StoredDocument(file.source, "failed", file.problem)
-    filename = os.path.basename(file.path)
-    try:
-        _require_readable(file, options.max_file_bytes)
-        incoming = Incoming.from_file(Path(file.path), file.source, filename=filename)
-        return ingest(ledger, dataset_id, incoming, options, parse=parse)
-    except FileNotFoundError:
-        return StoredDocument(file.source, "failed", f"{filename} vanished before it was read")
-    except OSError as error:
-        reason = f"{filename} cannot be read: {error.strerror}"
-    except UnreadableDocumentError as error:
-        reason = str(error)
-    return store_failure(ledger, dataset_id, Incoming(file.source, filename), reason)
-
-
-def ingest(
-    ledger: Ledger, dataset_id: int, incoming: Incoming, options: IngestOptions, *, parse: Parse = parse_here
-) -> StoredDocument:
-    """Parse and store one document unless it is stored already; one that cannot be read is recorded as failed."""
-    if unchanged := keep_unchanged(ledger, dataset_id, incoming):
-        return unchanged
-    try:
-        document = parse(incoming, options)
-    except UnreadableDocumentError as error:
-        return store_failure(ledger, dataset_id, incoming, str(error))
-    return store(ledger, dataset_id, document)
-
-
-def _require_readable(file: PlannedFile, max_bytes: int) -> None:
-    """Raise UnreadableDocumentError for a known problem or a file over the limit, and OSError without the file."""
-    if file.problem:
-        raise UnreadableDocumentError(file.problem)
-    size_bytes = os.stat(file.path).st_size
-    if size_bytes > max_bytes:
-        size = f"{os.path.basename(file.path)} has {size_bytes:,} bytes"
-        raise UnreadableDocumentError(f"{size}; at most {max_bytes:,} are read, so split it")

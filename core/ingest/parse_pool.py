@@ -2,106 +2,186 @@
 
 from __future__ import annotations
 
-import contextlib
+import base64
 import logging
 import signal
-import subprocess
-import sys
 import threading
+import weakref
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from braid.core.errors import BraidError, UnreadableDocumentError
-from braid.core.ingest.parse import Incoming
-from braid.core.ingest.parse_worker import receive, send
+import numpy as np
+
+from braid.core.errors import BraidError, InvalidInputError, UnreadableDocumentError
+from braid.core.ingest.export_form import ExportedPart, Manifest, OpenExport
+from braid.core.ingest.incoming import Incoming
+from braid.core.ingest.parse_process import IsStopped, Outcome, ParseProcess, never
 from braid.core.ingest.plan import IngestOptions
 from braid.core.types import ChunkInput, DocumentInput
 
-NICE = 10
-FILES_PER_PROCESS = 200
-"""Files after which a new process replaces the old one, because libraries leak memory."""
-START_TIMEOUT_S = 60.0
-_ROOT = Path(__file__).absolute().parents[3]
-# Signals that stop a service go to all its processes, perhaps before this one has loaded anything: ignore them first.
-_CODE = (
-    "import signal, sys; [signal.signal(each, signal.SIG_IGN) for each in (signal.SIGINT, signal.SIGTERM)]; "
-    "sys.path.insert(0, sys.argv[1]); from braid.core.ingest.parse_worker import main; "
-    "main(int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4]))"
-)
+REQUESTS_PER_PROCESS = 200
+"""After so many files a new process takes over, because libraries leak memory."""
+TIMEOUT_S = 60.0
 
 logger = logging.getLogger(__name__)
 
 
 class ParserUnavailableError(BraidError):
-    """Files cannot be read now: no process starts, or Braid is being closed. Nothing is wrong with the file."""
+    """Files cannot be read now: no process starts, all are busy, or Braid is being closed. The file is not at fault."""
+
+
+class ParseStoppedError(BraidError):
+    """The file is no longer wanted: its job was cancelled. The process that parsed it is killed."""
 
 
 class ParsePool:
     """Parses files in other processes, one per calling thread. Idle processes are kept for the next file."""
 
-    def __init__(self, *, memory_mb: int = 2048, timeout_s: float = 300.0) -> None:
+    def __init__(self, *, memory_mb: int = 2048, timeout_s: float = TIMEOUT_S) -> None:
         self._memory_mb = memory_mb
         self._timeout_s = timeout_s
-        self._idle: list[_Process] = []
-        self._busy: set[_Process] = set()
+        self._idle: list[ParseProcess] = []
+        self._busy: set[ParseProcess] = set()
         self._lock = threading.Lock()
         self._closed = False
+        self._of_thread = threading.local()
+        weakref.finalize(self, _end, self._idle)  # for a pool that nobody closes
 
-    def parse(self, incoming: Incoming, options: IngestOptions) -> DocumentInput:
+    @contextmanager
+    def stopping(self, is_stopped: IsStopped) -> Iterator[None]:
+        """Ask ``is_stopped()`` twice per second while this thread waits for a process, and kill it when it says so."""
+        self._of_thread.is_stopped = is_stopped
+        try:
+            yield
+        finally:
+            self._of_thread.is_stopped = never
+
+    def parse(self, incoming: Incoming, options: IngestOptions, *, timeout_s: float | None = None) -> DocumentInput:
         """Parse the file at ``incoming.path``, as `braid.core.ingest.parse.parse_here` does.
 
-        Raises UnreadableDocumentError also when the process takes too long or too much memory, or crashes; and
-        ParserUnavailableError.
+        ``timeout_s`` is at most the pool's own limit. Raises UnreadableDocumentError also when the process takes too
+        long or too much memory, or crashes; ParserUnavailableError; and ParseStoppedError.
         """
-        process = self._take()
-        try:
-            outcome = process.parse(_request(incoming, options), self._timeout_s)
-        finally:
-            self._give_back(process)
-        if outcome is None and self._closed:
-            raise ParserUnavailableError("Braid is being closed; the file is read at the next start")
+        timeout_s = min(self._timeout_s, timeout_s or self._timeout_s)
+        with self._process() as process:
+            outcome = process.ask(_request(incoming, options), timeout_s, self._is_stopped)
+            self._settle(process, outcome)
         if outcome is not None and "chunks" in outcome:
             return _document(incoming, outcome)
         if outcome is not None and "unreadable" in outcome:
             raise UnreadableDocumentError(str(outcome["unreadable"]))
-        raise UnreadableDocumentError(f"{incoming.filename} {self._reason(process, outcome)}")
+        raise UnreadableDocumentError(f"{incoming.filename} {self._reason(process, outcome, timeout_s)}")
+
+    def read_manifest(self, path: Path, *, max_bytes: int) -> Manifest:
+        """Read the manifest of an exported dataset, after a check of the sizes in it. Raises as `read_export`."""
+        with self._process() as process:
+            manifest = self._manifest(process, {"manifest": str(path.absolute()), "max_bytes": max_bytes})
+            process.is_usable = True
+            return manifest
+
+    @contextmanager
+    def read_export(self, path: Path, *, max_bytes: int) -> Iterator[OpenExport]:
+        """Read an exported dataset: see `braid.core.ingest.export_form.ReadExport`. Each document has the time that
+        a file has. Raises ParserUnavailableError and ParseStoppedError, too.
+        """
+        with self._process() as process:
+            manifest = self._manifest(process, {"export": str(path.absolute()), "max_bytes": max_bytes})
+            yield OpenExport(manifest, self._parts(process))
 
     def close(self) -> None:
         """End all processes, also in the middle of a file."""
         with self._lock:
             self._closed = True
-            idle, self._idle = self._idle, []
             for process in self._busy:  # its own thread gives it back
                 process.kill()
-        for process in idle:
-            process.end()
+        _end(self._idle)
 
-    def _take(self) -> _Process:
+    # ------------------------------------------------------------ processes
+
+    @contextmanager
+    def _process(self) -> Iterator[ParseProcess]:
+        process = self._take()
+        try:
+            yield process
+        finally:
+            self._give_back(process)
+
+    def _take(self) -> ParseProcess:
         with self._lock:
-            if self._closed:
-                raise ParserUnavailableError("Braid is being closed; the file is read at the next start")
+            self._require_open()
             while self._idle:
                 process = self._idle.pop()
                 if process.is_alive():
-                    break
+                    self._busy.add(process)
+                    return process
                 process.end()
-            else:
-                process = _Process(self._memory_mb, self._timeout_s)
+        process = ParseProcess(self._memory_mb)  # takes a second: others take and give back meanwhile
+        with self._lock:
             self._busy.add(process)
+            is_started = process.is_usable and not self._closed
+        if not is_started:
+            self._give_back(process)
+            self._require_open()
+            raise ParserUnavailableError("the program that reads documents does not start; the server's log says why")
         return process
 
-    def _give_back(self, process: _Process) -> None:
+    def _give_back(self, process: ParseProcess) -> None:
         with self._lock:
             self._busy.discard(process)
-            if process.is_usable and not self._closed:
+            if process.is_usable and process.requests < REQUESTS_PER_PROCESS and not self._closed:
                 self._idle.append(process)
                 return
         process.end()
 
-    def _reason(self, process: _Process, outcome: dict[str, Any] | None) -> str:
+    def _require_open(self) -> None:
+        if self._closed:
+            raise ParserUnavailableError("Braid is being closed; the file is read at the next start")
+
+    # ------------------------------------------------------------ answers
+
+    @property
+    def _is_stopped(self) -> IsStopped:
+        found: IsStopped = getattr(self._of_thread, "is_stopped", never)
+        return found
+
+    def _settle(self, process: ParseProcess, outcome: Outcome | None) -> None:
+        """Keep a process that answered for the next file. Raises where nothing can be said about the file."""
+        process.is_usable = outcome is not None and not outcome.get("retires")
+        if outcome is None:
+            process.end()  # so that its exit status is known
+            self._require_open()
+            if process.stopped:
+                raise ParseStoppedError("it was cancelled while it was read")
+
+    def _manifest(self, process: ParseProcess, request: Outcome) -> Manifest:
+        outcome = process.ask(request, self._timeout_s, self._is_stopped)
+        self._require_valid(process, outcome, "manifest")
+        return Manifest.model_validate((outcome or {})["manifest"])
+
+    def _parts(self, process: ParseProcess) -> Iterator[ExportedPart]:
+        while True:
+            outcome = process.receive(self._timeout_s, self._is_stopped)
+            if outcome is not None and "end" in outcome:
+                self._settle(process, outcome)
+                return
+            self._require_valid(process, outcome, "document")
+            yield _part(outcome or {})
+
+    def _require_valid(self, process: ParseProcess, outcome: Outcome | None, key: str) -> None:
+        """Raises InvalidInputError, with the field ``file``, for an export that cannot be read."""
+        if outcome is not None and key in outcome:
+            return
+        self._settle(process, outcome)
+        if outcome is not None and "invalid" in outcome:
+            raise InvalidInputError(str(outcome["invalid"]), field="file")
+        raise InvalidInputError(f"the export {self._reason(process, outcome, self._timeout_s)}", field="file")
+
+    def _reason(self, process: ParseProcess, outcome: Outcome | None, timeout_s: float) -> str:
         """Say why there is no document, as a sentence that continues after the file's name."""
         if outcome is None and process.timed_out:
-            return f"took more than {self._timeout_s:g} seconds to read; split it"
+            return f"took more than {timeout_s:g} seconds to read; split it"
         if outcome is None:
             logger.warning("event=parser_died returncode=%s", process.returncode)
             how = f" ({_signal_name(process.returncode)})" if (process.returncode or 0) < 0 else ""
@@ -114,76 +194,13 @@ class ParsePool:
         return "cannot be read: its form is not one that is known; save it again, or in another format"
 
 
-class _Process:
-    """One process that parses files, one at a time."""
-
-    def __init__(self, memory_mb: int, timeout_s: float) -> None:
-        self.is_usable = False
-        self.timed_out = False
-        self._files = 0
-        arguments = (str(_ROOT), str(memory_mb * 2**20), str(NICE), str(timeout_s))
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", _CODE, *arguments],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            start_new_session=True,
-        )
-        if self._exchange(None, START_TIMEOUT_S) is None:
-            self.end()
-            raise ParserUnavailableError("the program that reads documents does not start; the server's log says why")
-
-    @property
-    def returncode(self) -> int | None:
-        """The exit status; negative is the number of a signal, None while the process runs."""
-        return self._process.returncode
-
-    def is_alive(self) -> bool:
-        """Return whether the process still runs."""
-        return self._process.poll() is None
-
-    def parse(self, request: dict[str, Any], timeout_s: float) -> dict[str, Any] | None:
-        """Send one file and wait for the outcome; None when the process died, or was killed after the timeout."""
-        self.is_usable = False
-        outcome = self._exchange(request, timeout_s)
-        self._files += 1
-        self.is_usable = outcome is not None and not outcome.get("retires") and self._files < FILES_PER_PROCESS
-        return outcome
-
-    def kill(self) -> None:
-        """Kill the process; a thread that waits in `parse` gets None."""
-        self._process.kill()
-
-    def end(self) -> None:
-        """Kill the process if it runs, and release its pipes."""
-        self._process.kill()
-        self._process.wait()
-        for stream in (self._process.stdin, self._process.stdout):
-            if stream is not None:
-                with contextlib.suppress(OSError):  # flushing a request that nobody reads any more
-                    stream.close()
-
-    def _exchange(self, request: dict[str, Any] | None, timeout_s: float) -> dict[str, Any] | None:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        timer = threading.Timer(timeout_s, self._time_out)
-        timer.daemon = True
-        timer.start()
-        try:
-            if request is not None:
-                send(self._process.stdin, request)
-            return receive(self._process.stdout)
-        except OSError:  # the process died
-            return None
-        finally:
-            timer.cancel()
-
-    def _time_out(self) -> None:
-        self.timed_out = True
-        self._process.kill()
+def _end(processes: list[ParseProcess]) -> None:
+    while processes:
+        processes.pop().end()
 
 
-def _request(incoming: Incoming, options: IngestOptions) -> dict[str, Any]:
-    assert incoming.path is not None, "the process reads a file; content in memory is parsed here"
+def _request(incoming: Incoming, options: IngestOptions) -> Outcome:
+    assert incoming.path is not None, "the process reads a file; spool content in memory first"
     sizes = ("max_file_bytes", "chunk_chars", "chunk_overlap_chars")
     return {
         "path": str(incoming.path.absolute()),
@@ -192,17 +209,30 @@ def _request(incoming: Incoming, options: IngestOptions) -> dict[str, Any]:
     }
 
 
-def _document(incoming: Incoming, outcome: dict[str, Any]) -> DocumentInput:
+def _document(incoming: Incoming, outcome: Outcome) -> DocumentInput:
     return DocumentInput(
         source=incoming.source,
         title=outcome["title"],
         file_type=outcome["file_type"],
-        chunks=tuple(ChunkInput(**chunk) for chunk in outcome["chunks"]),
+        chunks=_chunks(outcome),
         content_hash=incoming.content_hash,
         size_bytes=incoming.size_bytes,
         date=incoming.date,
         metadata=outcome["metadata"],
     )
+
+
+def _part(outcome: Outcome) -> ExportedPart:
+    fields: Mapping[str, Any] = outcome["document"]
+    document = DocumentInput(**{**fields, "chunks": _chunks(fields)})
+    if outcome["rows"] is None:
+        return ExportedPart(document, None)
+    rows = np.frombuffer(base64.b64decode(outcome["rows"]), dtype="<f4")
+    return ExportedPart(document, rows.reshape(len(document.chunks), -1))
+
+
+def _chunks(fields: Mapping[str, Any]) -> tuple[ChunkInput, ...]:
+    return tuple(ChunkInput(**chunk) for chunk in fields["chunks"])
 
 
 def _signal_name(returncode: int | None) -> str:

@@ -1,60 +1,40 @@
 """A process of `braid.core.ingest.parse_pool`: parses one file after another.
 
 Requests arrive as frames of JSON on standard input, outcomes leave as frames on what was standard output; whatever a
-library prints is discarded. Nothing is pickled on either side: a document that takes this process over can send the
-server nothing but JSON.
+library prints is discarded.
 """
 
 from __future__ import annotations
 
+import base64
+import ctypes
 import importlib
-import json
 import os
 import re
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-from braid.core.errors import UnreadableDocumentError
-from braid.core.ingest.parse import Incoming, parse_here
+from braid.core.errors import InvalidInputError, UnreadableDocumentError
+from braid.core.ingest.formats import FORMATS
+from braid.core.ingest.frames import receive, send
+from braid.core.ingest.incoming import Incoming
+from braid.core.ingest.parse import parse_here
 from braid.core.ingest.plan import IngestOptions
-from braid.core.ingest.readers import FORMATS
 
-LENGTH_BYTES = 8
-MAX_FRAME_BYTES = 512 * 2**20
 RETIRES_OVER_KIB = 512 * 1024
 """A process with a higher peak of memory ends, because it does not give the memory back."""
+_PR_SET_NO_NEW_PRIVS = 38
+
+Outcome = dict[str, Any]
+_fields: Callable[[Any], Outcome] = asdict
 
 
-def send(stream: IO[bytes], message: Mapping[str, Any]) -> None:
-    """Write one frame. Raises ValueError when it is longer than a frame may be."""
-    body = json.dumps(message).encode()
-    if len(body) > MAX_FRAME_BYTES:
-        raise ValueError("the frame is too long")
-    stream.write(len(body).to_bytes(LENGTH_BYTES, "big") + body)
-    stream.flush()
-
-
-def receive(stream: IO[bytes]) -> dict[str, Any] | None:
-    """Read one frame; None at the end of the stream and for anything that is not a frame."""
-    length = int.from_bytes(stream.read(LENGTH_BYTES), "big")
-    if not 0 < length <= MAX_FRAME_BYTES:
-        return None
-    body = stream.read(length)
-    if len(body) < length:
-        return None
-    try:
-        message = json.loads(body)
-    except ValueError:
-        return None
-    return message if isinstance(message, dict) else None
-
-
-def main(memory_bytes: int, nice: int, timeout_s: float) -> None:
+def main(memory_bytes: int, nice: int) -> None:
     """Serve until standard input ends."""
     outcomes = os.fdopen(os.dup(1), "wb")
     _limit_process(memory_bytes, nice)
@@ -63,19 +43,21 @@ def main(memory_bytes: int, nice: int, timeout_s: float) -> None:
     for stream in (1, 2):
         os.dup2(quiet, stream)
     while request := receive(sys.stdin.buffer):
-        _set_alarm(timeout_s)
-        outcome = _handle(request)
+        _set_alarm(request["timeout_s"])
+        for outcome in _handle(request):
+            _set_alarm(0)  # the server may be busy with the outcome before
+            try:
+                send(outcomes, outcome)
+            except ValueError:
+                send(outcomes, {"too_much_text": True})
+            if outcome.get("retires"):
+                return
+            _set_alarm(request["timeout_s"])
         _set_alarm(0)
-        try:
-            send(outcomes, outcome)
-        except ValueError:
-            send(outcomes, {"too_much_text": True})
-        if outcome.get("retires"):
-            return
 
 
 def _limit_process(memory_bytes: int, nice: int) -> None:
-    """Import the readers while memory is not limited, then limit memory and priority."""
+    """Import the readers while memory is not limited, then limit memory, priority and rights."""
     for name in {form.reader for form in FORMATS}:
         importlib.import_module(f"braid.core.ingest.readers.{name}")
     # Ctrl-C in a terminal, and stopping a service, signals all processes; the server decides when this one ends.
@@ -88,6 +70,8 @@ def _limit_process(memory_bytes: int, nice: int) -> None:
     os.setpriority(os.PRIO_PROCESS, 0, nice)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
+    if sys.platform == "linux":  # no program that this process starts gets more rights than it has
+        ctypes.CDLL(None).prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 
 
 def _set_alarm(seconds: float) -> None:
@@ -96,30 +80,53 @@ def _set_alarm(seconds: float) -> None:
         signal.setitimer(signal.ITIMER_REAL, seconds and seconds + 5)
 
 
-def _handle(request: Mapping[str, Any]) -> dict[str, Any]:
+def _handle(request: Mapping[str, Any]) -> Iterator[Outcome]:
+    """The outcomes of a request: one, or for an export one per document."""
     try:
-        outcome = _parse(request)
+        if "export" in request or "manifest" in request:
+            yield from _read_export(request)
+        else:
+            yield {**_parse(request), "retires": _retires()}
     except UnreadableDocumentError as error:
-        outcome = {"unreadable": str(error)}
+        yield {"unreadable": str(error), "retires": _retires()}
+    except InvalidInputError as error:
+        yield {"invalid": str(error), "retires": _retires()}
     except MemoryError:
-        return {"too_much_memory": True, "retires": True}
+        yield {"too_much_memory": True, "retires": True}
     except Exception as error:  # the edge of a process: a fault of a reader in one file must not stop the next
         place = traceback.extract_tb(error.__traceback__)[-1]
-        outcome = {"fault": f"{type(error).__name__} at {Path(place.filename).name}:{place.lineno}"}
-    return {**outcome, "retires": _peak_kib() > RETIRES_OVER_KIB}
+        fault = f"{type(error).__name__} at {Path(place.filename).name}:{place.lineno}"
+        yield {"fault": fault, "retires": _retires()}
 
 
-def _parse(request: Mapping[str, Any]) -> dict[str, Any]:
+def _parse(request: Mapping[str, Any]) -> Outcome:
     options = IngestOptions(**request["options"])
     content = Path(request["path"]).read_bytes()
     document = parse_here(Incoming("-", request["filename"], content=content), options)
-    fields: Callable[[Any], dict[str, Any]] = asdict
     return {
         "title": document.title,
         "file_type": document.file_type,
         "metadata": dict(document.metadata),
-        "chunks": [fields(chunk) for chunk in document.chunks],
+        "chunks": [_fields(chunk) for chunk in document.chunks],
     }
+
+
+def _read_export(request: Mapping[str, Any]) -> Iterator[Outcome]:
+    from braid.core.ingest.export_file import read_export, read_manifest
+
+    if "manifest" in request:
+        yield {"manifest": read_manifest(Path(request["manifest"]), max_bytes=request["max_bytes"]).model_dump()}
+        return
+    with read_export(Path(request["export"]), max_bytes=request["max_bytes"]) as export:
+        yield {"manifest": export.manifest.model_dump()}
+        for part in export.parts:
+            rows = None if part.rows is None else base64.b64encode(part.rows.tobytes()).decode()
+            yield {"document": {**_fields(part.document), "metadata": dict(part.document.metadata)}, "rows": rows}
+    yield {"end": True, "retires": _retires()}
+
+
+def _retires() -> bool:
+    return _peak_kib() > RETIRES_OVER_KIB
 
 
 def _peak_kib() -> int:

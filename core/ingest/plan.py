@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from braid.core.errors import InvalidInputError
-from braid.core.ingest.readers import FORMATS
+from braid.core.ingest.formats import FORMATS
 from braid.core.ingest.walk import FoundFile
 
 MEBIBYTE = 2**20
@@ -75,7 +75,7 @@ def plan_files(found: Iterable[FoundFile], options: IngestOptions) -> tuple[list
             problem = file.problem or _name_problem(file.path)
             planned[source] = PlannedFile(file.path, source, problem, recorded=not file.is_folder)
         elif first.path != file.path:
-            both = f"{escaped(first.path)} and {escaped(file.path)}"
+            both = f"{escape(first.path)} and {escape(file.path)}"
             problem = f"{both} have the same source; ingest them with different prefixes"
             clashes.append(PlannedFile(file.path, source, problem, recorded=False))
     return [*planned.values(), *clashes], skips
@@ -106,12 +106,12 @@ def _source(file: FoundFile, options: IngestOptions) -> str:
         base = os.path.abspath(options.relative_to) if options.relative_to else file.base
         path = os.path.relpath(file.path, base)
         if path.startswith(os.pardir + os.sep):
-            message = f"{escaped(file.path)} is not below {escaped(base)}; give a folder around it"
+            message = f"{escape(file.path)} is not below {escape(base)}; give a folder around it"
             raise InvalidInputError(message, field="relative")
     return source_name(path.replace(os.sep, "/"), prefix=options.id_prefix)
 
 
-def escaped(path: str) -> str:
+def escape(path: str) -> str:
     """Return the path as text that can be stored and printed, with escapes for bytes that are not UTF-8."""
     return path.encode("utf-8", "backslashreplace").decode("utf-8")
 
@@ -120,7 +120,7 @@ def _name_problem(path: str) -> str:
     try:
         path.encode("utf-8")
     except UnicodeEncodeError:
-        return f"{escaped(os.path.basename(path))} has a name that is not valid UTF-8; rename it"
+        return f"{escape(os.path.basename(path))} has a name that is not valid UTF-8; rename it"
     return ""
 
 
@@ -129,7 +129,7 @@ def source_name(name: str, *, prefix: str = "") -> str:
 
     Raises InvalidInputError for a blank source.
     """
-    source = escaped(prefix + name)
+    source = escape(prefix + name)
     if not source.strip():
         raise InvalidInputError("the source is empty; give the document's path or URL", field="source")
     return unicodedata.normalize("NFC", source)

@@ -8,7 +8,7 @@ import re
 import secrets
 import time
 import unicodedata
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Protocol
@@ -79,6 +79,17 @@ class Spool:
             partial.unlink(missing_ok=True)
             raise
         return SpooledFile(name, size)
+
+    @contextlib.contextmanager
+    def temporary(self, content: bytes) -> Iterator[Path]:
+        """The path of a file with this content, which is deleted afterwards; only this system user can read it."""
+        path = self._folder / secrets.token_hex(16)
+        try:
+            with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                file.write(content)
+            yield path
+        finally:
+            path.unlink(missing_ok=True)
 
     def path(self, name: str) -> Path:
         """Return the path of a file. Raises NotFoundError when the file is no longer there."""

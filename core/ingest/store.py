@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from braid.core.ingest.parse import Incoming
-from braid.core.ingest.plan import escaped, file_type_of
+from braid.core.ingest.incoming import Incoming
+from braid.core.ingest.plan import escape, file_type_of
 from braid.core.ledger.ledger import Ledger
 from braid.core.types import DocumentInput
 
@@ -54,8 +54,8 @@ def store_failure(ledger: Ledger, dataset_id: int, incoming: Incoming, reason: s
     document_id = ledger.put_failed(
         dataset_id,
         incoming.source,
-        title=escaped(incoming.filename),
-        file_type=escaped(file_type_of(incoming.filename)),
+        title=escape(incoming.filename),
+        file_type=escape(file_type_of(incoming.filename)),
         error=reason,
         size_bytes=incoming.size_bytes,
         content_hash=incoming.content_hash,

@@ -14,8 +14,8 @@ import httpcore
 import httpx
 
 from braid.core.errors import InvalidInputError
+from braid.core.ingest.formats import FORMATS
 from braid.core.ingest.public_network import AddressRefusedError, GuardedNetwork, Resolve, TooSlowError, resolve
-from braid.core.ingest.readers import FORMATS
 from braid.core.ingest.spool import visible
 
 MAX_URL_CHARS = 2000
@@ -134,12 +134,12 @@ def _get(pool: httpcore.ConnectionPool, address: str, max_bytes: int) -> WebPage
         if response.status != 200:
             raise _refused(address, f"was answered with status {response.status}; check whether a browser shows it")
         filename = _filename(url, given.get("content-type", ""))
-        stream = _unpacked(address, response.iter_stream(), given.get("content-encoding", ""))
-        content = b"".join(_limited(address, stream, max_bytes))
+        stream = _unpack(address, response.iter_stream(), given.get("content-encoding", ""))
+        content = b"".join(_limit(address, stream, max_bytes))
     return WebPage(address, filename, _as_utf8(content, given.get("content-type", "")), _date(given))
 
 
-def _unpacked(address: str, stream: Iterable[bytes], encoding: str) -> Iterator[bytes]:
+def _unpack(address: str, stream: Iterable[bytes], encoding: str) -> Iterator[bytes]:
     """Unpack the content, in pieces of at most about 64 KiB even from a zip bomb."""
     if encoding.lower() in ("", "identity"):
         yield from stream
@@ -157,7 +157,7 @@ def _unpacked(address: str, stream: Iterable[bytes], encoding: str) -> Iterator[
         raise _refused(address, "is damaged; try it again, or download and upload it") from None
 
 
-def _limited(address: str, stream: Iterable[bytes], max_bytes: int) -> Iterator[bytes]:
+def _limit(address: str, stream: Iterable[bytes], max_bytes: int) -> Iterator[bytes]:
     left = max_bytes
     for piece in stream:
         left -= len(piece)

@@ -7,6 +7,7 @@ import logging
 import threading
 import time
 import traceback
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, get_args
@@ -50,7 +51,8 @@ class JobRunner:
     """Runs from `start` to `close`. One runner at a time per ledger: jobs that it finds running were left by a crash.
 
     ``on_done`` is called with a job that succeeded, after that is recorded. Jobs of the kinds ``apart`` have a thread
-    of their own: they may take an hour, and other jobs do not wait for them.
+    of their own: they may take an hour, and other jobs do not wait for them. Of the others one user has at most
+    ``per_user`` running, so with more workers than that nobody waits for the slow jobs of one other user.
     """
 
     def __init__(
@@ -59,6 +61,7 @@ class JobRunner:
         handlers: Mapping[JobKind, Handler],
         *,
         workers: int = 2,
+        per_user: int | None = None,
         apart: Collection[JobKind] = (),
         on_done: Callable[[Job], None] = lambda job: None,
         priority: SearchPriority | None = None,
@@ -66,6 +69,7 @@ class JobRunner:
         self._store = store
         self._handlers = handlers
         self._on_done = on_done
+        self._per_user = per_user or workers
         self._priority = priority or SearchPriority()
         self._stopping = threading.Event()
         self._abandoned = threading.Event()
@@ -123,7 +127,9 @@ class JobRunner:
 
     def _claim(self, lane: _Lane) -> Job | None:
         with self._claiming:
-            job = self._store.claim(lane.last_user, kinds=lane.kinds)
+            running = Counter(job.user_id for job in list(self._running.values()) if job.kind in lane.kinds)
+            busy = [user_id for user_id, count in running.items() if count >= self._per_user]
+            job = self._store.claim(lane.last_user, kinds=lane.kinds, not_of=busy)
             if job is not None:
                 lane.last_user = job.user_id
                 self._running[job.id] = job

@@ -200,10 +200,16 @@ class JobStore:
 
     # ------------------------------------------------------------ for the runner
 
-    def claim(self, after_user: int, *, kinds: Collection[JobKind] = get_args(JobKind)) -> Job | None:
-        """Start the oldest queued job of the next user after ``after_user``, round robin. None when none is queued."""
+    def claim(
+        self, after_user: int, *, kinds: Collection[JobKind] = get_args(JobKind), not_of: Collection[int] = ()
+    ) -> Job | None:
+        """Start the oldest queued job of the next user after ``after_user``, round robin, without the users ``not_of``.
+
+        None when none is queued.
+        """
         next_first = (JobRow.user_id <= after_user, JobRow.user_id, JobRow.id)
-        statement = _select().where(JobRow.state == "queued", JobRow.kind.in_(kinds)).order_by(*next_first).limit(1)
+        wanted = (JobRow.state == "queued", JobRow.kind.in_(kinds), JobRow.user_id.not_in(not_of))
+        statement = _select().where(*wanted).order_by(*next_first).limit(1)
         while jobs := self._read(statement):
             job = jobs[0]
             run = replace(job, state="running", attempts=job.attempts + 1, started_at=time.time())

@@ -38,7 +38,7 @@ class OwnerLock:
         """Record for other processes where the owner answers."""
         self._note.write_text(json.dumps({"pid": os.getpid(), "url": url}), encoding="utf-8")
 
-    def recovered(self) -> None:
+    def note_recovery(self) -> None:
         """Record that everything a killed owner left has been checked; until then the next owner checks it, too."""
         self._crash_noted = False
 

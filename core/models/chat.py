@@ -121,7 +121,7 @@ class ChatModel:
         self, pieces: queue.Queue[_Outcome], messages: Sequence[Message], deadline: float, stopped: threading.Event
     ) -> None:
         try:
-            for chunk in self._with_retries(lambda: _begun(self._loaded().stream(list(messages))), deadline):
+            for chunk in self._with_retries(lambda: _await_first(self._get_model().stream(list(messages))), deadline):
                 if stopped.is_set():
                     return
                 if chunk.text:
@@ -131,7 +131,7 @@ class ChatModel:
             pieces.put(_Outcome(None, error))
 
     def _ask(self, messages: Sequence[Message]) -> str:
-        return str(self._loaded().invoke(list(messages)).text)
+        return str(self._get_model().invoke(list(messages)).text)
 
     def _admit(self) -> None:
         if refusal := self._circuit.admit():
@@ -179,7 +179,7 @@ class ChatModel:
             text = text.replace(secret, "***")
         return f"{type(error).__name__}: {text[:MAX_REASON_CHARS]}"
 
-    def _loaded(self) -> BaseChatModel:
+    def _get_model(self) -> BaseChatModel:
         with self._lock:
             if self._model is None:
                 self._model = self._load()
@@ -246,7 +246,7 @@ def _in_background(ask: Callable[[], str]) -> queue.Queue[_Outcome]:
     return outcomes
 
 
-def _begun(pieces: Iterator[T]) -> Iterator[T]:
+def _await_first(pieces: Iterator[T]) -> Iterator[T]:
     """Wait for the first piece, then return all. A failure after it is not retried."""
     first = list(itertools.islice(pieces, 1))
     return itertools.chain(first, pieces)

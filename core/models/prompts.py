@@ -165,11 +165,13 @@ def _custom(name: str, messages: object, default: Prompt) -> Prompt:
         raise _wrong(name, f"has a brace that is not a placeholder ({error}); write it twice: {{{{ or }}}}") from error
     allowed, required = default.placeholders(), _placeholders(default.user)
     for unknown in sorted((in_system | in_user) - allowed):
-        raise _wrong(name, f"has the placeholder {{{unknown}}}; it may have {_listed(allowed)}")
+        raise _wrong(name, f"has the placeholder {{{unknown}}}; it may have {_list_names(allowed)}")
     for misplaced in sorted(in_system - _placeholders(default.system)):
         raise _wrong(name, f"has the placeholder {{{misplaced}}} in its system message; move it to the user message")
     for missing in sorted(required - in_user):
-        raise _wrong(name, f"lacks the placeholder {{{missing}}} in its user message; it must have {_listed(required)}")
+        raise _wrong(
+            name, f"lacks the placeholder {{{missing}}} in its user message; it must have {_list_names(required)}"
+        )
     return prompt
 
 
@@ -182,7 +184,7 @@ def _placeholders(text: str) -> set[str]:
     return found
 
 
-def _listed(names: frozenset[str] | set[str]) -> str:
+def _list_names(names: frozenset[str] | set[str]) -> str:
     return ", ".join(f"{{{name}}}" for name in sorted(names))
 
 

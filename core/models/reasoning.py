@@ -35,7 +35,7 @@ def answer_pieces(pieces: Iterable[str]) -> Iterator[AnswerPiece]:
             elif before and not thinking:
                 yield AnswerPiece(before)
             thinking = not tag["end"]
-        end = _unfinished(held)
+        end = _find_unfinished_tag(held)
         if end and not thinking:
             yield AnswerPiece(held[:end])
         held = held[end:]
@@ -55,7 +55,7 @@ def without_reasoning(text: str) -> str:
     return "".join(kept)
 
 
-def _unfinished(text: str) -> int:
+def _find_unfinished_tag(text: str) -> int:
     """Return where an incomplete tag may begin; the text's length if none does."""
     start = text.rfind("<")
     begun = "".join(text[start:].split()).lower()

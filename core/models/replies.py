@@ -39,12 +39,12 @@ def parse_queries(text: str, *, question: str, limit: int, max_chars: int = MAX_
 
     Queries longer than ``max_chars`` are left out.
     """
-    lines = _json_strings(text) or _unfenced(text).splitlines()
+    lines = _json_strings(text) or _remove_fence(text).splitlines()
     found: dict[str, str] = {}
-    known = {_comparable(question)}
+    known = {_make_comparable(question)}
     for line in lines:
-        query = _bare(line)
-        key = _comparable(query)
+        query = _strip_line(line)
+        key = _make_comparable(query)
         if not key or key in known or line.rstrip().endswith(_PREAMBLE_END) or len(query) > max_chars:
             continue
         if _REFUSAL.match(query) or not same_script(question, query):
@@ -55,19 +55,19 @@ def parse_queries(text: str, *, question: str, limit: int, max_chars: int = MAX_
 
 def parse_passage(text: str, *, question: str) -> str | None:
     """Return the passage, cut to MAX_PASSAGE_CHARS; None for a refusal, the question repeated, or another script."""
-    lines = [line.strip() for line in _unfenced(text).splitlines() if line.strip()]
+    lines = [line.strip() for line in _remove_fence(text).splitlines() if line.strip()]
     if len(lines) > 1 and lines[0].endswith(_PREAMBLE_END):
         lines = lines[1:]
     passage = _LABEL.sub("", " ".join(lines)).strip(_QUOTES)
-    key = _comparable(passage)
-    if not key or key == _comparable(question) or _REFUSAL.match(passage) or not same_script(question, passage):
+    key = _make_comparable(passage)
+    if not key or key == _make_comparable(question) or _REFUSAL.match(passage) or not same_script(question, passage):
         return None
     return cut_at_sentence(passage, MAX_PASSAGE_CHARS)
 
 
 def parse_sentence_numbers(text: str) -> set[tuple[int, int]] | None:
     """Return numbers such as 1.2, of passage and sentence; empty for NONE; None if the reply is neither."""
-    answer = _unfenced(text)
+    answer = _remove_fence(text)
     numbers = {(int(passage), int(sentence)) for passage, sentence in _SENTENCE_NUMBER.findall(answer)}
     return numbers if numbers or re.fullmatch(r"\W*none\W*", answer, re.IGNORECASE) else None
 
@@ -82,11 +82,11 @@ def cut_at_sentence(text: str, chars: int) -> str:
     return (kept or text[:chars]).rstrip()
 
 
-def _unfenced(text: str) -> str:
+def _remove_fence(text: str) -> str:
     return _FENCE.sub("", text).strip()
 
 
-def _bare(line: str) -> str:
+def _strip_line(line: str) -> str:
     """Strip a line of its number, bullet, label and quotes."""
     before = None
     while before != line:
@@ -98,7 +98,7 @@ def _bare(line: str) -> str:
 def _json_strings(text: str) -> list[str]:
     """Return the texts of a JSON list, or of a list that is the only value of an object."""
     try:
-        value = json.loads(_unfenced(text))
+        value = json.loads(_remove_fence(text))
     except (ValueError, RecursionError):
         return []
     if isinstance(value, dict) and len(value) == 1:
@@ -106,6 +106,6 @@ def _json_strings(text: str) -> list[str]:
     return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 
-def _comparable(text: str) -> str:
+def _make_comparable(text: str) -> str:
     """Reduce a text for comparison: without case, width, spaces and punctuation."""
     return "".join(c for c in unicodedata.normalize("NFKC", text).casefold() if c.isalnum())

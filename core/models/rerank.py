@@ -49,15 +49,15 @@ class CohereReranker:
     def scores(self, query: str, texts: Sequence[str]) -> Sequence[float]:
         """Score the texts in one call of the endpoint."""
         try:
-            ranked = self._loaded().rerank(list(texts), query, top_n=None)
+            ranked = self._get_model().rerank(list(texts), query, top_n=None)
             given = {int(entry["index"]): float(entry["relevance_score"]) for entry in ranked}
         except ModelError:
             raise
         except Exception as error:  # the edge to a provider: any of them raises its own family
             raise ModelError(f"the reranker {self.name} failed: {_reason(error, self._api_key)}") from error
-        return _checked(self.name, [given.get(index, math.nan) for index in range(len(texts))], len(texts))
+        return _check(self.name, [given.get(index, math.nan) for index in range(len(texts))], len(texts))
 
-    def _loaded(self) -> Any:  # the package need not be installed
+    def _get_model(self) -> Any:  # the package need not be installed
         with self._lock:
             if self._client is None:
                 try:
@@ -86,14 +86,14 @@ class CrossEncoderReranker:
     def scores(self, query: str, texts: Sequence[str]) -> Sequence[float]:
         """Score the texts in one batch."""
         try:
-            scores = [float(score) for score in self._loaded().predict([(query, text) for text in texts])]
+            scores = [float(score) for score in self._get_model().predict([(query, text) for text in texts])]
         except ModelError:
             raise
         except Exception as error:  # the edge to a model: any of them raises its own family
             raise ModelError(f"the reranker {self.name} failed: {_reason(error)}") from error
-        return _checked(self.name, scores, len(texts))
+        return _check(self.name, scores, len(texts))
 
-    def _loaded(self) -> Any:  # the package need not be installed
+    def _get_model(self) -> Any:  # the package need not be installed
         with self._lock:
             if self._encoder is None:
                 try:
@@ -173,7 +173,7 @@ def reaches_min_score(query: Query, hit: Hit) -> bool:
     return query.min_score is None or score is None or score >= query.min_score
 
 
-def _checked(name: str, scores: list[float], expected: int) -> list[float]:
+def _check(name: str, scores: list[float], expected: int) -> list[float]:
     if len(scores) != expected or not all(map(math.isfinite, scores)):
         good = sum(map(math.isfinite, scores))
         raise ModelError(f"the reranker {name} gave {good} scores for {expected} passages")

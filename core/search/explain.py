@@ -37,8 +37,9 @@ FORGOTTEN = (
 def explain(search: Search, chunk_id: str) -> Explanation:
     """Follow one chunk through the search. A chunk that the caller may not read is `not_in_scope`, existing or not.
 
-    The search replays: no model is asked; its remembered reply to the same search is used, or feedback when there is
-    none, which the explanation says. Raises InvalidInputError for the reference engine, whose ranking is not explained.
+    The search replays: no model is asked; its remembered reply to the same search is used, or pseudo-relevance feedback
+    when there is none, which the explanation says. Raises InvalidInputError for the reference engine, whose ranking is
+    not explained.
     """
     query = search.query
     if query.engine == "reference":
@@ -48,11 +49,11 @@ def explain(search: Search, chunk_id: str) -> Explanation:
         return Explanation(chunk_id, False, "not_in_scope", "It is not in the selected datasets.")
     if chunk_id not in search.reader.passages(query, [chunk_id]):
         return Explanation(chunk_id, False, "filtered", "The filters leave its document out.")
-    variants = search.strategy.expand(search.wide, search).variants
-    fused = search.fused(search.wide, variants)
+    variants = search.strategy.expand(search.overfetched_query, search).variants
+    fused = search.search_and_fuse(search.overfetched_query, variants)
     explanation = _Followed(search, chunk_id, fused.legs.get(chunk_id, ())).in_the_result(fused)
     if explanation is None:
-        deep = search.fused(replace(query, k=MAX_K), variants, trace=SearchTrace())
+        deep = search.search_and_fuse(replace(query, k=MAX_K), variants, trace=SearchTrace())
         unreached = _Unreached(search, readable[chunk_id], fused, deep.legs.get(chunk_id, ()))
         reasons = " ".join(unreached.reason(leg) for leg in LEGS_OF_MODE[query.mode])
         explanation = Explanation(chunk_id, False, "not_reached", reasons, legs=unreached.deep_scores)
@@ -92,10 +93,10 @@ class _Followed:
             return None
         hits = build_hits(fused, search.reader.passages(search.query, (hit.chunk_id for hit in fused.order)))
         if search.query.reranker:
-            hits[: search.wide.candidates] = search.reranked(hits[: search.wide.candidates])
+            hits[: search.overfetched_query.candidates] = search.rerank(hits[: search.overfetched_query.candidates])
         if not drops:
             return self._in_the_list(hits)
-        best = [hit for hit in hits[: search.wide.k] if reaches_min_score(search.query, hit)]
+        best = [hit for hit in hits[: search.overfetched_query.k] if reaches_min_score(search.query, hit)]
         shown = list(search.strategy.refine(search.query, best, search))[: search.query.k]
         explanation = self._in_a_section(shown, hits)
         if explanation is not None or not self.legs:
@@ -138,7 +139,7 @@ class _Followed:
 
     def _at(self, rank: int, hit: Hit) -> Explanation:
         """Explain whether a hit at this rank is shown."""
-        query, candidates = self.search.query, self.search.wide.candidates
+        query, candidates = self.search.query, self.search.overfetched_query.candidates
         if rank > candidates and query.reranker:
             detail = f"It is at rank {rank}; only {candidates} are reranked. Raise k to have more."
             return Explanation(self.chunk_id, False, "cut_by_k", detail, rank, self.legs)
@@ -171,7 +172,7 @@ class _Unreached:
         name = LEG_NAMES[leg]
         if score := next((score for score in self.deep_scores if score.leg == leg), None):
             place = f"Searched {name} it is at rank {score.rank} with score {score.score:.4g}"
-            return f"{place}{self._last_fetched(leg)}; {self.search.wide.fetch_k} are fetched."
+            return f"{place}{self._last_fetched(leg)}; {self.search.overfetched_query.fetch_k} are fetched."
         if failure := self._failure(leg):
             return f"Searched {name}: {failure}."
         if leg == "bm25" and not self._shares_a_term():

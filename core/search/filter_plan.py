@@ -8,7 +8,7 @@ the ledger says which of them are allowed.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from braid.core.indexes.chroma.filters import scope_filter
@@ -34,6 +34,8 @@ class FilterPlan:
     """Everything in the collection is selected, so no filter is needed."""
     document_ids: frozenset[int] | None
     """The documents that the filters select; None without filters, or when there are too many to name."""
+    counted_ids: frozenset[int] | None = None
+    """The datasets whose words count in BM25; None for the whole collection, see `counted_datasets`."""
 
     def where(self) -> dict[str, object] | None:
         """Return the plan as a Chroma filter; None for the whole collection."""
@@ -83,8 +85,18 @@ def filter_plans(ledger: Ledger, scope: Scope, filters: Filters) -> dict[str, Fi
                 selected / total,
                 not filters and selected == total,
                 document_ids,
+                counted_datasets(collection, chunks_of),
             )
     return plans
+
+
+def counted_datasets(scope: CollectionScope, stored_ids: Iterable[int]) -> frozenset[int] | None:
+    """Return the datasets whose words may count in the caller's scores; None where all of the collection's may.
+
+    ``stored_ids`` are all datasets in the collection. A score that moves with a dataset that the caller may not read
+    tells which words are in it.
+    """
+    return None if scope.readable_ids is None or scope.readable_ids.issuperset(stored_ids) else scope.readable_ids
 
 
 def fetch_within(

@@ -1,4 +1,7 @@
-"""Pure functions that merge rankings. A ranking is a list of hits, best first, each chunk once; higher is better."""
+"""Pure functions that merge rankings, and the BM25 idf and boosts that make keyword scores comparable for pooling.
+
+A ranking is a list of hits, best first, each chunk once; higher is better.
+"""
 
 from __future__ import annotations
 
@@ -38,12 +41,12 @@ def min_max_contributions(ranking: Sequence[ScoredChunk], weight: float) -> dict
     return {hit.chunk_id: weight * ((hit.score - low) / span if span > 0 else 1.0) for hit in ranking}
 
 
-def add_contributions(shares: Iterable[Mapping[str, float]]) -> dict[str, float]:
+def add_contributions(contributions: Iterable[Mapping[str, float]]) -> dict[str, float]:
     """Sum the contributions to fused scores; chunks are in the order in which they first appear."""
     fused: dict[str, float] = {}
-    for given in shares:
-        for chunk_id, share in given.items():
-            fused[chunk_id] = fused.get(chunk_id, 0.0) + share
+    for given in contributions:
+        for chunk_id, contribution in given.items():
+            fused[chunk_id] = fused.get(chunk_id, 0.0) + contribution
     return fused
 
 
@@ -84,20 +87,22 @@ def pooled_bm25_boosts(
 
     Each collection scores with its own idf and average length. Multiplying a term by idf(pooled)/idf(local) is
     exact; the factor for the length, 2.2/(1 + 1.2·(0.25 + 0.75·avgdl/avgdl_pooled)), is exact for a document of
-    average length that has the term once. Terms that a collection does not have are left out.
+    average length that has the term once. Terms that a collection does not have are left out. Where only some
+    datasets may count, the same quotient takes out what tantivy counted beyond them.
     """
-    documents = sum(s.documents for s in statistics.values())
-    tokens = sum(s.documents * s.average_length for s in statistics.values())
+    counts = {collection: local.counts for collection, local in statistics.items()}
+    documents = sum(c.documents for c in counts.values())
+    tokens = sum(counts[collection].documents * s.average_length for collection, s in statistics.items())
     average_length = tokens / documents if documents else 0.0
     pooled_idf = {
-        term: bm25_idf(documents, sum(s.document_frequency.get(term, 0) for s in statistics.values())) for term in terms
+        term: bm25_idf(documents, sum(c.document_frequency.get(term, 0) for c in counts.values())) for term in terms
     }
     boosts: dict[str, tuple[dict[str, float], float]] = {}
     for collection, local in statistics.items():
         weights = {
-            term: weight * pooled_idf[term] / bm25_idf(local.documents, local.document_frequency[term])
+            term: weight * (pooled_idf[term] / bm25_idf(local.documents, local.document_frequency[term]))
             for term, weight in terms.items()
-            if local.document_frequency.get(term, 0)
+            if counts[collection].document_frequency.get(term, 0)
         }
         relative_length = local.average_length / average_length if average_length else 1.0
         boosts[collection] = (weights, (K1 + 1) / (1 + K1 * (1 - B + B * relative_length)))

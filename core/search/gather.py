@@ -13,9 +13,10 @@ from braid.core.search.context import SearchContext
 from braid.core.search.filter_plan import FilterPlan
 from braid.core.search.keyword_terms import TermWeigher
 from braid.core.search.legs import Bm25Leg, CollectionLeg, DenseLeg
+from braid.core.search.memory import LegKey, SearchMemory
 from braid.core.search.ranking import LegHits, Ranking, pooled_rankings, separate_rankings
 from braid.core.search.strategies.base import QueryVariant
-from braid.core.search.trace import LegKey, SearchMemory, SearchTrace
+from braid.core.search.trace import SearchTrace
 from braid.core.search.vectors import VectorMaker
 from braid.core.search.waiting import Deadline
 from braid.core.types import Query, ScoredChunk
@@ -53,7 +54,7 @@ class Gatherer:
                 asked |= self._ask_dense(query, variants, leg, vectors)
             self._collect(asked)
         pool = separate_rankings if query.pooling == "none" else pooled_rankings
-        return pool(query, variants, self._found(query, variants, models))
+        return pool(query, variants, self._remembered_hits(query, variants, models))
 
     def _usable_legs(self) -> list[CollectionLeg]:
         """Return the legs that can search and have something selected; report those that cannot or are incomplete."""
@@ -64,7 +65,7 @@ class Gatherer:
             if collection in self.plans:
                 progress = self.context.indexer.leg_progress(leg.leg, collection, heads.get(collection))
                 if reason := progress.obstacle or progress.shortfall:
-                    self.trace.missing(leg.leg, collection, reason)
+                    self.trace.report_missing(leg.leg, collection, reason)
                 if not progress.obstacle:
                     usable.append(leg)
         return usable
@@ -72,7 +73,7 @@ class Gatherer:
     def _ask_bm25(self, query: Query, variants: Sequence[QueryVariant], legs: Sequence[Bm25Leg]) -> Asked:
         """Start the keyword searches that are not remembered."""
         asked: Asked = {}
-        weigher = TermWeigher(self.context, self.trace, query.pooling)
+        weigher = TermWeigher(self.context, self.trace, self.plans, query.pooling)
         for variant in variants:
             keys = {leg_key(query, leg, variant): leg for leg in legs if "bm25" in variant.legs}
             new = {leg.scope.collection: (key, leg) for key, leg in keys.items() if self._is_new(key, asked)}
@@ -107,15 +108,15 @@ class Gatherer:
                 self.memory.hits[key] = deadline.result(future)
                 # a rebuild of the index may have begun since the progress was read
                 if obstacle := indexer.leg_progress(key.leg, key.collection).obstacle:
-                    self.trace.missing(key.leg, key.collection, obstacle)
+                    self.trace.report_missing(key.leg, key.collection, obstacle)
             except (IndexUnavailableError, EmbeddingError) as error:
                 indexer.suspect(key.leg, key.collection)
-                self.trace.missing(key.leg, key.collection, str(error))
+                self.trace.report_missing(key.leg, key.collection, str(error))
             except FutureTimeoutError:
                 reason = f"no answer within {self.context.leg_timeout_s:g} s"
-                self.trace.missing(key.leg, key.collection, reason)
+                self.trace.report_missing(key.leg, key.collection, reason)
 
-    def _found(
+    def _remembered_hits(
         self, query: Query, variants: Sequence[QueryVariant], models: Mapping[str, EmbeddingModel]
     ) -> list[LegHits]:
         found = []
@@ -130,4 +131,4 @@ class Gatherer:
 
 def leg_key(query: Query, leg: CollectionLeg, variant: QueryVariant) -> LegKey:
     """Return the key under which the leg's hits for the variant are remembered."""
-    return LegKey(leg.leg, leg.scope.collection, query.fetch_k, variant.sought(leg.leg))
+    return LegKey(leg.leg, leg.scope.collection, query.fetch_k, variant.target_for(leg.leg))

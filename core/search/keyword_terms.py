@@ -12,6 +12,7 @@ from braid.core.errors import IndexUnavailableError
 from braid.core.indexes.bm25 import Bm25Statistics
 from braid.core.search import fusion
 from braid.core.search.context import SearchContext
+from braid.core.search.filter_plan import FilterPlan
 from braid.core.search.strategies.base import QueryVariant
 from braid.core.search.trace import SearchTrace
 from braid.core.search.waiting import Deadline
@@ -33,6 +34,7 @@ class TermWeigher:
 
     context: SearchContext
     trace: SearchTrace
+    plans: Mapping[str, FilterPlan]
     pooling: Pooling
 
     def weigh(self, variant: QueryVariant, collections: Sequence[str]) -> dict[str, WeighedTerms]:
@@ -40,20 +42,19 @@ class TermWeigher:
         terms = variant.terms
         if terms is None:
             terms = {term: float(count) for term, count in Counter(self.context.analyzer.tokens(variant.text)).items()}
-        boosts = fusion.pooled_bm25_boosts(self._statistics(collections, terms), terms)
-        weighed = {}
-        for collection in collections:
-            if collection in boosts:
-                weights, factor = boosts[collection]
-                if self.pooling == "none":
-                    weights, factor = {term: terms[term] for term in weights}, 1.0
-                weighed[collection] = WeighedTerms(_heaviest(weights), factor)
-        return weighed
+        found = self._statistics(collections, terms)
+        pools = [{name: local} for name, local in found.items()] if self.pooling == "none" else [found]
+        boosts = {name: boost for pool in pools for name, boost in fusion.pooled_bm25_boosts(pool, terms).items()}
+        return {
+            name: WeighedTerms(_heaviest(weights), factor)
+            for name, (weights, factor) in ((name, boosts[name]) for name in collections if name in boosts)
+        }
 
     def _statistics(self, collections: Sequence[str], terms: Mapping[str, float]) -> dict[str, Bm25Statistics]:
         """Return the statistics by collection, without collections that do not answer within the deadline."""
         context, deadline = self.context, Deadline(self.context.leg_timeout_s)
-        jobs = {name: context.executors["bm25"].submit(context.bm25.statistics, name, terms) for name in collections}
+        count, submit = context.bm25.statistics, context.executors["bm25"].submit
+        jobs = {name: submit(count, name, terms, dataset_ids=self.plans[name].counted_ids) for name in collections}
         answered: dict[str, Bm25Statistics] = {}
         for name, job in jobs.items():
             try:
@@ -63,9 +64,9 @@ class TermWeigher:
                 answered[name] = statistics
             except IndexUnavailableError as error:
                 context.indexer.suspect("bm25", name)
-                self.trace.missing("bm25", name, str(error))
+                self.trace.report_missing("bm25", name, str(error))
             except FutureTimeoutError:
-                self.trace.missing("bm25", name, f"no answer within {context.leg_timeout_s:g} s")
+                self.trace.report_missing("bm25", name, f"no answer within {context.leg_timeout_s:g} s")
         return answered
 
 

@@ -13,6 +13,8 @@ from braid.core.search.context import SearchContext
 from braid.core.search.filter_plan import FilterPlan, fetch_within
 from braid.core.types import LEGS_OF_MODE, CollectionScope, Leg, Mode, Scope, ScoredChunk, Vector
 
+SCORE_DIGITS = 5
+
 
 @dataclass(frozen=True, slots=True)
 class DenseLeg:
@@ -59,7 +61,13 @@ class Bm25Leg:
             hits = fetch_within(plan, k, fetch=lambda n: fetch(plan, n), fetch_filtered=fetch, ledger=self.ledger)
         else:
             hits = fetch(plan, k)
+        if plan.counted_ids is not None:  # the last digits of a 32-bit score tell what else was counted
+            hits = [ScoredChunk(chunk_id, _round(score)) for chunk_id, score in hits]
         return [ScoredChunk(chunk_id, factor * score) for chunk_id, score in hits]
+
+
+def _round(score: float) -> float:
+    return float(f"{score:.{SCORE_DIGITS}g}")
 
 
 CollectionLeg = DenseLeg | Bm25Leg

@@ -1,4 +1,4 @@
-"""One search: expand → plan → gather → fuse → read → refine."""
+"""One search: expand → search → fuse → read → rerank → refine."""
 
 from __future__ import annotations
 
@@ -38,6 +38,9 @@ class SearchRequest:
 class Search(SearchTools):
     """One search. Its strategy is given the search itself, as `braid.core.search.strategies.base.Tools`.
 
+    The query, the models, the ``trace`` of what to report, the ``memory`` of what may be reused, and the ``generator``
+    of the queries come from `SearchTools`.
+
     Raises InvalidInputError for an empty or too long text.
     """
 
@@ -45,7 +48,7 @@ class Search(SearchTools):
         super().__init__(context, request.scope, request.options.for_text(text), models=request.models, replay=replay)
         self.strategy_name = request.strategy
         self.strategy = strategy_named(request.strategy)
-        self.wide = replace(self.query, k=min(MAX_K, self.query.k * self.strategy.overfetch))
+        self.overfetched_query = replace(self.query, k=min(MAX_K, self.query.k * self.strategy.overfetch))
         """The query with as many hits as the strategy wants to refine."""
         self.reader = HitReader(context.ledger, self.scope)
         legs = legs_of(context, self.scope, self.query.mode)
@@ -56,22 +59,22 @@ class Search(SearchTools):
     def run(self) -> SearchResult:
         """Search, and return the hits with the report."""
         with self.trace.stage("total"):
-            expansion = self.strategy.expand(self.wide, self)
-            fused = self.fused(self.wide, expansion.variants)
+            expansion = self.strategy.expand(self.overfetched_query, self)
+            fused = self.search_and_fuse(self.overfetched_query, expansion.variants)
             hits = self.best_hits(fused)
             refined = list(self.strategy.refine(self.query, hits, self))[: self.query.k]
         generator = expansion.generator
         if generator == "none" and self.strategy.costs:  # it only refines: name what chose
             generator = self.generator
-        queries = dict.fromkeys(variant.asked(leg) for variant in expansion.variants for leg in variant.legs)
+        queries = dict.fromkeys(variant.text_for(leg) for variant in expansion.variants for leg in variant.legs)
         return self.result(refined, generator=generator, queries=tuple(queries))
 
-    # ------------------------------------------------------------ plan, gather, fuse
+    # ------------------------------------------------------------ search, fuse
 
-    def fused(
+    def search_and_fuse(
         self, query: Query, variants: Sequence[QueryVariant], *, trace: SearchTrace | None = None
     ) -> FusedRanking:
-        """Fuse what the legs find for the variants into one list, which is not yet read from the ledger."""
+        """Ask the legs for the variants and fuse their hits into one list, which is not yet read from the ledger."""
         trace = trace or self.trace
         with trace.stage("scope"):
             if self.memory.plans is None:
@@ -84,22 +87,24 @@ class Search(SearchTools):
     def first_pass(self, k: int) -> Sequence[Hit]:
         """Return the ``k`` best hits of the query as it is; searched once, however often it is asked for."""
         if self._first is None:
-            self._first = self.fused(self.wide, (self.original,))
+            self._first = self.search_and_fuse(self.overfetched_query, (self.original,))
         if k not in self._first_hits:
             plain = replace(self.query, k=k, reranker="", min_score=None)
             with self.trace.stage("read"):
                 self._first_hits[k] = self.reader.read(plain, self._first)
         return self._first_hits[k]
 
-    # ------------------------------------------------------------ read
+    # ------------------------------------------------------------ read, rerank
 
     def best_hits(self, fused: FusedRanking) -> list[Hit]:
         """Return the hits for the strategy to refine, in the order of the reranker if there is one."""
         with self.trace.stage("read"):
-            candidates = self.reader.read(self.wide, fused)
-        return [hit for hit in self.reranked(candidates)[: self.wide.k] if reaches_min_score(self.query, hit)]
+            candidates = self.reader.read(self.overfetched_query, fused)
+        return [
+            hit for hit in self.rerank(candidates)[: self.overfetched_query.k] if reaches_min_score(self.query, hit)
+        ]
 
-    def reranked(self, candidates: Sequence[Hit]) -> list[Hit]:
+    def rerank(self, candidates: Sequence[Hit]) -> list[Hit]:
         """Sort the candidates by the reranker's scores. They keep their order without a reranker, or when it fails,
         which is reported.
         """
@@ -111,7 +116,7 @@ class Search(SearchTools):
                 unused = (
                     "" if self.query.min_score is None else "; min_score is meant for its scores and was not applied"
                 )
-                self.trace.missing("rerank", "", f"{error}{unused}")
+                self.trace.report_missing("rerank", "", f"{error}{unused}")
         return list(candidates)
 
     def result(self, hits: Sequence[Hit], *, generator: str, queries: tuple[str, ...]) -> SearchResult:

@@ -96,7 +96,7 @@ def _leg_scores(
 ) -> dict[str, tuple[LegScore, ...]]:
     legs: dict[str, list[LegScore]] = {}
     for ranking, of_ranking in zip(rankings, contributions, strict=True):
-        asked = ranking.variant.asked(ranking.leg)
+        asked = ranking.variant.text_for(ranking.leg)
         for rank, hit in enumerate(ranking.hits, start=1):
             score = LegScore(ranking.leg, rank, hit.score, of_ranking[hit.chunk_id], asked)
             legs.setdefault(hit.chunk_id, []).append(score)

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 from braid.core.errors import IndexUnavailableError
 from braid.core.indexes.bm25 import Bm25Index, Bm25Statistics
+from braid.core.ledger.ledger import Ledger
+from braid.core.search.filter_plan import counted_datasets
 from braid.core.search.fusion import bm25_idf
 from braid.core.text.analyzer import Analyzer
-from braid.core.types import Scope
+from braid.core.types import CollectionScope, Scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +20,7 @@ class TermWeights:
 
     bm25: Bm25Index
     analyzer: Analyzer
+    ledger: Ledger
     scope: Scope
 
     def of_text(self, text: str) -> dict[str, float]:
@@ -42,13 +45,22 @@ class TermWeights:
 
     def _count(self, terms: Collection[str]) -> tuple[int, dict[str, int]]:
         """Return the number of passages, and per term the number of passages that have it."""
-        statistics = [found for c in self.scope.collections if (found := self._statistics(c.collection, terms))]
-        documents = sum(found.documents for found in statistics)
-        return documents, {term: sum(s.document_frequency.get(term, 0) for s in statistics) for term in terms}
+        stored: dict[str, list[int]] = {}
+        for dataset in self.ledger.datasets_in([c.collection for c in self.scope.collections]):
+            stored.setdefault(dataset.collection, []).append(dataset.id)
+        counts = [
+            found.counts
+            for c in self.scope.collections
+            if (found := self._statistics(c, counted_datasets(c, stored.get(c.collection, ())), terms))
+        ]
+        documents = sum(found.documents for found in counts)
+        return documents, {term: sum(c.document_frequency.get(term, 0) for c in counts) for term in terms}
 
-    def _statistics(self, collection: str, terms: Collection[str]) -> Bm25Statistics | None:
+    def _statistics(
+        self, scope: CollectionScope, counted: Collection[int] | None, terms: Collection[str]
+    ) -> Bm25Statistics | None:
         try:
-            return self.bm25.statistics(collection, terms)
+            return self.bm25.statistics(scope.collection, terms, dataset_ids=counted)
         except IndexUnavailableError:  # the search of the same request reports it
             return None
 

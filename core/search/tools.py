@@ -10,9 +10,10 @@ from braid.core.models.chat import Message
 from braid.core.models.embeddings import EmbeddingModel
 from braid.core.models.prompts import Prompt, Prompts
 from braid.core.search.context import SearchContext, SearchModels
+from braid.core.search.memory import SearchMemory
 from braid.core.search.strategies.base import QueryVariant, Vectors
 from braid.core.search.term_weights import TermWeights
-from braid.core.search.trace import SearchMemory, SearchTrace
+from braid.core.search.trace import SearchTrace
 from braid.core.search.vectors import VectorMaker
 from braid.core.text.analyzer import Analyzer
 from braid.core.types import Passage, Query, Scope, Vector
@@ -51,12 +52,12 @@ class SearchTools:
 
     @property
     def model_name(self) -> str:
-        """The search model that this search may ask; empty when it is to use feedback."""
+        """The search model that this search may ask; empty when it is to use pseudo-relevance feedback."""
         return self._model.name if self._model else ""
 
     @property
     def generator(self) -> str:
-        """The model's name if one of its replies was usable, else ``feedback``."""
+        """The model's name if one of its replies was usable, else ``feedback``, which is pseudo-relevance feedback."""
         return self.model_name if self._answered else "feedback"
 
     def ask(self, prompt: Prompt, parse: Callable[[str], Answer | None], **values: object) -> Answer | None:
@@ -67,16 +68,16 @@ class SearchTools:
             return None
         messages = prompt.messages(**values)
         if self._replay:
-            return self._replayed(messages, parse)
+            return self._recall(messages, parse)
         self.trace.model_calls += 1
         try:
             with self.trace.stage("model"):
                 text = self._model.complete(messages)
         except ModelError as error:
-            self.context.answers.put(self.model_name, messages, "")
+            self.context.answers.put(self.scope.user_id, self.model_name, messages, "")
             self.missing(f"{error}; feedback is used instead")
             return None
-        self.context.answers.put(self.model_name, messages, text)
+        self.context.answers.put(self.scope.user_id, self.model_name, messages, text)
         answer = parse(text)
         if answer is None:
             said = " ".join(text.split())[:80]
@@ -84,8 +85,8 @@ class SearchTools:
         self._answered = self._answered or answer is not None
         return answer
 
-    def _replayed(self, messages: Sequence[Message], parse: Callable[[str], Answer | None]) -> Answer | None:
-        text = self.context.answers.get(self.model_name, messages)
+    def _recall(self, messages: Sequence[Message], parse: Callable[[str], Answer | None]) -> Answer | None:
+        text = self.context.answers.get(self.scope.user_id, self.model_name, messages)
         self.forgotten = self.forgotten or text is None
         return parse(text) if text else None
 
@@ -98,7 +99,7 @@ class SearchTools:
 
     def idf(self, terms: Collection[str]) -> Mapping[str, float]:
         """Return the idf of each term over all collections in scope whose keyword index answers."""
-        return TermWeights(self.context.bm25, self.context.analyzer, self.scope).idf(terms)
+        return TermWeights(self.context.bm25, self.context.analyzer, self.context.ledger, self.scope).idf(terms)
 
     def neighbours(self, passage: Passage, reach: int) -> Sequence[Passage]:
         """Return passages of the same document around this one. Filters select whole documents, so they all pass."""
@@ -150,7 +151,7 @@ class SearchTools:
 
     def missing(self, reason: str) -> None:
         """Report what failed."""
-        self.trace.missing("model", "", reason)
+        self.trace.report_missing("model", "", reason)
 
     def note(self, text: str) -> None:
         """Report what a limit left out."""

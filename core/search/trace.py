@@ -1,15 +1,13 @@
-"""The trace and the memory of a search: what it reports, and what it remembers while it runs."""
+"""The trace of a search: what it reports beside its hits."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
-from braid.core.search.filter_plan import FilterPlan
-from braid.core.types import Degraded, Leg, Part, ScoredChunk, Vector
+from braid.core.types import Degraded, Part
 
 
 @dataclass(slots=True)
@@ -33,7 +31,7 @@ class SearchTrace:
         finally:
             self.timings_ms[name] = self.timings_ms.get(name, 0.0) + 1000 * (time.perf_counter() - started)
 
-    def missing(self, part: Part, collection: str, reason: str) -> None:
+    def report_missing(self, part: Part, collection: str, reason: str) -> None:
         """Report a part that is missing from the answer, once. An empty collection means all."""
         degraded = Degraded(part, collection, reason)
         if degraded not in self.degraded:
@@ -43,34 +41,3 @@ class SearchTrace:
         """Report, once, what a limit left out though nothing failed."""
         if text not in self.notes:
             self.notes.append(text)
-
-
-class VectorKey(NamedTuple):
-    """A text under an embedding model, embedded as a query or as a passage."""
-
-    model: str
-    """Fingerprint."""
-    text: str
-    is_passage: bool
-
-
-class LegKey(NamedTuple):
-    """Identifies a leg's search in one collection: how many hits were asked for, and what for."""
-
-    leg: Leg
-    collection: str
-    depth: int
-    sought: Hashable
-    """`QueryVariant.sought` of the leg."""
-
-
-@dataclass(slots=True)
-class SearchMemory:
-    """Results that a search reuses when it searches for more variants of its query."""
-
-    plans: Mapping[str, FilterPlan] | None = None
-    """Filter plans by collection; None before they are made."""
-    vectors: dict[VectorKey, Vector | None] = field(default_factory=dict)
-    """Vectors of texts; None for a text whose embedding failed."""
-    hits: dict[LegKey, Sequence[ScoredChunk] | None] = field(default_factory=dict)
-    """Hits of legs; None for a leg that failed."""

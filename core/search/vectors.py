@@ -11,8 +11,9 @@ from typing import NamedTuple
 from braid.core.errors import EmbeddingError
 from braid.core.models.embeddings import EmbeddingModel, embed_passages, embed_queries
 from braid.core.search.context import SearchContext
+from braid.core.search.memory import SearchMemory, VectorKey
 from braid.core.search.strategies.base import QueryVariant, Vectors
-from braid.core.search.trace import SearchMemory, SearchTrace, VectorKey
+from braid.core.search.trace import SearchTrace
 from braid.core.search.waiting import Deadline
 from braid.core.types import Vector
 
@@ -65,9 +66,9 @@ class VectorMaker:
                 vectors = deadline.result(job)
                 self.memory.vectors.update(zip(keys, vectors, strict=True))
             except EmbeddingError as error:
-                self.trace.missing("dense", "", str(error))
+                self.trace.report_missing("dense", "", str(error))
             except FutureTimeoutError:
-                self.trace.missing("dense", "", self._late(model.fingerprint))
+                self.trace.report_missing("dense", "", self._late(model.fingerprint))
 
     def vector(self, variant: QueryVariant, fingerprint: str) -> Vector | None:
         """Return the variant's vector under a model; None when it could not be embedded."""
@@ -90,9 +91,11 @@ class VectorMaker:
             try:
                 vectors[fingerprint] = Deadline(self.context.leg_timeout_s).result(job)
             except EmbeddingError as error:
-                self.trace.missing("dense", "", str(error))
+                self.trace.report_missing("dense", "", str(error))
             except FutureTimeoutError:
-                self.trace.missing("dense", "", f"{self._late(fingerprint)} for {len(texts[fingerprint])} sentences")
+                self.trace.report_missing(
+                    "dense", "", f"{self._late(fingerprint)} for {len(texts[fingerprint])} sentences"
+                )
         return vectors
 
     def _late(self, fingerprint: str) -> str:

@@ -100,7 +100,7 @@ class ChromaReader:
             raise ChromaDBError(str(error)) from error
 
 
-def checked_filter(where: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+def check_filter(where: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
     """Return the filter; None for an empty one. Raises ValidationError for a filter that Chroma does not take."""
     if not where:
         return None

@@ -20,7 +20,7 @@ from braid.core.indexes.bm25 import Bm25Index
 from braid.core.ledger.change_log import IndexedChunk
 from braid.core.models.embeddings import EmbeddingModel, embed_query, named_model
 from braid.core.search import fusion
-from braid.core.standalone.chroma_reader import ChromaReader, Row, checked_filter
+from braid.core.standalone.chroma_reader import ChromaReader, Row, check_filter
 from braid.core.text.analyzer import Analyzer
 from braid.core.types import MAX_K, MAX_QUERY_CHARS, ScoredChunk
 
@@ -30,7 +30,7 @@ _ONLY = "chunks"
 _CHUNKS_PER_COMMIT = 20_000
 
 
-class Found(TypedDict):
+class RetrieverHit(TypedDict):
     """One result: the document's ``filepath`` (the chunk's id without one), the fused score, the text as it is now."""
 
     id: str
@@ -85,7 +85,7 @@ class HybridRetriever:
         top_k: int = 5,
         where: Mapping[str, Any] | None = None,
         rrf_constant: int = fusion.RRF_C,
-    ) -> list[Found]:
+    ) -> list[RetrieverHit]:
         """Return the best chunks, one result per chunk; ``where`` is a Chroma filter over their metadata.
 
         Raises ValidationError for a wrong value, ChromaDBError when the collection cannot be read, and
@@ -95,7 +95,7 @@ class HybridRetriever:
         _require("query", len(query), len(query) <= MAX_QUERY_CHARS, f"at most {MAX_QUERY_CHARS} characters long")
         _require("top_k", top_k, isinstance(top_k, int) and 1 <= top_k <= MAX_K, f"from 1 to {MAX_K}")
         _require("rrf_constant", rrf_constant, rrf_constant > 0, "above 0")
-        restriction = checked_filter(where)
+        restriction = check_filter(where)
         legs: dict[str, Callable[..., list[ScoredChunk]]] = {"dense": self._dense, "bm25": self._sparse}
         depth = max(2 * top_k, LEAST_FETCHED)
         try:
@@ -107,7 +107,7 @@ class HybridRetriever:
         fused = fusion.add_contributions(
             fusion.rrf_contributions(ranking, weight, rrf_constant) for ranking, weight in rankings
         )
-        return self._found(fusion.by_score_then_id(fused, fusion.rrf_ties(rankings)), top_k, restriction)
+        return self._make_results(fusion.by_score_then_id(fused, fusion.rrf_ties(rankings)), top_k, restriction)
 
     def refresh(self) -> int:
         """Compare the whole collection with the keyword index now. Returns how many chunks have changed."""
@@ -174,14 +174,16 @@ class HybridRetriever:
             raise HybridRetrieverError(str(error)) from error
         return len(chunks) + len(gone)
 
-    def _found(self, order: Sequence[ScoredChunk], top_k: int, where: Mapping[str, Any] | None) -> list[Found]:
+    def _make_results(
+        self, order: Sequence[ScoredChunk], top_k: int, where: Mapping[str, Any] | None
+    ) -> list[RetrieverHit]:
         rows = self._reader.rows([hit.chunk_id for hit in order], where) if order else {}
         return [_result(rows[hit.chunk_id], hit.score) for hit in order if hit.chunk_id in rows][:top_k]
 
 
-def _result(row: Row, score: float) -> Found:
+def _result(row: Row, score: float) -> RetrieverHit:
     filepath = str(row.metadata.get("filepath") or row.id)
-    return Found(id=row.id, filepath=filepath, score=score, document=row.document, metadata=dict(row.metadata))
+    return RetrieverHit(id=row.id, filepath=filepath, score=score, document=row.document, metadata=dict(row.metadata))
 
 
 def _require(name: str, value: object, right: bool, expected: str) -> None:

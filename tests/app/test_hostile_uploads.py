@@ -208,7 +208,7 @@ def test_two_gigabytes_are_refused_by_what_is_declared(served: Served) -> None:
     head = request_head(served, served.new_dataset(), "Content-Length: 2147483648")
     with socket.create_connection(("127.0.0.1", served.port), timeout=20) as connection:
         connection.sendall(head)
-        assert answer_of(connection) == (413, "at most 5,242,880 bytes are taken at once; split it")
+        assert answer_of(connection) == (413, "at most 5,242,880 bytes are accepted at once; split it")
     assert served.spooled() == []
 
 

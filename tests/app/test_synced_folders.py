@@ -21,7 +21,8 @@ from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.folders.store import NewSyncedFolder, SyncedFolder
 from braid.core.folders.supervisor import FolderSupervisor
 from braid.core.folders.sync_jobs import new_sync_job
-from braid.core.ingest.parse import Incoming, parse_here
+from braid.core.ingest.incoming import Incoming
+from braid.core.ingest.parse import parse_here
 from braid.core.ingest.plan import IngestOptions
 from braid.core.jobs.store import Job
 from braid.core.types import DocumentInput

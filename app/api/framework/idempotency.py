@@ -38,6 +38,7 @@ def answer_once(answer: Callable[[], Response]) -> Response:
     done = False
     try:
         response = answer()
+        # a failure may be tried again, and a stream has no body to store
         done = response.status_code < 400 and not response.is_streamed
         if done:
             keys.finish(user_id, key, response.status_code, _to_body(response))

@@ -66,6 +66,7 @@ def read_body(model: TypeAdapter[Any]) -> Any:
     try:
         return model.validate_json(request.get_data(), strict=True)
     except ValidationError as error:
+        # 400 if the body is not JSON, 422 if the JSON does not fit
         if any(found["type"] == "json_invalid" for found in error.errors(include_url=False, include_input=False)):
             raise BadRequest(f"the body is not JSON: {_message(error)}") from None
         raise _invalid(error) from None
@@ -77,7 +78,7 @@ def read_query(model: type[Model]) -> Model:
     given: dict[str, Any] = {}
     for name, values in request.args.lists():
         if name not in lists and len(values) > 1:
-            raise InvalidRequestError(((name, f"is given {len(values)} times; give it once"),))
+            raise InvalidRequestError(((name, f"was sent {len(values)} times; send it once"),))
         given[name] = values if name in lists else values[0]
     try:
         return model.model_validate(given)

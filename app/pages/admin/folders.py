@@ -140,7 +140,7 @@ def _read_form() -> NewSyncedFolder:
     """Return the folder that the form describes, with one pattern per line."""
     given = request.form.get("dataset_id", "")
     if not given.lstrip("-").isdecimal() or given not in map(str, visible_datasets().readable().by_id):
-        raise InvalidInputError(f"dataset_id is {given[:20]!r}; choose a dataset of the list", field="dataset_id")
+        raise InvalidInputError(f"dataset_id is {given[:20]!r}; choose a dataset from the list", field="dataset_id")
     return NewSyncedFolder(
         int(given),
         request.form.get("folder", ""),

@@ -24,7 +24,8 @@ class Concern:
     """A problem for an administrator, in words, with the address of the page that solves it."""
 
     text: str
-    address: str
+    address: str = ""
+    """The page where to do it; empty when it is not done on a page."""
     detail: str = ""
     """The error message, in English."""
 
@@ -59,6 +60,8 @@ def index() -> str:
 
 def _warnings() -> Iterator[Concern]:
     braid = site().braid
+    if exposure := braid.exposure():
+        yield Concern(_("Other users of this computer can enter the data folder."), detail=exposure)
     if problem := braid.registry.problem():
         yield Concern(_("The list of shared datasets has a mistake."), url_for("braid.admin.registry_file"), problem)
     for dataset in unlisted():

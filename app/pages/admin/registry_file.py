@@ -55,8 +55,8 @@ def edit_registry_file() -> tuple[str, int] | Response:
     if request.form.get("action") != "save":
         return _page(text, fingerprint, diff=list(diff_lines(on_disk, text)), ask=True), 200
     try:
-        site().shared_datasets.replace_text(text, of=fingerprint, by=identity().account.name)
-    except RegistryConflictError:
+        site().shared_datasets.replace_text(text, expected_fingerprint=fingerprint, by=identity().account.name)
+    except RegistryConflictError:  # the file changed after the comparison above
         return _conflict(text), 409
     except RegistryError as error:
         return _page(text, fingerprint, problem=str(error)), 400

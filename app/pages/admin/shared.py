@@ -99,6 +99,14 @@ def unlisted() -> list[Dataset]:
     return [dataset for dataset in site().braid.ledger.all_datasets() if dataset.shared and dataset.id not in listed]
 
 
+def mixed_collections() -> list[str]:
+    """Return the collections whose datasets are open to different groups."""
+    groups: dict[str, set[frozenset[str]]] = {}
+    for entry in site().braid.registry.entries():
+        groups.setdefault(entry.collection_name, set()).add(frozenset(entry.allowed_groups))
+    return sorted(name for name, found in groups.items() if len(found) > 1)
+
+
 def _list_page(*, problem: str = "") -> str:
     braid = site().braid
     braid.mirror_registry()
@@ -108,6 +116,7 @@ def _list_page(*, problem: str = "") -> str:
         "braid/admin/shared.html",
         rows=[SharedRow(entry, stored[entry.id]) for entry in entries if entry.id in stored],
         unlisted=unlisted(),
+        mixed=mixed_collections(),
         typed={name: _typed_text(name) for name in FIELDS},
         problem=problem,
         registry_problem=braid.registry.problem(),
@@ -151,5 +160,5 @@ def _typed_text(name: str) -> str:
     """Return the text of a field, with line endings as in the file."""
     text = request.form.get(name, "").replace("\r\n", "\n").strip()
     if "\0" in text:
-        raise InvalidInputError(f"{name} has a character that cannot be stored; type it anew", field=name)
+        raise InvalidInputError(f"{name} has a character that cannot be stored; type it again", field=name)
     return text

@@ -11,8 +11,8 @@ from werkzeug.wrappers import Response as Redirect
 
 from braid.app.auth.access import rule, wants_json
 from braid.app.auth.identity import identity
+from braid.app.pages.chat.blueprint import chat, make_shelf, render_sidebar
 from braid.app.pages.chat.choices import LAST_CHOICE, ChatChoices, first_choices, read_choices
-from braid.app.pages.chat.parts import chat, make_shelf, render_sidebar
 from braid.app.pages.chat.stream import StreamedTurn, stream_turn
 from braid.app.pages.chat.view import Exchange, build_exchanges
 from braid.app.pages.status import unread_files

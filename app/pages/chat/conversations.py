@@ -12,9 +12,9 @@ from braid.app.auth.identity import identity
 from braid.app.opening import SAMPLE_NAME
 from braid.app.pages.chat import ask as chat_ask
 from braid.app.pages.chat import manage as chat_manage
+from braid.app.pages.chat.blueprint import chat, list_conversations, make_shelf, render_sidebar
 from braid.app.pages.chat.choices import ChatChoices, choices_of_turn, first_choices
 from braid.app.pages.chat.dataset_picker import Picker, make_picker
-from braid.app.pages.chat.parts import chat, list_conversations, make_shelf, render_sidebar
 from braid.app.pages.chat.view import build_exchanges
 from braid.app.site import site
 from braid.app.user.datasets import Readable, readable_datasets

@@ -11,7 +11,7 @@ from werkzeug.wrappers import Response as Redirect
 
 from braid.app.auth.access import rule, wants_json
 from braid.app.auth.identity import identity
-from braid.app.pages.chat.parts import chat
+from braid.app.pages.chat.blueprint import chat
 from braid.app.site import site
 from braid.core.chat.export import as_json, as_markdown
 from braid.core.chat.feedback import Feedback

@@ -17,7 +17,7 @@ ONE = "/<int(signed=True):dataset_id>"
 
 def visible_datasets() -> UserDatasets:
     """Return the user's datasets; administrators also get shared ones that others cannot read, to fill them."""
-    return caller_datasets(with_closed=True)
+    return caller_datasets(include_closed=True)
 
 
 def audit(dataset: Dataset, action: str, detail: str = "") -> None:

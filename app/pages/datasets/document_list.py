@@ -12,7 +12,7 @@ from braid.app.auth.identity import identity
 from braid.app.pages.datasets.blueprint import address, visible_datasets
 from braid.app.site import site
 from braid.core.datasets.listing import DocumentState, Overview, find_documents, overviews
-from braid.core.indexes.progress import DocumentProgress, Stage, document_progress
+from braid.core.indexes.document_progress import DocumentProgress, Stage, document_progress
 from braid.core.jobs.store import ADDING, FAILED, OPEN, Job
 from braid.core.types import Dataset, Document
 
@@ -79,6 +79,7 @@ def document_list(dataset: Dataset) -> DocumentList:
         here.braid.ledger.database, dataset, name=name, state=state, limit=PER_PAGE, offset=page * PER_PAGE
     )
     waiting, failed = _jobs(dataset) if visible_datasets().may_write(dataset) else ([], [])
+    # jobs are listed above the first page; their documents have no name to search for yet
     jobs_shown = page == 0 and not name
     first = (
         [_job_row(dataset, job) for job in waiting[:SHOWN_JOBS]] if jobs_shown and state in (None, "waiting") else []

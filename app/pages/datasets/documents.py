@@ -15,7 +15,7 @@ from braid.app.pages.search.marking import PROSE, flow
 from braid.app.site import site
 from braid.app.web.transfers import MOST_AT_ONCE, drop
 from braid.core.errors import InvalidInputError, NotFoundError
-from braid.core.indexes.progress import document_progress
+from braid.core.indexes.document_progress import document_progress
 from braid.core.jobs.store import ADDING, FAILED
 from braid.core.text.scripts import display_language
 from braid.core.types import Dataset, Document

@@ -22,7 +22,7 @@ from braid.core.jobs.store import JobKind, JobState
 @rule("user")
 def rename(dataset_id: int) -> tuple[str, int] | Response:
     """Rename the dataset."""
-    dataset = visible_datasets().own(dataset_id)
+    dataset = visible_datasets().personal(dataset_id)
     try:
         renamed = site().braid.ledger.rename_dataset(dataset.id, request.form.get("name", ""))
     except InvalidInputError as error:
@@ -34,7 +34,7 @@ def rename(dataset_id: int) -> tuple[str, int] | Response:
 @rule("user")
 def delete(dataset_id: int) -> tuple[str, int] | Response:
     """Delete the dataset with all its documents, if its name is typed again or it is empty."""
-    dataset = visible_datasets().own(dataset_id)
+    dataset = visible_datasets().personal(dataset_id)
     if dataset.documents and request.form.get("name", "").strip() != dataset.name.strip():
         problem = _("The name is not “%(name)s”; nothing was deleted.", name=dataset.name)
         return dataset_page(dataset, problem=problem), 400

@@ -65,7 +65,7 @@ def read_filters(args: MultiDict[str, str]) -> ChosenFilters:
     kinds = tuple(dict.fromkeys(args.getlist("kind")))
     for kind in kinds:
         if kind not in KINDS:
-            raise InvalidInputError(f"kind is {kind[:40]!r}; choose of {', '.join(KINDS)}", field="file_types")
+            raise InvalidInputError(f"kind is {kind[:40]!r}; choose from {', '.join(KINDS)}", field="file_types")
     chosen = ChosenFilters(kinds, args.get("source", "").strip(), args.get("from", ""), args.get("to", ""))
     chosen.filters()
     return chosen

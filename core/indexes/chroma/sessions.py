@@ -49,6 +49,11 @@ class Sessions:
         finally:
             self._end_exclusive()
 
+    def renew(self) -> None:
+        """Close the session, once the calls under way are over; the next loan opens another one."""
+        with self._gate:
+            self._renew()
+
     def replace(self) -> bool:
         """Wait for the running calls, then replace the store by an empty one. False when that cannot be done."""
         with self._gate:

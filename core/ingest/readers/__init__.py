@@ -1,7 +1,7 @@
 """Files to text with structure: one reader per family of formats, and the table from format to reader.
 
 May import: `core.text`, `core.types`, `core.errors`.
-Way in: `read_document`; a new format is a file here and a row in `FORMATS`.
+Way in: `read_document`; a new format is a file here and a row in `braid.core.ingest.formats.FORMATS`.
 """
 
 from __future__ import annotations
@@ -10,14 +10,15 @@ import importlib
 import logging
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol, cast
 
 from braid.core.errors import UnreadableDocumentError
+from braid.core.ingest.formats import FORMATS, Format
 from braid.core.ingest.readers.document import ParsedDocument, Section, SourceFile, one_line
 from braid.core.ingest.readers.sniff import Sniffed, sniff
 
-__all__ = ["FORMATS", "Format", "ParsedDocument", "Section", "file_types", "read_document"]
+__all__ = ["ParsedDocument", "Section", "read_document"]
 
 logger = logging.getLogger(__name__)
 
@@ -35,61 +36,11 @@ class Reader(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
-    """A format that can be read."""
-
-    file_type: str
-    label: str
-    """Name for people, with its article: ``a PDF document``."""
-    suffixes: tuple[str, ...]
-    reader: str
-    """The module here that reads the format; loaded, with its library, at the first such file."""
-    kind: str = "text"
-    """The kind that ``sniff`` must find in the bytes."""
-
-
-FORMATS: tuple[Format, ...] = (
-    Format("txt", "plain text", (".txt", ".text", ".log", ".rst", ".adoc", ".org", ".tex"), "text"),
-    Format("md", "a Markdown document", (".md", ".markdown", ".mdx"), "markdown"),
-    Format("html", "a web page", (".html", ".htm", ".xhtml"), "html"),
-    Format("pdf", "a PDF document", (".pdf",), "pdf", "pdf"),
-    Format("docx", "a Word document", (".docx", ".docm"), "word", "docx"),
-    Format("pptx", "a PowerPoint presentation", (".pptx", ".pptm"), "slides", "pptx"),
-    Format("xlsx", "an Excel workbook", (".xlsx", ".xlsm"), "workbook", "xlsx"),
-    Format("csv", "a CSV table", (".csv",), "table"),
-    Format("tsv", "a TSV table", (".tsv", ".tab"), "table"),
-    Format("json", "a JSON document", (".json", ".geojson"), "json_tree"),
-    Format("jsonl", "a JSON Lines document", (".jsonl", ".ndjson"), "json_tree"),
-    Format("eml", "a mail", (".eml",), "mail"),
-    Format("epub", "an EPUB book", (".epub",), "epub", "epub"),
-    Format("py", "Python source code", (".py", ".pyi", ".pyw"), "code"),
-    Format("js", "JavaScript source code", (".js", ".mjs", ".cjs", ".jsx"), "code"),
-    Format("ts", "TypeScript source code", (".ts", ".mts", ".cts"), "code"),
-    Format("tsx", "TypeScript source code", (".tsx",), "code"),
-    Format("java", "Java source code", (".java",), "code"),
-    Format("go", "Go source code", (".go",), "code"),
-    Format("rs", "Rust source code", (".rs",), "code"),
-    Format("c", "C source code", (".c",), "code"),
-    Format("cpp", "C++ source code", (".cpp", ".cc", ".cxx", ".h", ".hpp", ".hh", ".hxx"), "code"),
-    Format("yaml", "a YAML document", (".yaml", ".yml"), "text"),
-    Format("toml", "a TOML document", (".toml",), "text"),
-    Format("ini", "a settings file", (".ini", ".cfg", ".conf", ".properties"), "text"),
-    Format("sh", "a shell script", (".sh", ".bash", ".zsh"), "text"),
-    Format("sql", "SQL source code", (".sql",), "text"),
-)
-"""Every format, in the order of the manual. Macros of docm, pptm and xlsm files are neither run nor read."""
-
 READABLE = "txt, md, html, pdf, docx, pptx, xlsx, csv, tsv, json, jsonl, eml, epub and source code"
 _BY_SUFFIX = {suffix: form for form in FORMATS for suffix in form.suffixes}
 _BY_KIND = {form.kind: form for form in FORMATS if form.kind != "text"}
 _PLAIN_NAMES = frozenset({"readme", "license", "licence", "copying", "notice", "authors", "changelog", "makefile"})
 _UNWANTED = re.compile("[\\x00-\\x08\\x0b\\x0e-\\x1f\\x7f\\ud800-\\udfff\\ufeff\\ufffe\\uffff]")
-
-
-def file_types() -> tuple[str, ...]:
-    """Return the names of all formats."""
-    return tuple(form.file_type for form in FORMATS)
 
 
 def read_document(filename: str, content: bytes, *, max_bytes: int) -> ParsedDocument:
@@ -104,7 +55,7 @@ def read_document(filename: str, content: bytes, *, max_bytes: int) -> ParsedDoc
     if len(content) > max_bytes:
         raise file.unreadable(f"has {len(content):,} bytes; at most {max_bytes:,} are read, so split it")
     form = _format_of(file)
-    return _cleaned(file, _read(form, replace(file, file_type=form.file_type)))
+    return _clean_document(file, _read(form, replace(file, file_type=form.file_type)))
 
 
 def _read(form: Format, file: SourceFile) -> ParsedDocument:
@@ -148,7 +99,7 @@ def _wrong_content(form: Format, sniffed: Sniffed) -> str:
     return f"is {sniffed.label}, not {form.label}: it is damaged or wrongly named; copy or export it again"
 
 
-def _cleaned(file: SourceFile, parsed: ParsedDocument) -> ParsedDocument:
+def _clean_document(file: SourceFile, parsed: ParsedDocument) -> ParsedDocument:
     """Remove the characters that no database, index or page takes, and empty sections."""
     sections = tuple(section for section in map(_clean_section, parsed.sections) if section.text.strip())
     if not sections:

@@ -22,8 +22,9 @@ from braid.core.ingest.readers.grammars import ASSIGNMENTS, FUNCTION_VALUES, GRA
 
 ERRORS: tuple[type[Exception], ...] = ()
 
-MAX_PARSED_BYTES = 5_000_000
-"""Longest file that is parsed; longer ones are data or the output of programs, and cut by their lines alone."""
+MAX_PARSED_BYTES = 1_000_000
+"""Longer files are data or the output of programs; they are cut by their lines alone. Hostile ones take tree-sitter
+seconds and gigabytes per megabyte."""
 _WORD = re.compile(r"\w")
 _RECEIVER = re.compile(r"(\w+)\s*(?:\[[^\]]*\])?\s*\)$")
 _TYPE_ARGUMENTS = re.compile(r"<.*", re.DOTALL)

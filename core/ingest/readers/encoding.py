@@ -72,16 +72,16 @@ def _decode(content: bytes, declared: str) -> str:
             return content.decode(encoding, "replace")
     if utf16 := _bare_utf16(content):
         return content.decode(utf16, "replace")
-    if _ISO_2022_JP.search(content) and (text := _strictly(content, "iso2022_jp_ext")) is not None:
+    if _ISO_2022_JP.search(content) and (text := _decode_strictly(content, "iso2022_jp_ext")) is not None:
         return text
-    if (text := _utf8(content)) is not None:
+    if (text := _decode_utf8(content)) is not None:
         return text
-    if declared and (text := _strictly(content, declared)) is not None:
+    if declared and (text := _decode_strictly(content, declared)) is not None:
         return text
     return _legacy(content)
 
 
-def _strictly(content: bytes, encoding: str) -> str | None:
+def _decode_strictly(content: bytes, encoding: str) -> str | None:
     """Decode strictly; None when the bytes are not in this encoding, or it is no encoding of text."""
     try:
         return None if codecs.lookup(encoding).name in _NOT_OF_TEXTS else content.decode(encoding)
@@ -89,7 +89,7 @@ def _strictly(content: bytes, encoding: str) -> str | None:
         return None
 
 
-def _utf8(content: bytes) -> str | None:
+def _decode_utf8(content: bytes) -> str | None:
     """Decode UTF-8, also with a few broken bytes (a file that was cut off, or patched by hand)."""
     text = content.decode("utf-8", "replace")
     broken = text.count("\ufffd")
@@ -136,7 +136,7 @@ def _guess(content: bytes) -> str:
     """Guess the encoding of a text with too few letters to recognize a language, or in a language not listed here."""
     from charset_normalizer import from_bytes  # slow to load, and seldom needed
 
-    korean = _strictly(content, "cp949")
+    korean = _decode_strictly(content, "cp949")
     if korean is not None and _mostly_hangul(_ASCII.sub("", korean)):
         return korean
     best = from_bytes(content).best()
@@ -148,12 +148,12 @@ def _bare_utf16(content: bytes) -> str:
     sample = content[: 1 << 12]
     if b"\0" not in sample or len(content) % 2:
         return ""
-    shares = {encoding: _familiar(sample.decode(encoding, "replace")) for encoding in ("utf-16-le", "utf-16-be")}
+    shares = {encoding: _familiar_share(sample.decode(encoding, "replace")) for encoding in ("utf-16-le", "utf-16-be")}
     best = max(shares, key=lambda encoding: shares[encoding])
     return best if shares[best] >= _MIN_FAMILIAR else ""
 
 
-def _familiar(text: str) -> float:
+def _familiar_share(text: str) -> float:
     """Return the share of characters that are common in any text; 0 when one is no character at all."""
     if any(char not in "\t\n\r\f" and unicodedata.category(char) in _NO_CHARACTER for char in text[:-1]):
         return 0.0

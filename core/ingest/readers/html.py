@@ -9,6 +9,7 @@ from lxml import etree
 
 from braid.core.ingest.readers.document import Outline, ParsedDocument, SourceFile, join_cjk_lines
 from braid.core.ingest.readers.encoding import decode
+from braid.core.ingest.readers.html_tags import MAX_ATTRIBUTES, has_too_many_attributes
 
 ERRORS = (etree.LxmlError,)
 
@@ -43,8 +44,11 @@ def read(file: SourceFile) -> ParsedDocument:
 def parse_html(file: SourceFile, text: str) -> etree._Element | None:
     """Return the tree of a page, None for one without anything.
 
-    Raises UnreadableDocumentError when it is nested deeper than the parser goes, which would leave the rest out.
+    Raises UnreadableDocumentError when it is nested deeper than the parser goes, which would leave the rest out, and
+    for an element with more attributes than any page has.
     """
+    if has_too_many_attributes(text):
+        raise file.unreadable(f"has an element with more than {MAX_ATTRIBUTES:,} attributes; save it in a simpler form")
     parser = etree.HTMLParser(encoding="utf-8", no_network=True, huge_tree=True)
     root: etree._Element | None = etree.fromstring(text.encode("utf-8", "replace"), parser)
     if any(entry.type == etree.ErrorTypes.ERR_RESOURCE_LIMIT for entry in parser.error_log):
@@ -107,7 +111,7 @@ class _Paragraphs:
             self._row = None
             self.flush(tight=True)
         elif _HEADING.fullmatch(tag) and self._row is None:
-            title, self._parts = self._joined(), []
+            title, self._parts = self._join(), []
             self._outline.heading(int(tag[1]), title.replace("\n", " "))
         elif _BLOCK.fullmatch(tag):
             self._break()
@@ -121,7 +125,7 @@ class _Paragraphs:
 
     def flush(self, *, tight: bool = False) -> None:
         """End the paragraph."""
-        if text := self._joined():
+        if text := self._join():
             self._outline.add(self._prefix + text, tight=tight or bool(self._prefix))
             self._prefix = ""
         self._parts = []
@@ -138,7 +142,7 @@ class _Paragraphs:
         elif any(part.strip() for part in self._parts):
             self._parts.append(" | ")
 
-    def _joined(self) -> str:
+    def _join(self) -> str:
         """Return the text so far. In source, a line break is a space, but none between Japanese characters."""
         text = _SPACE.sub(" ", join_cjk_lines("".join(self._parts)))
         return _BREAKS.sub("\n", text).strip(" \n").replace(_KEPT_SPACE, " ")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Iterator
 from contextlib import closing
 from typing import Final
 
@@ -17,6 +18,11 @@ ERRORS = (pypdfium2.PdfiumError,)
 _PDFIUM: Final = threading.Lock()
 """PDFium must never be called by two threads at once, not even for different files. It releases Python's own lock."""
 _END_WITHIN = 2048
+MAX_PAGES = 50_000
+MAX_OBJECTS = 200_000
+"""Pieces of text, lines and images on all pages together, and one more per byte of the file: many pages may share
+what is drawn on them, and take half a second each.
+"""
 _HYPHENATED = re.compile("[\x02\ufffe]")
 _UNTITLED = frozenset({"untitled", "無題", "제목 없음", "about:blank", "anonymous", "unspecified"})
 _FILE_NAME = re.compile(r"\.[A-Za-z]{1,4}\d?$|^Microsoft \w+ - ")
@@ -28,7 +34,7 @@ def read(file: SourceFile) -> ParsedDocument:
         raise file.unreadable("is a PDF document that was cut off: its end is missing; copy or download it again")
     with _PDFIUM:
         information, texts = _extract(file)
-    sections = tuple(Section(text, page=number) for number, text in enumerate(map(_joined, texts), start=1) if text)
+    sections = tuple(Section(text, page=number) for number, text in enumerate(map(_join_lines, texts), start=1) if text)
     if not sections:
         raise file.unreadable("has no text layer (it holds scanned pages or images); run OCR on it first")
     return ParsedDocument(_title(file, information), "pdf", sections, _metadata(information, texts))
@@ -43,15 +49,25 @@ def _extract(file: SourceFile) -> tuple[dict[str, str], list[str]]:
             raise file.unreadable("is encrypted with a password; save it without one and add it again") from error
         raise
     with closing(document):
-        return document.get_metadata_dict(), [_page_text(document, number) for number in range(len(document))]
+        if len(document) > MAX_PAGES:
+            raise file.unreadable(f"has {len(document):,} pages; at most {MAX_PAGES:,} are read, so split it")
+        return document.get_metadata_dict(), list(_page_texts(file, document))
 
 
-def _page_text(document: pypdfium2.PdfDocument, number: int) -> str:
-    with closing(document[number]) as page, closing(page.get_textpage()) as text:
-        return str(text.get_text_bounded())
+def _page_texts(file: SourceFile, document: pypdfium2.PdfDocument) -> Iterator[str]:
+    objects = 0
+    for number in range(len(document)):
+        with closing(document[number]) as page:
+            objects += raw.FPDFPage_CountObjects(page)
+            if objects > MAX_OBJECTS + len(file.content):
+                raise file.unreadable(
+                    "draws more on its pages than its size allows; print it to a new PDF, or split it"
+                )
+            with closing(page.get_textpage()) as text:
+                yield str(text.get_text_bounded())
 
 
-def _joined(text: str) -> str:
+def _join_lines(text: str) -> str:
     """Remove the hyphens at line ends (PDFium marks them), and rejoin Japanese words."""
     text = _HYPHENATED.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
     return join_cjk_lines(text).strip()

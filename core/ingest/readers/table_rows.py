@@ -57,7 +57,7 @@ def records(rows: Iterable[Row], heading_path: str = "") -> Iterator[Section]:
         if len(header) <= _MAX_HEADER_CHARS:
             yield _record(row, " | ".join(row.cells), heading_path, header)
         else:
-            yield _record(row, _labelled(columns, row.cells), heading_path)
+            yield _record(row, _label(columns, row.cells), heading_path)
 
 
 def _header_position(rows: list[Row]) -> int | None:
@@ -74,6 +74,6 @@ def _record(row: Row, text: str, heading_path: str, header: str = "") -> Section
     return Section(text, heading_path, None, row.line, row.line_end, "record", header)
 
 
-def _labelled(columns: tuple[str, ...], cells: tuple[str, ...]) -> str:
+def _label(columns: tuple[str, ...], cells: tuple[str, ...]) -> str:
     names = chain(columns, iter(lambda: "", None))
     return "\n".join(f"{name}: {cell}" if name else cell for name, cell in zip(names, cells, strict=False) if cell)

@@ -41,7 +41,7 @@ def read(file: SourceFile) -> ParsedDocument:
     levels = _heading_levels(document)
     outline = Outline()
     title = ""
-    for block in _found(document.element.body, _P, _TBL):
+    for block in _find(document.element.body, _P, _TBL):
         if block.tag == _TBL:
             _add_table(block, outline)
             continue
@@ -97,13 +97,13 @@ def _level(paragraph: etree._Element, levels: dict[str, int]) -> int | None:
     return levels.get(style.get(_VAL) or "") if style is not None else None
 
 
-def _found(parent: etree._Element, *tags: str) -> Iterator[etree._Element]:
+def _find(parent: etree._Element, *tags: str) -> Iterator[etree._Element]:
     """Yield the outermost elements with these tags in order, also in content controls and tracked insertions."""
     for child in parent.iterchildren(tag=etree.Element):
         if child.tag in tags:
             yield child
         elif child.tag not in _SKIPPED:
-            yield from _found(child, *tags)
+            yield from _find(child, *tags)
 
 
 def _text(paragraph: etree._Element) -> str:
@@ -122,8 +122,8 @@ def _text(paragraph: etree._Element) -> str:
 
 def _add_table(table: etree._Element, outline: Outline) -> None:
     """Add a line per row, its cells separated by bars."""
-    for number, row in enumerate(_found(table, _TR)):
-        cells = [" ".join(one_line(_text(block)) for block in _found(cell, _P)) for cell in _found(row, _TC)]
+    for number, row in enumerate(_find(table, _TR)):
+        cells = [" ".join(one_line(_text(block)) for block in _find(cell, _P)) for cell in _find(row, _TC)]
         if any(cell.strip() for cell in cells):
             outline.add(" | ".join(cells), tight=number > 0)
 
@@ -134,7 +134,7 @@ def _add_notes(document: Document, outline: Outline) -> None:
             if relation.is_external or not relation.reltype.endswith(suffix):
                 continue
             root = etree.fromstring(relation.target_part.blob, etree.XMLParser(resolve_entities=False))
-            notes = ["\n".join(map(_text, _found(note, _P))).strip() for note in root.iter(tag)]
+            notes = ["\n".join(map(_text, _find(note, _P))).strip() for note in root.iter(tag)]
             if any(notes):
                 outline.heading(1, heading)
             for note in notes:

@@ -31,15 +31,15 @@ class QueryVariant:
     terms: Mapping[str, float] | None = None
     """The keyword leg searches for these tokens, with their weights, instead of ``text``."""
 
-    def weighing(self, weight: float) -> QueryVariant:
+    def with_weight(self, weight: float) -> QueryVariant:
         """Return the same variant with another weight."""
         return replace(self, weight=weight)
 
-    def asked(self, leg: Leg) -> str:
+    def text_for(self, leg: Leg) -> str:
         """Return in words what the leg searches for."""
         return self.passage or self.text if leg == "dense" else self.text
 
-    def sought(self, leg: Leg) -> Hashable:
+    def target_for(self, leg: Leg) -> Hashable:
         """Return what the leg searches for as a value; equal values have equal hits."""
         if leg == "bm25":
             return self.text if self.terms is None else tuple(sorted(self.terms.items()))
@@ -65,7 +65,7 @@ class ModelTools(Protocol):
 
     @property
     def model_name(self) -> str:
-        """The search model that this search may ask; empty when it is to use feedback."""
+        """The search model that this search may ask; empty when it is to use pseudo-relevance feedback."""
 
     def ask(self, prompt: Prompt, parse: Callable[[str], Answer | None], **values: object) -> Answer | None:
         """Ask the search model and parse its reply. None without a model, or when it fails, is slow or gives nothing
@@ -74,7 +74,9 @@ class ModelTools(Protocol):
 
 
 class FeedbackTools(Protocol):
-    """Tools for feedback: the first pass, which is a search for the query as it is, and what its passages contain."""
+    """Tools for pseudo-relevance feedback: the first pass, which searches for the query as it is, and what is in its
+    passages.
+    """
 
     @property
     def original(self) -> QueryVariant:

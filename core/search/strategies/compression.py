@@ -49,12 +49,12 @@ class Compression(RefineOnly):
             tools.note(f"only the first {shown} passages were compressed; ask for fewer")
         if not any(len(of_hit) > 1 for of_hit in parts[:shown]):
             return hits
-        kept = dict(_by_model(query, parts[:shown], tools))
+        kept = dict(_choose_by_model(query, parts[:shown], tools))
         rest = [[] if number in kept else of_hit for number, of_hit in enumerate(parts[:shown])]
         if any(len(of_hit) > 1 for of_hit in rest):
-            kept |= _by_similarity(hits, rest, tools)
+            kept |= _choose_by_similarity(hits, rest, tools)
         return [
-            _shortened(hit, parts[number], kept[number]) if number in kept else hit for number, hit in enumerate(hits)
+            _shorten(hit, parts[number], kept[number]) if number in kept else hit for number, hit in enumerate(hits)
         ]
 
 
@@ -73,8 +73,8 @@ def _within_limit(parts: Sequence[Sequence[str]]) -> int:
     return len(parts)
 
 
-def _by_model(query: Query, parts: Sequence[Sequence[str]], tools: Tools) -> Kept:
-    numbered = _numbered(parts)
+def _choose_by_model(query: Query, parts: Sequence[Sequence[str]], tools: Tools) -> Kept:
+    numbered = _number_sentences(parts)
     if tools.model_name and len(numbered) < len(parts):
         tools.note(f"the model was given the first {len(numbered)} passages alone; ask for fewer")
     if not numbered:
@@ -91,7 +91,7 @@ def _by_model(query: Query, parts: Sequence[Sequence[str]], tools: Tools) -> Kep
     return kept
 
 
-def _numbered(parts: Sequence[Sequence[str]]) -> list[str]:
+def _number_sentences(parts: Sequence[Sequence[str]]) -> list[str]:
     """Return the sentences of the first passages, as data, each with its number; as many passages as the prompt may
     hold.
     """
@@ -111,7 +111,7 @@ def _most_shared_words(asked: set[str], of_hit: Sequence[str], tools: Tools) -> 
     return max(range(len(of_hit)), key=lambda s: (len(asked & set(tools.analyzer.tokens(of_hit[s]))), -s))
 
 
-def _by_similarity(hits: Sequence[Hit], parts: Sequence[Sequence[str]], tools: Tools) -> Kept:
+def _choose_by_similarity(hits: Sequence[Hit], parts: Sequence[Sequence[str]], tools: Tools) -> Kept:
     numbers: dict[str, list[tuple[int, int]]] = {}
     for p, of_hit in enumerate(parts):
         if len(of_hit) > 1:
@@ -131,7 +131,7 @@ def _by_similarity(hits: Sequence[Hit], parts: Sequence[Sequence[str]], tools: T
     return kept
 
 
-def _shortened(hit: Hit, of_hit: Sequence[str], kept: Sequence[int]) -> Hit:
+def _shorten(hit: Hit, of_hit: Sequence[str], kept: Sequence[int]) -> Hit:
     text, last = "", -1
     for s in kept:
         if s != last + 1:

@@ -7,8 +7,7 @@ from functools import partial
 from typing import Literal
 
 from braid.core.models.replies import parse_queries
-from braid.core.search.strategies.base import ExpandOnly, Expansion, QueryVariant, Tools
-from braid.core.search.strategies.relevance import (
+from braid.core.search.feedback_terms import (
     FEEDBACK_PASSAGES,
     FEEDBACK_TERMS,
     best_terms,
@@ -18,20 +17,21 @@ from braid.core.search.strategies.relevance import (
     rm3,
     words_of,
 )
+from braid.core.search.strategies.base import ExpandOnly, Expansion, QueryVariant, Tools
 from braid.core.types import Query
 
 VARIANTS = 3
-ORIGINAL_SHARE = 0.5
+ORIGINAL_WEIGHT = 0.5
 """Weight of the query itself in the fusion; the variants have the rest, so that a bad one cannot outvote it."""
-FEEDBACK_SHARE = 0.3
-"""Weight of the variant that feedback writes."""
+FEEDBACK_WEIGHT = 0.3
+"""Weight of the variant that pseudo-relevance feedback writes."""
 
 
 class MultiQuery(ExpandOnly):
     """Searches for the query and variants of it and fuses the rankings by RRF.
 
     The model's variants follow LangChain's MultiQueryRetriever, which only unites what they find. Without a model one
-    variant has the terms that distinguish the passages of the first pass (RM3, see `relevance`).
+    variant has the terms that distinguish the passages of the first pass (RM3, see `braid.core.search.feedback_terms`).
     """
 
     description = "Searches for several ways of putting the query and fuses what they find."
@@ -45,9 +45,9 @@ class MultiQuery(ExpandOnly):
         parse = partial(parse_queries, question=query.text, limit=VARIANTS)
         texts = tools.ask(tools.prompts.multi_query, parse, count=VARIANTS, question=query.text)
         if texts:
-            share = (1 - ORIGINAL_SHARE) / len(texts)
-            variants = (QueryVariant(text, share) for text in texts)
-            return Expansion((tools.original.weighing(ORIGINAL_SHARE), *variants), tools.model_name)
+            weight = (1 - ORIGINAL_WEIGHT) / len(texts)
+            variants = (QueryVariant(text, weight) for text in texts)
+            return Expansion((tools.original.with_weight(ORIGINAL_WEIGHT), *variants), tools.model_name)
         return self._feedback(query, tools)
 
     def _feedback(self, query: Query, tools: Tools) -> Expansion:
@@ -58,10 +58,10 @@ class MultiQuery(ExpandOnly):
         words = words_of(tools.analyzer, terms, [passage_text(hit.passage) for hit in hits])
         return Expansion(
             (
-                tools.original.weighing(1 - FEEDBACK_SHARE),
+                tools.original.with_weight(1 - FEEDBACK_WEIGHT),
                 QueryVariant(
                     " ".join([query.text, *words]),
-                    FEEDBACK_SHARE,
+                    FEEDBACK_WEIGHT,
                     legs=("bm25",),
                     terms=rm3(tools.analyzer.tokens(query.text), terms),
                 ),

@@ -40,7 +40,7 @@ class ParentDocument(RefineOnly):
             section = [p for p in section if p.chunk_id not in covered or p.chunk_id == hit.passage.chunk_id]
             others = tuple(p.chunk_id for p in section if p.chunk_id != hit.passage.chunk_id)
             covered.update((hit.passage.chunk_id, *others))
-            shown.append(replace(hit, passage=_joined(hit.passage, section), covers=others))
+            shown.append(replace(hit, passage=_join(hit.passage, section), covers=others))
         return shown
 
 
@@ -62,7 +62,7 @@ def _section(passage: Passage, tools: Tools) -> list[Passage]:
     return [section[position] for position in sorted(section)]
 
 
-def _joined(passage: Passage, section: Sequence[Passage]) -> Passage:
+def _join(passage: Passage, section: Sequence[Passage]) -> Passage:
     first, last = section[0], section[-1]
     text = first.text
     for following in section[1:]:

@@ -8,13 +8,13 @@ from functools import partial
 from typing import Literal
 
 from braid.core.models.replies import parse_queries
+from braid.core.search.feedback_terms import FEEDBACK_PASSAGES, best_terms, passage_text, words_of
 from braid.core.search.strategies.base import ExpandOnly, Expansion, QueryVariant, Tools
-from braid.core.search.strategies.relevance import FEEDBACK_PASSAGES, best_terms, passage_text, words_of
 from braid.core.types import Query
 
-GENERAL_SHARE = 0.3
+GENERAL_WEIGHT = 0.3
 """Weight of the general question in the fusion when a model wrote it."""
-FEEDBACK_SHARE = 0.1
+FEEDBACK_WEIGHT = 0.1
 GENERAL_TERMS = 6
 MIN_PASSAGES = 2
 """Fewest of the first passages that a term must be in to represent the subject."""
@@ -38,15 +38,15 @@ class StepBack(ExpandOnly):
         parse = partial(parse_queries, question=query.text, limit=1)
         general = tools.ask(tools.prompts.step_back, parse, question=query.text)
         if general:
-            variants = (tools.original.weighing(1 - GENERAL_SHARE), QueryVariant(general[0], GENERAL_SHARE))
+            variants = (tools.original.with_weight(1 - GENERAL_WEIGHT), QueryVariant(general[0], GENERAL_WEIGHT))
             return Expansion(variants, tools.model_name)
         terms = {} if query.mode == "semantic" else shared_terms(tools)
         if not terms:
             return Expansion((tools.original,), "feedback")
         texts = [passage_text(hit.passage) for hit in tools.first_pass(FEEDBACK_PASSAGES)]
         words = " ".join(words_of(tools.analyzer, terms, texts))
-        subject = QueryVariant(words, FEEDBACK_SHARE, legs=("bm25",), terms=terms)
-        return Expansion((tools.original.weighing(1 - FEEDBACK_SHARE), subject), "feedback")
+        subject = QueryVariant(words, FEEDBACK_WEIGHT, legs=("bm25",), terms=terms)
+        return Expansion((tools.original.with_weight(1 - FEEDBACK_WEIGHT), subject), "feedback")
 
 
 def shared_terms(tools: Tools) -> dict[str, float]:

@@ -26,6 +26,7 @@ from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account, Accounts
 from braid.core.accounts.usage import Usage
 from braid.core.braid import Braid
+from braid.core.ingest.parse import parse_here
 from tests.fakes import HashEmbeddings
 from tests.web import add_user, bearer, make_app, serving, site_of
 
@@ -322,7 +323,8 @@ def test_stdio_with_a_data_directory_of_its_own(tmp_path: Path) -> None:
 
 
 def tools_of(braid: Braid, account: Account, settings: Settings | None = None) -> Tools:
-    return Tools(braid, account, settings or Settings(), Meter(Usage(braid.ledger), account.id), is_admin=False)
+    meter = Meter(Usage(braid.ledger), account.id)
+    return Tools(braid, account, settings or Settings(), meter, is_admin=False, parse=parse_here)
 
 
 def test_documents_are_taken_in_up_to_the_users_quota(braid: Braid) -> None:

@@ -104,6 +104,19 @@ def test_a_shared_dataset_is_added_edited_and_removed(app: Flask, admin: FlaskCl
     assert actions == ["shared_db.removed", "shared_db.changed", "shared_db.added"]
 
 
+def test_a_collection_with_different_readers_is_named(admin: FlaskClient, braid: Braid) -> None:
+    handbook = braid.registry.add("Handbook", "shared_lab", allowed_groups=["lab"])
+    minutes = braid.registry.add("Minutes", "shared_lab", allowed_groups=["lab"])
+    braid.registry.add("Manual", "shared_other")
+    assert 'id="mixed"' not in admin.get("/admin/shared").text
+    braid.registry.update(minutes.id, allowed_groups=["sales"])
+    [notice] = re.findall(r'id="mixed">(.*?)</p>', admin.get("/admin/shared").text)
+    assert "shared_lab." in notice
+    assert "shared_other" not in notice
+    braid.registry.update(handbook.id, collection_name="shared_handbook")
+    assert 'id="mixed"' not in admin.get("/admin/shared").text
+
+
 @pytest.mark.parametrize(
     "form",
     [

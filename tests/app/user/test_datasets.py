@@ -27,8 +27,8 @@ class Town:
         self.off = registry.add("Old", "shared_all").id
         registry.update(self.off, enabled=False)
 
-    def of(self, user_id: int, *, is_admin: bool = False, with_closed: bool = False) -> UserDatasets:
-        return UserDatasets(self.directory, user_id, is_admin=is_admin, with_closed=with_closed)
+    def of(self, user_id: int, *, is_admin: bool = False, include_closed: bool = False) -> UserDatasets:
+        return UserDatasets(self.directory, user_id, is_admin=is_admin, include_closed=include_closed)
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def test_own_datasets_and_open_shared_ones_are_readable(town: Town) -> None:
 @pytest.mark.parametrize("which", ["bens", "closed", "off"])
 def test_what_is_not_readable_does_not_exist(town: Town, which: str) -> None:
     dataset_id = getattr(town, which)
-    for refuse in (town.of(town.ann).get, town.of(town.ann).writable, town.of(town.ann).own):
+    for refuse in (town.of(town.ann).get, town.of(town.ann).writable, town.of(town.ann).personal):
         with pytest.raises(NotFoundError, match=f"there is no dataset {dataset_id}"):
             refuse(dataset_id)
 
@@ -59,16 +59,16 @@ def test_only_administrators_write_to_shared_datasets(town: Town) -> None:
 
 
 def test_a_shared_dataset_is_nobodys_own(town: Town) -> None:
-    assert town.of(town.ann).own(town.anns).id == town.anns
+    assert town.of(town.ann).personal(town.anns).id == town.anns
     with pytest.raises(Forbidden, match="shared dataset"):
-        town.of(town.ann, is_admin=True).own(town.open)
+        town.of(town.ann, is_admin=True).personal(town.open)
 
 
 def test_administrators_may_fill_what_is_closed_or_off(town: Town) -> None:
-    filling = town.of(town.ann, is_admin=True, with_closed=True)
+    filling = town.of(town.ann, is_admin=True, include_closed=True)
     assert [dataset.id for dataset in filling.readable().shared] == [town.open, town.closed, town.off]
     assert filling.writable(town.off).id == town.off
     with pytest.raises(NotFoundError):
         filling.get(town.bens)
     with pytest.raises(NotFoundError):
-        town.of(town.ann, with_closed=True).get(town.off)
+        town.of(town.ann, include_closed=True).get(town.off)

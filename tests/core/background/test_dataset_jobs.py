@@ -13,7 +13,6 @@ import pytest
 from braid.core.background.background import Background
 from braid.core.background.dataset_jobs import (
     new_export,
-    new_import,
     new_reembed,
     new_text,
     new_upload,
@@ -199,7 +198,7 @@ def test_a_dataset_goes_out_and_comes_in_again(
     path = background.spool.path(exported.result["file"])
     assert path.stat().st_size == exported.result["size_bytes"]
     with path.open("rb") as file:
-        job = new_import(braid, background.spool, 1, file, max_bytes=LIMIT, name="copy")
+        job = background.new_import(1, file, max_bytes=LIMIT, name="copy")
     [imported] = do(job)
     assert (imported.state, imported.result) == ("done", {"documents": 1, "chunks": 1, "embedded": 1})
     copy = braid.ledger.dataset(imported.dataset_id or 0)
@@ -211,7 +210,7 @@ def test_a_dataset_goes_out_and_comes_in_again(
 def test_what_is_no_export_is_refused_at_once_and_makes_no_dataset(braid: Braid, background: Background) -> None:
     before = (braid.ledger.datasets(1), spooled(background))
     with pytest.raises(InvalidInputError, match="no export of a dataset"):
-        new_import(braid, background.spool, 1, io.BytesIO(b"no zip"), max_bytes=LIMIT)
+        background.new_import(1, io.BytesIO(b"no zip"), max_bytes=LIMIT)
     assert (braid.ledger.datasets(1), spooled(background)) == before
 
 
@@ -225,7 +224,7 @@ def test_an_import_that_turns_out_wrong_leaves_nothing(
         for name in old.namelist():
             new.writestr(name, old.read(name).replace(b'"documents": 1', b'"documents": 2'))
     broken.seek(0)
-    job = new_import(braid, background.spool, 1, broken, max_bytes=LIMIT)
+    job = background.new_import(1, broken, max_bytes=LIMIT)
     [ended] = do(job)
     assert ended.state == "failed"
     assert "no export of a dataset" in ended.error

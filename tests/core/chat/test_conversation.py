@@ -535,7 +535,7 @@ def test_fields_that_a_model_rewrites_badly_stay_and_it_is_named(braid: Braid, u
 
 def test_fields_that_units_would_make_too_long_stay_as_they_are() -> None:
     fields = ThreeFields("80℃ " * 2_499)
-    assert fields.unified() == fields
+    assert fields.with_unified_units() == fields
 
 
 def test_a_long_instruction_is_refused() -> None:

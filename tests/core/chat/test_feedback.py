@@ -286,7 +286,7 @@ def test_the_command_writes_one_users_feedback(tmp_path: Path) -> None:
     assert told.exit_code == 0, told.stderr
     assert told.stdout.startswith("Wrote 1 question with 1 judgement on 1 passage to ")
     assert told.stderr.splitlines() == [
-        "left out: 1 judgement of passages that are not there any more",
+        "left out: 1 judgement of deleted passages",
         "left out: 1 question without a good passage",
     ]
     assert json.loads(plain.stdout) == {

@@ -106,13 +106,13 @@ def test_an_unknown_user_reads_only_what_everyone_may(world: World) -> None:
     )
     assert scope.dataset_ids == {world.ids["guide"]}
     assert set(scope.unresolved_dataset_ids) == {world.ids["ann 1"], world.ids["staff"]}
-    assert resolve_scope(world.ledger, world.registry, user_id=4711, dataset_ids=None) == Scope(())
+    assert resolve_scope(world.ledger, world.registry, user_id=4711, dataset_ids=None) == Scope((), user_id=4711)
 
 
 def test_the_reasons_are_not_told_apart(world: World) -> None:
     """Whether a dataset exists is nothing that a stranger may find out."""
     scope = world.resolve("ann", ["bob 1", "removed", 999, "off"])
-    assert scope == Scope((), (world.ids["bob 1"], world.ids["removed"], 999, world.ids["off"]))
+    assert scope == Scope((), (world.ids["bob 1"], world.ids["removed"], 999, world.ids["off"]), world.ids["ann"])
 
 
 @pytest.mark.parametrize("wrong", [0, True, False, 1.0, 1.5, "1", None, float("nan")])
@@ -134,11 +134,21 @@ def test_an_absurd_number_of_ids_is_an_error(world: World) -> None:
 def test_datasets_are_grouped_by_collection(world: World) -> None:
     scope = world.resolve("ann", ["guide", "ann 2", "rules", "staff", "ann 1"])
     ann, ids = world.ids["ann"], world.ids
+    main, staff = frozenset({ids["guide"], ids["rules"]}), frozenset({ids["staff"]})
     assert set(scope.collections) == {
-        CollectionScope("shared_main", frozenset({ids["guide"], ids["rules"]})),
+        CollectionScope("shared_main", main, readable_ids=main),
         CollectionScope(f"user_{ann}", frozenset({ids["ann 1"], ids["ann 2"]}), ann),
-        CollectionScope("shared_staff", frozenset({ids["staff"]})),
+        CollectionScope("shared_staff", staff, readable_ids=staff),
     }
+
+
+def test_what_may_be_selected_is_known_beside_what_is(world: World) -> None:
+    """The words of the others must not count in scores."""
+    [main] = world.resolve("bob", ["guide"]).collections
+    assert main.dataset_ids == {world.ids["guide"]}
+    assert main.readable_ids == {world.ids["guide"], world.ids["rules"]}  # and not what is switched off
+    [personal] = world.resolve("ann", ["ann 1"]).collections
+    assert personal.readable_ids is None
 
 
 def test_the_filter_of_a_personal_collection() -> None:

@@ -78,7 +78,7 @@ def test_removing_deletes_the_entry_and_the_dataset(office: Office) -> None:
 def test_a_replaced_text_is_mirrored_and_its_lines_are_counted(office: Office) -> None:
     office.shared.add("Handbook", "shared_lab", by="ann")
     text, fingerprint = office.directory.registry.text()
-    office.shared.replace_text(text.replace("Handbook", "Guide"), of=fingerprint, by="ann")
+    office.shared.replace_text(text.replace("Handbook", "Guide"), expected_fingerprint=fingerprint, by="ann")
     assert office.directory.ledger.dataset(-1).name == "Guide"
     assert office.acts[-1] == ("ann", "shared_dbs.saved", "shared_dbs.json", "+1 -1 lines")
 
@@ -94,5 +94,5 @@ def test_a_refused_change_is_neither_announced_nor_recorded(office: Office) -> N
     with pytest.raises(NotFoundError):
         office.shared.remove(-7, by="ann")
     with pytest.raises(RegistryConflictError):
-        office.shared.replace_text("[]", of="of another text", by="ann")
+        office.shared.replace_text("[]", expected_fingerprint="of another text", by="ann")
     assert (office.directory.woken, len(office.acts)) == (1, 1)

@@ -21,8 +21,9 @@ from braid.core.data_directory import DataDirectory
 from braid.core.errors import InvalidInputError, NotFoundError, UnreadableDocumentError
 from braid.core.folders.sync import FolderSync, SyncReport
 from braid.core.folders.watch import FolderWatch
+from braid.core.ingest.incoming import Incoming
 from braid.core.ingest.ingest import ingest_paths
-from braid.core.ingest.parse import Incoming, parse_here
+from braid.core.ingest.parse import parse_here
 from braid.core.ingest.plan import IngestOptions
 from braid.core.types import ChunkInput, DocumentInput
 from tests.fakes import HashEmbeddings
@@ -49,7 +50,7 @@ def dataset(braid: Braid) -> int:
 
 @pytest.fixture
 def sync(braid: Braid, dataset: int, folder: Path) -> FolderSync:
-    return FolderSync(braid, dataset, str(folder))
+    return FolderSync(braid, dataset, str(folder), parse=parse_here)
 
 
 def write(path: Path, text: str) -> None:
@@ -134,12 +135,12 @@ def test_other_documents_are_left_alone(braid: Braid, dataset: int, folder: Path
     braid.ledger.put_document(dataset, DocumentInput("note", "Note", "txt", (ChunkInput("by hand"),)))
     neighbour = f"{folder}-old/x.md"
     braid.ledger.put_document(dataset, DocumentInput(neighbour, "X", "md", (ChunkInput("next door"),)))
-    FolderSync(braid, dataset, str(folder)).run()
+    FolderSync(braid, dataset, str(folder), parse=parse_here).run()
     assert {"note", neighbour} < sources(braid, dataset)
 
 
 def test_a_prefix_names_documents_by_their_place_in_the_folder(braid: Braid, dataset: int, folder: Path) -> None:
-    sync = FolderSync(braid, dataset, str(folder), IngestOptions(id_prefix="wiki:"))
+    sync = FolderSync(braid, dataset, str(folder), IngestOptions(id_prefix="wiki:"), parse=parse_here)
     sync.run()
     (folder / "b.md").unlink()
     assert sync.run() == SyncReport(removed=1, unchanged=2)
@@ -179,7 +180,7 @@ def test_links_out_of_the_folder_are_read_only_where_that_is_wanted(
     write(folder.parent / "secret.txt", "the key of the safe")
     (folder / "out.txt").symlink_to(folder.parent / "secret.txt")
     (folder / "in.md").symlink_to(folder / "a.md")
-    sync = FolderSync(braid, dataset, str(folder), within=within)
+    sync = FolderSync(braid, dataset, str(folder), within=within, parse=parse_here)
     sync.run()
     states = {os.path.basename(d.source): (d.state, d.chunks) for d in braid.ledger.documents(dataset)}
     assert states["in.md"] == ("ready", 1)
@@ -197,7 +198,7 @@ def test_a_file_that_becomes_a_link_during_the_pass_is_not_read(braid: Braid, da
             (folder / "a.md").unlink()
             (folder / "a.md").symlink_to(folder.parent / "secret.txt")
 
-    report = FolderSync(braid, dataset, str(folder), within=True).run(on_progress=swap)
+    report = FolderSync(braid, dataset, str(folder), within=True, parse=parse_here).run(on_progress=swap)
     assert [os.path.basename(source) for source, _ in report.failures] == ["a.md"]
 
 
@@ -208,13 +209,13 @@ def test_a_folder_that_is_not_there_changes_nothing(sync: FolderSync, folder: Pa
         sync.run()
     assert len(sources(braid, dataset)) == 3
     with pytest.raises(NotFoundError):
-        FolderSync(braid, 99, str(folder))
+        FolderSync(braid, 99, str(folder), parse=parse_here)
 
 
 @pytest.mark.parametrize("prefix", ["", "wiki:"])
 def test_a_folder_that_stands_empty_loses_nothing(braid: Braid, dataset: int, folder: Path, prefix: str) -> None:
     options = IngestOptions(id_prefix=prefix)
-    sync = FolderSync(braid, dataset, str(folder), options)
+    sync = FolderSync(braid, dataset, str(folder), options, parse=parse_here)
     sync.run()
     mounted = folder.rename(folder.with_name("mounted"))
     folder.mkdir()
@@ -227,14 +228,15 @@ def test_a_folder_that_stands_empty_loses_nothing(braid: Braid, dataset: int, fo
     mounted.rename(folder)
     assert sync.run() == SyncReport(unchanged=3)
     write(folder / ".braidignore", "*")
-    assert FolderSync(braid, dataset, str(folder), options, allow_empty=True).run() == SyncReport(removed=3)
+    emptying = FolderSync(braid, dataset, str(folder), options, allow_empty=True, parse=parse_here)
+    assert emptying.run() == SyncReport(removed=3)
     assert sync.run() == SyncReport(), "what has no documents may be empty"
 
 
 def test_the_command_empties_a_dataset_only_when_it_is_told_so(tmp_path: Path, folder: Path) -> None:
     with DataDirectory(tmp_path / "data", embedding_model=HashEmbeddings()) as braid:
         dataset = add_notes(braid.ledger)
-        FolderSync(braid, dataset, str(folder)).run()
+        FolderSync(braid, dataset, str(folder), parse=parse_here).run()
     write(folder / ".braidignore", "*")
     arguments = ("watch", str(folder), "--dataset", str(dataset), "--dry-run", "--json")
     refused = command(tmp_path, *arguments)
@@ -279,7 +281,7 @@ def test_a_week_of_edits_is_as_good_as_a_fresh_import(tmp_path: Path) -> None:
     ):
         dataset = add_notes(kept.ledger)
         user = fresh.ledger.add_user("ann").id
-        sync = FolderSync(kept, dataset, str(folder))
+        sync = FolderSync(kept, dataset, str(folder), parse=parse_here)
         expected = 180
         for day in range(8):
             sync.run()
@@ -370,7 +372,7 @@ def test_a_dry_run_prints_and_changes_nothing(tmp_path: Path, folder: Path) -> N
     }
     shown = command(tmp_path, *arguments)
     assert f"put     {folder}/a.md" in shown.stdout
-    assert "3 changes, 0 unchanged; nothing was done." in shown.stdout
+    assert "3 changes, 0 unchanged; nothing was changed." in shown.stdout
     assert json.loads(command(tmp_path, "documents", "list", "--dataset", "1", "--json").stdout) == []
 
 

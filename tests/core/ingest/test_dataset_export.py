@@ -16,8 +16,10 @@ import pytest
 from braid.core.braid import Braid
 from braid.core.data_directory import DataDirectory
 from braid.core.errors import InvalidInputError, NotFoundError
-from braid.core.ingest.dataset_export import DOCUMENTS, EMBEDDINGS, MANIFEST, export_dataset
-from braid.core.ingest.dataset_import import import_dataset, read_manifest
+from braid.core.ingest.dataset_export import export_dataset
+from braid.core.ingest.dataset_import import import_dataset
+from braid.core.ingest.export_file import read_export, read_manifest
+from braid.core.ingest.export_form import DOCUMENTS, EMBEDDINGS, MANIFEST
 from braid.core.types import ChunkInput, DocumentInput, SearchResult
 from tests.fakes import HashEmbeddings
 
@@ -93,7 +95,9 @@ def test_an_imported_dataset_is_found_as_the_exported_one_and_embeds_nothing(
 ) -> None:
     target, model = other
     steps: list[tuple[int, int]] = []
-    report = import_dataset(target, 1, exported, max_bytes=LIMIT, progress=lambda *step: steps.append(step))
+    report = import_dataset(
+        target, 1, exported, read=read_export, max_bytes=LIMIT, progress=lambda *step: steps.append(step)
+    )
     assert (report.documents, report.chunks, report.embedded) == (3, 6, 6)
     assert steps == [(1, 3), (2, 3), (3, 3)]
     assert target.indexer.wait(10)
@@ -108,9 +112,9 @@ def test_an_imported_dataset_is_found_as_the_exported_one_and_embeds_nothing(
 
 
 def test_doing_it_twice_changes_nothing(exported: Path, target: DataDirectory) -> None:
-    first = import_dataset(target, 1, exported, max_bytes=LIMIT)
+    first = import_dataset(target, 1, exported, read=read_export, max_bytes=LIMIT)
     documents = target.ledger.documents(1)
-    assert import_dataset(target, 1, exported, max_bytes=LIMIT) == first
+    assert import_dataset(target, 1, exported, read=read_export, max_bytes=LIMIT) == first
     assert target.ledger.documents(1) == documents
     assert target.ledger.dataset(1).chunks == 6
 
@@ -123,7 +127,7 @@ def test_doing_it_twice_changes_nothing(exported: Path, target: DataDirectory) -
 def test_vectors_of_another_model_are_not_used(exported: Path, tmp_path: Path, model: HashEmbeddings) -> None:
     with Braid(tmp_path / "third", embedding_model=model) as target:
         target.ledger.add_dataset(target.ledger.add_user("bob").id, "imported")
-        assert import_dataset(target, 1, exported, max_bytes=LIMIT).embedded == 0
+        assert import_dataset(target, 1, exported, read=read_export, max_bytes=LIMIT).embedded == 0
         assert target.indexer.wait(10)
         assert model.documents_embedded >= 6
         assert target.manager.search("two euros", user_id=1, dataset_ids=[1], mode="semantic").hits
@@ -136,7 +140,7 @@ def test_an_empty_dataset_and_one_without_vectors(tmp_path: Path, target: DataDi
             with (tmp_path / "plain.zip").open("wb") as file:
                 manifest = export_dataset(braid, 1, file)
             assert (manifest.documents, manifest.model) == (count, None)
-            report = import_dataset(target, 1, tmp_path / "plain.zip", max_bytes=LIMIT)
+            report = import_dataset(target, 1, tmp_path / "plain.zip", read=read_export, max_bytes=LIMIT)
             assert (report.documents, report.embedded) == (count, 0)
             braid.ledger.put_document(1, DocumentInput("a.md", "A", "md", (ChunkInput("text"),)))
         with pytest.raises(NotFoundError):
@@ -213,7 +217,7 @@ def test_what_is_wrong_in_a_file_is_named(
     exported: Path, target: DataDirectory, change: Callable[[dict[str, bytes]], None], reason: str
 ) -> None:
     with pytest.raises(InvalidInputError, match=reason) as caught:
-        import_dataset(target, 1, rewrite(exported, change), max_bytes=LIMIT)
+        import_dataset(target, 1, rewrite(exported, change), read=read_export, max_bytes=LIMIT)
     assert caught.value.field == "file"
 
 
@@ -229,16 +233,16 @@ def test_a_document_of_countless_passages_is_refused_before_it_takes_all_memory(
     many = b'{"source":"a","title":"\\"[{,","chunks":[' + b'{"text":"a"},' * 1_000_001
     crowded = rewrite(exported, lambda parts: parts.update({DOCUMENTS: many}), stored=True)
     with pytest.raises(InvalidInputError, match="has more than 2,000,000 values"):
-        import_dataset(target, 1, crowded, max_bytes=10 * LIMIT)
+        import_dataset(target, 1, crowded, read=read_export, max_bytes=10 * LIMIT)
 
 
 def test_signs_within_texts_are_no_values(exported: Path, target: DataDirectory) -> None:
     change = first_document(chunks=[{"text": '{["\\",' * 30_000}])
     with (
-        patch("braid.core.ingest.dataset_import.MAX_LINE_VALUES", 60),
+        patch("braid.core.ingest.export_file.MAX_LINE_VALUES", 60),
         pytest.raises(InvalidInputError, match="has less in it than"),
     ):
-        import_dataset(target, 1, rewrite(exported, change), max_bytes=LIMIT)
+        import_dataset(target, 1, rewrite(exported, change), read=read_export, max_bytes=LIMIT)
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04", b"no zip at all"])
@@ -253,4 +257,4 @@ def test_a_file_that_was_cut_or_changed_is_damaged(exported: Path, target: DataD
     content[len(content) // 3] ^= 0xFF
     exported.write_bytes(content)
     with pytest.raises(InvalidInputError, match="it is damaged"):
-        import_dataset(target, 1, exported, max_bytes=LIMIT)
+        import_dataset(target, 1, exported, read=read_export, max_bytes=LIMIT)

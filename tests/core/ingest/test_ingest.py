@@ -431,7 +431,7 @@ def test_a_file_that_vanishes_or_becomes_a_folder_while_the_run_goes_on(braid: D
     write(folder, {"a.md": "a", "b.md": "b", "c.md": "c", "d.md": "d"})
 
     def meddle(progress: IngestProgress) -> None:
-        if progress.file.source == "a.md":
+        if progress.document.source == "a.md":
             (folder / "b.md").unlink()
             (folder / "c.md").unlink()
             (folder / "c.md").mkdir()
@@ -475,7 +475,7 @@ def test_progress_counts_every_file(braid: DataDirectory, folder: Path) -> None:
     ingest(braid, folder / "a.md")
     seen: list[IngestProgress] = []
     ingest_paths(braid, 1, [str(folder)], options=RELATIVE, on_progress=seen.append)
-    assert [(p.done, p.total, p.file.source, p.file.state) for p in seen] == [
+    assert [(p.done, p.total, p.document.source, p.document.state) for p in seen] == [
         (1, 2, "a.md", "unchanged"),
         (2, 2, "b.md", "failed"),
     ]

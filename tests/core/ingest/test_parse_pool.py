@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import signal
@@ -14,8 +15,9 @@ from pathlib import Path
 import pytest
 
 from braid.core.errors import UnreadableDocumentError
-from braid.core.ingest.parse import Incoming, parse_here
-from braid.core.ingest.parse_pool import ParsePool, ParserUnavailableError
+from braid.core.ingest.incoming import Incoming
+from braid.core.ingest.parse import parse_here
+from braid.core.ingest.parse_pool import ParsePool, ParserUnavailableError, ParseStoppedError
 from braid.core.ingest.plan import IngestOptions
 from braid.core.types import DocumentInput
 from tests import samples
@@ -183,5 +185,44 @@ def test_closing_ends_the_processes_and_blames_no_document(tmp_path: Path) -> No
         parse(closing, tmp_path, "slow.csv", b"a,b\n" + b"1,2\n" * 1_000_000)
     with pytest.raises(ParserUnavailableError):
         parse(closing, tmp_path, "b.md", b"text")
+    with pytest.raises(ProcessLookupError):
+        os.kill(process, 0)
+
+
+def test_what_is_not_wanted_any_more_is_killed_and_the_next_file_is_read(pool: ParsePool, tmp_path: Path) -> None:
+    parse(pool, tmp_path, "a.md", b"text")
+    [process] = processes(pool)
+    is_cancelled = threading.Event()
+    threading.Timer(0.3, is_cancelled.set).start()
+    started = time.monotonic()
+    with pytest.raises(ParseStoppedError), pool.stopping(is_cancelled.is_set):
+        parse(pool, tmp_path, "slow.csv", b"a,b\n" + b"1,2\n" * 1_000_000)
+    assert time.monotonic() - started < 2.5
+    with pytest.raises(ProcessLookupError):
+        os.kill(process, 0)
+    assert parse(pool, tmp_path, "next.md", b"text").title == "next"
+
+
+def test_the_process_has_no_keys(pool: ParsePool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_KEY", "BRAID_SUMMARY_MODEL_API_KEY", "BRAID_DATABASE_URL"):
+        monkeypatch.setenv(name, "secret")
+    fresh = ParsePool()
+    try:
+        parse(fresh, tmp_path, "a.md", b"text")
+        [process] = processes(fresh)
+        environment = Path(f"/proc/{process}/environ").read_bytes()
+        assert b"PATH=" in environment
+        assert b"secret" not in environment
+        assert b"BRAID_" not in environment
+    finally:
+        fresh.close()
+
+
+def test_a_pool_that_nobody_closes_leaves_no_process(tmp_path: Path) -> None:
+    forgotten = ParsePool()
+    parse(forgotten, tmp_path, "a.md", b"text")
+    [process] = processes(forgotten)
+    del forgotten
+    gc.collect()
     with pytest.raises(ProcessLookupError):
         os.kill(process, 0)

@@ -12,7 +12,8 @@ import openpyxl
 import pytest
 
 from braid.core.errors import UnreadableDocumentError
-from braid.core.ingest.readers import FORMATS, ParsedDocument, read_document
+from braid.core.ingest.formats import FORMATS
+from braid.core.ingest.readers import ParsedDocument, read_document
 from braid.core.ingest.readers.archive import MAX_ENTRIES
 from braid.core.ingest.readers.encoding import decode
 from tests import samples

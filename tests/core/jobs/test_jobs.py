@@ -130,8 +130,8 @@ def test_what_kills_the_process_again_and_again_is_given_up(store: JobStore) -> 
 def run(store: JobStore) -> Iterator[Callable[..., JobRunner]]:
     runners: list[JobRunner] = []
 
-    def start(handler: Handler, workers: int = 1) -> JobRunner:
-        runners.append(JobRunner(store, {"upload": handler}, workers=workers))
+    def start(handler: Handler, workers: int = 1, per_user: int | None = None) -> JobRunner:
+        runners.append(JobRunner(store, {"upload": handler}, workers=workers, per_user=per_user))
         runners[-1].start()
         return runners[-1]
 
@@ -250,6 +250,29 @@ def test_two_workers_do_each_job_once(store: JobStore, run: Callable[..., JobRun
     run(lambda job, progress: seen.append(job.title) or {}, workers=2)  # type: ignore[func-returns-value]
     eventually(lambda: store.counts()["done"] == 20)
     assert sorted(seen, key=int) == [f"{n}" for n in range(20)]
+
+
+def test_one_users_slow_jobs_do_not_hold_everybodys(store: JobStore, run: Callable[..., JobRunner]) -> None:
+    go_on, at_once = threading.Event(), [0, 0]
+
+    def handle(job: Job, progress: Progress) -> Mapping[str, Any]:
+        if job.user_id == ANN:
+            at_once[0] += 1
+            at_once[1] = max(at_once)
+            go_on.wait(20)
+            at_once[0] -= 1
+        return {}
+
+    store.add(ANN, [upload(f"slow{n}") for n in range(4)])
+    run(handle, workers=2, per_user=1)
+    eventually(lambda: store.counts(ANN)["running"] == 1)
+    for n in range(3):
+        store.add(BOB, [upload(f"quick{n}")])
+    eventually(lambda: store.counts(BOB)["done"] == 3)
+    assert store.counts(ANN) == {"queued": 3, "running": 1, "done": 0, "failed": 0, "cancelled": 0}
+    go_on.set()
+    eventually(lambda: store.counts(ANN)["done"] == 4)
+    assert at_once[1] == 1
 
 
 def test_an_end_that_cannot_be_written_is_written_a_moment_later(

@@ -114,7 +114,7 @@ def test_a_killed_owner_is_known_to_have_crashed(tmp_path: Path) -> None:
     assert lock.acquire()
     lock.release()
     assert lock.acquire(), "what was left has not been checked"
-    lock.recovered()
+    lock.note_recovery()
     lock.release()
     assert not lock.acquire()
     lock.release()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from braid.core.chat.writer import Written, write
+from braid.core.chat.answer_stream import Written, write
 from braid.core.errors import ModelError
 from braid.core.models.chat import ChatModel
 from braid.core.models.reasoning import without_reasoning

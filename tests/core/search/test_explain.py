@@ -285,9 +285,24 @@ def test_the_model_is_not_asked_again(tmp_path: Path) -> None:
 def test_recent_answers_are_the_latest() -> None:
     answers = RecentAnswers(2)
     for text in ("one", "two", "one", "three"):
-        answers.put("m", [("user", text)], text.upper())
-    assert [answers.get("m", [("user", text)]) for text in ("one", "two", "three")] == ["ONE", None, "THREE"]
-    assert answers.get("other", [("user", "one")]) is None
+        answers.put(1, "m", [("user", text)], text.upper())
+    assert [answers.get(1, "m", [("user", text)]) for text in ("one", "two", "three")] == ["ONE", None, "THREE"]
+    assert answers.get(1, "other", [("user", "one")]) is None
+    assert answers.get(2, "m", [("user", "one")]) is None
+
+
+def test_an_explanation_does_not_say_what_others_asked(tmp_path: Path) -> None:
+    with (
+        model_server("Feed the cat") as server,
+        Braid(tmp_path, embedding_model=HashEmbeddings(), models=chat_models(server.settings())) as braid,
+    ):
+        world = World(braid, HashEmbeddings())
+        way: dict[str, Any] = {"strategy": "hyde", "mode": "semantic", "dataset_ids": [world.ids["shared"]]}
+        braid.manager.search("zebra", user_id=1, **way)
+        chunk = world.chunks["shared/Feed the cat twice"]
+        ann, bob = (braid.manager.explain("zebra", user_id=user, chunk_id=chunk, **way) for user in (1, 2))
+        assert (FORGOTTEN in ann.detail, FORGOTTEN in bob.detail) == (False, True)
+        assert bob.legs[0].query == "zebra"
 
 
 def test_the_reference_engine_is_not_explained(world: World) -> None:

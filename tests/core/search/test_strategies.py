@@ -23,9 +23,9 @@ from braid.core.errors import InvalidInputError, ModelError
 from braid.core.models.chat import ChatModels, chat_models
 from braid.core.models.prompts import Prompts, custom_prompts
 from braid.core.models.replies import cut_at_sentence, parse_passage, parse_queries, parse_sentence_numbers
+from braid.core.search.feedback_terms import relevance_model, rm3, rocchio
 from braid.core.search.strategies import BUILT_IN, StrategyInfo, compression, strategies
 from braid.core.search.strategies.parent_document import join_overlapping
-from braid.core.search.strategies.relevance import relevance_model, rm3, rocchio
 from braid.core.text.sentences import code_blocks, sentences
 from braid.core.text.token_budget import estimate_tokens
 from braid.core.types import ChunkInput, DocumentInput, Query, Vector
@@ -442,7 +442,7 @@ def test_compression_gives_the_model_sentences_as_data_within_a_limit(tmp_path: 
 
 def test_the_sentences_for_the_model_have_a_limit() -> None:
     parts = [["Zebras run over the plains of Africa all day long. "] * 60] * 20
-    numbered = compression._numbered(parts)
+    numbered = compression._number_sentences(parts)
     assert 0 < len(numbered) < 20
     assert estimate_tokens("\n\n".join(numbered)) <= compression.PROMPT_TOKENS
 

@@ -1,8 +1,8 @@
-"""Progress of documents on their way into the indexes, embedding again, and figures of a dataset."""
+"""Progress of documents on their way into the indexes, and figures of a dataset."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
 
@@ -14,7 +14,7 @@ from braid.core.braid import Braid
 from braid.core.data_directory import DataDirectory
 from braid.core.datasets.statistics import FormatCount, statistics_of
 from braid.core.errors import NotFoundError
-from braid.core.indexes.progress import document_progress, reembed
+from braid.core.indexes.document_progress import document_progress
 from braid.core.ledger.change_log import ChangeLog, IndexState
 from braid.core.ledger.ledger import Ledger
 from braid.core.types import ChunkInput, DocumentInput, Leg
@@ -94,27 +94,6 @@ def test_the_progress_of_a_page_takes_few_queries_however_many_documents(directo
     few = len(statements)
     document_progress(directory, 1, ids[:2])
     assert len(statements) == 2 * few < 20
-
-
-# ---------------------------------------------------------------- embedding again
-
-
-def test_embedding_again_makes_every_vector_of_the_dataset_anew(
-    braid: Braid, dataset_id: int, embeddings: HashEmbeddings, put: Callable[..., str]
-) -> None:
-    other = braid.ledger.add_dataset(1, "other")
-    for number in range(45):
-        braid.ledger.put_document(dataset_id, document(f"{number}", f"text {number}", "more"))
-    put(other.id, "kept", "not touched")
-    assert embeddings.documents_embedded == 91
-    before = braid.manager.search("text 7", user_id=1, dataset_ids=[dataset_id], mode="semantic")
-    assert reembed(braid, dataset_id) == 90
-    assert braid.indexer.wait(20)
-    assert embeddings.documents_embedded == 181
-    after = braid.manager.search("text 7", user_id=1, dataset_ids=[dataset_id], mode="semantic")
-    assert [hit.passage.chunk_id for hit in after.hits] == [hit.passage.chunk_id for hit in before.hits]
-    with pytest.raises(NotFoundError):
-        reembed(braid, 99)
 
 
 # ---------------------------------------------------------------- figures

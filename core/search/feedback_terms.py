@@ -1,4 +1,7 @@
-"""Pseudo-relevance feedback: expands the query by the passages of the first pass. Pure functions."""
+"""Pseudo-relevance feedback: expands the query by the passages of the first pass. Pure functions.
+
+Users' feedback, thumbs and clicks, is in `braid.core.chat.feedback`.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ FEEDBACK_PASSAGES = 5
 FEEDBACK_TERMS = 10
 FEEDBACK_CHARS = 1_500
 """Characters of each passage that are read; more would take long and add little."""
-QUERY_SHARE = 0.6
+QUERY_WEIGHT = 0.6
 """Weight of the query's own terms in the expanded query."""
 
 
@@ -31,27 +34,27 @@ def relevance_model(texts: Sequence[Sequence[str]], weights: Sequence[float]) ->
     return model
 
 
-def rm3(query: Sequence[str], feedback: Mapping[str, float], query_share: float = QUERY_SHARE) -> dict[str, float]:
-    """Return the query's tokens and the feedback terms, interpolated; sums to 1, or to ``query_share`` without
+def rm3(query: Sequence[str], feedback: Mapping[str, float], query_weight: float = QUERY_WEIGHT) -> dict[str, float]:
+    """Return the query's tokens and the feedback terms, interpolated; sums to 1, or to ``query_weight`` without
     feedback.
 
     RM3 of Abdul-Jaleel et al., "UMass at TREC 2004: Novelty and HARD".
     """
     total = sum(feedback.values())
-    mixed = {term: query_share * count / len(query) for term, count in Counter(query).items()}
+    mixed = {term: query_weight * count / len(query) for term, count in Counter(query).items()}
     for term, weight in feedback.items():
-        mixed[term] = mixed.get(term, 0.0) + (1 - query_share) * weight / total
+        mixed[term] = mixed.get(term, 0.0) + (1 - query_weight) * weight / total
     return mixed
 
 
-def rocchio(query: Vector, passages: Sequence[Vector], share: float = 1.0) -> Vector:
-    """Return the mean of the query's vector and those of relevant passages, each counting ``share``: (dim,), unit
+def rocchio(query: Vector, passages: Sequence[Vector], weight: float = 1.0) -> Vector:
+    """Return the mean of the query's vector and those of relevant passages, each weighing ``weight``: (dim,), unit
     length.
 
     Rocchio, "Relevance Feedback in Information Retrieval", in Salton, The SMART Retrieval System, 1971, without its
     term for passages that are not relevant.
     """
-    mean = query + share * np.sum(passages, axis=0) if len(passages) else query
+    mean = query + weight * np.sum(passages, axis=0) if len(passages) else query
     unit: Vector = np.asarray(mean / np.linalg.norm(mean), dtype=np.float32)
     return unit
 

@@ -1,4 +1,4 @@
-"""Parts that the chat's routes share: the list of conversations, and the data for a view of one."""
+"""The blueprint of the chat pages, and what these pages share: the list of conversations, the data for a view."""
 
 from __future__ import annotations
 
@@ -45,6 +45,6 @@ def make_shelf(conversation_id: int, messages: Sequence[StoredMessage], readable
     return Shelf(
         conversation_id,
         readable.by_id,
-        here.feedback.standing(user_id, chunk_ids),
+        here.feedback.current_thumbs(user_id, chunk_ids),
         frozenset(here.braid.ledger.visible(chunk_ids, readable.by_id.keys())),
     )

@@ -1,0 +1,94 @@
+"""The form of an exported dataset: the names of its parts, what they hold, and what reading one gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal, Protocol
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from braid.core.types import DocumentInput, Vector
+
+VERSION = 1
+MANIFEST, DOCUMENTS, EMBEDDINGS = "manifest.json", "documents.jsonl", "embeddings/0.npy"
+
+Count = Annotated[int, Field(ge=0, le=2**40)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class ExportedModel(_Strict):
+    """The embedding model of the vectors in the file."""
+
+    fingerprint: Annotated[str, Field(min_length=1, max_length=500)]
+    dimensions: Annotated[int, Field(ge=1, le=65_536)]
+
+
+class Manifest(_Strict):
+    """The contents of ``manifest.json``."""
+
+    format: Literal["braid-dataset"] = "braid-dataset"
+    version: int = VERSION
+    name: Annotated[str, Field(min_length=1, max_length=200)]
+    documents: Count
+    chunks: Count
+    model: ExportedModel | None
+    exported_at: float
+
+
+class ExportedChunk(_Strict):
+    """A passage; see `braid.core.types.ChunkInput`."""
+
+    text: Annotated[str, Field(min_length=1, max_length=200_000)]
+    heading_path: Annotated[str, Field(max_length=20_000)] = ""
+    page: Count | None = None
+    page_end: Count | None = None
+    line: Count | None = None
+    line_end: Count | None = None
+
+
+class ExportedDocument(_Strict):
+    """A document; see `braid.core.types.DocumentInput`."""
+
+    source: Annotated[str, Field(min_length=1, max_length=10_000)]
+    title: Annotated[str, Field(max_length=10_000)]
+    file_type: Annotated[str, Field(max_length=50)]
+    content_hash: Annotated[str, Field(pattern="^([0-9a-f]{64})?$")] = ""
+    size_bytes: Count = 0
+    date: float | None = None
+    metadata: dict[str, str] = {}
+    chunks: Annotated[list[ExportedChunk], Field(min_length=1)]
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedPart:
+    """A document of an export. ``rows``: (passages, dim) float32, zeros for one without a vector; None without any."""
+
+    document: DocumentInput
+    rows: Vector | None
+
+
+@dataclass(frozen=True, slots=True)
+class OpenExport:
+    """An export that is being read. ``parts`` raises InvalidInputError for what is wrong in it."""
+
+    manifest: Manifest
+    parts: Iterator[ExportedPart]
+
+
+class ReadExport(Protocol):
+    """Reads an export: `braid.core.ingest.parse_pool.ParsePool.read_export` in another process, or
+    `braid.core.ingest.export_file.read_export` in this one.
+    """
+
+    def __call__(self, path: Path, /, *, max_bytes: int) -> AbstractContextManager[OpenExport]:
+        """Read an export; all its files together unpack to at most ``max_bytes``.
+
+        Raises InvalidInputError, with the field ``file``.
+        """
+        ...

@@ -1,0 +1,56 @@
+"""The formats that can be read: their names, suffixes and readers. This module imports no reader."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A format that can be read."""
+
+    file_type: str
+    label: str
+    """With its article: ``a PDF document``."""
+    suffixes: tuple[str, ...]
+    reader: str
+    """The module in `readers/` that reads it; loaded, with its library, when the first such file comes."""
+    kind: str = "text"
+    """What `braid.core.ingest.readers.sniff` must say of the bytes."""
+
+
+FORMATS: tuple[Format, ...] = (
+    Format("txt", "plain text", (".txt", ".text", ".log", ".rst", ".adoc", ".org", ".tex"), "text"),
+    Format("md", "a Markdown document", (".md", ".markdown", ".mdx"), "markdown"),
+    Format("html", "a web page", (".html", ".htm", ".xhtml"), "html"),
+    Format("pdf", "a PDF document", (".pdf",), "pdf", "pdf"),
+    Format("docx", "a Word document", (".docx", ".docm"), "word", "docx"),
+    Format("pptx", "a PowerPoint presentation", (".pptx", ".pptm"), "slides", "pptx"),
+    Format("xlsx", "an Excel workbook", (".xlsx", ".xlsm"), "workbook", "xlsx"),
+    Format("csv", "a CSV table", (".csv",), "table"),
+    Format("tsv", "a TSV table", (".tsv", ".tab"), "table"),
+    Format("json", "a JSON document", (".json", ".geojson"), "json_tree"),
+    Format("jsonl", "a JSON Lines document", (".jsonl", ".ndjson"), "json_tree"),
+    Format("eml", "a mail", (".eml",), "mail"),
+    Format("epub", "an EPUB book", (".epub",), "epub", "epub"),
+    Format("py", "Python source code", (".py", ".pyi", ".pyw"), "code"),
+    Format("js", "JavaScript source code", (".js", ".mjs", ".cjs", ".jsx"), "code"),
+    Format("ts", "TypeScript source code", (".ts", ".mts", ".cts"), "code"),
+    Format("tsx", "TypeScript source code", (".tsx",), "code"),
+    Format("java", "Java source code", (".java",), "code"),
+    Format("go", "Go source code", (".go",), "code"),
+    Format("rs", "Rust source code", (".rs",), "code"),
+    Format("c", "C source code", (".c",), "code"),
+    Format("cpp", "C++ source code", (".cpp", ".cc", ".cxx", ".h", ".hpp", ".hh", ".hxx"), "code"),
+    Format("yaml", "a YAML document", (".yaml", ".yml"), "text"),
+    Format("toml", "a TOML document", (".toml",), "text"),
+    Format("ini", "a settings file", (".ini", ".cfg", ".conf", ".properties"), "text"),
+    Format("sh", "a shell script", (".sh", ".bash", ".zsh"), "text"),
+    Format("sql", "SQL source code", (".sql",), "text"),
+)
+"""Every format, in the order of the manual. Macros of docm, pptm and xlsm files are neither run nor read."""
+
+
+def file_types() -> tuple[str, ...]:
+    """The names of all formats."""
+    return tuple(form.file_type for form in FORMATS)

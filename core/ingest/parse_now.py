@@ -1,0 +1,82 @@
+"""What a request carries, parsed while it waits: few at a time, users in turn, in the processes of a `ParsePool`."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from braid.core.ingest.export_form import Manifest
+from braid.core.ingest.incoming import Incoming, Parse
+from braid.core.ingest.parse_pool import ParsePool, ParserUnavailableError
+from braid.core.ingest.plan import IngestOptions
+from braid.core.ingest.spool import Spool
+from braid.core.types import DocumentInput
+
+ANSWER_S = 30.0
+"""Longest time to wait for a place, and again for the parsed document."""
+MAX_PER_USER = 4
+"""Requests of one user that may wait or be parsed at a time; each holds a thread of the server."""
+
+
+class ParseNow:
+    """Parses for requests. One user has one place at a time, so their slow text never takes the places of others."""
+
+    def __init__(self, pool: ParsePool, spool: Spool, *, places: int = 0, wait_s: float = ANSWER_S) -> None:
+        self._pool = pool
+        self._spool = spool
+        self._places = places or max(2, (os.cpu_count() or 1) // 2)
+        self._wait_s = wait_s
+        self._asking: Counter[int] = Counter()
+        self._active: set[int] = set()
+        self._changed = threading.Condition()
+
+    def of_user(self, user_id: int) -> Parse:
+        """The function that parses documents in memory for this user.
+
+        It raises ParserUnavailableError when it is not this user's turn in time.
+        """
+        return partial(self._parse, user_id)
+
+    def read_manifest(self, user_id: int, path: Path, *, max_bytes: int) -> Manifest:
+        """Read the manifest of an exported dataset. Raises as `ParsePool.read_manifest`, and as `of_user`."""
+        with self._turn(user_id):
+            return self._pool.read_manifest(path, max_bytes=max_bytes)
+
+    def _parse(self, user_id: int, incoming: Incoming, options: IngestOptions) -> DocumentInput:
+        with self._turn(user_id), self._spool.temporary(incoming.content or b"") as path:
+            return self._pool.parse(replace(incoming, path=path, content=None), options, timeout_s=self._wait_s)
+
+    @contextmanager
+    def _turn(self, user_id: int) -> Iterator[None]:
+        with self._changed:
+            if self._asking[user_id] >= MAX_PER_USER:
+                raise ParserUnavailableError(f"{MAX_PER_USER} texts of yours are being read; send this one after them")
+            self._asking[user_id] += 1
+            try:
+                if not self._changed.wait_for(lambda: self._may_begin(user_id), self._wait_s):
+                    raise ParserUnavailableError("others are being read; send this again in a moment")
+                self._active.add(user_id)
+            except BaseException:
+                self._leave(user_id)
+                raise
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._active.discard(user_id)
+                self._leave(user_id)
+                self._changed.notify_all()
+
+    def _may_begin(self, user_id: int) -> bool:
+        return user_id not in self._active and len(self._active) < self._places
+
+    def _leave(self, user_id: int) -> None:
+        self._asking[user_id] -= 1
+        if not self._asking[user_id]:
+            del self._asking[user_id]

