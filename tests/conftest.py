@@ -114,9 +114,16 @@ def braid(tmp_path: Path, embeddings: HashEmbeddings) -> Iterator[Braid]:
         yield opened
 
 
+@pytest.fixture(scope="module")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Braid]:
+    """One open data directory, empty at first, for all tests of a module."""
+    with Braid(tmp_path_factory.mktemp("shelf") / "data", embedding_model=HashEmbeddings()) as opened:
+        yield opened
+
+
 @pytest.fixture
 def put(braid: Braid) -> Callable[..., str]:
-    """Store a document of one chunk a text and wait until both legs have it; returns its source."""
+    """Store a document of one chunk per text and wait until both legs have it; returns its source."""
 
     def put_texts(dataset_id: int, source: str, *texts: str, title: str = "", file_type: str = "txt") -> str:
         braid.ledger.put_document(dataset_id, document(source, *texts, title=title or source, file_type=file_type))

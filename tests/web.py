@@ -1,18 +1,26 @@
-"""Signing in, for tests of the pages and the API."""
+"""The app for tests of the pages and the API: signing in, sending forms, serving it."""
 
 from __future__ import annotations
 
 import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
+import uvicorn
+from a2wsgi import WSGIMiddleware
 from flask import Flask
 from flask.testing import FlaskClient
+from werkzeug.test import TestResponse
 
 from braid.app.factory import create_app
+from braid.app.mcp.http import with_mcp
 from braid.app.site import EXTENSION, Site
 from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account
 from braid.core.accounts.audit import AuditEntry
 from braid.core.braid import Braid
+from tests.worlds import eventually
 
 PASSWORD = "correct horse"
 
@@ -57,6 +65,29 @@ def csrf_token(client: FlaskClient, path: str = "/account") -> str:
     found = re.search(r'name="csrf[-_]token" (?:content|value)="([^"]+)"', page)
     assert found, page
     return found[1]
+
+
+def post_form(client: FlaskClient, path: str, **form: object) -> TestResponse:
+    """Send a form as the page does, with the browser's token."""
+    return client.post(path, data={"csrf_token": csrf_token(client), **form})
+
+
+def text_of(html: str) -> str:
+    """What a reader sees, in one line."""
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", html)).strip()
+
+
+@contextmanager
+def serving(app: Flask) -> Iterator[str]:
+    """The app with MCP on a free port of this computer, in a thread of its own; its address, without a slash."""
+    config = uvicorn.Config(with_mcp(WSGIMiddleware(app), site_of(app)), port=0, log_level="warning", lifespan="on")
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    eventually(lambda: server.started)
+    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    server.should_exit = True
+    thread.join(10)
 
 
 def add_user(app: Flask, name: str, *, groups: tuple[str, ...] = ()) -> Account:

@@ -24,6 +24,7 @@ from tests import samples
 from tests.fakes import HashEmbeddings
 from tests.served import Served
 from tests.web import csrf_token, make_app, sign_in, site_of
+from tests.worlds import eventually
 
 MAX_MB = 5
 GIGABYTE = 10**9
@@ -66,10 +67,8 @@ def read(client: FlaskClient, here: Site, dataset_id: int) -> Callable[[str, byt
             address, data=content, query_string={"name": name}, headers=headers, mimetype="application/octet-stream"
         )
         assert sent.status_code == 202, sent.get_data(as_text=True)
-        deadline = time.monotonic() + 90
-        while not here.background.store.get(here.accounts.all()[0].id, sent.get_json()["job"]).ended:
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        user, job = here.accounts.all()[0].id, sent.get_json()["job"]
+        eventually(lambda: here.background.store.get(user, job).ended, 90)
         [document] = here.braid.ledger.documents(dataset_id)
         return document
 
@@ -241,13 +240,8 @@ def test_an_upload_that_breaks_off_leaves_nothing(served: Served, length: str) -
     dataset_id = served.new_dataset()
     with socket.create_connection(("127.0.0.1", served.port), timeout=20) as connection:
         connection.sendall(request_head(served, dataset_id, length) + b"7a120\r\n" + b"x" * 400_000)
-        deadline = time.monotonic() + 20
-        while not served.spooled() and time.monotonic() < deadline:
-            time.sleep(0.05)
-    deadline = time.monotonic() + 20
-    while served.spooled():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+        eventually(served.spooled)
+    eventually(lambda: not served.spooled())
     assert served.wait_read(dataset_id) == {}
 
 

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
-from werkzeug.test import TestResponse
 
 from braid.config.settings import Settings
 from braid.core.accounts.accounts import Accounts
@@ -29,7 +28,7 @@ from braid.core.ingest.plan import IngestOptions
 from braid.core.jobs.store import Job
 from braid.core.types import DocumentInput
 from tests.fakes import HashEmbeddings
-from tests.web import add_user, bearer, csrf_token, make_app, sign_in, site_of
+from tests.web import add_user, bearer, make_app, post_form, sign_in, site_of
 from tests.worlds import eventually
 
 WAIT_S = 30
@@ -341,21 +340,17 @@ def ann(app: Flask) -> FlaskClient:
     return sign_in(app, "ann")
 
 
-def post(client: FlaskClient, path: str, **form: object) -> TestResponse:
-    return client.post(path, data={"csrf_token": csrf_token(client), **form})
-
-
 def test_an_administrator_sees_what_would_change_and_keeps_the_folder(
     app: Flask, ann: FlaskClient, braid: Braid, dataset: int, folder: Path
 ) -> None:
     background = site_of(app).background
     form = {"folder": str(folder), "dataset_id": dataset, "ignore": "b.*\r\n", "id_prefix": "wiki/"}
-    seen = post(ann, "/admin/folders", **form, action="check").text
+    seen = post_form(ann, "/admin/folders", **form, action="check").text
     assert "1 file would be stored" in seen
     assert "wiki/a.md" in seen
     assert (background.folders.all(), sources(braid, dataset)) == ([], set())
 
-    assert post(ann, "/admin/folders", **form, action="add").status_code == 302
+    assert post_form(ann, "/admin/folders", **form, action="add").status_code == 302
     [followed] = background.folders.all()
     assert (followed.ignore, followed.id_prefix) == (("b.*",), "wiki/")
     last_sync(background, followed)
@@ -368,13 +363,13 @@ def test_an_administrator_sees_what_would_change_and_keeps_the_folder(
     eventually(lambda: last_sync(background, followed).state == "failed")
     assert "is its disk mounted?" in ann.get("/admin/folders").text
     before = last_sync(background, followed).id
-    assert post(ann, f"/admin/folders/{followed.id}/sync").status_code == 302
+    assert post_form(ann, f"/admin/folders/{followed.id}/sync").status_code == 302
     assert last_sync(background, followed).id > before
 
-    asked = post(ann, f"/admin/folders/{followed.id}/remove").text
+    asked = post_form(ann, f"/admin/folders/{followed.id}/remove").text
     assert "No longer keep this folder in sync?" in asked
     assert background.folders.all() == [followed]
-    assert post(ann, f"/admin/folders/{followed.id}/remove", confirmed="1").status_code == 302
+    assert post_form(ann, f"/admin/folders/{followed.id}/remove", confirmed="1").status_code == 302
     assert background.folders.all() == []
     assert sources(braid, dataset) == {"a.md"}
     acts = [(entry.action, entry.target) for entry in site_of(app).audit.entries()]
@@ -382,10 +377,10 @@ def test_an_administrator_sees_what_would_change_and_keeps_the_folder(
 
 
 def test_what_cannot_be_kept_is_said_on_the_page(app: Flask, ann: FlaskClient, dataset: int) -> None:
-    answer = post(ann, "/admin/folders", folder="/nowhere/<b>", dataset_id=dataset, action="add")
+    answer = post_form(ann, "/admin/folders", folder="/nowhere/<b>", dataset_id=dataset, action="add")
     assert answer.status_code == 400
     assert "there is no folder &#39;/nowhere/&lt;b&gt;&#39;" in answer.text
-    assert post(ann, "/admin/folders", folder="/", dataset_id="99").status_code == 400
+    assert post_form(ann, "/admin/folders", folder="/", dataset_id="99").status_code == 400
 
 
 def test_without_roots_no_folder_is_added_over_the_web(braid: Braid, dataset: int, folder: Path) -> None:
@@ -419,7 +414,7 @@ def test_others_have_no_way_to_a_folder(app: Flask, dataset: int, folder: Path) 
     theirs = site_of(app).braid.ledger.add_dataset(bob.id, "Bob's").id
     browser, given = sign_in(app, "bob"), {"dataset_id": theirs, "folder": str(folder)}
     assert "/admin/folders" not in browser.get("/").text
-    assert post(browser, "/admin/folders", **given, action="add").status_code == 403
+    assert post_form(browser, "/admin/folders", **given, action="add").status_code == 403
     token = bearer(app, bob, "read", "write")
     assert app.test_client().post("/api/v1/folders", json=given, headers=token).status_code == 403
     ann = bearer(app, site_of(app).accounts.get(ANN), "read", "write", "admin")

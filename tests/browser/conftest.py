@@ -48,6 +48,11 @@ class Site:
         return {"name": "braid_session", "value": session.value, "url": self.url}
 
 
+def overflow(page: Page) -> int:
+    """By how many pixels the page is wider than the window."""
+    return page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+
+
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """The app as after the first start, with a few personal notes of the administrator."""

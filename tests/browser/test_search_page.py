@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from braid.core.types import ChunkInput, DocumentInput
-from tests.browser.conftest import Site
+from tests.browser.conftest import Site, overflow
 
 pytestmark = pytest.mark.browser
 
@@ -26,10 +26,6 @@ def search(page: Page, query: str) -> None:
 
 def legs_of_first_hit(page: Page) -> list[str]:
     return [leg.inner_text() for leg in page.locator(".hit").first.locator(".leg").all()]
-
-
-def overflow(page: Page) -> int:
-    return page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
 
 
 def test_first_visit(open_page: Open, picture: Picture) -> None:

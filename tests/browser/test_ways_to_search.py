@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import Site
+from tests.browser.conftest import Site, overflow
 
 pytestmark = pytest.mark.browser
 
@@ -15,10 +15,6 @@ Open = Callable[..., Page]
 Picture = Callable[[Page, str], None]
 PHONE = {"width": 360, "height": 740}
 LOCALES = ["en-US", "ja-JP", "ko-KR"]
-
-
-def overflow(page: Page) -> int:
-    return page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
 
 
 def compare_fields(page: Page) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -27,9 +28,9 @@ def write_toml(path: Path, text: str) -> Path:
     return path
 
 
-def message(**kwargs: object) -> str:
+def message(**kwargs: Any) -> str:
     with pytest.raises(InvalidInputError) as caught:
-        load_settings(**kwargs)  # type: ignore[arg-type]
+        load_settings(**kwargs)
     return str(caught.value)
 
 

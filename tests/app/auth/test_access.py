@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from unittest.mock import patch
 
@@ -21,18 +21,10 @@ from braid.config.settings import Settings
 from braid.core.accounts.credentials import DAY_S
 from braid.core.braid import Braid
 from braid.core.errors import InvalidInputError
-from tests.fakes import HashEmbeddings
 from tests.served import Served
 from tests.web import PASSWORD, add_user, bearer, csrf_token, make_app, sign_in, site_of
 
 NEW_PASSWORD = "staple battery"
-
-
-@pytest.fixture(scope="module")
-def shelf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Braid]:
-    """A Braid for tests that need no documents; each makes its app and users."""
-    with Braid(tmp_path_factory.mktemp("access") / "data", embedding_model=HashEmbeddings()) as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from flask import Flask, Response, g, render_template_string, request
@@ -13,19 +13,12 @@ from werkzeug.exceptions import Unauthorized
 from braid.app.factory import register_braid
 from braid.app.site import HostUser
 from braid.core.braid import Braid
-from tests.fakes import HashEmbeddings
 from tests.web import bearer, csrf_token, site_of
 
 SEARCH = "/braid/api/v1/search"
 PAGE = "/braid/search"
 FORM = "/braid/datasets"
 HOST_FORM = "/form"
-
-
-@pytest.fixture(scope="module")
-def shelf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Braid]:
-    with Braid(tmp_path_factory.mktemp("host") / "data", embedding_model=HashEmbeddings()) as opened:
-        yield opened
 
 
 def mount_after(host: Flask, braid: Braid) -> None:

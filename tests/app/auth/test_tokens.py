@@ -16,16 +16,14 @@ from braid.app.pages.account.mine import FRESH_S
 from braid.core.accounts.accounts import Account
 from braid.core.accounts.credentials import DAY_S, TOKEN_DAYS, ApiToken
 from braid.core.braid import Braid
-from tests.fakes import HashEmbeddings
 from tests.web import PASSWORD, bearer, csrf_token, make_app, sign_in, site_of
 
 NEW_PASSWORD = "staple battery"
 
 
 @pytest.fixture(scope="module")
-def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Flask]:
-    with Braid(tmp_path_factory.mktemp("tokens") / "data", embedding_model=HashEmbeddings()) as braid:
-        yield make_app(braid)
+def app(shelf: Braid) -> Flask:
+    return make_app(shelf)
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,6 @@ from typing import Any
 
 import click
 import pytest
-from click.testing import CliRunner, Result
 from rich.cells import cell_len
 
 from braid.app.cli.options import FileTypes, Moment
@@ -33,6 +32,7 @@ from braid.core.braid import Braid
 from braid.core.data_directory import DataDirectory
 from braid.core.ledger.owner import OwnerLock
 from braid.core.text.token_budget import estimate_tokens
+from tests import command_line
 from tests.model_server import model_server
 from tests.worlds import write
 
@@ -40,22 +40,8 @@ REPOSITORY = Path(__file__).parents[3]
 MANUAL = (REPOSITORY / "docs" / "cli.md").read_text(encoding="utf-8")
 
 
-class CommandLine:
-    """Runs commands over one data directory, in this process."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.data_dir = folder / "data"
-        self.env = {"BRAID_SHARED_DBS": str(folder / "shared_dbs.json")}
-
-    def __call__(self, *args: object, status: int = 0, answer: str | None = None) -> Result:
-        line = ["--data-dir", str(self.data_dir), *map(str, args)]
-        result = CliRunner().invoke(cli, line, input=answer, env=self.env)
-        assert result.exit_code == status, f"{result.stdout}\n{result.stderr}"
-        return result
-
-    def json(self, *args: object, status: int = 0) -> Any:
-        return json.loads(self(*args, "--json", status=status).stdout)
+class CommandLine(command_line.CommandLine):
+    """Runs commands over one data directory, in this process or in one of their own."""
 
     def process(self, *args: object, **options: Any) -> subprocess.Popen[str]:
         """The same in a process of its own, which heeds Ctrl-C also where the tests run in the background."""

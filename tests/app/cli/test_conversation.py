@@ -7,30 +7,29 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from braid.app.cli.root import cli
 from braid.core.chat.citations import Citation
 from braid.core.chat.store import ConversationStore
 from braid.core.chat.types import ChatRequest, ChatResult
 from braid.core.data_directory import DataDirectory
-from braid.core.types import ChunkInput, DocumentInput, Query, SearchResult
+from braid.core.types import Query, SearchResult
+from tests import command_line
+from tests.worlds import document
 
 QUESTION = "猫は何を食べますか。"
 ANSWER = "Fish [1]."
 
 
-class CommandLine:
+class CommandLine(command_line.CommandLine):
     """Runs ``conversation`` over one data directory, where Ann has a conversation and Bob has none."""
 
     def __init__(self, folder: Path) -> None:
-        self.data_dir = folder / "data"
-        self.env = {"BRAID_SHARED_DBS": str(folder / "shared_dbs.json")}
+        super().__init__(folder)
         with self.opened() as braid:
             self.ann, self.bob = (braid.ledger.add_user(name).id for name in ("ann", "bob"))
             self.dataset = braid.ledger.add_dataset(self.ann, "notes").id
-            document = DocumentInput("cats.md", "Cats", "md", (ChunkInput("A cat eats fish."),))
-            put = braid.ledger.put_document(self.dataset, document)
+            put = braid.ledger.put_document(self.dataset, document("cats.md", "A cat eats fish.", title="Cats"))
             (passage,) = braid.ledger.document_passages(put.document_id, [self.dataset])
             search = SearchResult(Query(QUESTION), "basic", "none", (QUESTION,), (), ("user_1",))
             citations = (Citation(1, passage, passage.text),)
@@ -43,13 +42,10 @@ class CommandLine:
         return DataDirectory(self.data_dir, shared_dbs=Path(self.env["BRAID_SHARED_DBS"]))
 
     def __call__(self, *args: object, user: str = "ann", status: int = 0, answer: str | None = None) -> Result:
-        line = ["--data-dir", str(self.data_dir), "conversation", *map(str, args), "--user", user]
-        result = CliRunner().invoke(cli, line, input=answer, env=self.env)
-        assert result.exit_code == status, f"{result.stdout}\n{result.stderr}"
-        return result
+        return super().__call__("conversation", *args, "--user", user, status=status, answer=answer)
 
-    def json(self, *args: object, user: str = "ann") -> Any:
-        return json.loads(self(*args, "--json", user=user).stdout)
+    def json(self, *args: object, user: str = "ann", status: int = 0) -> Any:
+        return json.loads(self(*args, "--json", user=user, status=status).stdout)
 
 
 @pytest.fixture

@@ -7,8 +7,6 @@ import json
 import os
 import re
 import sys
-import threading
-import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass
@@ -17,14 +15,11 @@ from typing import Any
 
 import httpx
 import pytest
-import uvicorn
-from a2wsgi import WSGIMiddleware
 from flask import Flask
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 
-from braid.app.mcp.http import with_mcp
 from braid.app.mcp.meter import Meter
 from braid.app.mcp.tools import Tools
 from braid.config.settings import Settings
@@ -33,7 +28,7 @@ from braid.core.accounts.usage import Usage
 from braid.core.braid import Braid
 from braid.core.ingest.parse import parse_here
 from tests.fakes import HashEmbeddings
-from tests.web import add_user, bearer, make_app, site_of
+from tests.web import add_user, bearer, make_app, serving, site_of
 
 NOTES = {
     "notes/printer.md": "# Printer\n\nThe printer shows error E-4711 when the tray is empty.",
@@ -65,25 +60,16 @@ class Served:
 
 @pytest.fixture
 def served(braid: Braid) -> Iterator[Served]:
-    with serving(make_app(braid), braid) as found:
+    with serving_notes(make_app(braid), braid) as found:
         yield found
 
 
 @contextmanager
-def serving(app: Flask, braid: Braid) -> Iterator[Served]:
+def serving_notes(app: Flask, braid: Braid) -> Iterator[Served]:
     admin = site_of(app).accounts.all()[0]
     braid.ledger.add_dataset(admin.id, "Notes")
-    config = uvicorn.Config(with_mcp(WSGIMiddleware(app), site_of(app)), port=0, log_level="warning", lifespan="on")
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    deadline = time.monotonic() + 10
-    while not server.started and time.monotonic() < deadline:
-        time.sleep(0.01)
-    port = server.servers[0].sockets[0].getsockname()[1]
-    yield Served(f"http://127.0.0.1:{port}", app, braid, admin)
-    server.should_exit = True
-    thread.join(10)
+    with serving(app) as url:
+        yield Served(url, app, braid, admin)
 
 
 def run(session: AbstractAsyncContextManager[Client], talk: Callable[[Client], Coroutine[Any, Any, None]]) -> None:
@@ -262,7 +248,7 @@ def test_calls_and_requests_to_the_api_have_one_limit(braid: Braid) -> None:
         assert re.search(r"at most 3 per 1 minute .* try again in \d+ s", answer["message"])
 
     app = make_app(braid, Settings(api_rate_limit="3/minute"))
-    with serving(app, braid) as served:
+    with serving_notes(app, braid) as served:
         me = bearer(app, served.admin, "read")
         assert httpx.get(f"{served.url}/api/v1/me", headers=me).status_code == 200
         run(served.client(), talk)

@@ -21,38 +21,21 @@ from braid.core.ledger.tables import ApiTokenRow
 from braid.core.types import ChunkInput, DocumentInput, Filters
 from tests.app.mcp.test_mcp import call
 from tests.fakes import HashEmbeddings
-from tests.web import make_app, site_of
+from tests.web import make_app, serving
 
 
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[tuple[str, Braid]]:
     """A running app over one document; its address is announced as the server does."""
-    import threading
-    import time
-
-    import uvicorn
-    from a2wsgi import WSGIMiddleware
-
-    from braid.app.mcp.http import with_mcp
-
     with Braid(tmp_path / "data", embedding_model=HashEmbeddings(), shared_dbs=tmp_path / "shared.json") as braid:
         app = make_app(braid)
         braid.ledger.add_dataset(1, "Notes")
         chunk = ChunkInput("The tray is empty: E-4711.")
         braid.ledger.put_document(1, DocumentInput("a.md", "Printer", "md", (chunk,)))
         assert braid.indexer.wait(10)
-        server = uvicorn.Server(
-            uvicorn.Config(with_mcp(WSGIMiddleware(app), site_of(app)), port=0, log_level="warning", lifespan="on")
-        )
-        thread = threading.Thread(target=server.run, daemon=True)
-        thread.start()
-        while not server.started:
-            time.sleep(0.01)
-        url = f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}/"
-        braid.announce(url)
-        yield url, braid
-        server.should_exit = True
-        thread.join(10)
+        with serving(app) as address:
+            braid.announce(f"{address}/")
+            yield f"{address}/", braid
 
 
 def environment(braid: Braid) -> dict[str, str]:

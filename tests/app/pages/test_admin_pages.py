@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable, Iterator
 
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
-from werkzeug.test import TestResponse
 
 from braid.app.auth.access import rule_of
 from braid.app.factory import register_braid, routes_of
@@ -19,7 +17,8 @@ from braid.config.settings import Settings
 from braid.core.braid import Braid
 from braid.core.jobs.store import JobStore, NewJob
 from tests.model_server import ModelServer, model_server
-from tests.web import PASSWORD, acts, add_user, csrf_token, make_app, sign_in, site_of
+from tests.web import PASSWORD, acts, add_user, csrf_token, make_app, post_form, sign_in, site_of
+from tests.worlds import eventually
 
 
 @pytest.fixture
@@ -84,20 +83,22 @@ def test_a_form_without_its_token_is_refused(admin: FlaskClient) -> None:
 
 
 def test_a_shared_dataset_is_added_edited_and_removed(app: Flask, admin: FlaskClient, braid: Braid) -> None:
-    added = _post(admin, "/admin/shared", name="Handbook", collection_name="shared_lab", allowed_groups="lab, staff")
+    added = post_form(
+        admin, "/admin/shared", name="Handbook", collection_name="shared_lab", allowed_groups="lab, staff"
+    )
     assert added.status_code == 302
     entry = braid.registry.entries()[0]
     assert (entry.id, entry.name, entry.allowed_groups) == (-1, "Handbook", ("lab", "staff"))
     assert "Handbook" in admin.get("/admin/shared").text
     form = {"name": "Manual", "collection_name": "shared_other", "description": "two\r\nlines", "allowed_groups": ""}
-    assert _post(admin, "/admin/shared/-1", **form).status_code == 302
+    assert post_form(admin, "/admin/shared/-1", **form).status_code == 302
     entry = braid.registry.entries()[0]
     assert (entry.name, entry.collection_name, entry.description) == ("Manual", "shared_other", "two\nlines")
     assert (entry.allowed_groups, entry.enabled) == ((), False)
     assert braid.ledger.dataset(-1).collection == "shared_other"
-    assert _post(admin, "/admin/shared/-1/remove", name="Handbook").status_code == 400
+    assert post_form(admin, "/admin/shared/-1/remove", name="Handbook").status_code == 400
     assert braid.registry.entries()
-    assert _post(admin, "/admin/shared/-1/remove", name="Manual").status_code == 302
+    assert post_form(admin, "/admin/shared/-1/remove", name="Manual").status_code == 302
     assert braid.registry.entries() == ()
     actions = [entry.action for entry in acts(app)]
     assert actions == ["shared_db.removed", "shared_db.changed", "shared_db.added"]
@@ -127,7 +128,7 @@ def test_a_collection_with_different_readers_is_named(admin: FlaskClient, braid:
 def test_a_wrong_entry_is_refused_and_what_was_typed_stays(
     admin: FlaskClient, braid: Braid, form: dict[str, str]
 ) -> None:
-    answer = _post(admin, "/admin/shared", **form)
+    answer = post_form(admin, "/admin/shared", **form)
     assert answer.status_code == 400
     assert 'role="alert"' in answer.text
     assert f'value="{form["collection_name"]}"' in answer.text
@@ -139,7 +140,7 @@ def test_a_shared_dataset_that_there_is_not(admin: FlaskClient, dataset_id: int)
     assert admin.get(f"/admin/shared/{dataset_id}").status_code == 404
     for action in ("", "/switch", "/remove"):
         form = {"name": "x", "collection_name": "shared_a"}
-        assert _post(admin, f"/admin/shared/{dataset_id}{action}", **form).status_code == 404
+        assert post_form(admin, f"/admin/shared/{dataset_id}{action}", **form).status_code == 404
 
 
 def test_what_is_switched_off_is_gone_at_once_for_others(
@@ -147,9 +148,9 @@ def test_what_is_switched_off_is_gone_at_once_for_others(
 ) -> None:
     _share(braid, put)
     assert _finds(ben)
-    _post(admin, "/admin/shared/-1/switch", enabled="0")
+    post_form(admin, "/admin/shared/-1/switch", enabled="0")
     assert not _finds(ben)
-    _post(admin, "/admin/shared/-1/switch", enabled="1")
+    post_form(admin, "/admin/shared/-1/switch", enabled="1")
     assert _finds(ben)
 
 
@@ -160,11 +161,13 @@ def test_a_user_who_loses_the_group_loses_the_dataset_at_once(
     assert _finds(ben)
     user = site_of(app).accounts.named("Ben")
     assert user
-    assert _post(admin, f"/admin/users/{user.id}/groups", groups="staff").status_code == 302
+    assert post_form(admin, f"/admin/users/{user.id}/groups", groups="staff").status_code == 302
     assert not _finds(ben)
-    _post(admin, f"/admin/users/{user.id}/groups", groups="staff, lab")
+    post_form(admin, f"/admin/users/{user.id}/groups", groups="staff, lab")
     assert _finds(ben)
-    _post(admin, "/admin/shared/-1", name="Handbook", collection_name="shared_lab", allowed_groups="x", enabled="on")
+    post_form(
+        admin, "/admin/shared/-1", name="Handbook", collection_name="shared_lab", allowed_groups="x", enabled="on"
+    )
     assert not _finds(ben)
 
 
@@ -174,7 +177,7 @@ def test_a_dataset_that_left_the_list_can_still_be_removed(admin: FlaskClient, b
     braid.registry.replace_text("[]")
     assert "Lost" in admin.get("/admin/shared").text
     assert "not in the list" in admin.get("/admin/").text
-    assert _post(admin, "/admin/shared/-1/remove", name="Lost").status_code == 302
+    assert post_form(admin, "/admin/shared/-1/remove", name="Lost").status_code == 302
     assert "is removed" in admin.get("/admin/shared").text
     assert "Lost" not in admin.get("/admin/shared").text
 
@@ -187,12 +190,12 @@ def test_the_file_is_compared_before_it_is_saved(app: Flask, admin: FlaskClient,
     braid.mirror_registry()
     text, fingerprint = _file(admin)
     edited = text.replace("Handbook", "説明書 <b>")
-    shown = _post(admin, "/admin/shared/file", text=edited, fingerprint=fingerprint, action="check")
+    shown = post_form(admin, "/admin/shared/file", text=edited, fingerprint=fingerprint, action="check")
     assert shown.status_code == 200
     assert "<del>    &#34;name&#34;: &#34;Handbook&#34;,</del>" in shown.text
     assert "<ins>    &#34;name&#34;: &#34;説明書 &lt;b&gt;&#34;,</ins>" in shown.text
     assert braid.registry.entries()[0].name == "Handbook"
-    saved = _post(
+    saved = post_form(
         admin, "/admin/shared/file", text=edited.replace("\n", "\r\n"), fingerprint=fingerprint, action="save"
     )
     assert saved.status_code == 302
@@ -205,7 +208,7 @@ def test_the_file_is_compared_before_it_is_saved(app: Flask, admin: FlaskClient,
 def test_entries_that_leave_the_list_are_named(admin: FlaskClient, braid: Braid) -> None:
     braid.registry.add("Handbook", "shared_lab")
     _text, fingerprint = _file(admin)
-    shown = _post(admin, "/admin/shared/file", text="[]", fingerprint=fingerprint, action="check")
+    shown = post_form(admin, "/admin/shared/file", text="[]", fingerprint=fingerprint, action="check")
     assert "nobody can read them then: Handbook" in shown.text
 
 
@@ -213,11 +216,11 @@ def test_what_somebody_else_wrote_meanwhile_is_not_written_over(admin: FlaskClie
     braid.registry.add("Handbook", "shared_lab")
     text, fingerprint = _file(admin)
     braid.registry.update(-1, description="by somebody else")
-    answer = _post(admin, "/admin/shared/file", text=text, fingerprint=fingerprint, action="save")
+    answer = post_form(admin, "/admin/shared/file", text=text, fingerprint=fingerprint, action="save")
     assert answer.status_code == 409
     assert "by somebody else" in answer.text
     assert braid.registry.entries()[0].description == "by somebody else"
-    again = _post(admin, "/admin/shared/file", text=text, fingerprint=_fingerprint(answer.text), action="save")
+    again = post_form(admin, "/admin/shared/file", text=text, fingerprint=_fingerprint(answer.text), action="save")
     assert again.status_code == 302
     assert braid.registry.entries()[0].description == ""
 
@@ -233,7 +236,7 @@ def test_what_somebody_else_wrote_meanwhile_is_not_written_over(admin: FlaskClie
 def test_a_mistake_is_named_with_its_line(admin: FlaskClient, text: str, told: str) -> None:
     _text, fingerprint = _file(admin)
     for action in ("check", "save"):
-        answer = _post(admin, "/admin/shared/file", text=text, fingerprint=fingerprint, action=action)
+        answer = post_form(admin, "/admin/shared/file", text=text, fingerprint=fingerprint, action=action)
         assert answer.status_code == 400
         assert told in answer.text
 
@@ -245,8 +248,10 @@ def test_a_broken_file_is_shown_and_can_be_mended_here(admin: FlaskClient, braid
     text, fingerprint = _file(admin)
     assert text == "[{broken"
     mended = '[{"id": -1, "name": "Mended", "collection_name": "shared_a"}]'
-    assert "Mended" in _post(admin, "/admin/shared/file", text=mended, fingerprint=fingerprint).text
-    assert _post(admin, "/admin/shared/file", text=mended, fingerprint=fingerprint, action="save").status_code == 302
+    assert "Mended" in post_form(admin, "/admin/shared/file", text=mended, fingerprint=fingerprint).text
+    assert (
+        post_form(admin, "/admin/shared/file", text=mended, fingerprint=fingerprint, action="save").status_code == 302
+    )
     assert braid.registry.problem() is None
     assert braid.registry.entries()[0].name == "Mended"
 
@@ -257,9 +262,9 @@ def test_changes_in_a_broken_file_are_refused_with_the_reason(admin: FlaskClient
     braid.registry.path.write_text("[{broken", encoding="utf-8")
     form = {"name": "x", "collection_name": "shared_a"}
     for path in ("/admin/shared", "/admin/shared/-1"):
-        assert _post(admin, path, **form).status_code == 400
+        assert post_form(admin, path, **form).status_code == 400
     for path in ("/admin/shared/-1/switch", "/admin/shared/-1/remove"):
-        assert _post(admin, path, name="Handbook").status_code == 400
+        assert post_form(admin, path, name="Handbook").status_code == 400
 
 
 def test_lines_that_differ_come_with_their_numbers_and_neighbours() -> None:
@@ -279,24 +284,24 @@ def test_lines_that_differ_come_with_their_numbers_and_neighbours() -> None:
 
 def test_a_user_is_added_changed_and_removed(app: Flask, admin: FlaskClient) -> None:
     accounts = site_of(app).accounts
-    assert _post(admin, "/admin/users", name="Cleo", password=PASSWORD, groups="lab, staff").status_code == 302
+    assert post_form(admin, "/admin/users", name="Cleo", password=PASSWORD, groups="lab, staff").status_code == 302
     cleo = accounts.named("Cleo")
     assert cleo
     assert (cleo.groups, cleo.is_admin) == ({"lab", "staff"}, False)
     client = sign_in(app, "Cleo")
     one = f"/admin/users/{cleo.id}"
-    assert _post(admin, f"{one}/administrator", is_admin="1").status_code == 302
+    assert post_form(admin, f"{one}/administrator", is_admin="1").status_code == 302
     assert client.get("/admin/").status_code == 200
-    _post(admin, f"{one}/administrator", is_admin="0")
+    post_form(admin, f"{one}/administrator", is_admin="0")
     assert client.get("/admin/").status_code == 403
-    _post(admin, f"{one}/disabled", disabled="1")
+    post_form(admin, f"{one}/disabled", disabled="1")
     assert client.get("/search").status_code == 302
-    _post(admin, f"{one}/disabled", disabled="0")
-    assert _post(admin, f"{one}/password", password="another password").status_code == 302
+    post_form(admin, f"{one}/disabled", disabled="0")
+    assert post_form(admin, f"{one}/password", password="another password").status_code == 302
     assert accounts.verify("Cleo", "another password")
-    assert _post(admin, f"{one}/remove", name="cleo").status_code == 400
+    assert post_form(admin, f"{one}/remove", name="cleo").status_code == 400
     assert accounts.named("Cleo")
-    assert _post(admin, f"{one}/remove", name="Cleo").status_code == 302
+    assert post_form(admin, f"{one}/remove", name="Cleo").status_code == 302
     assert accounts.named("Cleo") is None
     assert len(acts(app)) == 7
 
@@ -311,7 +316,7 @@ def test_a_user_is_added_changed_and_removed(app: Flask, admin: FlaskClient) -> 
     ],
 )
 def test_a_wrong_user_is_refused(app: Flask, admin: FlaskClient, form: dict[str, str], told: str) -> None:
-    answer = _post(admin, "/admin/users", **form)
+    answer = post_form(admin, "/admin/users", **form)
     assert answer.status_code == 400
     assert told in answer.text
     assert len(site_of(app).accounts.all()) == 1
@@ -324,7 +329,7 @@ def test_the_last_administrator_stays(app: Flask, admin: FlaskClient) -> None:
         ("disabled", {"disabled": "1"}),
         ("remove", {"name": me.name}),
     ):
-        answer = _post(admin, f"/admin/users/{me.id}/{action}", **form)
+        answer = post_form(admin, f"/admin/users/{me.id}/{action}", **form)
         assert answer.status_code == 400
         assert "the last administrator" in answer.text
     assert site_of(app).accounts.all() == [me]
@@ -336,14 +341,14 @@ def test_a_user_that_there_is_not(admin: FlaskClient) -> None:
         assert admin.get(f"/admin/users/{user_id}").status_code == 404
         for action in ("groups", "administrator", "disabled", "password", "remove"):
             form = {"password": PASSWORD, "name": "x"}
-            assert _post(admin, f"/admin/users/{user_id}/{action}", **form).status_code == 404
+            assert post_form(admin, f"/admin/users/{user_id}/{action}", **form).status_code == 404
 
 
 def test_sign_up_is_opened_and_closed(app: Flask, admin: FlaskClient) -> None:
     assert app.test_client().get("/signup").status_code == 404
-    _post(admin, "/admin/users/sign-up", sign_up="open")
+    post_form(admin, "/admin/users/sign-up", sign_up="open")
     assert app.test_client().get("/signup").status_code == 200
-    _post(admin, "/admin/users/sign-up", sign_up="closed")
+    post_form(admin, "/admin/users/sign-up", sign_up="closed")
     assert app.test_client().get("/signup").status_code == 404
     assert [entry.target for entry in acts(app)] == ["closed", "open"]
 
@@ -374,29 +379,29 @@ def test_models_are_shown_without_their_keys_and_tested(admin: FlaskClient, serv
     assert "openai:small" in page
     assert "key from the settings" in page
     assert server.url.split("/")[2] in page
-    tested = _post(admin, "/admin/models/test", role="search", name="openai:small")
+    tested = post_form(admin, "/admin/models/test", role="search", name="openai:small")
     assert "openai:small answers after" in tested.text
     server.broken = 401
-    failed = _post(admin, "/admin/models/test", role="search", name="openai:small")
+    failed = post_form(admin, "/admin/models/test", role="search", name="openai:small")
     assert "does not answer" in failed.text
     assert "Incorrect API key provided (***)" in failed.text
     assert all("the-sites-key" not in text for text in (page, tested.text, failed.text))
-    assert "dimensions" in _post(admin, "/admin/models/test", role="embedding").text
+    assert "dimensions" in post_form(admin, "/admin/models/test", role="embedding").text
 
 
 def test_a_model_that_is_not_offered_is_not_asked(admin: FlaskClient, server: ModelServer) -> None:
     for form in ({"role": "search", "name": "openai:other"}, {"role": "summary", "name": ""}, {"role": "x"}, {}):
-        assert _post(admin, "/admin/models/test", **form).status_code == 400
+        assert post_form(admin, "/admin/models/test", **form).status_code == 400
     assert server.calls == []
 
 
 def test_the_menus_are_edited(admin: FlaskClient, ben: FlaskClient) -> None:
-    answer = _post(admin, "/admin/models/summary", models="openai:large\r\n\r\n openai:large \nollama:qwen3")
+    answer = post_form(admin, "/admin/models/summary", models="openai:large\r\n\r\n openai:large \nollama:qwen3")
     assert answer.status_code == 302
     page = ben.get("/settings").text
     assert '<option value="openai:large">' in page
     assert '<option value="ollama:qwen3">' in page
-    wrong = _post(admin, "/admin/models/summary", models="openai:large\nlarge")
+    wrong = post_form(admin, "/admin/models/summary", models="openai:large\nlarge")
     assert wrong.status_code == 400
     assert "write provider:model" in wrong.text
     assert "openai:large\nlarge</textarea>" in wrong.text
@@ -409,26 +414,26 @@ def test_the_menus_are_edited(admin: FlaskClient, ben: FlaskClient) -> None:
 def test_the_examination_finds_and_repairs(admin: FlaskClient, braid: Braid, put: Callable[..., str]) -> None:
     _share(braid, put)
     chunk = next(iter(braid.dense.ids("shared_lab")))
-    _post(admin, "/admin/indexes/examine")
+    post_form(admin, "/admin/indexes/examine")
     assert "Ledger and indexes agree" in _when_still(admin)
     braid.dense.apply("shared_lab", [], [chunk])
-    _post(admin, "/admin/indexes/examine")
+    post_form(admin, "/admin/indexes/examine")
     page = _when_still(admin)
     assert "Passages are missing" in page
     assert "Repair builds the index anew" in page
-    _post(admin, "/admin/indexes/repair")
+    post_form(admin, "/admin/indexes/repair")
     assert "Ledger and indexes agree" in _when_still(admin)
     assert chunk in braid.dense.ids("shared_lab")
 
 
 def test_an_index_is_rebuilt(app: Flask, admin: FlaskClient, braid: Braid, put: Callable[..., str]) -> None:
     _share(braid, put)
-    assert _post(admin, "/admin/indexes/rebuild", leg="bm25", collection="shared_lab").status_code == 302
+    assert post_form(admin, "/admin/indexes/rebuild", leg="bm25", collection="shared_lab").status_code == 302
     assert braid.indexer.wait(10)
     assert _finds(admin)
     assert site_of(app).audit.entries()[0].target == "bm25 shared_lab"
     for form in ({"leg": "x", "collection": "shared_lab"}, {"leg": "bm25", "collection": "no such"}, {}):
-        assert _post(admin, "/admin/indexes/rebuild", **form).status_code == 400
+        assert post_form(admin, "/admin/indexes/rebuild", **form).status_code == 400
 
 
 def test_jobs_of_everybody_are_listed_by_state(app: Flask, admin: FlaskClient, braid: Braid) -> None:
@@ -481,10 +486,6 @@ def test_every_page_speaks_every_language(admin: FlaskClient) -> None:
 # ---------------------------------------------------------------- helpers
 
 
-def _post(client: FlaskClient, path: str, **form: object) -> TestResponse:
-    return client.post(path, data={"csrf_token": csrf_token(client), **form})
-
-
 def _share(braid: Braid, put: Callable[..., str], *groups: str) -> None:
     braid.registry.add("Handbook", "shared_lab", allowed_groups=groups)
     braid.mirror_registry()
@@ -515,10 +516,9 @@ def _fingerprint(page: str) -> str:
 
 def _when_still(client: FlaskClient) -> str:
     """The page on the indexes, once nothing is under way."""
-    deadline = time.monotonic() + 30
-    while time.monotonic() < deadline:
+
+    def still() -> str:
         page = client.get("/admin/indexes").text
-        if "data-refresh" not in page:
-            return page
-        time.sleep(0.1)
-    raise AssertionError("something is still under way")
+        return "" if "data-refresh" in page else page
+
+    return eventually(still, pause_s=0.1)

@@ -29,6 +29,7 @@ from braid.core.types import ChunkInput, DocumentInput
 from tests.fakes import HashEmbeddings
 from tests.model_server import ModelServer, model_server
 from tests.web import add_user, csrf_token, make_app, sign_in, site_of
+from tests.worlds import eventually
 
 Put = Callable[..., str]
 STREAM = {"Accept": "text/event-stream"}
@@ -224,10 +225,7 @@ class Stream:
 
     def until(self, text: str) -> None:
         """Wait for a text."""
-        deadline = time.monotonic() + 20
-        while text not in self.text:
-            assert time.monotonic() < deadline, self.text
-            time.sleep(0.01)
+        eventually(lambda: text in self.text, pause_s=0.01)
 
     def stop(self, client: FlaskClient) -> bool:
         """Ask to stop, as this browser; whether that was granted."""
@@ -369,10 +367,7 @@ def test_the_picker_says_what_is_not_indexed_yet(
 ) -> None:
     embeddings.failing = True
     library.ledger.put_document(1, DocumentInput("late.md", "Late", "md", (ChunkInput("This comes late."),)))
-    deadline = time.monotonic() + 10
-    while "state failed" not in (page := client.get("/chat").get_data(as_text=True)) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert "state failed" in page
+    eventually(lambda: "state failed" in client.get("/chat").get_data(as_text=True), 10, pause_s=0.1)
 
 
 def test_examples_are_offered_in_the_language_of_the_page(app: Flask, library: Braid) -> None:

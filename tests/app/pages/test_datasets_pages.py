@@ -7,9 +7,9 @@ import re
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from threading import Thread
+from typing import Any
 
 import pytest
 from flask import Flask
@@ -22,7 +22,8 @@ from braid.core.braid import Braid
 from braid.core.types import ChunkInput, Dataset, DocumentInput
 from tests import samples
 from tests.fakes import HashEmbeddings
-from tests.web import add_user, csrf_token, make_app, sign_in, site_of
+from tests.web import add_user, csrf_token, make_app, post_form, sign_in, site_of
+from tests.worlds import eventually, html_page, web_site
 
 JAPANESE_PDF = samples.pdf([["Fees"], [samples.JAPANESE[:40]]])
 
@@ -62,7 +63,7 @@ def admin(app: Flask) -> FlaskClient:
 @pytest.fixture
 def dataset(ann: FlaskClient, here: Site) -> Dataset:
     """A new, empty dataset of hers."""
-    act(ann, "/datasets", name="Notes")
+    post_form(ann, "/datasets", name="Notes")
     return here.braid.ledger.all_datasets()[-1]
 
 
@@ -71,11 +72,6 @@ def shared(here: Site) -> Dataset:
     name = f"Handbook {time.time_ns()}"
     entry = here.braid.registry.add(name, "shared_main_db", description="For everybody")
     return here.braid.dataset(entry.id)
-
-
-def act(client: FlaskClient, path: str, **form: object) -> TestResponse:
-    """Send a form."""
-    return client.post(path, data={"csrf_token": csrf_token(client), **form})
 
 
 def upload(client: FlaskClient, dataset: Dataset, name: str, content: bytes, **more: object) -> TestResponse:
@@ -94,11 +90,12 @@ def text_of(client: FlaskClient, path: str) -> str:
 
 def settled(client: FlaskClient, dataset: Dataset) -> str:
     """The list of documents when nothing is under way any more."""
-    deadline = time.monotonic() + 60
-    while 'data-busy="1"' in (page := text_of(client, f"/datasets/{dataset.id}/live")):
-        assert time.monotonic() < deadline, page
-        time.sleep(0.1)
-    return page
+
+    def still() -> str:
+        page = text_of(client, f"/datasets/{dataset.id}/live")
+        return "" if 'data-busy="1"' in page else page
+
+    return eventually(still, 60, pause_s=0.1)
 
 
 def rows(page: str) -> dict[str, str]:
@@ -117,15 +114,15 @@ def spooled(here: Site) -> list[Path]:
 
 def test_a_dataset_is_made_renamed_and_deleted(ann: FlaskClient, here: Site, dataset: Dataset) -> None:
     assert f'href="/datasets/{dataset.id}">Notes</a>' in text_of(ann, "/datasets")
-    assert act(ann, f"/datasets/{dataset.id}/name", name="Minutes").status_code == 302
+    assert post_form(ann, f"/datasets/{dataset.id}/name", name="Minutes").status_code == 302
     assert "Minutes" in text_of(ann, f"/datasets/{dataset.id}")
-    assert act(ann, f"/datasets/{dataset.id}/delete").location == "/datasets"
+    assert post_form(ann, f"/datasets/{dataset.id}/delete").location == "/datasets"
     assert ann.get(f"/datasets/{dataset.id}").status_code == 404
 
 
 @pytest.mark.parametrize("name", ["", "  ", "x" * 201])
 def test_a_name_that_cannot_be_is_refused_in_words(ann: FlaskClient, name: str) -> None:
-    response = act(ann, "/datasets", name=name)
+    response = post_form(ann, "/datasets", name=name)
     assert response.status_code == 400
     assert "Type a name of 1 to 200 visible characters." in response.get_data(as_text=True)
 
@@ -136,17 +133,17 @@ def test_a_full_dataset_goes_only_when_its_name_is_typed_again(ann: FlaskClient,
     page = text_of(ann, f"/datasets/{dataset.id}")
     assert re.search(r"What goes, at once and for good:\s*<strong>1 document, 2 passages</strong>", page)
     for wrong in ({}, {"name": "notes"}):
-        response = act(ann, f"/datasets/{dataset.id}/delete", **wrong)
+        response = post_form(ann, f"/datasets/{dataset.id}/delete", **wrong)
         assert response.status_code == 400
         assert "nothing was deleted" in response.get_data(as_text=True)
-    assert act(ann, f"/datasets/{dataset.id}/delete", name="Notes").status_code == 302
+    assert post_form(ann, f"/datasets/{dataset.id}/delete", name="Notes").status_code == 302
     assert ann.get(f"/datasets/{dataset.id}").status_code == 404
 
 
 def test_a_dataset_that_goes_takes_its_uploads_along(ann: FlaskClient, here: Site, dataset: Dataset) -> None:
     upload(ann, dataset, "photo.png", samples.PNG)
     assert rows(settled(ann, dataset)) == {"photo.png": "failed"}
-    assert act(ann, f"/datasets/{dataset.id}/delete", name="Notes").status_code == 302
+    assert post_form(ann, f"/datasets/{dataset.id}/delete", name="Notes").status_code == 302
     assert here.background.store.counts(dataset_id=dataset.id)["failed"] == 0
     assert spooled(here) == []
 
@@ -168,17 +165,17 @@ def test_files_become_documents_that_are_found(ann: FlaskClient, here: Site, dat
 
 def test_one_file_and_several_come_in_without_scripts(ann: FlaskClient, dataset: Dataset) -> None:
     files = [(io.BytesIO(f"# {name}\n\nText of {name}.".encode()), f"{name}.md") for name in ("one", "two")]
-    response = act(ann, f"/datasets/{dataset.id}/files/form", file=files)
+    response = post_form(ann, f"/datasets/{dataset.id}/files/form", file=files)
     assert response.location == f"/datasets/{dataset.id}"
     assert "2 documents are being read." in text_of(ann, response.location)
     assert rows(settled(ann, dataset)) == {"one": "done", "two": "done"}
-    response = act(ann, f"/datasets/{dataset.id}/files/form")
+    response = post_form(ann, f"/datasets/{dataset.id}/files/form")
     assert (response.status_code, "Choose a file first." in response.get_data(as_text=True)) == (400, True)
 
 
 def test_pasted_text_becomes_a_document(ann: FlaskClient, dataset: Dataset) -> None:
     text = "The printer shows E-4711.\r\n\r\n## Tray\r\n\r\nFill it."
-    assert act(ann, f"/datasets/{dataset.id}/text", title="Printer", text=text).status_code == 302
+    assert post_form(ann, f"/datasets/{dataset.id}/text", title="Printer", text=text).status_code == 302
     assert rows(settled(ann, dataset)) == {"Printer.md": "done"} or rows(settled(ann, dataset)) == {"Tray": "done"}
 
 
@@ -189,42 +186,30 @@ def test_pasted_text_becomes_a_document(ann: FlaskClient, dataset: Dataset) -> N
 def test_texts_without_title_or_content_are_refused(
     ann: FlaskClient, dataset: Dataset, form: dict[str, str], told: str
 ) -> None:
-    response = act(ann, f"/datasets/{dataset.id}/text", **form)
+    response = post_form(ann, f"/datasets/{dataset.id}/text", **form)
     assert (response.status_code, told in response.get_data(as_text=True)) == (400, True)
 
 
 def test_a_web_page_becomes_a_document_and_one_that_is_missing_a_reason(ann: FlaskClient, dataset: Dataset) -> None:
-    class Pages(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200 if self.path == "/travel" else 404)
-            self.send_header("Content-Type", "text/html")
-            self.end_headers()
-            self.wfile.write(b"<title>Travel</title><h1>Travel</h1><p>Book trains early.</p>")
+    def answer(request: BaseHTTPRequestHandler) -> None:
+        page = b"<title>Travel</title><h1>Travel</h1><p>Book trains early.</p>"
+        html_page(page, 200 if request.path == "/travel" else 404)(request)
 
-        def log_message(self, *args: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Pages)
-    Thread(target=server.serve_forever, daemon=True).start()
-    base = f"http://127.0.0.1:{server.server_port}"
-    try:
+    with web_site(answer) as base:
         for path in ("/travel", "/missing"):
-            assert act(ann, f"/datasets/{dataset.id}/url", url=base + path).status_code == 302
+            assert post_form(ann, f"/datasets/{dataset.id}/url", url=base + path).status_code == 302
         page = settled(ann, dataset)
-    finally:
-        server.shutdown()
-        server.server_close()
     assert rows(page) == {"Travel": "done", f"{base}/missing": "failed"}
     assert "answered with status 404" in page
     remove = re.search(r'action="(/datasets/\d+/jobs/\d+/remove)"', page)
     assert remove
-    act(ann, remove[1])
+    post_form(ann, remove[1])
     assert rows(settled(ann, dataset)) == {"Travel": "done"}
 
 
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://example.org/a", "javascript:alert(1)", "http://", ""])
 def test_addresses_that_are_never_fetched_are_refused_at_once(ann: FlaskClient, dataset: Dataset, url: str) -> None:
-    response = act(ann, f"/datasets/{dataset.id}/url", url=url)
+    response = post_form(ann, f"/datasets/{dataset.id}/url", url=url)
     assert (response.status_code, "must begin with http://" in response.get_data(as_text=True)) == (400, True)
 
 
@@ -237,11 +222,11 @@ def test_a_failed_upload_is_tried_again_or_removed_with_its_file(
     assert "photo.pdf is a PNG image" in page
     retry = re.search(r'action="(/datasets/\d+/jobs/\d+/retry)"', page)
     assert retry
-    assert act(ann, retry[1]).status_code == 302
+    assert post_form(ann, retry[1]).status_code == 302
     page = settled(ann, dataset)
     assert rows(page) == {"photo.pdf": "failed"}
     ids = re.findall(r'name="document" value="(\d+)"><button', page)
-    act(ann, f"/datasets/{dataset.id}/documents/remove", document=ids)
+    post_form(ann, f"/datasets/{dataset.id}/documents/remove", document=ids)
     assert rows(settled(ann, dataset)) == {}
     assert spooled(here) == []
 
@@ -277,10 +262,10 @@ def test_documents_are_deleted_after_a_question_that_says_what_goes(
     ann: FlaskClient, here: Site, many: Dataset
 ) -> None:
     chosen = [str(document.id) for document in here.braid.ledger.documents(many.id, limit=3)]
-    asked = act(ann, f"/datasets/{many.id}/documents/remove", document=chosen)
+    asked = post_form(ann, f"/datasets/{many.id}/documents/remove", document=chosen)
     assert re.search(r"3 documents, 3 passages", asked.get_data(as_text=True))
     assert here.braid.dataset(many.id).documents == 61
-    assert act(ann, f"/datasets/{many.id}/documents/remove", document=chosen, confirmed="1").status_code == 302
+    assert post_form(ann, f"/datasets/{many.id}/documents/remove", document=chosen, confirmed="1").status_code == 302
     assert here.braid.dataset(many.id).documents == 58
     assert here.braid.manager.search("note 0", user_id=many.user_id or 0, dataset_ids=[many.id], k=100)
     assert not [d for d in here.braid.ledger.documents(many.id) if str(d.id) in chosen]
@@ -322,14 +307,12 @@ def test_figures_of_a_dataset(ann: FlaskClient, here: Site, many: Dataset) -> No
 def test_an_export_is_downloaded_and_imported_as_another_dataset(
     ann: FlaskClient, eve: FlaskClient, here: Site, many: Dataset
 ) -> None:
-    assert act(ann, f"/datasets/{many.id}/export").status_code == 302
-    page = ""
-    while not (found := re.search(r'href="(/datasets/\d+/exports/\d+)"', page)):
-        page = text_of(ann, f"/datasets/{many.id}/live")
-        time.sleep(0.05)
+    assert post_form(ann, f"/datasets/{many.id}/export").status_code == 302
+    link = re.compile(r'href="(/datasets/\d+/exports/\d+)"')
+    found = eventually(lambda: link.search(text_of(ann, f"/datasets/{many.id}/live")), 100, pause_s=0.05)
     with ann.get(found[1]) as download:
         assert "Notes.zip" in download.headers["Content-Disposition"]
-        response = act(ann, "/datasets/import", file=(io.BytesIO(download.data), "x.zip"), name="Copy")
+        response = post_form(ann, "/datasets/import", file=(io.BytesIO(download.data), "x.zip"), name="Copy")
     copy = here.braid.dataset(int(response.location.rpartition("/")[2]))
     settled(ann, copy)
     assert (copy.name, here.braid.dataset(copy.id).documents) == ("Copy", 60)
@@ -338,7 +321,7 @@ def test_an_export_is_downloaded_and_imported_as_another_dataset(
 
 def test_a_file_that_is_no_export_makes_no_dataset(ann: FlaskClient, here: Site) -> None:
     before = len(here.braid.ledger.all_datasets())
-    response = act(ann, "/datasets/import", file=(io.BytesIO(b"no zip"), "x.zip"))
+    response = post_form(ann, "/datasets/import", file=(io.BytesIO(b"no zip"), "x.zip"))
     assert response.status_code == 400
     assert "no zip archive" in response.get_data(as_text=True)
     assert len(here.braid.ledger.all_datasets()) == before
@@ -348,7 +331,7 @@ def test_all_passages_are_embedded_anew(ann: FlaskClient, here: Site, many: Data
     model = here.braid.model_of(many.collection)
     assert isinstance(model, HashEmbeddings)
     before = model.documents_embedded
-    act(ann, f"/datasets/{many.id}/reembed")
+    post_form(ann, f"/datasets/{many.id}/reembed")
     settled(ann, many)
     assert model.documents_embedded - before == 60
 
@@ -392,10 +375,10 @@ def test_jobs_of_others_do_not_exist(ann: FlaskClient, eve: FlaskClient, here: S
     upload(ann, dataset, "photo.png", samples.PNG)
     settled(ann, dataset)
     [job] = here.background.store.of_dataset(dataset.id, kinds=("upload",), states=("failed",))
-    act(eve, "/datasets", name="Mine")
+    post_form(eve, "/datasets", name="Mine")
     own = here.braid.ledger.all_datasets()[-1]
     for address in (f"/datasets/{own.id}/jobs/{job.id}/remove", f"/datasets/{own.id}/jobs/{job.id}/retry"):
-        assert act(eve, address).status_code == 404
+        assert post_form(eve, address).status_code == 404
     assert eve.get(f"/datasets/{own.id}/exports/{job.id}").status_code == 404
 
 
@@ -414,7 +397,7 @@ def test_shared_datasets_are_read_by_users_and_filled_by_administrators(
     assert shared.name in text_of(ann, "/datasets")
     assert upload(ann, shared, "b.md", b"text").status_code == 403
     for path in ("/text", "/documents/remove", "/export", "/reembed", "/name", "/delete"):
-        assert act(ann, f"/datasets/{shared.id}{path}").status_code == 403
+        assert post_form(ann, f"/datasets/{shared.id}{path}").status_code == 403
     here.braid.registry.update(shared.id, enabled=False)
     assert ann.get(f"/datasets/{shared.id}").status_code == 404
     assert "switched off" in text_of(admin, "/datasets")
@@ -428,9 +411,10 @@ def test_limits_are_said(ann: FlaskClient, here: Site, dataset: Dataset) -> None
     settled(ann, dataset)
     before, told = here.settings, {}
     for name, value in limits.items():
-        here.settings = Settings(**{name: value})  # type: ignore[arg-type]
+        one: dict[str, Any] = {name: value}
+        here.settings = Settings(**one)
         path = "/datasets" if name == "max_user_datasets" else f"/datasets/{dataset.id}/text"
-        response = act(ann, path, name="Another", title="a", text="b")
+        response = post_form(ann, path, name="Another", title="a", text="b")
         told[name] = (response.status_code, response.get_data(as_text=True))
     here.settings = before
     assert {name: status for name, (status, _) in told.items()} == {

@@ -40,7 +40,7 @@ from braid.core.indexes.leg_progress import LegProgress
 from braid.core.text.analyzer import Analyzer
 from braid.core.types import ChunkInput, DocumentInput
 from tests.fakes import HashEmbeddings
-from tests.web import make_app, sign_in
+from tests.web import make_app, sign_in, text_of
 
 ROOT = Path(__file__).parents[3]
 APP = ROOT / "app"
@@ -104,11 +104,6 @@ def library(braid: Braid) -> Braid:
 def own_client(library: Braid) -> FlaskClient:
     """A signed-in browser, for tests that change the library."""
     return sign_in(make_app(library))
-
-
-def text_of(html: str) -> str:
-    """What a reader sees, in one line."""
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", html))
 
 
 def results_of(client: FlaskClient, query: str, **arguments: object) -> str:

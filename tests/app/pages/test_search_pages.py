@@ -18,7 +18,7 @@ from braid.core.braid import Braid
 from braid.core.datasets.listing import documents_named
 from braid.core.types import ChunkInput, DocumentInput, Hit, Occurrence, Passage
 from tests.model_server import ModelServer, model_server
-from tests.web import add_user, csrf_token, make_app, sign_in, site_of
+from tests.web import add_user, csrf_token, make_app, sign_in, site_of, text_of
 
 NOTES, OTHER, HANDBOOK = 1, 2, -1
 Put = Callable[..., str]
@@ -65,10 +65,6 @@ def model_client(library: Braid, model: ModelServer) -> FlaskClient:
     """The same browser, where the site has a model for answers."""
     settings = Settings(summary_model="openai:summary", summary_model_base_url=model.url, summary_model_api_key="key")
     return sign_in(make_app(library, settings))
-
-
-def text_of(html: str) -> str:
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", html)).strip()
 
 
 def titles(page: str) -> list[str]:

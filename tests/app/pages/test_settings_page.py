@@ -7,14 +7,13 @@ import re
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
-from werkzeug.test import TestResponse
 
 from braid.app.user.models import choose_models
 from braid.app.user.preferences import Preferences, preferences_of
 from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account
 from braid.core.braid import Braid
-from tests.web import add_user, csrf_token, make_app, sign_in, site_of
+from tests.web import add_user, make_app, post_form, sign_in, site_of
 
 FORM = {
     "mode": "keyword",
@@ -49,7 +48,7 @@ def client(app: Flask, ben: Account) -> FlaskClient:
 
 
 def test_what_is_saved_is_the_default_from_then_on(app: Flask, client: FlaskClient, ben: Account) -> None:
-    assert _post(client, "/settings", **FORM).status_code == 302
+    assert post_form(client, "/settings", **FORM).status_code == 302
     mine = _preferences(app, ben)
     assert mine == Preferences("keyword", "weighted", 0.25, 12, "hyde", "anthropic:claude", "none", "ko", "dark", None)
     with app.app_context():
@@ -64,14 +63,14 @@ def test_what_is_saved_is_the_default_from_then_on(app: Flask, client: FlaskClie
 
 def test_what_equals_the_sites_default_follows_it(app: Flask, client: FlaskClient, ben: Account) -> None:
     form = FORM | {"mode": "hybrid", "k": "7", "search_model": "", "theme": "auto", "language": ""}
-    assert _post(client, "/settings", **form).status_code == 302
+    assert post_form(client, "/settings", **form).status_code == 302
     assert dict(site_of(app).accounts.get(ben.id).preferences) == {
         "fusion": "weighted",
         "alpha": 0.25,
         "strategy": "hyde",
         "summary_model": "none",
     }
-    assert _post(client, "/settings/reset").status_code == 302
+    assert post_form(client, "/settings/reset").status_code == 302
     assert dict(site_of(app).accounts.get(ben.id).preferences) == {}
 
 
@@ -97,14 +96,14 @@ def test_what_equals_the_sites_default_follows_it(app: Flask, client: FlaskClien
 def test_a_wrong_value_is_refused_and_nothing_is_kept(
     app: Flask, client: FlaskClient, ben: Account, name: str, value: str
 ) -> None:
-    answer = _post(client, "/settings", **FORM | {name: value})
+    answer = post_form(client, "/settings", **FORM | {name: value})
     assert answer.status_code == 400
     assert 'role="alert"' in answer.text
     assert not site_of(app).accounts.get(ben.id).preferences
 
 
 def test_what_was_typed_is_shown_again_beside_the_mistake(client: FlaskClient) -> None:
-    page = _post(client, "/settings", **FORM | {"k": "many"}).text
+    page = post_form(client, "/settings", **FORM | {"k": "many"}).text
     assert "a whole number from 1 to 1000" in page
     assert 'value="many"' in page
     assert re.search('id="mode-keyword"[^>]* checked', page)
@@ -114,41 +113,45 @@ def test_only_datasets_that_one_may_read_can_be_ticked(app: Flask, client: Flask
     ledger = site_of(app).braid.ledger
     mine, hers = ledger.add_dataset(ben.id, "mine"), ledger.add_dataset(add_user(app, "Cleo").id, "hers")
     for wrong in ("x", "--5", "9" * 5_000, "٣"):
-        assert _post(client, "/settings", **FORM | {"datasets": "these", "d": [str(hers.id), wrong]}).status_code == 400
+        assert (
+            post_form(client, "/settings", **FORM | {"datasets": "these", "d": [str(hers.id), wrong]}).status_code
+            == 400
+        )
     assert (
-        _post(client, "/settings", **FORM | {"datasets": "these", "d": [str(mine.id), str(hers.id)]}).status_code == 302
+        post_form(client, "/settings", **FORM | {"datasets": "these", "d": [str(mine.id), str(hers.id)]}).status_code
+        == 302
     )
     assert _preferences(app, ben).dataset_ids == (mine.id,)
 
 
 def test_a_key_is_kept_and_never_sent_back(app: Flask, client: FlaskClient, ben: Account) -> None:
     assert "sent to gateway.example" in client.get("/settings").text
-    assert _post(client, "/settings/keys/anthropic", key="sk-ant-1234").status_code == 302
+    assert post_form(client, "/settings/keys/anthropic", key="sk-ant-1234").status_code == 302
     assert dict(site_of(app).provider_keys.of_user(ben.id)) == {"anthropic": "sk-ant-1234"}
     page = client.get("/settings").text
     assert "sk-ant-1234" not in page
     assert "Remove the key for anthropic" in page
-    assert _post(client, "/settings/keys/anthropic/remove").status_code == 302
+    assert post_form(client, "/settings/keys/anthropic/remove").status_code == 302
     assert not site_of(app).provider_keys.of_user(ben.id)
-    assert _post(client, "/settings/keys/anthropic/remove").status_code == 404
+    assert post_form(client, "/settings/keys/anthropic/remove").status_code == 404
 
 
 @pytest.mark.parametrize(("provider", "key"), [("anthropic", "two words"), ("anthropic", ""), ("groq", "sk-1")])
 def test_a_wrong_key_is_not_kept(app: Flask, client: FlaskClient, ben: Account, provider: str, key: str) -> None:
-    answer = _post(client, f"/settings/keys/{provider}", key=key)
+    answer = post_form(client, f"/settings/keys/{provider}", key=key)
     assert answer.status_code == 400
     assert key == "" or key not in answer.text
     assert not site_of(app).provider_keys.of_user(ben.id)
 
 
 def test_a_key_goes_with_its_user(app: Flask, client: FlaskClient, ben: Account) -> None:
-    _post(client, "/settings/keys/anthropic", key="sk-1")
+    post_form(client, "/settings/keys/anthropic", key="sk-1")
     site_of(app).accounts.remove(ben.id)
     assert not site_of(app).provider_keys.of_user(ben.id)
 
 
 def test_a_link_to_another_language_changes_the_setting(app: Flask, client: FlaskClient, ben: Account) -> None:
-    _post(client, "/settings", **FORM)
+    post_form(client, "/settings", **FORM)
     client.get("/settings?lang=ja")
     assert '<html lang="ja"' in client.get("/settings").text
     assert _preferences(app, ben).language == "ja"
@@ -157,10 +160,6 @@ def test_a_link_to_another_language_changes_the_setting(app: Flask, client: Flas
 def test_only_administrators_are_told_how_to_change_the_embedding_model(app: Flask, client: FlaskClient) -> None:
     assert "Administrators can change it." in client.get("/settings").text
     assert "BRAID_EMBEDDING_MODEL" in sign_in(app).get("/settings").text
-
-
-def _post(client: FlaskClient, path: str, **form: object) -> TestResponse:
-    return client.post(path, data={"csrf_token": csrf_token(client), **form})
 
 
 def _preferences(app: Flask, account: Account) -> Preferences:

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from braid.app.cli.root import cli
 from braid.core.braid import Braid
 from braid.core.chat.feedback import Feedback, FeedbackStore, Kind, judgements_of
 from braid.core.data_directory import DataDirectory
@@ -21,6 +20,7 @@ from braid.core.evaluation.evaluation import evaluate
 from braid.core.evaluation.feedback_export import export_qrels
 from braid.core.ledger.ledger import Ledger
 from braid.core.types import ChunkInput, DocumentInput, SearchResult
+from tests.command_line import invoke
 from tests.fakes import HashEmbeddings
 
 PUT = Callable[..., str]
@@ -265,8 +265,7 @@ def test_the_export_can_be_evaluated(library: Library, tmp_path: Path) -> None:
 
 
 def run(tmp_path: Path, *arguments: str) -> Result:
-    line = ["--data-dir", str(tmp_path / "data"), "qrels", "export", *arguments]
-    return CliRunner().invoke(cli, line, env={"BRAID_SHARED_DBS": str(tmp_path / "shared_dbs.json")})
+    return invoke(tmp_path, "qrels", "export", *arguments)
 
 
 def test_the_command_writes_one_users_feedback(tmp_path: Path) -> None:

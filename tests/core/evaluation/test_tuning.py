@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from braid.app.cli.root import cli
 from braid.config.settings import load_settings
 from braid.core.errors import InvalidInputError
 from braid.core.evaluation.beir import read_sets
@@ -35,7 +34,8 @@ from braid.core.evaluation.tuning import (
     tune,
 )
 from braid.core.evaluation.tuning_rankings import Judged, collect
-from braid.core.types import Query, ScoredChunk
+from braid.core.types import Leg, Query, ScoredChunk
+from tests.command_line import invoke
 from tests.core.evaluation.test_evaluation import write_set
 from tests.fakes import HashEmbeddings
 
@@ -54,10 +54,13 @@ JUDGEMENTS = [(query_id, document, 1) for query_id in QUESTIONS for document in 
 
 def judged(dense: Sequence[tuple[str, float]], bm25: Sequence[tuple[str, float]], **grades: int) -> Judged:
     """A query whose hits are documents of the same name."""
-    rankings = {"dense": tuple(ScoredChunk(*hit) for hit in dense), "bm25": tuple(ScoredChunk(*hit) for hit in bm25)}
+    rankings: dict[Leg, tuple[ScoredChunk, ...]] = {
+        "dense": tuple(ScoredChunk(*hit) for hit in dense),
+        "bm25": tuple(ScoredChunk(*hit) for hit in bm25),
+    }
     names = {name for ranking in rankings.values() for name, _ in ranking}
     documents = {name: name for name in names}
-    return Judged("set", "q", rankings, documents, documents, grades)  # type: ignore[arg-type]
+    return Judged("set", "q", rankings, documents, documents, grades)
 
 
 # ---------------------------------------------------------------- fusing in memory
@@ -226,9 +229,13 @@ def test_every_configuration_ranks_as_the_search_does(tmp_path: Path, animals: P
 
 def test_tune_tells_its_progress_and_is_repeatable(tmp_path: Path, animals: Path) -> None:
     told = []
-    arguments = {"scratch_dir": tmp_path / "scratch", "embedding_model": HashEmbeddings(), "default": RRF}
-    first = tune([animals], **arguments, on_progress=told.append)  # type: ignore[arg-type]
-    second = tune([animals], **arguments)  # type: ignore[arg-type]
+    arguments: dict[str, Any] = {
+        "scratch_dir": tmp_path / "scratch",
+        "embedding_model": HashEmbeddings(),
+        "default": RRF,
+    }
+    first = tune([animals], **arguments, on_progress=told.append)
+    second = tune([animals], **arguments)
     assert first == second
     assert (told[-1].stage, told[-1].done, told[-1].total) == ("search", 10, 10)
     assert first.queries == 10
@@ -258,8 +265,7 @@ def test_the_reference_engine_knows_equal_weights_only() -> None:
 
 
 def run(tmp_path: Path, *arguments: str) -> Result:
-    line = ["--data-dir", str(tmp_path / "data"), "tune", *arguments]
-    return CliRunner().invoke(cli, line, env={"BRAID_SHARED_DBS": str(tmp_path / "shared_dbs.json")})
+    return invoke(tmp_path, "tune", *arguments)
 
 
 def test_the_command_proposes_and_changes_nothing(

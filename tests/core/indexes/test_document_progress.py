@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from braid.core.errors import NotFoundError
 from braid.core.indexes.document_progress import document_progress
 from braid.core.ledger.change_log import ChangeLog, IndexState
 from braid.core.ledger.ledger import Ledger
-from braid.core.types import ChunkInput, DocumentInput
+from braid.core.types import ChunkInput, DocumentInput, Leg
 from tests.fakes import HashEmbeddings
 from tests.worlds import add_notes, document
 
@@ -64,8 +65,8 @@ def test_a_document_goes_through_its_stages(directory: DataDirectory) -> None:
 def test_a_document_that_did_not_change_stays_done(directory: DataDirectory) -> None:
     ledger, log = directory.ledger, ChangeLog(directory.ledger.database)
     first = ledger.put_document(1, document("a", "one")).document_id
-    for leg in ("bm25", "dense"):
-        log.set_state(leg, "user_1", IndexState("v", 1, "ready"))  # type: ignore[arg-type]
+    for leg in get_args(Leg):
+        log.set_state(leg, "user_1", IndexState("v", 1, "ready"))
     ledger.put_document(1, document("b", "two"))
     ledger.put_document(1, document("a", "one"))
     assert stage(directory, 1, first) == "done"

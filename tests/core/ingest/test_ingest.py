@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -368,11 +369,11 @@ def test_chunk_sizes_come_from_the_options(braid: DataDirectory, folder: Path) -
     ],
 )
 def test_selection(
-    braid: DataDirectory, folder: Path, options: dict[str, object], taken: list[str], skips: dict[str, int]
+    braid: DataDirectory, folder: Path, options: dict[str, Any], taken: list[str], skips: dict[str, int]
 ) -> None:
     write(folder, {"a.md": "a", "b.markdown": "b", "c.py": "c = 1", "d": "plain"})
     os.utime(folder / "a.md", (1_400_000_000, 1_400_000_000))
-    report = ingest(braid, folder, options=IngestOptions(relative=True, **options))  # type: ignore[arg-type]
+    report = ingest(braid, folder, options=IngestOptions(relative=True, **options))
     assert list(stored(braid)) == taken or report.failed
     assert (report.skips, report.skipped) == (skips, sum(skips.values()))
 

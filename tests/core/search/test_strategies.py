@@ -37,7 +37,7 @@ from tests.worlds import chunk_ids, document, fill, shown
 WAIT_S = 30
 SAME = "The same sentence stands in two datasets."
 LONELY = "A lonely passage. It has two sentences."
-CONTENTS = {
+CONTENTS: dict[str, dict[str, tuple[str, ...]]] = {
     "animals": {
         "cats.md": ("The cat sat on the mat. It rained all day long.", "A cat and a dog met at the gate.", SAME),
         "dogs.md": ("Dogs bark at night when strangers pass.", "The old dog slept all day."),
