@@ -1,4 +1,4 @@
-"""Fair shares of the threads that answer: a limit of requests per user."""
+"""Limits the requests of one user that are answered at the same time, so that each gets a share of the threads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 TAKE_SHARE = "braid.take_share"
-"""The key of the WSGI environment under which `admit` finds the function that counts a request of a user."""
+"""The key of the WSGI environment under which `take_share` finds the function that counts a request of a user."""
 
 
 def fair_shares(app: WSGIApplication, most: int) -> WSGIApplication:
