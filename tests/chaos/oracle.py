@@ -102,7 +102,7 @@ class Client:
         self._put(f"notes/{len(self.documents)}.txt")
 
     def replace(self) -> None:
-        """Another text for a document that is there; not for a file, whose reading may still wait and would come last."""
+        """Another text for a document that is there; not for a file, which may still be read later."""
         if there := [source for source in self._certain() if not source.startswith("file")]:
             self._put(self.dice.choice(there))
 
