@@ -388,7 +388,7 @@ def test_without_roots_no_folder_is_added_over_the_web(braid: Braid, dataset: in
     ann = sign_in(app, "ann")
     given = {"dataset_id": dataset, "folder": str(folder)}
     for action in ("check", "add"):
-        answer = post(ann, "/admin/folders", **given, action=action)
+        answer = post_form(ann, "/admin/folders", **given, action=action)
         assert (answer.status_code, "folder_roots is empty" in answer.text) == (400, True)
     assert 'id="roots"' in ann.get("/admin/folders").text
     admin = bearer(app, site_of(app).accounts.get(ANN), "admin", "write", "read")
@@ -403,7 +403,7 @@ def test_folders_are_added_below_the_roots_only(app: Flask, ann: FlaskClient, da
     elsewhere = folder.parent / "link"
     elsewhere.symlink_to("/usr")
     for path in ("/etc", "/etc/none", f"{folder}/../../..", str(elsewhere)):
-        answer = post(ann, "/admin/folders", folder=path, dataset_id=dataset, action="add")
+        answer = post_form(ann, "/admin/folders", folder=path, dataset_id=dataset, action="add")
         assert (answer.status_code, "(setting folder_roots)" in answer.text) == (400, True), path
     assert str(folder.parent) in ann.get("/admin/folders").text
     assert site_of(app).background.folders.all() == []
