@@ -120,14 +120,14 @@ class Tools:
         if not result.hits and missing.keys() >= set(LEGS_OF_MODE[result.query.mode]):
             reasons = "; ".join(f"{part}: {reason}" for part, reason in missing.items())
             return _error(f"no part of the search could answer: {reasons}", "HybridRetrieverError")
-        form = to_json(result)
+        form, data_dir = to_json(result), self._braid.data_dir
         found: Result = {
             "status": "success",
             "message": _describe(result),
             "results": [_hit(hit, include_documents, max_content_length) for hit in form["hits"]],
             "count": len(result.hits),
             "query_vector_dimension": self._dimension(result),
-            "persist_directory": str(self._braid.data_dir),
+            "persist_directory": str(data_dir) if self._account.is_admin else data_dir.name,
         }
         if result.degraded:
             found["degraded"] = [{"part": part["leg"], "reason": part["reason"]} for part in form["degraded"]]

@@ -528,9 +528,9 @@ def test_a_dataset_is_exported_and_imported_again(
         assert bob("GET", f"/datasets/{found['dataset_id']}").json["name"] == "Copy"
         ended(ann, ann("POST", "/datasets/1/exports"))
         problem(ann("GET", where), 404)  # the new one takes its place
+        assert "no zip archive" in problem(send(bob, b"no zip"), 400, "file")
     finally:
         site_of(app).close()
-    assert "no zip archive" in problem(send(bob, b"no zip"), 400, "file")
     problem(send(bob, b"", other="x"), 422, "other")
     problem(bob("POST", "/imports", {}), 415)
     assert len(bob("GET", "/datasets").json["items"]) == 2  # the copy and the shared one

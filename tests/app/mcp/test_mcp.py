@@ -350,11 +350,30 @@ def test_a_path_is_the_same_in_either_form_of_unicode(braid: Braid) -> None:
 
 
 def test_a_path_of_nothing_that_can_be_stored_is_refused(braid: Braid) -> None:
-    tools = tools_of(braid, Accounts(braid.ledger).add("ana"), Settings())
+    tools = tools_of(braid, Accounts(braid.ledger).add("ana"))
     for path in ("\0", " \0\0 "):
         refused = tools.put_document("The tray.", path, file_type=None, dataset_id=None)
         assert (refused["status"], refused["error_type"]) == ("error", "ValidationError")
     assert braid.ledger.datasets(1) == [] or all(each.documents == 0 for each in braid.ledger.datasets(1))
+
+
+def test_the_servers_path_is_not_for_ordinary_users(braid: Braid) -> None:
+    tools = tools_of(braid, Accounts(braid.ledger).add("ana"))
+    assert tools.put_document("The tray.", "a.md", file_type=None, dataset_id=None)["status"] == "success"
+    assert braid.indexer.wait(10)
+    found = tools.search(
+        "tray",
+        top_k=1,
+        file_type=None,
+        include_documents=False,
+        max_content_length=None,
+        dataset_ids=None,
+        mode="keyword",
+        strategy="basic",
+    )
+    assert found["status"] == "success", found
+    assert found["persist_directory"] == braid.data_dir.name
+    assert str(braid.data_dir) not in json.dumps(found)
 
 
 def test_nothing_is_taken_in_when_the_disk_is_full(braid: Braid) -> None:
