@@ -16,7 +16,7 @@ from braid.app.pages.account.mine import FRESH_S
 from braid.core.accounts.accounts import Account
 from braid.core.accounts.credentials import DAY_S, TOKEN_DAYS, ApiToken
 from braid.core.braid import Braid
-from tests.web import PASSWORD, bearer, csrf_token, make_app, sign_in, site_of
+from tests.web import PASSWORD, acts, bearer, csrf_token, make_app, sign_in, site_of
 
 NEW_PASSWORD = "staple battery"
 
@@ -148,7 +148,7 @@ def test_an_administrators_new_password_revokes_the_tokens(
     assert "2 API tokens are revoked." in page
     assert not works()
     assert "API tokens are revoked" not in post(sign_in(app), f"/admin/users/{user.id}/password", password=PASSWORD)
-    entry = site_of(app).audit.entries()[1]
+    entry = acts(app)[1]
     assert (entry.action, entry.target, entry.detail) == ("user.password", user.name, "2 tokens revoked")
 
 
