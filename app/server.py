@@ -22,7 +22,7 @@ from braid.app.factory import create_app
 from braid.app.mcp.http import with_mcp
 from braid.app.opening import open_braid
 from braid.app.site import EXTENSION, Site
-from braid.app.web.connections import Limits, bounded, few_per_client, timely_protocol
+from braid.app.web.connections import Limits, bounded, few_per_client, timely_protocol, with_plain_headers
 from braid.app.web.probes import with_probes
 from braid.app.web.request_bodies import ASGI, allow_streamed_bodies, timely_bodies
 from braid.config.settings import Settings
@@ -106,7 +106,7 @@ def _asgi(settings: Settings, app: Flask, here: Site) -> ASGI:
     served: ASGI = with_mcp(timely_bodies(bounded(threads, 2 * WORKERS), app), here)
     if settings.trusted_proxies:
         served = few_per_client(served, per_address=settings.connections_per_address, proxies=settings.trusted_proxies)
-    return with_probes(served, here)
+    return with_plain_headers(with_probes(served, here))
 
 
 class _ReadyServer(uvicorn.Server):

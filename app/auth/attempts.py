@@ -17,6 +17,7 @@ from limits import RateLimitItem, parse
 from werkzeug.exceptions import TooManyRequests
 from werkzeug.wrappers import Response
 
+from braid.app.auth.origins import origin_of
 from braid.app.site import site
 from braid.core.accounts.accounts import Account
 
@@ -67,13 +68,14 @@ class Attempt:
 def attempt(name: str) -> Attempt:
     """The attempt of this request to sign in under a name, which need not exist."""
     address, folded = request.remote_addr or "", name.casefold()[:200]
+    origin = origin_of(address)
     device = _device_of(name)
     if device:
         counted: tuple[tuple[RateLimitItem, tuple[str, ...]], ...] = ((BY_DEVICE, ("login-device", device)),)
     else:
         counted = (
-            (BY_ADDRESS, ("login", address)),
-            (BY_NAME_AND_ADDRESS, ("login", folded, address)),
+            (BY_ADDRESS, ("login", origin)),
+            (BY_NAME_AND_ADDRESS, ("login", folded, origin)),
             (BY_NAME, ("login-name", folded)),
         )
     return Attempt(name, address, counted)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import partial
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from braid.app.auth.origins import is_loopback, origin_of
 from braid.app.web.refusals import refusal
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ class TimelyProtocol(H11Protocol):
 
     def __init__(self, *args: Any, limits: Limits, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.ws_protocol_class = None  # an upgrade would leave this protocol, which counts connections
         self._limits = limits
         self._origin = ""
         self._head_timer: asyncio.TimerHandle | None = None
@@ -130,28 +131,6 @@ def timely_protocol(limits: Limits) -> Any:
     return partial(TimelyProtocol, limits=limits)
 
 
-def origin_of(address: str) -> str:
-    """What connections of this address are counted under: of IPv6 the network, since one customer has 2⁶⁴ addresses."""
-    try:
-        found = ipaddress.ip_address(address.partition("%")[0])
-    except ValueError:
-        return address
-    if isinstance(found, ipaddress.IPv6Address):
-        if found.ipv4_mapped is not None:
-            return str(found.ipv4_mapped)
-        if not found.is_loopback:
-            return str(ipaddress.IPv6Network((int(found) >> 64 << 64, 64)))
-    return str(found)
-
-
-def is_loopback(origin: str) -> bool:
-    """Whether the connections come from this computer."""
-    try:
-        return ipaddress.ip_address(origin).is_loopback
-    except ValueError:
-        return False
-
-
 def few_per_client(app: ASGI, *, per_address: int, proxies: int) -> ASGI:
     """Refuse requests of a client behind ``proxies`` trusted ones that has ``per_address`` being answered already.
 
@@ -200,3 +179,17 @@ def bounded(app: ASGI, most: int) -> ASGI:
             running -= 1
 
     return counted
+
+
+def with_plain_headers(app: ASGI) -> ASGI:
+    """Drop headers whose names have underscores, which WSGI cannot tell from those with hyphens.
+
+    ``X_Forwarded_For`` of a stranger would otherwise be added to the ``X-Forwarded-For`` of a trusted proxy.
+    """
+
+    async def served(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http":
+            scope = {**scope, "headers": [(name, value) for name, value in scope["headers"] if b"_" not in name]}
+        await app(scope, receive, send)
+
+    return served

@@ -203,7 +203,7 @@ class FolderSync:
 
     def _leads_out(self, path: str) -> str:
         """Return the problem with a link out of the folder; empty for everything else."""
-        if not self.within or not os.path.islink(path):
+        if not self.within:
             return ""
         if Path(os.path.realpath(path)).is_relative_to(os.path.realpath(self.folder)):
             return ""

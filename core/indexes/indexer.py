@@ -186,6 +186,8 @@ class _Look:
 
     def is_needed(self, woken: bool) -> bool:
         """Whether anything may have changed since `done`. To be called before each look, never after it has begun."""
+        if woken:
+            self._until = 0.0  # also for the next call, should this one raise
         if self._changed is None:  # in the thread that asks, where an outage of the database is survived
             self._changed = self._watch()
         version, changed = self._version(), self._changed()

@@ -148,7 +148,8 @@ class ParsePool:
 
     def _settle(self, process: ParseProcess, outcome: Outcome | None) -> None:
         """Keep a process that answered for the next file. Raises where nothing can be said about the file."""
-        process.is_usable = outcome is not None and not outcome.get("retires")
+        ended = process.timed_out or process.stopped
+        process.is_usable = outcome is not None and not outcome.get("retires") and not ended
         if outcome is None:
             process.end()  # so that its exit status is known
             self._require_open()
@@ -170,13 +171,18 @@ class ParsePool:
             yield _part(outcome or {})
 
     def _require_valid(self, process: ParseProcess, outcome: Outcome | None, key: str) -> None:
-        """Raises InvalidInputError, with the field ``file``, for an export that cannot be read."""
+        """Raise InvalidInputError, with the field ``file``, for a file that is no export.
+
+        A process that died or took too long says nothing about the documents that are stored already: after the
+        manifest that is an UnreadableDocumentError, and the import can be tried again.
+        """
         if outcome is not None and key in outcome:
             return
         self._settle(process, outcome)
         if outcome is not None and "invalid" in outcome:
             raise InvalidInputError(str(outcome["invalid"]), field="file")
-        raise InvalidInputError(f"the export {self._reason(process, outcome, self._timeout_s)}", field="file")
+        reason = f"the export {self._reason(process, outcome, self._timeout_s)}"
+        raise InvalidInputError(reason, field="file") if key == "manifest" else UnreadableDocumentError(reason)
 
     def _reason(self, process: ParseProcess, outcome: Outcome | None, timeout_s: float) -> str:
         """Say why there is no document, as a sentence that continues after the file's name."""

@@ -48,8 +48,9 @@ def main(memory_bytes: int, nice: int) -> None:
             _set_alarm(0)  # the server may be busy with the outcome before
             try:
                 send(outcomes, outcome)
-            except ValueError:
-                send(outcomes, {"too_much_text": True})
+            except ValueError:  # what would follow belongs to this file: the process ends with it
+                outcome = {"too_much_text": True, "retires": True}
+                send(outcomes, outcome)
             if outcome.get("retires"):
                 return
             _set_alarm(request["timeout_s"])

@@ -13,6 +13,7 @@ from braid.app.auth.access import is_forwarded, is_local, rule, throttle
 from braid.app.auth.attempts import attempt, remember_device
 from braid.app.auth.authenticate import sign_in, sign_out
 from braid.app.auth.identity import identity, signed_in
+from braid.app.auth.origins import origin_of
 from braid.app.site import site
 from braid.core.accounts.accounts import MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS
 from braid.core.errors import InvalidInputError
@@ -121,7 +122,7 @@ def sign_up() -> str:
 def make_account() -> tuple[str, int] | Response:
     """Create an account with a first dataset, and sign in."""
     _require_sign_up()
-    throttle(SIGN_UPS, "signup", request.remote_addr or "")
+    throttle(SIGN_UPS, "signup", origin_of(request.remote_addr or ""))
     name, password = request.form.get("name", ""), request.form.get("password", "")
     if not password:
         return render_template("braid/signup.html", name=name, problem=_("Choose a password."), least=8), 400

@@ -17,8 +17,9 @@ import uvicorn
 from flask import Flask, request
 
 from braid.app.auth.access import takes_uploads
+from braid.app.auth.origins import origin_of
 from braid.app.server import USER_SHARE
-from braid.app.web.connections import Limits, bounded, few_per_client, origin_of, timely_protocol
+from braid.app.web.connections import Limits, bounded, few_per_client, timely_protocol, with_plain_headers
 from braid.app.web.request_bodies import Patience, timely_bodies
 from braid.core.accounts.accounts import Accounts
 from braid.core.accounts.credentials import ApiTokens
@@ -388,3 +389,29 @@ def test_probes_under_a_foreign_name_are_refused_as_everything_else(served: Serv
         assert given.status_code == 400
     assert httpx.post(f"http://127.0.0.1:{served.port}/healthz").status_code == 405
     assert httpx.head(f"http://127.0.0.1:{served.port}/healthz").status_code == 200
+
+
+def test_an_upgrade_to_a_web_socket_is_counted_like_any_other_connection() -> None:
+    limits = Limits(0)
+    upgrade = (
+        b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+        b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+    )
+    with serving(greet, limits) as port:
+        for _ in range(3):
+            with connect(port, upgrade) as opened:
+                assert answer(opened) == b"ok"
+        eventually(lambda: limits.open.total() == 0)
+
+
+def test_a_header_with_underscores_is_not_taken_for_that_of_a_proxy() -> None:
+    seen: list[bytes] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        seen.extend(name for name, _ in scope["headers"])
+        await greet(scope, receive, send)
+
+    request = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX_Forwarded_For: 127.0.0.1\r\nX-Forwarded-For: 192.0.2.1\r\n\r\n"
+    with serving(with_plain_headers(app)) as port, connect(port, request) as opened:
+        assert answer(opened) == b"ok"
+    assert seen == [b"host", b"x-forwarded-for"]
