@@ -26,7 +26,8 @@ class CommandLine:
         self.env = {"BRAID_SHARED_DBS": str(folder / "shared_dbs.json")}
 
     def __call__(self, *args: object, status: int = 0, answer: str | None = None) -> Result:
-        result = invoke(self.folder, *args, answer=answer)
+        line = ["--data-dir", str(self.data_dir), *map(str, args)]
+        result = CliRunner().invoke(cli, line, input=answer, env=self.env)
         assert result.exit_code == status, f"{result.stdout}\n{result.stderr}"
         return result
 

@@ -63,8 +63,9 @@ class FolderSync:
     nothing is removed then, unless ``allow_empty`` is set. Raises InvalidInputError for such a folder and for a missing
     one, and NotFoundError when there is no such dataset.
 
+    >>> from braid.core.ingest.parse import parse_here
     >>> dataset = braid.ledger.add_dataset(1, "wiki")
-    >>> sync = FolderSync(braid, dataset.id, str(wiki_dir))
+    >>> sync = FolderSync(braid, dataset.id, str(wiki_dir), parse=parse_here)
     >>> sync.run().put, sync.run().unchanged
     (2, 2)
     """

@@ -254,7 +254,7 @@ def test_tokens_are_listed_and_revoked(run: CommandLine) -> None:
     )
     with DataDirectory(run.data_dir) as braid:
         ApiTokens(braid.ledger).add(ann, "again", ["read"])
-    assert "say --yes" in run("user", "revoke", "ann", answer="", status=2).stderr
+    assert "pass --yes" in run("user", "revoke", "ann", answer="", status=2).stderr
     assert "Revoked 1 API token" in run("user", "revoke", "ann", "--yes").stdout
     assert json.loads(run("user", "tokens", "ann", "--json").stdout) == []
 
