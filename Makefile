@@ -9,11 +9,13 @@ DEV := .venv/.dev
 REFERENCE := .artifacts/reference
 # What a program imports.
 PUBLIC := braid braid.core.braid braid.core.data_directory braid.core.ledger.ledger braid.core.ingest.ingest \
-	braid.core.folders.sync braid.core.types braid.core.errors braid.core.retriever_manager braid.core.search_retriever \
+	braid.core.folders.sync braid.core.types braid.core.errors braid.core.retriever_manager braid.core.langchain \
 	braid.core.standalone.retriever braid.core.standalone.searcher braid.core.search.strategies \
 	braid.core.models.embeddings braid.core.models.rerank braid.core.models.chat braid.core.chat.conversation \
 	braid.core.chat.store braid.core.chat.turn_recorder braid.core.chat.types \
-	braid.config.settings braid.config.models braid.app.factory braid.app.auth.identity
+	braid.config.settings braid.config.models braid.app.factory braid.app.site
+# pdoc, after the names of the package have been imported, which it imports when they are asked for.
+PDOC := import sys, braid, pdoc.__main__ as pdoc; [getattr(braid, name) for name in braid.__all__]; pdoc.cli(sys.argv[1:])
 INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check --prefer-binary
 
 .DEFAULT_GOAL := help
@@ -45,7 +47,7 @@ chaos: $(DEV)  ## kill and starve a server while clients write, two minutes
 	$(BIN)/python -m tests.chaos $(ARGS)
 
 reference: $(DEV)  ## build the API reference from the docstrings
-	$(BIN)/python -W error::UserWarning -m pdoc --no-show-source -o $(REFERENCE) $(PUBLIC)
+	$(BIN)/python -W error::UserWarning -c "$(PDOC)" --no-show-source -o $(REFERENCE) $(PUBLIC)
 	@echo "$(REFERENCE)/index.html"
 
 clean:  ## remove what was built or installed; data/ stays

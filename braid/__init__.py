@@ -84,7 +84,8 @@ def __getattr__(name: str) -> Any:
     """Import a public name when it is first asked for, so that ``import braid`` costs nothing."""
     for home, names in _HOMES.items():
         if name in names:
-            return getattr(importlib.import_module(home), name)
+            globals()[name] = value = getattr(importlib.import_module(home), name)
+            return value
     raise AttributeError(f"module 'braid' has no attribute {name!r}")
 
 

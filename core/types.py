@@ -5,15 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
+from typing import Literal, NamedTuple, get_args
 
 from braid.core.errors import InvalidInputError
 
-if TYPE_CHECKING:  # the help of a command would wait for it
-    import numpy as np
-    from numpy.typing import NDArray
-
-Vector: TypeAlias = "NDArray[np.float32]"
 Leg = Literal["dense", "bm25"]
 Mode = Literal["semantic", "keyword", "hybrid"]
 Fusion = Literal["rrf", "weighted"]

@@ -13,7 +13,8 @@ from zipfile import BadZipFile
 import numpy as np
 
 from braid.core.errors import InvalidInputError
-from braid.core.types import MAX_QUERY_CHARS, Vector
+from braid.core.types import MAX_QUERY_CHARS
+from braid.core.vector import Vector
 
 CORPUS, QUERIES, QRELS, VECTORS = "corpus.jsonl", "queries.jsonl", "qrels.tsv", "vectors.npz"
 

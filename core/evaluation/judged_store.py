@@ -26,7 +26,8 @@ from braid.core.models.chat import ChatModels
 from braid.core.models.embeddings import EmbeddingModel, embedding_model
 from braid.core.models.prompts import Prompts
 from braid.core.models.rerank import Rerankers
-from braid.core.types import ChunkInput, Dataset, DocumentInput, Leg, Vector
+from braid.core.types import ChunkInput, Dataset, DocumentInput, Leg
+from braid.core.vector import Vector
 
 DOCUMENTS_PER_PUT = 500
 LEG_TIMEOUT_S = 60.0

@@ -18,7 +18,8 @@ from braid.core.indexes.chroma.probe import IDS_PER_PAGE, fault_in_answers, id_p
 from braid.core.indexes.chroma.sessions import Sessions
 from braid.core.indexes.chroma.stores import EmbeddedStore, ServerStore, Session
 from braid.core.ledger.change_log import IndexedChunk
-from braid.core.types import Leg, ScoredChunk, Vector
+from braid.core.types import Leg, ScoredChunk
+from braid.core.vector import Vector
 
 if TYPE_CHECKING:
     import chromadb

@@ -14,7 +14,7 @@ from braid.core.ledger.change_log import ChangeLog, IndexedChunk
 from braid.core.ledger.ledger import Ledger
 from braid.core.models.embeddings import EmbeddingModel, embed_passages
 from braid.core.priority import SearchPriority
-from braid.core.types import Vector
+from braid.core.vector import Vector
 
 CHUNKS_PER_EMBEDDING = 8
 """Size of a batch; stopping waits for one."""

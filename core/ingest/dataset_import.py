@@ -16,7 +16,8 @@ from braid.core.ledger.database import ROWS_PER_STATEMENT
 from braid.core.ledger.document_writes import put, require_dataset
 from braid.core.ledger.tables import ChunkRow, EmbeddingRow
 from braid.core.models.embeddings import embed_passages
-from braid.core.types import DocumentInput, Vector, indexed_text
+from braid.core.types import DocumentInput, indexed_text
+from braid.core.vector import Vector
 
 MIN_COSINE = 0.98
 """Lowest cosine between an imported vector and the one that the model gives today."""

@@ -29,7 +29,8 @@ from braid.core.ingest.export_form import (
     OpenExport,
 )
 from braid.core.ingest.readers.zip_directory import TooManyEntriesError, require_few_entries
-from braid.core.types import ChunkInput, DocumentInput, Vector
+from braid.core.types import ChunkInput, DocumentInput
+from braid.core.vector import Vector
 
 MAX_ENTRIES = 100
 """A valid archive has two or three; with more its directory is not read."""

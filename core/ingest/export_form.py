@@ -10,7 +10,8 @@ from typing import Annotated, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from braid.core.types import DocumentInput, Vector
+from braid.core.types import DocumentInput
+from braid.core.vector import Vector
 
 VERSION = 1
 MANIFEST, DOCUMENTS, EMBEDDINGS = "manifest.json", "documents.jsonl", "embeddings/0.npy"

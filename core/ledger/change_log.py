@@ -14,7 +14,8 @@ from braid.core.batches import batches
 from braid.core.ledger.database import Database
 from braid.core.ledger.document_writes import lock_datasets
 from braid.core.ledger.tables import ChangeRow, ChunkRow, DatasetRow, DocumentRow, EmbeddingRow, IndexStateRow
-from braid.core.types import Leg, Vector, indexed_text
+from braid.core.types import Leg, indexed_text
+from braid.core.vector import Vector
 
 State = Literal["ready", "writing", "rebuilding"]
 

@@ -49,7 +49,8 @@ from braid.core.ledger.tables import (
     UserGroupRow,
     UserRow,
 )
-from braid.core.types import MAX_NAME_CHARS, Dataset, Document, DocumentInput, Filters, Passage, Vector
+from braid.core.types import MAX_NAME_CHARS, Dataset, Document, DocumentInput, Filters, Passage
+from braid.core.vector import Vector
 
 _INVISIBLE = ("Cc", "Cs", "Zl", "Zp")
 Check = Callable[[Document | None], None]

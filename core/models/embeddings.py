@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from braid.core.errors import EmbeddingError, InvalidInputError
-from braid.core.types import Vector
+from braid.core.vector import Vector
 
 if TYPE_CHECKING:  # LangChain takes half a second to load: it is imported with the first model of a provider
     from langchain_core.embeddings import Embeddings

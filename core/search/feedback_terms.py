@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from braid.core.text.analyzer import Analyzer
-from braid.core.types import Hit, Passage, Vector, indexed_text
+from braid.core.types import Hit, Passage, indexed_text
+from braid.core.vector import Vector
 
 FEEDBACK_PASSAGES = 5
 FEEDBACK_TERMS = 10

@@ -11,7 +11,8 @@ from braid.core.indexes.dense import DenseIndex
 from braid.core.ledger.ledger import Ledger
 from braid.core.search.context import SearchContext
 from braid.core.search.filter_plan import FilterPlan, fetch_within
-from braid.core.types import LEGS_OF_MODE, CollectionScope, Leg, Mode, Scope, ScoredChunk, Vector
+from braid.core.types import LEGS_OF_MODE, CollectionScope, Leg, Mode, Scope, ScoredChunk
+from braid.core.vector import Vector
 
 SCORE_DIGITS = 5
 

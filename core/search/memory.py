@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from braid.core.search.filter_plan import FilterPlan
-from braid.core.types import Leg, ScoredChunk, Vector
+from braid.core.types import Leg, ScoredChunk
+from braid.core.vector import Vector
 
 
 class VectorKey(NamedTuple):

@@ -16,7 +16,8 @@ from braid.core.search.term_weights import TermWeights
 from braid.core.search.trace import SearchTrace
 from braid.core.search.vectors import VectorMaker
 from braid.core.text.analyzer import Analyzer
-from braid.core.types import Passage, Query, Scope, Vector
+from braid.core.types import Passage, Query, Scope
+from braid.core.vector import Vector
 
 Answer = TypeVar("Answer")
 

@@ -15,7 +15,7 @@ from braid.core.search.memory import SearchMemory, VectorKey
 from braid.core.search.strategies.base import QueryVariant, Vectors
 from braid.core.search.trace import SearchTrace
 from braid.core.search.waiting import Deadline
-from braid.core.types import Vector
+from braid.core.vector import Vector
 
 MAX_EMBEDDED_CHARS = 2_000
 """Characters of a query that are embedded; models read about 512 tokens, and more only costs time."""

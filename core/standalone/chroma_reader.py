@@ -15,7 +15,8 @@ from chromadb.api.types import validate_where
 from braid.core.batches import batches
 from braid.core.errors import ChromaDBError, IndexUnavailableError, ValidationError
 from braid.core.indexes.chroma.errors import translate_errors
-from braid.core.types import ScoredChunk, Vector
+from braid.core.types import ScoredChunk
+from braid.core.vector import Vector
 
 ROWS_PER_PAGE = 10_000  # Chroma cannot give more than 32,766 rows with their metadata at once
 UNSEEN_CHANGES_S = 60

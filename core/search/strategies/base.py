@@ -8,7 +8,8 @@ from typing import Literal, Protocol, TypeVar
 
 from braid.core.models.prompts import Prompt, Prompts
 from braid.core.text.analyzer import Analyzer
-from braid.core.types import Hit, Leg, Passage, Query, Vector
+from braid.core.types import Hit, Leg, Passage, Query
+from braid.core.vector import Vector
 
 Answer = TypeVar("Answer")
 Vectors = Mapping[str, Vector]

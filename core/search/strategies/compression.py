@@ -13,7 +13,8 @@ from braid.core.models.untrusted_text import as_data
 from braid.core.search.strategies.base import RefineOnly, Tools
 from braid.core.text.sentences import code_blocks, sentences
 from braid.core.text.token_budget import estimate_tokens
-from braid.core.types import Hit, Query, Vector
+from braid.core.types import Hit, Query
+from braid.core.vector import Vector
 
 MAX_SENTENCES = 300
 """Most sentences that one result may have; the passages after these are shown whole."""

@@ -9,7 +9,8 @@ from typing import Literal
 from braid.core.models.replies import parse_passage
 from braid.core.search.feedback_terms import rocchio
 from braid.core.search.strategies.base import ExpandOnly, Expansion, QueryVariant, Tools
-from braid.core.types import Hit, Query, Vector
+from braid.core.types import Hit, Query
+from braid.core.vector import Vector
 
 FEEDBACK_PASSAGES = 3
 PASSAGE_WEIGHT = 0.2

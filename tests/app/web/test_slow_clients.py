@@ -330,7 +330,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 NOT_WAITING_S = 0.5
-"""A search that waits for the slow ones takes 15 s and more; beside other tests a quick one takes a fifth of a second."""
+"""A search that waits for slow clients takes 15 s; beside other tests, one that does not takes up to 0.2 s."""
 
 
 def search_s(served: Served) -> float:

@@ -26,7 +26,7 @@ from braid.core.indexes.chroma.errors import StoreUnreachableError, translate_er
 from braid.core.indexes.chroma.stores import ServerStore
 from braid.core.indexes.dense import DenseIndex
 from braid.core.ledger.change_log import IndexedChunk
-from braid.core.types import Vector
+from braid.core.vector import Vector
 
 DIM = 8
 VECTORS = np.random.default_rng(0).standard_normal((4000, DIM)).astype(np.float32)

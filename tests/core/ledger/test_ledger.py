@@ -23,7 +23,8 @@ from braid.core.ledger.change_log import ChangeLog
 from braid.core.ledger.database import Database
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.tables import Base, UserRow
-from braid.core.types import ChunkInput, DocumentInput, Filters, Passage, Vector
+from braid.core.types import ChunkInput, DocumentInput, Filters, Passage
+from braid.core.vector import Vector
 from tests import worlds
 from tests.worlds import add_notes
 

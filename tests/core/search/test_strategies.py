@@ -28,7 +28,8 @@ from braid.core.search.strategies import BUILT_IN, StrategyInfo, compression, st
 from braid.core.search.strategies.parent_document import join_overlapping
 from braid.core.text.sentences import code_blocks, sentences
 from braid.core.text.token_budget import estimate_tokens
-from braid.core.types import ChunkInput, DocumentInput, Query, Vector
+from braid.core.types import ChunkInput, DocumentInput, Query
+from braid.core.vector import Vector
 from tests import worlds
 from tests.fakes import HashEmbeddings
 from tests.model_server import ModelServer, model_server
