@@ -14,7 +14,7 @@ PICTURE = re.compile(r"(?<=<!-- rooms -->\n).*?(?=<!-- end of rooms -->)", re.DO
 
 
 def room(module: str) -> str:
-    """The room of a module: its folder in `core`, or itself, where it stands at the root of `core`."""
+    """The room of a module: its folder in `core`, or itself at the root of `core`."""
     return module.split(".")[2]
 
 

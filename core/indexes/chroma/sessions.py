@@ -50,7 +50,7 @@ class Sessions:
             self._end_exclusive()
 
     def renew(self) -> None:
-        """Close the session, once the calls under way are over; the next loan opens another one."""
+        """Close the session, once running calls have ended; the next loan opens another one."""
         with self._gate:
             self._renew()
 
