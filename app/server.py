@@ -5,11 +5,13 @@ from __future__ import annotations
 import errno
 import gc
 import logging
+import os
 import signal
 import socket
 import sys
+import threading
 from collections.abc import Callable
-from typing import cast
+from typing import NoReturn, cast
 
 import uvicorn
 from a2wsgi import WSGIMiddleware
@@ -37,6 +39,8 @@ USER_SHARE = 32
 """Requests of one user that are answered at once."""
 SHUTDOWN_S = 3
 """Seconds that running requests have to finish when the server stops."""
+OVERDUE_S = 20
+"""Seconds from the signal to stop to the end of the process, whatever still waits."""
 MAX_HEAD_BYTES = 256 * 1024
 """Largest request line and headers.
 
@@ -123,8 +127,24 @@ class _ReadyServer(uvicorn.Server):
             self._on_ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        overdue = threading.Timer(OVERDUE_S, _end_overdue)
+        overdue.daemon = True
+        overdue.start()
         self._stop()
         await super().shutdown(sockets)
+
+
+def leave() -> NoReturn:
+    """End the process after `serve`, without its threads: one may wait for an event loop or a client that is gone."""
+    logging.shutdown()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
+
+
+def _end_overdue() -> None:
+    log.error("event=stop_overdue seconds=%d", OVERDUE_S)
+    os._exit(1)  # as after a kill: what was acknowledged is in the ledger
 
 
 def address(host: str, port: int) -> str:

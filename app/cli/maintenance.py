@@ -27,6 +27,7 @@ def serve(host: str | None, port: int | None) -> None:
     from braid.app import server
 
     server.serve(current_settings(host=host, port=port))
+    server.leave()
 
 
 @click.command(cls=BraidCommand)
