@@ -19,7 +19,6 @@ from braid.core.accounts.accounts import MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS
 from braid.core.errors import InvalidInputError
 from braid.core.ledger.database import storable
 
-PASSWORD_CHECKS = parse("10/minute")
 SIGN_UPS = parse("5/minute")
 
 account = Blueprint("account", __name__)
