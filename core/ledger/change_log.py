@@ -7,16 +7,19 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy import ColumnElement, Connection, Row, Select, and_, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from braid.core.batches import batches
 from braid.core.ledger.database import Database
 from braid.core.ledger.document_writes import lock_datasets
+from braid.core.ledger.prepared import VECTORS, VECTORS_OF_COLLECTION
 from braid.core.ledger.tables import ChangeRow, ChunkRow, DatasetRow, DocumentRow, EmbeddingRow, IndexStateRow
 from braid.core.types import Leg, indexed_text
 from braid.core.vector import Vector
 
+VECTORS_PER_BATCH = 4096
 State = Literal["ready", "writing", "rebuilding"]
 
 
@@ -52,6 +55,17 @@ class IndexedChunk:
     text: str
     vector: Vector | None = None
     """(dim,) float32 of unit length; None for the BM25 leg."""
+
+
+@dataclass(frozen=True, slots=True)
+class VectorBatch:
+    """Vectors of some chunks of a collection, with the document and dataset of each."""
+
+    chunk_ids: tuple[str, ...]
+    document_ids: NDArray[np.int64]
+    dataset_ids: NDArray[np.int64]
+    vectors: Vector
+    """(n, dim) float32 of unit length."""
 
 
 class ChangeLog:
@@ -147,6 +161,21 @@ class ChangeLog:
         with self._database.read() as connection:
             return connection.execute(statement).scalar_one()
 
+    def vectors_of(self, collection: str, model: str) -> Iterator[VectorBatch]:
+        """Yield every vector of the collection under the model, as one state of the ledger has them, in no order.
+
+        100,000 of 384 dimensions take 0.9 s of one core. The state is kept until the last batch is taken.
+        """
+        parameters = {"collection": collection, "model": model}
+        for rows in self._database.batches(VECTORS_OF_COLLECTION, VECTORS_PER_BATCH, **parameters):
+            chunk_ids, document_ids, dataset_ids, vectors = zip(*rows, strict=True)
+            yield VectorBatch(chunk_ids, np.array(document_ids), np.array(dataset_ids), _matrix(vectors))
+
+    def vectors(self, model: str, chunk_ids: Collection[str]) -> tuple[list[str], Vector]:
+        """Return those of the ids that have a vector under the model, and these vectors (n, dim) float32."""
+        rows = self._database.rows(VECTORS, model=model, ids=chunk_ids)
+        return [row[0] for row in rows], _matrix([row[1] for row in rows])
+
     def forget_other_models(self, collection: str, model: str) -> None:
         """Delete the collection's vectors of every model but this one."""
         ids = (
@@ -183,6 +212,11 @@ class ChangeLog:
 
 def _update_count(connection: Connection, key: Any, values: dict[str, Any]) -> int:
     return connection.execute(update(IndexStateRow).where(key).values(**values)).rowcount
+
+
+def _matrix(vectors: Sequence[bytes]) -> Vector:
+    """Return stored vectors as (n, dim) float32; (0, 0) for none."""
+    return np.frombuffer(b"".join(vectors), dtype="<f4").reshape(len(vectors), -1 if vectors else 0)
 
 
 def _in_collection(collection: str) -> tuple[Any, ...]:

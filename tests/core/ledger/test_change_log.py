@@ -288,6 +288,51 @@ def test_vectors_of_other_models_are_forgotten_in_one_collection(ledger: Ledger,
     assert [log.embedded_count("shared_a", model) for model in ("old", "new")] == [2, 2]
 
 
+# ---------------------------------------------------------------- vectors in bulk
+
+
+def test_all_vectors_of_a_collection_under_one_model(
+    ledger: Ledger, log: ChangeLog, dataset: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("braid.core.ledger.change_log.VECTORS_PER_BATCH", 2)
+    ledger.register_shared(-1, "Guide", "shared_a")
+    gone = ledger.add_dataset(1, "gone").id
+    for dataset_id in (dataset, -1, gone):
+        ledger.put_document(dataset_id, document("a", "one", "two", "three", "bare"))
+    places = {}
+    for dataset_id in (dataset, -1, gone):
+        document_id = ledger.documents(dataset_id)[0].id
+        for passage in ledger.document_passages(document_id, [dataset_id])[:3]:
+            places[passage.chunk_id] = (document_id, dataset_id, [float(dataset_id), float(passage.position)])
+    ids = list(places)
+    ledger.store_embeddings("m", ids, np.array([places[chunk_id][2] for chunk_id in ids], dtype=np.float32))
+    ledger.store_embeddings("other", ids, np.zeros((len(ids), 5), dtype=np.float32))
+    ledger.remove_dataset(gone)
+    batches = list(log.vectors_of("user_1", "m"))
+    assert [len(batch.chunk_ids) for batch in batches] == [2, 1]
+    assert {batch.vectors.dtype for batch in batches} == {np.dtype(np.float32)}
+    found = {
+        chunk_id: (document_id, dataset_id, vector.tolist())
+        for batch in batches
+        for chunk_id, document_id, dataset_id, vector in zip(
+            batch.chunk_ids, batch.document_ids, batch.dataset_ids, batch.vectors, strict=True
+        )
+    }
+    assert found == {chunk_id: place for chunk_id, place in places.items() if place[1] == dataset}
+    assert list(log.vectors_of("user_1", "unknown")) == []
+
+
+def test_vectors_of_some_chunks(ledger: Ledger, log: ChangeLog, dataset: int) -> None:
+    ledger.put_document(dataset, document("a", "one", "two", "bare"))
+    first, second, bare = (p.chunk_id for p in ledger.document_passages(1, [dataset]))
+    ledger.store_embeddings("m", [first, second], np.array([[0.6, 0.8], [1, 0]], dtype=np.float32))
+    ids, vectors = log.vectors("m", [second, bare, first, "unknown"])
+    assert dict(zip(ids, vectors.tolist(), strict=True)) == {first: pytest.approx([0.6, 0.8]), second: [1.0, 0.0]}
+    assert vectors.dtype == np.float32
+    for none in (log.vectors("other", [first]), log.vectors("m", [])):
+        assert (none[0], none[1].size) == ([], 0)
+
+
 # ---------------------------------------------------------------- states
 
 
