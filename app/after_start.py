@@ -1,4 +1,4 @@
-"""What the server does once it answers, in a thread, so that it answers sooner: follow, store the sample, load."""
+"""What the server does once it answers, in a thread, so that it answers sooner: store the sample, load."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from braid.core.braid import Braid
 logger = logging.getLogger(__name__)
 
 MODULES = ("langgraph.graph", "braid.app.mcp.http_servers", "braid.core.langchain")
-"""What chat, MCP and retrievers load. Chroma and the embedding model are loaded by the indexer, provider packages with
+"""What chat, MCP and retrievers load. The embedding model is loaded by the indexer, provider packages with
 the first model that is asked. A request that needs a module while it is loaded waits for it."""
 
 
@@ -24,7 +24,6 @@ class AfterStart:
 
     def __init__(self, braid: Braid) -> None:
         self._steps: Sequence[Callable[[], object]] = (
-            braid.start_followers,
             partial(first_start.load_sample, braid),
             *(partial(importlib.import_module, name) for name in MODULES),
             keep_loaded,

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from braid.core.braid import Braid
     from braid.core.data_directory import DataDirectory
     from braid.core.models.rerank import Rerankers
-    from braid.core.types import Leg
 
 LOCAL_USER = "local"
 """Name of the user that a data directory without users gets."""
@@ -32,11 +31,8 @@ def open_data_directory(settings: Settings) -> DataDirectory:
     return DataDirectory(settings.data_dir, **_directory_values(settings))
 
 
-def open_braid(settings: Settings, *, follow_later: tuple[Leg, ...] = ()) -> Braid:
-    """Open the data directory with its indexes; see `braid.core.braid.IndexOptions` on ``follow_later``.
-
-    Raises NotOwnerError when another process owns the directory.
-    """
+def open_braid(settings: Settings) -> Braid:
+    """Open the data directory with its indexes. Raises NotOwnerError when another process owns the directory."""
     from braid.config.models import models_of, prompts_of
     from braid.core.braid import Braid, IndexOptions
 
@@ -48,8 +44,9 @@ def open_braid(settings: Settings, *, follow_later: tuple[Leg, ...] = ()) -> Bra
             languages=settings.languages,
             leg_timeout_s=settings.leg_timeout_s,
             max_open_collections=settings.max_open_collections,
+            dense_search=settings.dense_search,
+            dense_memory_mb=settings.dense_memory_mb,
             chroma_url=settings.chroma_url,
-            follow_later=follow_later,
         ),
         rerankers=rerankers_of(settings),
         models=models_of(settings),

@@ -61,8 +61,7 @@ def serve(settings: Settings) -> None:
     _set_up_logging(settings.log_level)
     _raise_open_files()
     sys.setswitchinterval(SWITCH_S)
-    # The dense leg is followed once the server answers: Chroma takes a second to load.
-    with open_braid(settings, follow_later=("dense",)) as braid, _listen(settings) as listener:
+    with open_braid(settings) as braid, _listen(settings) as listener:
         first_start.begin(braid)
         _run(settings, braid, listener)
 

@@ -124,6 +124,14 @@ class Settings:
     embedding_threads: Annotated[
         int, Field(ge=0, le=1024), "Threads of the local embedding model; 0 means all cores"
     ] = 0
+    dense_search: Annotated[
+        Literal["auto", "exact", "chroma"],
+        "Where to search by meaning: `exact` in memory, `chroma` in Chroma's copy, `auto` in memory as far as a "
+        "collection fits",
+    ] = "auto"
+    dense_memory_mb: Annotated[
+        int, Field(ge=1, le=1_000_000), "Memory for vectors in MB; a million of the default model take 430"
+    ] = 1024
     chroma_url: Annotated[
         str,
         Form(r"|https?://\S+", "empty or a URL such as http://localhost:8001", secret=True),

@@ -7,9 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from braid.core.data_directory import DataDirectory
+from braid.core.ledger.change_log import ChangeLog
 from braid.core.ledger.owner import OwnerLock
 from braid.core.models.embeddings import EmbeddingModel
 from braid.core.priority import SearchPriority
@@ -41,15 +42,18 @@ class IndexOptions:
     """Seconds that one leg may take before the others answer without it."""
     max_open_collections: int = 128
     """Collections that each leg holds open at a time."""
+    dense_search: Literal["auto", "exact", "chroma"] = "auto"
+    """Where the dense leg searches: ``exact`` in memory, ``chroma`` in the copy that Chroma has, ``auto`` in memory as
+    far as a collection fits.
+    """
+    dense_memory_mb: int = 1024
+    """Memory for vectors, which take 0.43 kB each with the default model; those not searched for longest go first."""
     chroma_url: str = ""
     """Address of a Chroma server; empty means embedded in the data directory."""
     follow: tuple[Leg, ...] = ("bm25", "dense")
     """Legs that are kept equal to the ledger. Do not search a leg that is left out; without ``dense`` nothing is
     embedded.
     """
-    follow_later: tuple[Leg, ...] = ()
-    """Legs of ``follow`` that are not followed, and not searched where they have anything, before
-    `Braid.start_followers`."""
 
 
 class Braid(DataDirectory):
@@ -96,31 +100,44 @@ class Braid(DataDirectory):
             options = index_options or IndexOptions()
             self._open_indexes(options, crashed=crashed)
             self.manager = self._make_manager(options, rerankers, models, prompts)
-            self.indexer.start(later=options.follow_later)
+            self.indexer.start()
             self._closing.callback(self._note_recovery)
         except BaseException:
             self.close()
             raise
 
     def _open_indexes(self, options: IndexOptions, *, crashed: bool) -> None:
+        from braid.core.indexes.answering_models import AnsweringModels
         from braid.core.indexes.bm25 import Bm25Index
+        from braid.core.indexes.chroma.copy import ChromaCopy
         from braid.core.indexes.dense import DenseIndex
         from braid.core.indexes.indexer import Indexer
         from braid.core.text.analyzer import Analyzer
 
-        folder, at_most = self.data_dir / "indexes", options.max_open_collections
+        folder = self.data_dir / "indexes"
+        models = AnsweringModels(self.model_of, self.model_named)
+        self.answering_model = models.answering
         self.analyzer = Analyzer(options.languages)
-        self.bm25 = Bm25Index(folder / "bm25", self.analyzer, max_open_collections=at_most)
+        self.bm25 = Bm25Index(folder / "bm25", self.analyzer, max_open_collections=options.max_open_collections)
         self._closing.callback(self.bm25.close)
-        self.dense = DenseIndex(folder / "dense", max_open_collections=at_most, url=options.chroma_url)
+        self.chroma = ChromaCopy(folder / "dense", url=options.chroma_url)
+        self._closing.callback(self.chroma.close)
+        self.dense = DenseIndex(
+            ChangeLog(self.ledger.database),
+            models,
+            self.chroma,
+            memory_mb=options.dense_memory_mb,
+            mode=options.dense_search,
+        )
         self._closing.callback(self.dense.close)
         self.priority = SearchPriority()
         self.indexer = Indexer(
             self.ledger,
             self.bm25,
             self.dense,
+            self.chroma,
             analyzer_version=self.analyzer.version,
-            model_of=self.model_of,
+            models=models,
             crashed=crashed,
             priority=self.priority,
             follow=options.follow,
@@ -149,7 +166,7 @@ class Braid(DataDirectory):
             dense=self.dense,
             bm25=self.bm25,
             analyzer=self.analyzer,
-            model_of=self.model_of,
+            model_of=self.answering_model,
             executors=executors,
             leg_timeout_s=options.leg_timeout_s,
             models=SearchModels(models or ChatModels(), prompts or Prompts(), rerankers),
@@ -172,10 +189,6 @@ class Braid(DataDirectory):
     def announce(self, url: str) -> None:
         """Publish the address of this process to others."""
         self._owner.announce(url)
-
-    def start_followers(self) -> None:
-        """Begin to follow the ledger with the legs of ``follow_later``."""
-        self.indexer.start_later()
 
     def wake(self) -> None:
         """Index new writes now instead of at the next poll."""

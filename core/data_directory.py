@@ -67,6 +67,10 @@ class DataDirectory:
         """Return the embedding model of a collection. Raises EmbeddingError."""
         return self._models.of(collection)
 
+    def model_named(self, fingerprint: str) -> EmbeddingModel:
+        """Return the embedding model with this fingerprint. Raises InvalidInputError when it cannot be made of it."""
+        return self._models.named(fingerprint)
+
     def dataset(self, dataset_id: int) -> Dataset:
         """Return a personal dataset, or an entry of shared_dbs.json. Raises NotFoundError."""
         if dataset_id < 0:
@@ -145,14 +149,16 @@ class _Models:
         """Return the model that the registry names for the collection, else the default. Raises EmbeddingError."""
         for entry in self._registry.entries() if collection.startswith("shared_") else ():
             if entry.collection_name == collection and entry.embedding_model:
-                spec = entry.embedding_model
-                if spec not in self._named:
-                    self._named[spec] = self._load(spec)
-                return self._named[spec]
+                try:
+                    return self.named(entry.embedding_model)
+                except InvalidInputError as error:  # a mistake in shared_dbs.json, not in the request
+                    raise EmbeddingError(f"{self._registry.path.name}: {error}") from error
         return self._default
 
-    def _load(self, spec: str) -> EmbeddingModel:
-        try:
-            return embedding_model(spec, threads=self._threads)
-        except InvalidInputError as error:  # a mistake in shared_dbs.json, not in the request
-            raise EmbeddingError(f"{self._registry.path.name}: {error}") from error
+    def named(self, spec: str) -> EmbeddingModel:
+        """Return the model of a specification or fingerprint. Raises InvalidInputError."""
+        if spec == self._default.fingerprint:
+            return self._default
+        if spec not in self._named:
+            self._named[spec] = embedding_model(spec, threads=self._threads)
+        return self._named[spec]

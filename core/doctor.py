@@ -1,4 +1,4 @@
-"""The doctor: compares ledger, BM25 indexes and dense indexes, reports what differs, and repairs it."""
+"""The doctor: compares the ledger with the indexes and with the copy in Chroma, reports what differs, repairs it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from sqlalchemy import func, select, update
 from braid.core.braid import Braid
 from braid.core.errors import IndexUnavailableError
 from braid.core.indexes.base import LegIndex
+from braid.core.indexes.leg_progress import LegProgress
 from braid.core.ledger.change_log import ChangeLog
 from braid.core.ledger.tables import ChunkRow, DatasetRow, DocumentRow
 from braid.core.types import Leg
 
 CATCH_UP_S = 30.0
+NAMES = {"bm25": "the bm25 index", "dense": "the dense index", "chroma": "the copy in Chroma"}
 Problem = Literal["behind", "broken", "missing", "extra", "not_embedded", "orphan", "unlisted", "counter"]
 
 
@@ -36,15 +38,16 @@ def examine(braid: Braid) -> list[Finding]:
     Raises NotOwnerError when another process owns the indexes.
     """
     indexer = braid.indexer
-    indexer.wait(CATCH_UP_S)
+    indexer.wait(CATCH_UP_S, ("bm25", "dense", "chroma"))
     changes = ChangeLog(braid.ledger.database)
     collections = sorted(changes.heads())
     findings = [*_counters(braid), *_find_unlisted(braid)]
     for collection in collections:
         expected = changes.chunk_ids(collection)
         embedded = changes.embedded_ids(collection, braid.model_of(collection).fingerprint)
-        findings += _compare("bm25", braid.bm25, braid, collection, expected)
-        findings += _compare("dense", braid.dense, braid, collection, embedded)
+        findings += _compare(braid.bm25, indexer.leg_progress("bm25", collection), expected)
+        findings += _compare(braid.dense, indexer.leg_progress("dense", collection), embedded)
+        findings += _compare(braid.chroma, indexer.copy_progress(collection), embedded)
         if expected - embedded:
             detail = f"{len(expected - embedded)} of {len(expected)} passages of {collection} have no vector"
             findings.append(Finding("not_embedded", collection, detail, "embed them", "dense"))
@@ -58,20 +61,20 @@ def repair(braid: Braid, findings: Iterable[Finding], *, timeout_s: float = 3600
         if finding.problem == "counter":
             _recount(braid)
         elif finding.leg and finding.problem == "orphan":
-            _index(braid, finding.leg).drop(finding.collection)
+            _stored(braid, finding.leg).drop(finding.collection)
         elif finding.leg and finding.repair:
             rebuilds[finding.leg, finding.collection] = None
     for leg, collection in rebuilds:
         braid.indexer.rebuild(leg, collection)
-    return braid.indexer.wait(timeout_s)
+    return braid.indexer.wait(timeout_s, ("bm25", "dense", "chroma"))
 
 
-def _index(braid: Braid, leg: Leg) -> LegIndex:
-    return braid.bm25 if leg == "bm25" else braid.dense
+def _stored(braid: Braid, leg: Leg) -> LegIndex:
+    return braid.bm25 if leg == "bm25" else braid.chroma
 
 
-def _compare(leg: Leg, index: LegIndex, braid: Braid, collection: str, expected: set[str]) -> Iterable[Finding]:
-    progress = braid.indexer.leg_progress(leg, collection)
+def _compare(index: LegIndex, progress: LegProgress, expected: set[str]) -> Iterable[Finding]:
+    leg, collection = progress.leg, progress.collection
     why = progress.obstacle or progress.shortfall
     if why:
         yield Finding("behind", collection, why, "rebuild the index", leg)
@@ -89,7 +92,7 @@ def _compare(leg: Leg, index: LegIndex, braid: Braid, collection: str, expected:
     )
     for problem, words, ids in differences:
         if ids:
-            detail = f"{len(ids)} passages {words} the {leg} index of {collection}, for example {min(ids)}"
+            detail = f"{len(ids)} passages {words} {NAMES[index.name]} of {collection}, for example {min(ids)}"
             yield Finding(problem, collection, detail, "rebuild the index", leg)
 
 
@@ -97,7 +100,7 @@ def _orphans(braid: Braid, collections: list[str]) -> Iterable[Finding]:
     legs: tuple[Leg, ...] = ("bm25", "dense")
     for leg in legs:
         try:
-            stored = _index(braid, leg).collections()
+            stored = _stored(braid, leg).collections()
         except IndexUnavailableError as error:
             yield Finding("broken", "", str(error), leg=leg)
             continue

@@ -7,10 +7,13 @@ the search method of its leg.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Protocol
+from typing import Literal, Protocol
 
 from braid.core.ledger.change_log import IndexedChunk
 from braid.core.types import Leg
+
+IndexName = Literal["bm25", "dense", "chroma"]
+"""A leg's index, or the copy of the vectors in Chroma."""
 
 
 class LegIndex(Protocol):
@@ -20,7 +23,12 @@ class LegIndex(Protocol):
     IndexUnavailableError.
     """
 
+    name: IndexName
+    """The name under which the ledger keeps how far the index is."""
     leg: Leg
+    """The leg that asks it."""
+    stored: bool
+    """Whether the index has files, which may be lost or damaged; the ledger is not damaged."""
     crash_safe: bool
     """Whether the index is sound after a process was killed during `apply`."""
 

@@ -15,6 +15,7 @@ import tantivy
 from tantivy import Occur, Query
 
 from braid.core.errors import IndexUnavailableError
+from braid.core.indexes.base import IndexName
 from braid.core.ledger.change_log import IndexedChunk
 from braid.core.text.analyzer import Analyzer
 from braid.core.types import Leg, ScoredChunk
@@ -61,7 +62,9 @@ class _Open:
 class Bm25Index:
     """Tantivy indexes under one folder. Searches come from any thread, `apply` and `drop` from one."""
 
+    name: IndexName = "bm25"
     leg: Leg = "bm25"
+    stored = True
     crash_safe = True
 
     def __init__(self, path: Path, analyzer: Analyzer, *, max_open_collections: int = 128) -> None:

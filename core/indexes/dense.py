@@ -1,229 +1,357 @@
-"""The dense leg: one Chroma collection per Braid collection, cosine similarity, texts left in the ledger."""
+"""The dense leg: exact search by cosine similarity over the ledger's vectors, of which memory has a compact copy.
+
+A collection's copy is loaded from the ledger with its first search, brought up to date by the change log, and forgotten
+when others need its memory. The best candidates of a scan are scored again with the ledger's vectors, so that the
+result is exact. Collections that do not fit are searched in Chroma.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from braid.core.batches import batches
-from braid.core.errors import EmbeddingError, IndexUnavailableError, InvalidInputError
-from braid.core.indexes.chroma.collections import DIMENSION, Collections, subject
-from braid.core.indexes.chroma.errors import StoreUnreachableError, translate_errors
-from braid.core.indexes.chroma.filters import NOTHING, simplify, to_where
-from braid.core.indexes.chroma.probe import IDS_PER_PAGE, fault_in_answers, id_page
-from braid.core.indexes.chroma.sessions import Sessions
-from braid.core.indexes.chroma.stores import EmbeddedStore, ServerStore, Session
-from braid.core.ledger.change_log import IndexedChunk
+from braid.core.errors import BraidError, EmbeddingError, IndexUnavailableError, InvalidInputError
+from braid.core.indexes.answering_models import AnsweringModels
+from braid.core.indexes.base import IndexName
+from braid.core.indexes.chroma.copy import ChromaCopy
+from braid.core.indexes.chroma.filters import selection_filter
+from braid.core.indexes.vector_block import BYTES_PER_ROW, EVERYTHING, ID_BYTES, Found, Selection, VectorBlock, merged
+from braid.core.ledger.change_log import ChangeLog, IndexedChunk
 from braid.core.types import Leg, ScoredChunk
 from braid.core.vector import Vector
 
-if TYPE_CHECKING:
-    import chromadb
+DenseSearch = Literal["auto", "exact", "chroma"]
+"""Where the dense leg searches: in memory, in Chroma, or in memory as far as a collection fits (``auto``)."""
 
-# Searches of a collection wait while a batch is added to it: 0.2–0.5 s.
-_UPSERTS_PER_CALL = 250
-_DELETES_PER_CALL = 5_000
-_DEAD_ENTRIES_ALLOWED = 1_000
-_DEAD_ENTRIES_PER_CHUNK = 4
+MIN_CANDIDATES = 100
+"""Candidates that are scored again; on seven sets of real vectors all of the exact best ten are among 100."""
+TIMEOUT_S = 5.0
+INSPECTION_S = 60.0
+LOADERS = 2
+"""Collections that are loaded at a time."""
+_MEGABYTE = 2**20
+_MERGE_RATIO = 4
+"""A block is merged into the one before it when that is not this many times larger, so that there are few blocks."""
+
+Where = Mapping[str, Selection]
+"""The collections to search, each with the part of it."""
+
+
+class _Loaded(NamedTuple):
+    """A collection's vectors in memory; replaced, never changed."""
+
+    version: str
+    blocks: tuple[VectorBlock, ...]
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(block.size_bytes for block in self.blocks)
+
+    @property
+    def rows(self) -> int:
+        return sum(len(block) for block in self.blocks)
+
+    def nearest(self, vector: Vector, k: int, selection: Selection) -> Found:
+        found = [block.nearest(vector, k, selection) for block in self.blocks]
+        if len(found) == 1:
+            return found[0]
+        ids, scores = np.concatenate([f.ids for f in found]), np.concatenate([f.scores for f in found])
+        best = np.argsort(-scores, kind="stable")[:k]
+        return Found(ids[best], scores[best])
 
 
 class DenseIndex:
-    """Chroma in a folder that only this process uses, or behind ``url`` (a ``chroma run`` server, ``http://host:port``).
+    """Searches the vectors that the ledger has under the model that answers for a collection.
 
-    At most ``max_open_collections`` are in memory, about 3 MB each and more for large ones. Searches come from any
-    thread, `apply` and `drop` from one.
+    At most ``memory_mb`` are used, or what one collection needs; ``mode`` and ``copy`` say where others are searched.
+    Searches come from any thread, `apply` and `drop` from one.
     """
 
+    name: IndexName = "dense"
     leg: Leg = "dense"
+    stored = False
+    crash_safe = True
 
-    def __init__(self, path: Path, *, max_open_collections: int = 128, url: str = "") -> None:
-        self._store = ServerStore(url) if url else EmbeddedStore(path, max_open_collections=max_open_collections)
-        self.crash_safe = bool(url)
-        self._sessions = Sessions(self._store)
-        self._collections = Collections()
-
-    @property
-    def store_id(self) -> str:
-        """The store's identity: another one after `reset` or when it was missing on disk; empty before first use."""
-        return self._store.store_id
+    def __init__(
+        self,
+        changes: ChangeLog,
+        models: AnsweringModels,
+        copy: ChromaCopy,
+        *,
+        memory_mb: int = 1024,
+        mode: DenseSearch = "auto",
+    ) -> None:
+        self._changes = changes
+        self._version = models.answering_version
+        self._wanted_version = models.wanted_version
+        self._copy = copy
+        self._most_bytes = memory_mb * _MEGABYTE
+        self._mode = mode
+        self._loaded: OrderedDict[str, _Loaded] = OrderedDict()
+        self._too_large: set[str] = set()
+        self._lock = threading.Lock()
+        self._loading: dict[str, threading.Lock] = {}
+        self._loader = ThreadPoolExecutor(LOADERS, "braid-load")
 
     # ------------------------------------------------------------ searching
 
-    def search(
-        self, collection: str, vector: Vector, k: int, *, where: Mapping[str, object] | None = None
-    ) -> list[ScoredChunk]:
-        """Return the ``k`` chunks nearest to ``vector`` (dim,) float32, by cosine similarity, ties by id.
+    def search(self, collection: str, vector: Vector, k: int, selection: Selection = EVERYTHING) -> list[ScoredChunk]:
+        """Return the ``k`` chunks nearest to ``vector`` (dim,) float32 of unit length, by cosine similarity, ties by
+        id. Empty when nothing is selected.
 
-        ``where`` is a Chroma filter, or None. Empty when the collection is empty or does not exist. Raises
-        IndexUnavailableError when the store is broken, EmbeddingError when the vector does not fit the collection.
+        Raises IndexUnavailableError when the collection cannot be searched, EmbeddingError when the vector does not
+        fit it.
+        """
+        found = self.search_all({collection: selection}, vector, k)[collection]
+        if isinstance(found, BraidError):
+            raise found
+        return found
+
+    def search_all(
+        self, where: Where, vector: Vector, k: int, *, pooled: bool = False, timeout_s: float = TIMEOUT_S
+    ) -> dict[str, list[ScoredChunk] | BraidError]:
+        """Search several collections of one model like `search`; an error stands in the place of the hits.
+
+        With ``pooled`` only hits that are among the best ``k`` of all collections are returned. A collection that is
+        not in memory after ``timeout_s`` is an error, and goes on being loaded.
         """
         if k < 1:
             raise InvalidInputError(f"k is {k}; it must be at least 1", field="k")
-        matrix = _matrix([vector])
-        restriction = simplify(where)
-        if restriction is NOTHING:
-            return []
-        chroma_where = None if restriction is None else to_where(restriction)
-        with self._sessions.lend(collection) as session:
-            handle = self._collections.get(session, collection)
-            if handle is None:
-                return []
-            _require_dimension(handle, matrix)
-            with translate_errors(subject(collection)):
-                found = handle.query(query_embeddings=matrix, n_results=k, where=chroma_where, include=["distances"])
-        distances = found["distances"] or [[]]
-        hits = [ScoredChunk(*pair) for pair in zip(found["ids"][0], (1.0 - d for d in distances[0]), strict=True)]
-        return sorted(hits, key=lambda hit: (-hit.score, hit.chunk_id))
+        answers: dict[str, list[ScoredChunk] | BraidError] = {}
+        candidates: dict[str, Found] = {}
+        depth, deadline = max(MIN_CANDIDATES, 2 * k), time.monotonic() + timeout_s
+        for collection, selection in where.items():
+            try:
+                loaded = self._load(collection, deadline)
+                if loaded is None:
+                    left_s = max(0.1, deadline - time.monotonic())
+                    answers[collection] = self._search_chroma(collection, vector, k, selection, left_s)
+                else:
+                    candidates[collection] = _candidates(collection, loaded, vector, depth, selection)
+            except (IndexUnavailableError, EmbeddingError) as error:
+                answers[collection] = error
+        return answers | self._rescored(_best(candidates, depth) if pooled else candidates, vector, k)
+
+    def _rescored(self, candidates: Mapping[str, Found], vector: Vector, k: int) -> dict[str, list[ScoredChunk]]:
+        """Return the best ``k`` candidates of each collection by the exact similarity, read from the ledger at once."""
+        exact: dict[str, float] = {}
+        by_version: dict[str, list[str]] = {}
+        names = {collection: found.ids.astype(str).tolist() for collection, found in candidates.items()}
+        for collection, ids in names.items():
+            by_version.setdefault(self._version(collection), []).extend(ids)
+        for version, ids in by_version.items():
+            exact.update(self._exact_scores(version, ids, vector))
+        answers = {}
+        for collection, found in candidates.items():
+            approximate = zip(names[collection], found.scores.tolist(), strict=True)
+            # A vector that is being made again is not in the ledger for a while: until then the last one answers.
+            hits = [ScoredChunk(chunk_id, exact.get(chunk_id, score)) for chunk_id, score in approximate]
+            answers[collection] = sorted(hits, key=lambda hit: (-hit.score, hit.chunk_id))[:k]
+        return answers
+
+    def scores(self, collection: str, vector: Vector, chunk_ids: Collection[str]) -> dict[str, float]:
+        """Return the cosine similarity of ``vector`` (dim,) to each of these chunks that has a vector."""
+        return self._exact_scores(self._version(collection), chunk_ids, vector)
+
+    def _exact_scores(self, version: str, chunk_ids: Collection[str], vector: Vector) -> dict[str, float]:
+        if not chunk_ids:
+            return {}
+        found, matrix = self._changes.vectors(version, chunk_ids)
+        if not found or matrix.shape[1] != vector.size:
+            return {}
+        return dict(zip(found, (matrix @ vector).tolist(), strict=True))
+
+    def _search_chroma(
+        self, collection: str, vector: Vector, k: int, selection: Selection, timeout_s: float
+    ) -> list[ScoredChunk]:
+        where = selection_filter(selection.dataset_ids, selection.document_ids)
+        return self._copy.search(collection, vector, k, where=where, timeout_s=timeout_s)
+
+    def is_in_chroma(self, collection: str) -> bool:
+        """Whether searches of the collection ask Chroma, as far as is known before it has been searched."""
+        with self._lock:
+            return self._mode == "chroma" or collection in self._too_large
+
+    # ------------------------------------------------------------ memory
+
+    def _load(self, collection: str, deadline: float) -> _Loaded | None:
+        """Return the collection's vectors; None when they do not fit, so that Chroma is to be asked.
+
+        Raises IndexUnavailableError when they are not in memory by the deadline.
+        """
+        version = self._version(collection)
+        with self._lock:
+            if self._mode == "chroma" or collection in self._too_large:
+                return None
+            loaded = self._loaded.get(collection)
+            if loaded is not None and loaded.version == version:
+                self._loaded.move_to_end(collection)
+                return loaded
+        reading = self._loader.submit(self._read_once, collection, version)
+        try:
+            return reading.result(max(0.0, deadline - time.monotonic()))
+        except FutureTimeoutError:
+            raise IndexUnavailableError(f"the vectors of {collection} are being loaded into memory") from None
+
+    def _read_once(self, collection: str, version: str) -> _Loaded | None:
+        """Read the collection's vectors from the ledger, unless another thread has just done so."""
+        with self._loading_lock(collection):
+            with self._lock:
+                loaded = self._loaded.get(collection)
+            if loaded is None or loaded.version != version:
+                loaded = self._read(collection, version)
+                self._keep(collection, loaded)
+        return loaded
+
+    def _loading_lock(self, collection: str) -> threading.Lock:
+        with self._lock:
+            return self._loading.setdefault(collection, threading.Lock())
+
+    def _read(self, collection: str, version: str) -> _Loaded | None:
+        blocks: list[VectorBlock] = []
+        for batch in self._changes.vectors_of(collection, version):
+            if not blocks and self._is_too_large(self._changes.chunk_count(collection), batch.vectors.shape[1]):
+                return None
+            ids = np.array(batch.chunk_ids, dtype=f"S{ID_BYTES}")
+            blocks.append(VectorBlock.make(ids, batch.dataset_ids, batch.document_ids, batch.vectors))
+        return _Loaded(version, (merged(blocks),) if len(blocks) > 1 else tuple(blocks))
+
+    def _is_too_large(self, rows: int, dimension: int) -> bool:
+        return self._mode == "auto" and rows * (BYTES_PER_ROW + dimension) > self._most_bytes
+
+    def _keep(self, collection: str, loaded: _Loaded | None) -> None:
+        """Put the collection's vectors into memory, or note that they do not fit; forget those not used for longest."""
+        if loaded is not None and loaded.blocks and self._is_too_large(loaded.rows, loaded.blocks[0].dimension):
+            loaded = None
+        with self._lock:
+            if loaded is None:
+                self._loaded.pop(collection, None)
+                self._too_large.add(collection)
+                return
+            self._loaded[collection] = loaded
+            self._loaded.move_to_end(collection)
+            size = sum(each.size_bytes for each in self._loaded.values())
+            while size > self._most_bytes and len(self._loaded) > 1:
+                _, forgotten = self._loaded.popitem(last=False)
+                size -= forgotten.size_bytes
+
+    @property
+    def size_bytes(self) -> int:
+        """Memory that the vectors take."""
+        with self._lock:
+            return sum(loaded.size_bytes for loaded in self._loaded.values())
 
     # ------------------------------------------------------------ following the ledger
 
     def apply(self, collection: str, upserts: Sequence[IndexedChunk], deletes: Sequence[str]) -> None:
-        """Add or replace chunks and delete ids; an id in both is added. Durable on return.
+        """Add or replace chunks and delete ids in memory, if the collection is there; an id in both is added.
 
-        Raises EmbeddingError, with nothing done, when a vector is missing, zero, not finite or of another dimension.
+        The vectors are of the collection's wanted model and in the ledger already. Raises EmbeddingError for vectors
+        of different dimensions.
         """
-        chunks = list({chunk.id: chunk for chunk in upserts}.values())
-        matrix = _matrix([chunk.vector for chunk in chunks], [chunk.id for chunk in chunks])
-        if chunks:
-            with self._sessions.lend(collection) as session:
-                _require_dimension(self._collections.get_or_create(session, collection, matrix.shape[1]), matrix)
-        try:
-            self._write(collection, chunks, matrix, deletes)
-        except IndexUnavailableError:
-            # After a write that failed, as on a full disk, the next one to the same client of Chroma's never returns,
-            # and keeps the interpreter's lock: no thread of the process would run again.
-            self._sessions.renew()
-            raise
-
-    def _write(
-        self, collection: str, chunks: Sequence[IndexedChunk], matrix: NDArray[np.float32], deletes: Sequence[str]
-    ) -> None:
-        upserted = {chunk.id for chunk in chunks}
-        gone = [chunk_id for chunk_id in dict.fromkeys(deletes) if chunk_id not in upserted]
-        for ids in batches(gone, _DELETES_PER_CALL):
-            self._delete(collection, ids)
-        for batch in batches(list(zip(chunks, matrix, strict=True)), _UPSERTS_PER_CALL):
-            self._upsert(collection, [chunk for chunk, _ in batch], np.stack([row for _, row in batch]))
-
-    def _delete(self, collection: str, ids: Sequence[str]) -> None:
-        with self._sessions.lend(collection) as session:
-            handle = self._collections.get(session, collection)
-            if handle is not None:
-                with translate_errors(subject(collection)):
-                    handle.delete(ids=list(ids))
-
-    def _upsert(self, collection: str, chunks: Sequence[IndexedChunk], matrix: NDArray[np.float32]) -> None:
-        ids = [chunk.id for chunk in chunks]
-        with self._sessions.lend(collection) as session:
-            handle = self._collections.get_or_create(session, collection, matrix.shape[1])
-            with translate_errors(subject(collection)):
-                handle.upsert(ids=ids, embeddings=matrix, metadatas=[_metadata(chunk) for chunk in chunks])
+        chunks = list({chunk.id: chunk for chunk in upserts if chunk.vector is not None}.values())
+        with self._loading_lock(collection):  # what is being read from the ledger may be older than the change
+            with self._lock:
+                loaded = self._loaded.get(collection)
+                if deletes:  # it may fit again
+                    self._too_large.discard(collection)
+            if loaded is None:
+                return
+            # While vectors of another model are made, those of the last one answer.
+            added = chunks if loaded.version == self._wanted_version(collection) else []
+            gone = np.array([*deletes, *(chunk.id for chunk in added)], dtype=f"S{ID_BYTES}")
+            kept = [block.without(gone) for block in loaded.blocks] if len(gone) else loaded.blocks
+            blocks = _compacted([*(block for block in kept if block is not None), *([_block(added)] if added else [])])
+            self._keep(collection, loaded._replace(blocks=tuple(blocks)))
 
     def drop(self, collection: str) -> None:
-        """Delete the collection, even if it is broken. Raises IndexUnavailableError; then see `reset`."""
-        with self._sessions.alone() as session:
-            self._collections.delete(session, collection)
+        """Forget the collection; the next search loads it again."""
+        with self._lock:
+            self._loaded.pop(collection, None)
+            self._too_large.discard(collection)
 
     def reset(self) -> bool:
-        """Abandon the embedded store, however broken, and begin an empty one. False with a server: use `drop`."""
-        replaced = self._sessions.replace()
-        if replaced:
-            self._collections.forget_all()
-        return replaced
+        """Do nothing and return False: the ledger has the vectors."""
+        return False
 
     # ------------------------------------------------------------ inspecting
 
     def dimension(self, collection: str) -> int | None:
-        """Return the dimension of the collection's vectors; None when it does not exist."""
-        with self._sessions.lend(collection) as session:
-            handle = self._collections.get(session, collection)
-            return None if handle is None else int(handle.metadata[DIMENSION])
+        """Return the dimension of the collection's vectors; None when it has none."""
+        return next((b.vectors.shape[1] for b in self._changes.vectors_of(collection, self._version(collection))), None)
 
     def count(self, collection: str) -> int:
-        """Count the chunks in the collection; 0 when it does not exist."""
-        with self._sessions.lend(collection) as session:
-            handle = self._collections.get(session, collection)
-            with translate_errors(subject(collection)):
-                return 0 if handle is None else handle.count()
+        """Count the chunks that a search can find; 0 when the collection does not exist."""
+        return sum(1 for _ in self.ids(collection))
 
     def ids(self, collection: str) -> Iterator[str]:
-        """Yield every chunk id in the collection."""
-        page, offset = self._id_page(collection, 0), 0
-        while page:
-            yield from page
-            offset += len(page)
-            page = self._id_page(collection, offset) if len(page) == IDS_PER_PAGE else []
-
-    def _id_page(self, collection: str, offset: int) -> list[str]:
-        with self._sessions.lend(collection) as session:
-            handle = self._collections.get(session, collection)
-            with translate_errors(subject(collection)):
-                return [] if handle is None else id_page(handle, offset)
+        """Yield every chunk id that a search in memory can find; loads the collection."""
+        loaded = self._load(collection, time.monotonic() + INSPECTION_S)
+        for block in loaded.blocks if loaded else ():
+            yield from block.living_ids().astype(str).tolist()
 
     def check(self, collection: str) -> str:
-        """Return what is wrong, in one sentence; empty when files, ids and a sample of searches are sound.
-
-        Raises IndexUnavailableError when the server does not answer, which is no reason to rebuild.
-        """
-        try:
-            with self._sessions.lend(collection) as session:
-                handle = self._collections.get(session, collection)
-                if handle is None:
-                    return ""
-                with translate_errors(subject(collection)):
-                    fault = fault_in_answers(handle) or _waste(session, collection, handle.count())
-        except StoreUnreachableError:
-            raise
-        except IndexUnavailableError as error:
-            return str(error)
-        return f"{subject(collection)} is damaged: {fault}" if fault else ""
+        """Return an empty sentence: what is in memory is forgotten and loaded again when it is in doubt."""
+        return ""
 
     def collections(self) -> list[str]:
-        """Return the names of Braid's collections, sorted, without those of others on the same server."""
-        with self._sessions.lend() as session, translate_errors("the dense store"):
-            return sorted(c.name for c in session.client.list_collections() if DIMENSION in (c.metadata or {}))
+        """Return the names of the collections that are in memory, sorted."""
+        with self._lock:
+            return sorted(self._loaded)
 
     def close(self) -> None:
-        """Wait for the running calls; release files and threads."""
-        self._sessions.close()
+        """Give back the memory."""
+        self._loader.shutdown(wait=True, cancel_futures=True)
+        with self._lock:
+            self._loaded.clear()
 
 
-def _metadata(chunk: IndexedChunk) -> dict[str, int | None]:
-    """Return the chunk's ids; None removes a value of an earlier version, which an upsert alone would keep."""
-    return {"user_id": chunk.user_id, "dataset_id": chunk.dataset_id, "document_id": chunk.document_id}
-
-
-def _matrix(vectors: Sequence[Vector | None], ids: Sequence[str] = ()) -> NDArray[np.float32]:
-    """Stack the vectors as rows (n, dim) float32. Raises EmbeddingError for bad vectors, which Chroma would accept."""
-    rows = []
-    for number, vector in enumerate(vectors):
-        row = np.asarray(vector if vector is not None else [], dtype=np.float32)
-        if row.ndim != 1 or not row.size or not np.isfinite(row).all() or not row.any():
-            of = f" of chunk {ids[number]}" if ids else ""
-            raise EmbeddingError(f"the vector{of} is missing, zero or not finite; embed it again")
-        rows.append(row)
-    if len({row.size for row in rows}) > 1:
-        raise EmbeddingError(f"vectors of {sorted({row.size for row in rows})} dimensions do not go together")
-    return np.stack(rows) if rows else np.empty((0, 0), np.float32)
-
-
-def _require_dimension(handle: chromadb.Collection, matrix: NDArray[np.float32]) -> None:
-    expected = (handle.metadata or {})[DIMENSION]
-    if matrix.shape[1] != expected:
+def _candidates(collection: str, loaded: _Loaded, vector: Vector, k: int, selection: Selection) -> Found:
+    if not loaded.blocks:
+        return Found.nothing()
+    if vector.shape != (loaded.blocks[0].dimension,):
         raise EmbeddingError(
-            f"{subject(handle.name)} has vectors of {expected} dimensions, not {matrix.shape[1]}; "
-            "rebuild it after a change of the embedding model"
+            f"{collection} has vectors of {loaded.blocks[0].dimension} dimensions, the query's has {vector.size}; "
+            "embed the collection again after a change of the embedding model"
         )
+    return loaded.nearest(vector, k, selection)
 
 
-def _waste(session: Session, collection: str, count: int) -> str:
-    """Return how much of the index is waste, in words: Chroma keeps deleted vectors, which slow searches down."""
-    segment = session.segments.get(collection)
-    entries = segment.entries() if segment else 0
-    if entries - count <= _DEAD_ENTRIES_ALLOWED + _DEAD_ENTRIES_PER_CHUNK * count:
-        return ""
-    return f"{entries - count} of its {entries} entries are of deleted chunks; rebuild it"
+def _best(candidates: Mapping[str, Found], k: int) -> dict[str, Found]:
+    """Return those candidates that are among the best ``k`` of all collections."""
+    scores = np.concatenate([found.scores for found in candidates.values()]) if candidates else np.empty(0)
+    if len(scores) <= k:
+        return dict(candidates)
+    least = np.partition(scores, len(scores) - k)[len(scores) - k]
+    kept = {collection: found.scores >= least for collection, found in candidates.items()}
+    return {
+        collection: Found(found.ids[kept[collection]], found.scores[kept[collection]])
+        for collection, found in candidates.items()
+    }
+
+
+def _block(chunks: Sequence[IndexedChunk]) -> VectorBlock:
+    vectors = [chunk.vector for chunk in chunks if chunk.vector is not None]
+    dimensions = {vector.size for vector in vectors}
+    if len(dimensions) > 1:
+        raise EmbeddingError(f"vectors of {sorted(dimensions)} dimensions do not go together")
+    return VectorBlock.make(
+        np.array([chunk.id for chunk in chunks], dtype=f"S{ID_BYTES}"),
+        np.array([chunk.dataset_id for chunk in chunks], dtype=np.int64),
+        np.array([chunk.document_id for chunk in chunks], dtype=np.int64),
+        np.stack(vectors),
+    )
+
+
+def _compacted(blocks: list[VectorBlock]) -> list[VectorBlock]:
+    """Merge small blocks at the end, so that their number grows with the logarithm of the rows."""
+    while len(blocks) > 1 and len(blocks[-2]) < _MERGE_RATIO * len(blocks[-1]):
+        blocks[-2:] = [merged(blocks[-2:])]
+    return blocks

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from braid.core.errors import BraidError, EmbeddingError, IndexUnavailableError
@@ -16,7 +17,6 @@ from braid.core.indexes.rebuild import Rebuild
 from braid.core.indexes.retries import Retries
 from braid.core.indexes.sources import ChunkSource
 from braid.core.ledger.change_log import Change, ChangeLog, IndexState
-from braid.core.types import Leg
 
 CHANGES_PER_READ = 512
 
@@ -27,12 +27,26 @@ class IndexFollower:
     """Keeps one leg's indexes, one per collection, equal to the ledger.
 
     `work` is called by one thread only; `progress`, `all_progress`, `suspect` and `rebuild` may be called by any.
+    ``heads`` returns how far each collection may be followed, the whole log unless given. ``keep(collection, version)``
+    says whether what was made under that version still answers while another version is made.
     """
 
-    def __init__(self, index: LegIndex, changes: ChangeLog, source: ChunkSource, *, crashed: bool) -> None:
+    def __init__(
+        self,
+        index: LegIndex,
+        changes: ChangeLog,
+        source: ChunkSource,
+        *,
+        crashed: bool,
+        heads: Callable[[], dict[str, int]] | None = None,
+        keep: Callable[[str, str], bool] = lambda collection, version: False,
+    ) -> None:
         self.index = index
-        self.leg: Leg = index.leg
+        self.name = index.name
+        self.leg = index.leg
         self._changes = changes
+        self._heads = heads or changes.heads
+        self._keep = keep
         self._source = source
         self._inspection = Inspection(index, source, changes, crashed=crashed)
         self._board = ProgressBoard(index.leg, source.left_out)
@@ -66,7 +80,7 @@ class IndexFollower:
             trusted = None if collection in self._wanted_rebuilds else self._trusted.get(collection)
         if known.state != "ready":
             return known
-        if trusted is None or trusted.version != version:
+        if trusted is None or (trusted.version != version and self.index.stored):
             return replace(known, state="checking")
         if head is not None and head > trusted.applied_seq and not known.pending:
             return replace(known, pending=self._changes.pending(collection, trusted.applied_seq))
@@ -86,22 +100,28 @@ class IndexFollower:
         """Ask for a rebuild of the index from the ledger; `work` does it, and until then no search uses the index."""
         with self._lock:
             self._wanted_rebuilds.add(collection)
-        self._changes.set_state(self.leg, collection, IndexState(self._source.version(collection), 0, "rebuilding"))
+        self._changes.set_state(self.name, collection, IndexState(self._source.version(collection), 0, "rebuilding"))
         self.suspect(collection)
 
     # ------------------------------------------------------------ in the follower's thread
 
     def begin(self) -> None:
-        """Report every index that exists as ``checking``, so that none is searched before `work` has inspected it.
+        """Report every stored index as ``checking``, so that none is searched before `work` has inspected it.
 
         Call it once, before the first search.
         """
-        for collection in self._changes.states(self.leg):
-            self._board.report(collection, "checking")
+        for collection, state in self._changes.states(self.name).items():
+            if self.index.stored:
+                self._board.report(collection, "checking")
+            else:
+                self._trusted[collection] = state
+                with suppress(BraidError):
+                    self._keep(collection, state.version)
+                self._board.report(collection, "ready")
 
     def work(self, stopping: threading.Event) -> bool:
         """Do one batch of work for every collection that has any; return False when nothing is left to do now."""
-        heads, states = self._changes.heads(), self._changes.states(self.leg)
+        heads, states = self._heads(), self._changes.states(self.name)
         self.is_idle, busy = True, False
         # Collections that are not ready come first: no search uses their indexes until they are inspected or rebuilt.
         for collection in sorted(heads, key=lambda name: (self._board.state(name) == "ready", name)):
@@ -137,7 +157,7 @@ class IndexFollower:
     def _fail(self, collection: str, error: BraidError) -> None:
         """Report the error, and have the collection tried again after a pause."""
         pause = self._retries.postpone(collection)
-        logger.warning("%s index of %s: %s; trying again in %.0f s", self.leg, collection, error, pause)
+        logger.warning("%s index of %s: %s; trying again in %.0f s", self.name, collection, error, pause)
         before = self._board.get(collection) or LegProgress(self.leg, collection, "ready")
         if isinstance(error, EmbeddingError) and before.state == "ready":  # what is indexed can still be searched
             self._board.report(collection, "ready", pending=max(before.pending, 1), error=str(error))
@@ -210,20 +230,27 @@ class IndexFollower:
         deletes = [chunk_id for chunk_id in _chunk_ids(changes) if chunk_id not in present]
         # The recorded version is from before the chunks were embedded: a newer one calls for a rebuild.
         if not self.index.crash_safe:
-            self._changes.set_state(self.leg, collection, replace(state, state="writing"))
+            self._changes.set_state(self.name, collection, replace(state, state="writing"))
         self.index.apply(collection, ready, deletes)
         state = replace(state, applied_seq=changes[-1].seq, state="ready")
-        self._changes.set_state(self.leg, collection, state)
+        self._changes.set_state(self.name, collection, state)
         self._trusted[collection] = state
         return changes
 
     def _begin_rebuild(self, collection: str, head: int) -> None:
         """Report and record a rebuild. Only the next batch empties the index, when no search uses it any more."""
-        pending = self._changes.chunk_count(collection)
+        pending = self._source.to_read(collection)
         rebuild = Rebuild(collection, self.index, self._source, head=head, pending=pending)
-        logger.info("rebuilding the %s index of %s", self.leg, collection)
-        self._changes.set_state(self.leg, collection, IndexState(rebuild.version, 0, "rebuilding"))
-        self._board.report(collection, "rebuilding", pending=pending)
+        logger.info("rebuilding the %s index of %s", self.name, collection)
+        before = self._changes.states(self.name).get(collection)
+        if before is not None and self._keep(collection, before.version):  # the version before answers until the end
+            state = replace(before, state="rebuilding")
+        else:
+            state = IndexState(rebuild.version, 0, "rebuilding")
+        self._changes.set_state(self.name, collection, state)
+        if not self.index.stored:
+            self._trusted[collection] = state
+        self._report_rebuild(collection, pending)
         with self._lock:  # after the report, so that `progress` never says that the index may be searched
             self._wanted_rebuilds.discard(collection)
         self._rebuilds[collection] = rebuild
@@ -238,12 +265,17 @@ class IndexFollower:
             self._retries.succeed(collection)
             self._board.measure(covered, time.monotonic() - started)
             self._rebuilds[collection] = rebuild
-            self._board.report(collection, "rebuilding", pending=rebuild.pending)
+            self._report_rebuild(collection, rebuild.pending)
             return
         state = IndexState(rebuild.version, rebuild.head, "ready")
-        self._changes.set_state(self.leg, collection, state)
+        self._changes.set_state(self.name, collection, state)
         self._trusted[collection] = state
+        self._source.complete(collection)
         self._board.report(collection, "ready")
+
+    def _report_rebuild(self, collection: str, pending: int) -> None:
+        """Report a rebuild. What the ledger itself has is searched meanwhile, and lacks the pending chunks."""
+        self._board.report(collection, "rebuilding" if self.index.stored else "ready", pending=pending)
 
     def _drop(self, collection: str) -> None:
         """Delete the collection's index; where that fails, reset the store, and have all its collections rebuilt."""
@@ -253,17 +285,17 @@ class IndexFollower:
             except IndexUnavailableError as error:
                 logger.warning("%s", error)
         self._store_is_broken = False
-        states = self._changes.states(self.leg)
+        states = self._changes.states(self.name)
         others = states.keys() - {collection}
         before = [report for report in map(self._board.get, others) if report]
         for name in others:  # first, so that no search takes an emptied index for an answer
-            self._board.report(name, "rebuilding", pending=self._changes.chunk_count(name))
+            self._board.report(name, "rebuilding", pending=self._source.to_read(name))
         if not self.index.reset():
             self._board.restore(before)
             return self.index.drop(collection)
-        logger.warning("the %s store is broken as a whole; rebuilding all its collections", self.leg)
+        logger.warning("the %s store is broken as a whole; rebuilding all its collections", self.name)
         for name, state in states.items():
-            self._changes.set_state(self.leg, name, replace(state, state="rebuilding"))
+            self._changes.set_state(self.name, name, replace(state, state="rebuilding"))
             self._rebuilds.pop(name, None)
 
 

@@ -7,15 +7,17 @@ import threading
 import time
 from collections.abc import Callable, Collection, Sequence
 
+from braid.core.indexes.answering_models import AnsweringModels
+from braid.core.indexes.base import IndexName
 from braid.core.indexes.bm25 import Bm25Index
+from braid.core.indexes.chroma.copy import ChromaCopy
 from braid.core.indexes.dense import DenseIndex
 from braid.core.indexes.embedder import ChunkEmbedder
 from braid.core.indexes.follower import IndexFollower
 from braid.core.indexes.leg_progress import LegProgress
-from braid.core.indexes.sources import Bm25Source, DenseSource
+from braid.core.indexes.sources import Bm25Source, CopySource, DenseSource
 from braid.core.ledger.change_log import ChangeLog
 from braid.core.ledger.ledger import Ledger
-from braid.core.models.embeddings import EmbeddingModel
 from braid.core.priority import SearchPriority, lower_thread_priority
 from braid.core.types import Leg
 
@@ -28,8 +30,9 @@ logger = logging.getLogger(__name__)
 
 
 class Indexer:
-    """Runs the followers of the legs in ``follow``. The indexes of another leg stay as they are; without ``dense``
-    nothing is embedded. `start` returns when each of its followers has looked at every collection, or after 2 seconds.
+    """Runs the followers of the legs in ``follow``, and with ``dense`` that of the copy in Chroma. The indexes of
+    another leg stay as they are; without ``dense`` nothing is embedded. `start` returns when the follower of each leg
+    has looked at every collection, or after 2 seconds.
 
     ``crashed`` says that the last owner of the data directory was killed; ``before_work`` is called twice a second and
     returns the version of what model each collection has.
@@ -40,9 +43,10 @@ class Indexer:
         ledger: Ledger,
         bm25: Bm25Index,
         dense: DenseIndex,
+        copy: ChromaCopy,
         *,
         analyzer_version: str,
-        model_of: Callable[[str], EmbeddingModel],
+        models: AnsweringModels,
         crashed: bool,
         priority: SearchPriority | None = None,
         follow: Sequence[Leg] = ("bm25", "dense"),
@@ -52,34 +56,34 @@ class Indexer:
         self._before_work = before_work
         embedder = ChunkEmbedder(ledger, self._changes, priority or SearchPriority())
         bm25_source = Bm25Source(self._changes, analyzer_version)
-        dense_source = DenseSource(self._changes, embedder, model_of)
-        self.followers: dict[Leg, IndexFollower] = {
+        dense_source = DenseSource(self._changes, embedder, models)
+        copy_source = CopySource(self._changes, models)
+        self._copy = copy
+        self.followers: dict[IndexName, IndexFollower] = {
             "bm25": IndexFollower(bm25, self._changes, bm25_source, crashed=crashed),
-            "dense": IndexFollower(dense, self._changes, dense_source, crashed=crashed),
+            "dense": IndexFollower(dense, self._changes, dense_source, crashed=crashed, keep=models.keep),
+            # A copy whose writing was interrupted is noted in the ledger: nothing more is to be checked after a kill.
+            "chroma": IndexFollower(copy, self._changes, copy_source, crashed=False, heads=self._embedded_heads),
         }
-        self._wakes = {leg: threading.Event() for leg in self.followers}
-        self._looked = {leg: threading.Event() for leg in follow}
+        self._wakes = {name: threading.Event() for name in self.followers}
+        self._looked = {name: threading.Event() for name in self.followers}
         self._stopping = threading.Event()
+        self._legs = tuple(follow)
+        followed: tuple[IndexName, ...] = (*follow, "chroma") if "dense" in follow else self._legs
         self._threads = {
-            leg: threading.Thread(target=self._run, args=(leg,), name=f"braid-{leg}", daemon=True) for leg in follow
+            name: threading.Thread(target=self._run, args=(name,), name=f"braid-{name}", daemon=True)
+            for name in followed
         }
 
-    def start(self, *, later: Collection[Leg] = ()) -> None:
-        """Begin to follow the ledger, in the legs of ``later`` from `start_later` on: until then they are checking."""
+    def start(self) -> None:
+        """Begin to follow the ledger."""
         for follower in self.followers.values():
             follower.begin()
-        legs = [leg for leg in self._threads if leg not in later]
-        for leg in legs:
-            self._threads[leg].start()
-        deadline = time.monotonic() + FIRST_LOOK_S
-        for leg in legs:
-            self._looked[leg].wait(max(0.0, deadline - time.monotonic()))
-
-    def start_later(self) -> None:
-        """Begin with the legs that `start` has left for later, without waiting for their first look."""
         for thread in self._threads.values():
-            if thread.ident is None and not self._stopping.is_set():
-                thread.start()
+            thread.start()
+        deadline = time.monotonic() + FIRST_LOOK_S
+        for leg in self._legs:
+            self._looked[leg].wait(max(0.0, deadline - time.monotonic()))
 
     def stop(self) -> None:
         """Finish the running batches and stop; what is left is done at the next start."""
@@ -94,15 +98,17 @@ class Indexer:
         for event in self._wakes.values():
             event.set()
 
-    def suspect(self, leg: Leg, collection: str) -> None:
+    def suspect(self, index: IndexName, collection: str) -> None:
         """Have an index checked after a failed search, and rebuilt if it is broken."""
-        self.followers[leg].suspect(collection)
-        self._wakes[leg].set()
+        self.followers[index].suspect(collection)
+        self._wakes[index].set()
 
-    def rebuild(self, leg: Leg, collection: str) -> None:
-        """Have one index built again from the ledger, without embedding again."""
-        self.followers[leg].rebuild(collection)
-        self._wakes[leg].set()
+    def rebuild(self, index: IndexName, collection: str) -> None:
+        """Have one index built again from the ledger, without embedding again; with the dense leg's, its copy."""
+        rebuilt: tuple[IndexName, ...] = ("dense", "chroma") if index == "dense" else (index,)
+        for name in rebuilt:
+            self.followers[name].rebuild(collection)
+            self._wakes[name].set()
 
     @property
     def has_looked(self) -> bool:
@@ -110,8 +116,13 @@ class Indexer:
         return all(progress.state != "checking" for progress in self.progress())
 
     def progress(self) -> tuple[LegProgress, ...]:
-        """Return how far every index is."""
-        return tuple(progress for follower in self.followers.values() for progress in follower.all_progress())
+        """Return how far the indexes of the legs are."""
+        legs = (self.followers["bm25"], self.followers["dense"])
+        return tuple(progress for follower in legs for progress in follower.all_progress())
+
+    def copy_progress(self, collection: str) -> LegProgress:
+        """Return how far the copy in Chroma is."""
+        return self.followers["chroma"].progress(collection, self._embedded_heads().get(collection, 0))
 
     def leg_progress(self, leg: Leg, collection: str, head: int | None = None) -> LegProgress:
         """Return how far one index is; with the collection's ``head``, changes since the last look count, too."""
@@ -121,8 +132,10 @@ class Indexer:
         """Return the last sequence number of each collection in the change log."""
         return self._changes.heads(collections)
 
-    def wait(self, timeout_s: float, legs: Sequence[Leg] = ("bm25", "dense")) -> bool:
-        """Wait until these legs have applied all that is in the log now. False after ``timeout_s``."""
+    def wait(self, timeout_s: float, legs: Sequence[IndexName] = ("bm25", "dense")) -> bool:
+        """Wait until these legs, or the copy in Chroma, have applied all that is in the log now. False after
+        ``timeout_s``.
+        """
         self.wake()
         deadline = time.monotonic() + timeout_s
         heads = {name: head for name, head in self._changes.heads().items() if head}
@@ -132,17 +145,22 @@ class Indexer:
             time.sleep(0.02)
         return True
 
-    def _is_complete(self, leg: Leg, heads: dict[str, int]) -> bool:
-        states = self._changes.states(leg)
+    def _is_complete(self, index: IndexName, heads: dict[str, int]) -> bool:
+        states = self._changes.states(index)
         for collection, head in heads.items():
-            state, progress = states.get(collection), self.leg_progress(leg, collection)
+            state, progress = states.get(collection), self.followers[index].progress(collection)
             if state is None or state.applied_seq < head or state.state != "ready" or progress.obstacle:
                 return False
         return True
 
-    def _run(self, leg: Leg) -> None:
-        wake, retry_s = self._wakes[leg], POLL_S
-        look = _Look(self.followers[leg], self._changes, self._before_work)
+    def _embedded_heads(self) -> dict[str, int]:
+        """Return how far the dense leg is in each collection, without those that it is embedding again."""
+        states = self._changes.states("dense")
+        return {name: state.applied_seq for name, state in states.items() if state.state == "ready"}
+
+    def _run(self, index: IndexName) -> None:
+        wake, retry_s = self._wakes[index], POLL_S
+        look = _Look(self.followers[index], self._changes, self._before_work)
         lower_thread_priority()
         while not self._stopping.is_set():
             woken, busy = wake.is_set(), False
@@ -152,23 +170,24 @@ class Indexer:
                 if look.is_needed(woken):
                     busy = look.follower.work(self._stopping)
                     if not busy:
-                        self._prune(look.follower)
+                        self._prune()
                     look.done()
-                self._looked[leg].set()
+                self._looked[index].set()
                 retry_s = POLL_S
             except Exception:  # the edge of a thread, which must survive an outage of the database
-                logger.exception("indexing %s failed; trying again in %.1f s", leg, retry_s)
+                logger.exception("indexing %s failed; trying again in %.1f s", index, retry_s)
                 retry_s = min(2 * retry_s, 30.0)
             if not busy:
+                if index == "chroma":
+                    self._copy.rest()
                 wake.wait(retry_s)
 
-    def _prune(self, follower: IndexFollower) -> None:
-        """Remove from the log what both legs have applied."""
-        other: Leg = "dense" if follower.leg == "bm25" else "bm25"
-        mine, theirs = self._changes.states(follower.leg), self._changes.states(other)
+    def _prune(self) -> None:
+        """Remove from the log what every index has applied."""
+        states = [self._changes.states(name) for name in self.followers]
         for collection, seq in self._changes.first_seqs().items():
-            if collection in mine and collection in theirs:
-                applied = min(mine[collection].applied_seq, theirs[collection].applied_seq)
+            if all(collection in of_index for of_index in states):
+                applied = min(of_index[collection].applied_seq for of_index in states)
                 if 0 < seq < applied:
                     self._changes.prune(collection, applied)
 

@@ -40,12 +40,14 @@ class Inspection:
         """Return whether a collection without a recorded state can be followed from the beginning of the log."""
         # A pruned log tells only the last changes, and an index that has chunks is from an unknown time.
         complete_log = self._changes.pending(collection, 0) >= self._changes.chunk_count(collection)
-        return complete_log and self._index.count(collection) == 0
+        return complete_log and (not self._index.stored or self._index.count(collection) == 0)
 
     def verdict(self, collection: str, state: IndexState, *, head: int, version: str, doubt: Doubt) -> Verdict:
         """Decide how to go on from ``state``, given the log's last sequence number and the wanted version."""
         if doubt.rebuild_wanted or self._is_unusable(state, head, version):
             return "rebuild"
+        if not self._index.stored:
+            return "follow"
         if self._is_damaged(collection, doubt):
             return "rebuild"
         if doubt and state.applied_seq >= head:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
+from braid.core.indexes.answering_models import AnsweringModels
 from braid.core.indexes.embedder import ChunkEmbedder
 from braid.core.ledger.change_log import ChangeLog, IndexedChunk
-from braid.core.models.embeddings import EmbeddingModel
 
 CHUNKS_PER_READ = 2000
 """Chunks read at a time for a rebuild."""
@@ -22,11 +22,14 @@ class ChunkSource(Protocol):
     def count(self, collection: str) -> int:
         """Count the chunks that a complete index of the collection has."""
 
+    def to_read(self, collection: str) -> int:
+        """Count the chunks that `read_all` will read."""
+
     def read(self, collection: str, chunk_ids: Sequence[str]) -> list[IndexedChunk]:
         """Read these chunks as they are now; those that are gone are left out."""
 
     def read_all(self, collection: str) -> Iterator[list[IndexedChunk]]:
-        """Read every chunk of the collection, in batches that are not empty."""
+        """Read every chunk that a rebuild has to index, in batches that are not empty."""
 
     def prepare(self, collection: str, chunks: Sequence[IndexedChunk]) -> tuple[list[IndexedChunk], int]:
         """Return the leading chunks that can be indexed, and how many of ``chunks`` that covers: at least one.
@@ -36,6 +39,9 @@ class ChunkSource(Protocol):
 
     def left_out(self, collection: str) -> int:
         """Count the chunks that were covered but could not be indexed."""
+
+    def complete(self, collection: str) -> None:
+        """Clean up after a rebuild, which is recorded as complete."""
 
 
 class Bm25Source:
@@ -61,6 +67,10 @@ class Bm25Source:
         """Read every chunk of the collection, in batches."""
         return self._changes.all_chunks(collection, CHUNKS_PER_READ)
 
+    def to_read(self, collection: str) -> int:
+        """Count the collection's chunks."""
+        return self.count(collection)
+
     def prepare(self, collection: str, chunks: Sequence[IndexedChunk]) -> tuple[list[IndexedChunk], int]:
         """Return all chunks: text needs no preparation."""
         return list(chunks), len(chunks)
@@ -69,36 +79,86 @@ class Bm25Source:
         """Return 0: every text can be indexed."""
         return 0
 
+    def complete(self, collection: str) -> None:
+        """Do nothing."""
+
 
 class DenseSource:
     """Chunks of the dense leg: with vectors of the collection's model, embedded where they have none."""
 
-    def __init__(self, changes: ChangeLog, embedder: ChunkEmbedder, model_of: Callable[[str], EmbeddingModel]) -> None:
+    def __init__(self, changes: ChangeLog, embedder: ChunkEmbedder, models: AnsweringModels) -> None:
         self._changes = changes
         self._embedder = embedder
-        self._model_of = model_of
+        self._models = models
 
     def version(self, collection: str) -> str:
         """Return the fingerprint of the collection's model."""
-        return self._model_of(collection).fingerprint
+        return self._models.wanted_version(collection)
 
     def count(self, collection: str) -> int:
         """Count the collection's chunks that have a vector."""
         return self._changes.embedded_count(collection, self.version(collection))
+
+    def to_read(self, collection: str) -> int:
+        """Count the collection's chunks that have no vector."""
+        return max(0, self._changes.chunk_count(collection) - self.count(collection))
 
     def read(self, collection: str, chunk_ids: Sequence[str]) -> list[IndexedChunk]:
         """Read these chunks as they are now, with the vectors that are stored."""
         return self._changes.chunks(collection, chunk_ids, self.version(collection))
 
     def read_all(self, collection: str) -> Iterator[list[IndexedChunk]]:
-        """Read every chunk of the collection, in batches; at the end delete the vectors of other models."""
-        yield from self._changes.all_chunks(collection, CHUNKS_PER_READ, self.version(collection))
-        self._changes.forget_other_models(collection, self.version(collection))
+        """Read every chunk of the collection that has no vector, in batches."""
+        return self._changes.unembedded_chunks(collection, CHUNKS_PER_READ, self.version(collection))
 
     def prepare(self, collection: str, chunks: Sequence[IndexedChunk]) -> tuple[list[IndexedChunk], int]:
         """Return the leading chunks with their vectors; a few that had none are embedded per call."""
-        return self._embedder.leading(collection, self._model_of(collection), chunks)
+        return self._embedder.leading(collection, self._models.wanted(collection), chunks)
 
     def left_out(self, collection: str) -> int:
         """Count the chunks that the model refused."""
-        return self._embedder.left_out(collection, self._model_of(collection))
+        return self._embedder.left_out(collection, self._models.wanted(collection))
+
+    def complete(self, collection: str) -> None:
+        """Let the collection's model answer, and delete the vectors of others."""
+        self._models.release(collection)
+        self._changes.forget_other_models(collection, self.version(collection))
+
+
+class CopySource:
+    """Chunks of the copy in Chroma: those that the dense leg has embedded."""
+
+    def __init__(self, changes: ChangeLog, models: AnsweringModels) -> None:
+        self._changes = changes
+        self._models = models
+
+    def version(self, collection: str) -> str:
+        """Return the fingerprint of the collection's model."""
+        return self._models.wanted_version(collection)
+
+    def count(self, collection: str) -> int:
+        """Count the collection's chunks that have a vector."""
+        return self._changes.embedded_count(collection, self.version(collection))
+
+    def to_read(self, collection: str) -> int:
+        """Count the collection's chunks that have a vector."""
+        return self.count(collection)
+
+    def read(self, collection: str, chunk_ids: Sequence[str]) -> list[IndexedChunk]:
+        """Read these chunks as they are now, with the vectors that are stored."""
+        return self._changes.chunks(collection, chunk_ids, self.version(collection))
+
+    def read_all(self, collection: str) -> Iterator[list[IndexedChunk]]:
+        """Read every chunk of the collection, in batches."""
+        return self._changes.all_chunks(collection, CHUNKS_PER_READ, self.version(collection))
+
+    def prepare(self, collection: str, chunks: Sequence[IndexedChunk]) -> tuple[list[IndexedChunk], int]:
+        """Return the chunks that have a vector; the model has refused the others."""
+        return [chunk for chunk in chunks if chunk.vector is not None], len(chunks)
+
+    def left_out(self, collection: str) -> int:
+        """Return 0: what the model has refused is missing in the dense leg, too."""
+        return 0
+
+    def complete(self, collection: str) -> None:
+        """Do nothing."""

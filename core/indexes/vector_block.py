@@ -36,6 +36,9 @@ class Selection(NamedTuple):
     document_ids: Collection[int] | None = None
 
 
+EVERYTHING = Selection()
+
+
 class Found(NamedTuple):
     """Rows of a scan, best first: ids (n,) as bytes, approximate scores (n,) float32."""
 
@@ -153,7 +156,7 @@ class VectorBlock:
         else:
             bits = np.packbits(mask, bitorder="little")
             selector = faiss.IDSelectorBitmap(len(mask), faiss.swig_ptr(bits))
-            scores, rows = self.index.search(query, k, params=faiss.SearchParameters(sel=selector))
+            scores, rows = self.index.search(query, k, params=faiss.SearchParameters(sel=selector))  # type: ignore[call-arg]
         found = rows[0] >= 0
         return scores[0][found] / np.float32(self.scale * query_scale), rows[0][found]
 
@@ -171,7 +174,7 @@ class VectorBlock:
     def rows_of(self, ids: NDArray[np.bytes_]) -> Rows:
         """Return the rows of those of the ids that are in the block and were not deleted."""
         at = np.minimum(np.searchsorted(self.ids, ids), len(self) - 1)
-        rows = at[self.ids[at] == ids]
+        rows: Rows = at[self.ids[at] == ids]
         return rows if self.alive is None else rows[self.alive[rows]]
 
     def without(self, ids: NDArray[np.bytes_]) -> VectorBlock | None:
@@ -200,11 +203,12 @@ def merged(blocks: Sequence[VectorBlock]) -> VectorBlock:
         return column if block.alive is None else column[block.alive]
 
     def codes(block: VectorBlock) -> NDArray[np.uint8]:
-        kept = living(block, block.codes)
+        kept: NDArray[np.uint8] = living(block, block.codes)
         if block.scale == scale:
             return kept
         rescaled = (kept.astype(np.float32) - _MIDDLE) * np.float32(scale / block.scale)
-        return (np.rint(rescaled) + _MIDDLE).astype(np.uint8)
+        rounded: NDArray[np.uint8] = (np.rint(rescaled) + _MIDDLE).astype(np.uint8)
+        return rounded
 
     return VectorBlock._of_codes(
         np.concatenate([living(block, block.ids) for block in blocks]),

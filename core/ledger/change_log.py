@@ -16,7 +16,7 @@ from braid.core.ledger.database import Database
 from braid.core.ledger.document_writes import lock_datasets
 from braid.core.ledger.prepared import VECTORS, VECTORS_OF_COLLECTION
 from braid.core.ledger.tables import ChangeRow, ChunkRow, DatasetRow, DocumentRow, EmbeddingRow, IndexStateRow
-from braid.core.types import Leg, indexed_text
+from braid.core.types import indexed_text
 from braid.core.vector import Vector
 
 VECTORS_PER_BATCH = 4096
@@ -138,6 +138,14 @@ class ChangeLog:
             if chunks:
                 yield sorted(chunks, key=lambda chunk: chunk.id)
 
+    def unembedded_chunks(self, collection: str, batch: int, model: str) -> Iterator[list[IndexedChunk]]:
+        """Yield, in batches by id, every chunk of the collection that has no vector under the model."""
+        ids = sorted(self.chunk_ids(collection) - self.embedded_ids(collection, model))
+        for part in batches(ids, batch):
+            chunks = self.chunks(collection, part, model)
+            if chunks:
+                yield sorted(chunks, key=lambda chunk: chunk.id)
+
     def chunk_ids(self, collection: str) -> set[str]:
         """Return the ids of every chunk of the collection."""
         statement = select(ChunkRow.id).join(DatasetRow, DatasetRow.id == ChunkRow.dataset_id)
@@ -189,20 +197,20 @@ class ChangeLog:
 
     # ------------------------------------------------------------ states
 
-    def states(self, leg: Leg) -> dict[str, IndexState]:
-        """Return the states of one leg's indexes by collection."""
+    def states(self, leg: str) -> dict[str, IndexState]:
+        """Return the states of one leg's indexes by collection; ``chroma`` is the copy of the vectors."""
         with self._database.read() as connection:
             rows = connection.execute(select(IndexStateRow).where(IndexStateRow.leg == leg))
             return {row.collection: IndexState(row.version, row.applied_seq, row.state) for row in rows}
 
-    def set_state(self, leg: Leg, collection: str, state: IndexState) -> None:
+    def set_state(self, leg: str, collection: str, state: IndexState) -> None:
         """Record how far an index has followed the log."""
         try:
             self._write_state(leg, collection, state)
         except IntegrityError:  # another thread has just added the row
             self._write_state(leg, collection, state)
 
-    def _write_state(self, leg: Leg, collection: str, state: IndexState) -> None:
+    def _write_state(self, leg: str, collection: str, state: IndexState) -> None:
         values = {"version": state.version, "applied_seq": state.applied_seq, "state": state.state}
         key = and_(IndexStateRow.leg == leg, IndexStateRow.collection == collection)
         with self._database.write() as connection:

@@ -7,12 +7,12 @@ from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass
 
-from braid.core.errors import EmbeddingError, IndexUnavailableError
+from braid.core.errors import BraidError, EmbeddingError, IndexUnavailableError
 from braid.core.models.embeddings import EmbeddingModel
 from braid.core.search.context import SearchContext
 from braid.core.search.filter_plan import FilterPlan
 from braid.core.search.keyword_terms import TermWeigher
-from braid.core.search.legs import Bm25Leg, CollectionLeg, DenseLeg
+from braid.core.search.legs import Bm25Leg, CollectionLeg, DenseLeg, rank_dense
 from braid.core.search.memory import LegKey, SearchMemory
 from braid.core.search.ranking import LegHits, Ranking, pooled_rankings, separate_rankings
 from braid.core.search.strategies.base import QueryVariant
@@ -50,8 +50,7 @@ class Gatherer:
         with self.trace.stage("embed"):
             vectors.collect(batches)
         with self.trace.stage("search"):
-            for leg in dense:
-                asked |= self._ask_dense(query, variants, leg, vectors)
+            self._search_dense(query, variants, dense, vectors)
             self._collect(asked)
         pool = separate_rankings if query.pooling == "none" else pooled_rankings
         return pool(query, variants, self._remembered_hits(query, variants, models))
@@ -83,18 +82,37 @@ class Gatherer:
                 asked[key] = self.context.executors["bm25"].submit(leg.rank, terms, factor, query.fetch_k, plan)
         return asked
 
-    def _ask_dense(self, query: Query, variants: Sequence[QueryVariant], leg: DenseLeg, vectors: VectorMaker) -> Asked:
-        """Start the searches by meaning that are not remembered and have a vector."""
-        asked: Asked = {}
-        collection = leg.scope.collection
-        fingerprint = self.context.model_of(collection).fingerprint
+    def _search_dense(
+        self, query: Query, variants: Sequence[QueryVariant], legs: Sequence[DenseLeg], vectors: VectorMaker
+    ) -> None:
+        """Search by meaning what is not remembered and has a vector: all collections of one model at once."""
+        by_model: dict[str, list[DenseLeg]] = {}
+        for leg in legs:
+            by_model.setdefault(self.context.model_of(leg.scope.collection).fingerprint, []).append(leg)
         for variant in variants:
-            vector = vectors.vector(variant, fingerprint) if "dense" in variant.legs else None
-            key = leg_key(query, leg, variant)
-            if vector is not None and self._is_new(key, asked):
-                plan = self.plans[collection]
-                asked[key] = self.context.executors["dense"].submit(leg.rank, vector, query.fetch_k, plan)
-        return asked
+            for fingerprint, of_model in by_model.items() if "dense" in variant.legs else ():
+                vector = vectors.vector(variant, fingerprint)
+                keys = {leg.scope.collection: leg_key(query, leg, variant) for leg in of_model}
+                plans = {name: self.plans[name] for name, key in keys.items() if key not in self.memory.hits}
+                if vector is not None and plans:
+                    pooled = query.pooling != "none"
+                    found = rank_dense(self.context, plans, vector, query.fetch_k, pooled=pooled)
+                    for name, hits in found.items():
+                        self._remember_dense(keys[name], hits)
+
+    def _remember_dense(self, key: LegKey, hits: list[ScoredChunk] | BraidError) -> None:
+        indexer, collection = self.context.indexer, key.collection
+        if self.context.dense.is_in_chroma(collection):
+            copy = indexer.copy_progress(collection)
+            if reason := copy.obstacle or copy.shortfall:
+                self.trace.report_missing("dense", collection, reason)
+            if isinstance(hits, IndexUnavailableError):
+                indexer.suspect("chroma", collection)
+        if isinstance(hits, BraidError):
+            self.trace.report_missing("dense", collection, str(hits))
+            self.memory.hits[key] = None
+        else:
+            self.memory.hits[key] = hits
 
     def _is_new(self, key: LegKey, asked: Asked) -> bool:
         return key not in self.memory.hits and key not in asked

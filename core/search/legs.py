@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
+from braid.core.errors import BraidError, EmbeddingError, IndexUnavailableError
 from braid.core.indexes.bm25 import Bm25Index
-from braid.core.indexes.dense import DenseIndex
 from braid.core.ledger.ledger import Ledger
 from braid.core.search.context import SearchContext
 from braid.core.search.filter_plan import FilterPlan, fetch_within
@@ -19,25 +20,10 @@ SCORE_DIGITS = 5
 
 @dataclass(frozen=True, slots=True)
 class DenseLeg:
-    """Search by meaning in one collection, in Chroma."""
+    """Search by meaning in one collection."""
 
     leg: ClassVar[Leg] = "dense"
     scope: CollectionScope
-    index: DenseIndex
-    ledger: Ledger
-
-    def rank(self, vector: Vector, k: int, plan: FilterPlan) -> list[ScoredChunk]:
-        """Return the ``k`` nearest chunks of the plan by cosine similarity. ``vector`` is (dim,) float32 of unit
-        length.
-        """
-        collection = self.scope.collection
-        return fetch_within(
-            plan,
-            k,
-            fetch=lambda n: self.index.search(collection, vector, n),
-            fetch_filtered=lambda part, n: self.index.search(collection, vector, n, where=part.where()),
-            ledger=self.ledger,
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +60,35 @@ def _round(score: float) -> float:
 CollectionLeg = DenseLeg | Bm25Leg
 
 
+def rank_dense(
+    context: SearchContext, plans: Mapping[str, FilterPlan], vector: Vector, k: int, *, pooled: bool
+) -> dict[str, list[ScoredChunk] | BraidError]:
+    """Return the ``k`` nearest chunks of each plan by cosine similarity, by collection; an error stands in the place of
+    hits. ``vector`` is (dim,) float32 of unit length. With ``pooled``, only the best ``k`` of all are wanted.
+    """
+    index = context.dense
+    direct = {name: plan.selection for name, plan in plans.items() if not plan.filters or plan.document_ids is not None}
+    found = index.search_all(direct, vector, k, pooled=pooled, timeout_s=context.leg_timeout_s)
+    for name, plan in plans.items():
+        if name not in direct:
+            scope = plan.selection
+            try:
+                found[name] = fetch_within(
+                    plan,
+                    k,
+                    fetch=partial(index.search, name, vector, selection=scope),
+                    fetch_filtered=lambda part, n: index.search(part.scope.collection, vector, n, part.selection),
+                    ledger=context.ledger,
+                )
+            except (IndexUnavailableError, EmbeddingError) as error:
+                found[name] = error
+    return found
+
+
 def legs_of(context: SearchContext, scope: Scope, mode: Mode) -> tuple[CollectionLeg, ...]:
     """Return the mode's legs for each collection of the scope."""
     return tuple(
-        DenseLeg(collection, context.dense, context.ledger)
-        if leg == "dense"
-        else Bm25Leg(collection, context.bm25, context.ledger)
+        DenseLeg(collection) if leg == "dense" else Bm25Leg(collection, context.bm25, context.ledger)
         for collection in scope.collections
         for leg in LEGS_OF_MODE[mode]
     )

@@ -6,11 +6,10 @@ them mean something, and are rewritten here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from braid.core.errors import InvalidInputError
-from braid.core.types import CollectionScope
 
 if TYPE_CHECKING:
     from chromadb.api.types import Where
@@ -26,12 +25,12 @@ def simplify(where: Mapping[str, object] | None) -> dict[str, object] | None:
     return _all_of(clause for key, value in where.items() for clause in _clauses(key, value))
 
 
-def scope_filter(scope: CollectionScope) -> dict[str, object]:
-    """Return the filter that a scope's chunks pass."""
-    datasets: dict[str, object] = {"dataset_id": {"$in": sorted(scope.dataset_ids)}}
-    if scope.user_id is None:
-        return datasets
-    return {"$and": [{"user_id": scope.user_id}, datasets]}
+def selection_filter(
+    dataset_ids: Collection[int] | None, document_ids: Collection[int] | None
+) -> dict[str, object] | None:
+    """Return the filter that chunks of these datasets and documents pass; None where both are None, which is all."""
+    given = {"dataset_id": dataset_ids, "document_id": document_ids}
+    return simplify({key: {"$in": sorted(ids)} for key, ids in given.items() if ids is not None})
 
 
 def to_where(where: dict[str, object]) -> Where:

@@ -1,0 +1,66 @@
+"""The process that has Chroma open: answers one call after the other until its input ends.
+
+Chroma keeps the interpreter's lock while it writes, 0.2–0.7 s per call, never gives memory back, hangs for good after
+a write to a full disk, and can crash on files that a kill has torn. Here none of that reaches the server.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import struct
+import sys
+from pathlib import Path
+from typing import IO, Any
+
+from braid.core.errors import BraidError, IndexUnavailableError
+
+LENGTH = struct.Struct("<Q")
+
+
+def send(stream: IO[bytes], message: object) -> None:
+    """Write a message. Both ends are Braid's own, so pickle is safe here."""
+    data = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
+    stream.write(LENGTH.pack(len(data)) + data)
+    stream.flush()
+
+
+def receive(stream: IO[bytes]) -> Any:
+    """Read a message. Raises EOFError at the end of the stream, also within a message."""
+    head = stream.read(LENGTH.size)
+    if len(head) < LENGTH.size:
+        raise EOFError
+    (length,) = LENGTH.unpack(head)
+    data = stream.read(length)
+    if len(data) < length:
+        raise EOFError
+    return pickle.loads(data)
+
+
+def main(path: str, url: str) -> None:
+    """Open the store, and answer calls ``(method, arguments)`` from stdin on stdout: a value, or Braid's error."""
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what Chroma prints must not get between the answers
+    if hasattr(os, "nice"):
+        os.nice(10)
+    from filelock import FileLock
+
+    from braid.core.indexes.chroma.store import ChromaStore
+
+    Path(path).mkdir(parents=True, exist_ok=True)
+    FileLock(str(Path(path) / "chroma.lock")).acquire()  # the process of a server that was killed may still be writing
+    store: ChromaStore | None = None
+    while True:
+        try:
+            method, arguments = receive(sys.stdin.buffer)
+        except EOFError:
+            return
+        answer: object
+        try:
+            store = store or ChromaStore(Path(path), url)
+            answer = getattr(store, method)(*arguments)
+        except BraidError as error:
+            answer = error
+        except Exception as error:  # the edge of the process: whatever it is, the caller is told
+            answer = IndexUnavailableError(f"the Chroma store failed: {type(error).__name__}: {error}")
+        send(answers, answer)
