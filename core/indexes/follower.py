@@ -82,7 +82,11 @@ class IndexFollower:
             return known
         if trusted is None or (trusted.version != version and self.index.stored):
             return replace(known, state="checking")
-        if head is not None and head > trusted.applied_seq and not known.pending:
+        if head is None or trusted is None:
+            return known
+        if known.pending and trusted.applied_seq >= head and trusted.state == "ready":  # the report is about to come
+            return replace(known, pending=0)
+        if not known.pending and trusted.applied_seq < head:
             return replace(known, pending=self._changes.pending(collection, trusted.applied_seq))
         return known
 
@@ -233,8 +237,8 @@ class IndexFollower:
             self._changes.set_state(self.name, collection, replace(state, state="writing"))
         self.index.apply(collection, ready, deletes)
         state = replace(state, applied_seq=changes[-1].seq, state="ready")
-        self._changes.set_state(self.name, collection, state)
         self._trusted[collection] = state
+        self._changes.set_state(self.name, collection, state)
         return changes
 
     def _begin_rebuild(self, collection: str, head: int) -> None:
@@ -268,8 +272,8 @@ class IndexFollower:
             self._report_rebuild(collection, rebuild.pending)
             return
         state = IndexState(rebuild.version, rebuild.head, "ready")
-        self._changes.set_state(self.name, collection, state)
         self._trusted[collection] = state
+        self._changes.set_state(self.name, collection, state)
         self._source.complete(collection)
         self._board.report(collection, "ready")
 
