@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass
+from functools import partial
 
 from braid.core.errors import BraidError, EmbeddingError, IndexUnavailableError
 from braid.core.models.embeddings import EmbeddingModel
@@ -18,7 +19,7 @@ from braid.core.search.ranking import LegHits, Ranking, pooled_rankings, separat
 from braid.core.search.strategies.base import QueryVariant
 from braid.core.search.trace import SearchTrace
 from braid.core.search.vectors import VectorMaker
-from braid.core.search.waiting import Deadline
+from braid.core.search.waiting import Deadline, run_calls
 from braid.core.types import Query, ScoredChunk
 
 Asked = dict[LegKey, Future[list[ScoredChunk]]]
@@ -71,16 +72,15 @@ class Gatherer:
 
     def _ask_bm25(self, query: Query, variants: Sequence[QueryVariant], legs: Sequence[Bm25Leg]) -> Asked:
         """Start the keyword searches that are not remembered."""
-        asked: Asked = {}
+        calls: dict[LegKey, Callable[[], list[ScoredChunk]]] = {}
         weigher = TermWeigher(self.context, self.trace, self.plans, query.pooling)
         for variant in variants:
             keys = {leg_key(query, leg, variant): leg for leg in legs if "bm25" in variant.legs}
-            new = {leg.scope.collection: (key, leg) for key, leg in keys.items() if self._is_new(key, asked)}
+            new = {leg.scope.collection: (key, leg) for key, leg in keys.items() if self._is_new(key, calls)}
             for collection, (terms, factor) in (weigher.weigh(variant, list(new)) if new else {}).items():
                 key, leg = new[collection]
-                plan = self.plans[collection]
-                asked[key] = self.context.executors["bm25"].submit(leg.rank, terms, factor, query.fetch_k, plan)
-        return asked
+                calls[key] = partial(leg.rank, terms, factor, query.fetch_k, self.plans[collection])
+        return run_calls(self.context.executors["bm25"], calls)
 
     def _search_dense(
         self, query: Query, variants: Sequence[QueryVariant], legs: Sequence[DenseLeg], vectors: VectorMaker
@@ -114,8 +114,8 @@ class Gatherer:
         else:
             self.memory.hits[key] = hits
 
-    def _is_new(self, key: LegKey, asked: Asked) -> bool:
-        return key not in self.memory.hits and key not in asked
+    def _is_new(self, key: LegKey, calls: Container[LegKey]) -> bool:
+        return key not in self.memory.hits and key not in calls
 
     def _collect(self, asked: Asked) -> None:
         """Wait for the searches and remember their hits."""
