@@ -16,7 +16,7 @@ import httpx
 
 from braid.core.accounts.accounts import Accounts
 from braid.core.accounts.credentials import ApiTokens
-from braid.core.braid import Braid
+from braid.core.data_directory import DataDirectory
 from tests.chaos.child import HANG
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,11 +31,11 @@ class Server:
         self.hang_file = folder / "hang"
         self.log = folder / "server.log"
         self._settings = settings
-        with Braid(self.data_dir, database_url=str(settings.get("DATABASE_URL", "")), indexes="none") as braid:
-            accounts = Accounts(braid.ledger)
+        with DataDirectory(self.data_dir, database_url=str(settings.get("DATABASE_URL", ""))) as directory:
+            accounts = Accounts(directory.ledger)
             made = [accounts.create_first("admin", "correct horse")]
             made += [accounts.add(f"user{number}") for number in range(1, users)]
-            self.keys = [ApiTokens(braid.ledger).add(each.id, "chaos", ["read", "write"], days=1)[1] for each in made]
+            self.keys = [ApiTokens(directory.ledger).add(each.id, "chaos", ["read", "write"], days=1)[1] for each in made]
         self.url = ""
 
     def start(self) -> None:
