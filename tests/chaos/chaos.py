@@ -17,7 +17,9 @@ from tests.chaos.oracle import CATCH_UP_S, Client
 from tests.chaos.report import Report
 from tests.chaos.server import Server
 
-CALM_S = (1.0, 3.0)
+FIRST_DOCUMENTS = 15
+"""Per client."""
+CALM_S = (1.0, 4.0)
 """Of writing before each fault."""
 AFTER_S = 1.5
 FROZEN_S = 30.0
@@ -37,10 +39,12 @@ class Chaos:
         self._held: tuple[int, int] | None = None
 
     def begin(self) -> None:
-        """Start the server and make the datasets."""
+        """Start the server, make the datasets, and put the first documents into them."""
         self.restart()
         for client in self.clients:
             client.begin()
+            for _ in range(FIRST_DOCUMENTS):
+                client.put()
 
     def restart(self) -> None:
         """Start the server, and have the clients speak to it once it is ready."""

@@ -100,6 +100,7 @@ class Client:
             *(new if len(self.certain()) < MOST_DOCUMENTS else ()),
             self.replace,
             self.delete,
+            self.delete,
             self.search,
             self.chat,
         )
