@@ -23,7 +23,7 @@ CALM_S = (1.0, 4.0)
 """Of writing before each fault."""
 AFTER_S = 1.5
 FROZEN_S = 30.0
-MORE_THREADS, MORE_FILES = 30, 60
+MORE_THREADS, MORE_FILES = 30, 40
 """Beyond what one process had after its first fault: a leak."""
 
 
