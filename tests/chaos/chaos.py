@@ -41,10 +41,14 @@ class Chaos:
     def begin(self) -> None:
         """Start the server, make the datasets, and put the first documents into them."""
         self.restart()
-        for client in self.clients:
+
+        def begin(client: Client) -> None:
             client.begin()
             for _ in range(FIRST_DOCUMENTS):
                 client.put()
+
+        with ThreadPoolExecutor(len(self.clients)) as pool:
+            list(pool.map(begin, self.clients))
 
     def restart(self) -> None:
         """Start the server, and have the clients speak to it once it is ready."""

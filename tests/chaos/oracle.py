@@ -21,6 +21,8 @@ SAY_S = 10.0
 MOST_DOCUMENTS = 300
 """Per client; a search that shows all of them may return 1,000."""
 MOST_CONVERSATIONS = 12
+LIMITS = httpx.Limits(keepalive_expiry=2)
+"""Seconds: below the server's 5, after which it may close a connection just when a request is sent on it."""
 
 
 @dataclass
@@ -48,7 +50,7 @@ class Client:
 
     def __init__(self, key: str, name: str, figures: Figures, seed: int) -> None:
         self._headers = {"Authorization": f"Bearer {key}"}
-        self._http = httpx.Client(timeout=30, headers=self._headers)
+        self._http = httpx.Client(timeout=30, limits=LIMITS, headers=self._headers)
         self.name, self.figures, self.dice = name, figures, random.Random(seed)
         self.dataset = 0
         self.documents: dict[str, set[str | None]] = {}
@@ -62,7 +64,7 @@ class Client:
     def connect(self, url: str) -> None:
         """Speak to the server at this address from now on."""
         # The old one may be in use, by a request that will not be answered any more.
-        self._http = httpx.Client(base_url=f"{url}/api/v1", timeout=30, headers=self._headers)
+        self._http = httpx.Client(base_url=f"{url}/api/v1", timeout=30, limits=LIMITS, headers=self._headers)
 
     def begin(self) -> None:
         """Make the dataset."""
