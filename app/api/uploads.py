@@ -50,7 +50,7 @@ class UrlGiven(Given):
 def upload_documents(dataset_id: int) -> Answered:
     """Upload files, each under the field name `file`. Each becomes a job, in the order given.
 
-    A later request for the same document wins: a job that it comes before ends with the state `superseded` in its result.
+    A later request for the same document wins: the job it overtakes ends, with `superseded` as the state in its result.
     """
     dataset, here = caller_datasets().writable(dataset_id), site()
     quotas().require_room(identity().account, dataset, more_bytes=request.content_length or 0)
