@@ -275,7 +275,7 @@ def test_documents_and_queries_cannot_inject_markup(own_client: FlaskClient, lib
     chunk = ChunkInput(f"printer {EVIL}", heading_path=EVIL)
     library.ledger.put_document(NOTES, DocumentInput(f"evil {EVIL}.md", f"printer {EVIL}", "md", (chunk,)))
     library.ledger.rename_dataset(NOTES, EVIL)
-    assert library.indexer.wait(10)
+    assert library.indexer.wait(60)
     page = own_client.get("/search", query_string={"q": f"printer {EVIL}", "d": NOTES, "lang": EVIL})
     href = re.search(r'href="(/documents/passage/[^"]+)"', page.text)
     assert href is not None
