@@ -67,7 +67,7 @@ def fill(braid: Braid) -> Braid:
     for dataset_id, source, title, *texts in LIBRARY:
         chunks = tuple(ChunkInput(text) for text in texts)
         braid.ledger.put_document(dataset_id, DocumentInput(source, title, "md", chunks))
-    assert braid.indexer.wait(20)
+    assert braid.indexer.wait(60)
     return braid
 
 
