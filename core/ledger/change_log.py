@@ -94,11 +94,15 @@ class ChangeLog:
             ).all()
         return [Change(row.seq, row.chunk_id) for row in rows]
 
-    def pending(self, collection: str, seq: int) -> int:
-        """Count the changes of a collection after ``seq``."""
+    def pending(self, collection: str, seq: int, *, dataset_ids: Collection[int] | None = None) -> int:
+        """Count the changes of a collection after ``seq``; with ``dataset_ids`` the chunks of these that changed."""
+        after = (ChangeRow.collection == collection, ChangeRow.seq > seq)
+        statement = select(func.count()).where(*after)
+        if dataset_ids is not None:
+            changed = select(ChangeRow.chunk_id).where(*after)
+            statement = select(func.count()).where(ChunkRow.dataset_id.in_(dataset_ids), ChunkRow.id.in_(changed))
         with self._database.read() as connection:
-            condition = (ChangeRow.collection == collection, ChangeRow.seq > seq)
-            return connection.execute(select(func.count()).where(*condition)).scalar_one()
+            return connection.execute(statement).scalar_one()
 
     def prune(self, collection: str, seq: int) -> None:
         """Delete the changes before ``seq``, which every index has applied.

@@ -69,7 +69,7 @@ def fill(braid: Braid) -> Braid:
     for dataset_id, source, title, *texts in LIBRARY:
         chunks = tuple(ChunkInput(text) for text in texts)
         braid.ledger.put_document(dataset_id, DocumentInput(source, title, "md", chunks))
-    assert braid.indexer.wait(20)
+    assert braid.indexer.wait(60)
     return braid
 
 
@@ -277,7 +277,7 @@ def test_documents_and_queries_cannot_inject_markup(own_client: FlaskClient, lib
     chunk = ChunkInput(f"printer {EVIL}", heading_path=EVIL)
     library.ledger.put_document(NOTES, DocumentInput(f"evil {EVIL}.md", f"printer {EVIL}", "md", (chunk,)))
     library.ledger.rename_dataset(NOTES, EVIL)
-    assert library.indexer.wait(10)
+    assert library.indexer.wait(60)
     page = own_client.get("/search", query_string={"q": f"printer {EVIL}", "d": NOTES, "lang": EVIL})
     href = re.search(r'href="(/documents/passage/[^"]+)"', page.text)
     assert href is not None
