@@ -24,7 +24,7 @@ PEERS_INSTALL := .venv-peers/bin/python -m pip install -qq --disable-pip-version
 .PHONY: help run test lint fix bench bench-peers chaos reference clean
 
 help:  ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
 run: $(RUN)  ## start Braid
 	$(BIN)/python -m app serve $(ARGS)
@@ -71,7 +71,7 @@ $(RUN): requirements.txt | .venv/.made
 	@$(INSTALL) -r requirements.txt
 	@touch $(RUN)
 
-$(PEERS): benchmarks/peers/requirements.txt benchmarks/peers/requirements-torch.txt $(DEV)
+$(PEERS): benchmarks/peers/requirements.txt benchmarks/peers/requirements-torch.txt | $(DEV)
 	@echo "Installing what Braid is measured against into .venv-peers; this takes some minutes …"
 	@$(BIN)/python -m venv .venv-peers
 	@$(PEERS_INSTALL) -r benchmarks/peers/requirements.txt

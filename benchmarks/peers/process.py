@@ -15,16 +15,17 @@ from typing import Any
 from benchmarks.common import ROOT
 
 PEERS_PYTHON = ROOT / ".venv-peers" / "bin" / "python"
-NAMES = (
-    "braid",
-    "lancedb",
-    "raw",
-    "langchain_kept",
-    "langchain_rebuilt",
-    "llamaindex",
-    "haystack",
-    "txtai",
-)
+TITLES = {
+    "braid": "Braid",
+    "lancedb": "LanceDB",
+    "raw": "tantivy + Chroma",
+    "txtai": "txtai",
+    "llamaindex": "LlamaIndex",
+    "haystack": "Haystack",
+    "langchain_kept": "LangChain",
+    "langchain_rebuilt": "LangChain, BM25 per query",
+}
+"""Names for readers, by module of ``benchmarks.peers.engines``."""
 
 
 class PeerProcess:

@@ -65,8 +65,12 @@ class Worker:
         self._peer.build(collections)
         return {"build_s": time.perf_counter() - started, "rss_before_mb": before}
 
-    def ask(self, numbers: Sequence[int], clients: int, below: int | None, cap_s: float) -> dict[str, Any]:
-        """Search for these queries from so many threads. Those that are not done after ``cap_s`` are left out."""
+    def ask(
+        self, numbers: Sequence[int], *, clients: int, below: int | None, start_s: float, cap_s: float
+    ) -> dict[str, Any]:
+        """Search for these queries from so many threads. None is started after ``start_s``; those that are not done
+        after ``cap_s`` are left out.
+        """
         todo: queue.SimpleQueue[int] = queue.SimpleQueue()
         for number in numbers:
             todo.put(number)
@@ -74,7 +78,7 @@ class Worker:
         answers: list[tuple[float, int, int]] = []
         errors: list[str] = []
         started = time.perf_counter()
-        arguments = (todo, started + cap_s, below, answers, errors)
+        arguments = (todo, started + start_s, below, answers, errors)
         self._threads = [threading.Thread(target=self._client, args=arguments, daemon=True) for _ in range(clients)]
         for thread in self._threads:
             thread.start()
