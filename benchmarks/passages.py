@@ -71,7 +71,8 @@ def many_texts(texts: Sequence[str], count: int) -> Iterator[str]:
     """``count`` texts: the given ones, then the same again and again with every fourth word taken from another text."""
     for number in range(count):
         copy, place = divmod(number, len(texts))
-        yield _changed(texts[place], texts[(place * 7919 + copy * 104_729 + 1) % len(texts)], copy)
+        step = 1 + (place * 7919 + copy * 104_729) % max(1, len(texts) - 1)
+        yield _changed(texts[place], texts[(place + step) % len(texts)], copy)
 
 
 def _changed(text: str, other: str, copy: int) -> str:

@@ -101,7 +101,7 @@ def measure_quality(plan: Plan, scratch: Path, name: str) -> dict[str, Any]:
         for peer in built:
             answer = peer.order("answers", plan.build_cap_s)
             scored = "found" in answer
-            found[peer.name] |= {"ndcg": _ndcg(judgements, chosen, answer["found"])} if scored else answer
+            found[peer.name] |= {"ndcg": ndcg(judgements, chosen, answer["found"])} if scored else answer
             peer.close()
     return {"set": name, "queries": len(chosen), "peers": found}
 
@@ -219,7 +219,7 @@ class _Asked:
         }
 
 
-def _ndcg(judgements: Mapping[str, Mapping[str, int]], asked: Sequence[str], found: Sequence[Sequence[str]]) -> float:
+def ndcg(judgements: Mapping[str, Mapping[str, int]], asked: Sequence[str], found: Sequence[Sequence[str]]) -> float:
     """The mean over all queries; one without hits has 0."""
     qrels = [Qrel(query, key, grade) for query, grades in judgements.items() for key, grade in grades.items()]
     run = [
