@@ -16,7 +16,7 @@ from braid.core.models.embeddings import EmbeddingModel, embed_passages
 from braid.core.priority import SearchPriority
 from braid.core.vector import Vector
 
-CHUNKS_PER_EMBEDDING = 8
+CHUNKS_PER_EMBEDDING = 16
 """Size of a batch; stopping waits for one."""
 CHUNKS_BESIDE_SEARCHES = 2
 """Size of a batch during searches, which wait for one, too."""
@@ -41,7 +41,7 @@ class ChunkEmbedder:
     def leading(
         self, collection: str, model: EmbeddingModel, chunks: Sequence[IndexedChunk]
     ) -> tuple[list[IndexedChunk], int]:
-        """Return the leading chunks with vectors, and how many chunks that covers; up to 8 that had none are embedded.
+        """Return the leading chunks with vectors, and how many chunks that covers; up to 16 that had none are embedded.
 
         Raises EmbeddingError when the model fails, or refuses a chunk that it may take later; vectors that it returned
         are stored. A chunk that is refused three times, while the model takes others, is left out.
