@@ -17,7 +17,7 @@ from braid.core.models.embeddings import EmbeddingModel, embed_passages
 from braid.core.priority import SearchPriority
 from braid.core.vector import Vector
 
-CHUNKS_PER_EMBEDDING = 8
+CHUNKS_PER_EMBEDDING = 16
 """Texts in a call to the model; stopping waits for one."""
 CHUNKS_BESIDE_SEARCHES = 2
 """Texts in a call during searches, which wait for one, too."""

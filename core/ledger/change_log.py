@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, and_, delete, insert, select, update
+from sqlalchemy import Connection, and_, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from braid.core.batches import batches
@@ -93,9 +93,15 @@ class ChangeLog:
         rows = self._database.rows(prepared.CHANGES, collection=collection, seq=seq, limit=limit)
         return [Change(*row) for row in rows]
 
-    def pending(self, collection: str, seq: int) -> int:
-        """Count the changes of a collection after ``seq``."""
-        return self._number(prepared.PENDING, collection=collection, seq=seq)
+    def pending(self, collection: str, seq: int, *, dataset_ids: Collection[int] | None = None) -> int:
+        """Count the changes of a collection after ``seq``; with ``dataset_ids`` the chunks of these that changed."""
+        if dataset_ids is None:
+            return self._number(prepared.PENDING, collection=collection, seq=seq)
+        after = (ChangeRow.collection == collection, ChangeRow.seq > seq)
+        changed = select(ChangeRow.chunk_id).where(*after)
+        statement = select(func.count()).where(ChunkRow.dataset_id.in_(dataset_ids), ChunkRow.id.in_(changed))
+        with self._database.read() as connection:
+            return int(connection.execute(statement).scalar_one())
 
     def _number(self, statement: str, **parameters: str | int) -> int:
         [(number,)] = self._database.rows(statement, **parameters)

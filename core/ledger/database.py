@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -10,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Engine, PoolProxiedConnection, create_engine, event, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from braid.core.errors import InvalidInputError
 from braid.core.ledger.prepared import Value, parameters_for, text_for
@@ -24,6 +26,7 @@ MIGRATIONS = Path(__file__).parent / "migrations"
 SQLITE_BUSY_TIMEOUT_S = 30
 ROWS_PER_STATEMENT = 1000  # far below SQLite's limit of 32,766 variables
 LAST_BEFORE_RELEASE = "24fc887"  # the last code with the migrations that came before the first one of today
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 MIGRATION_LOCK = 0x42524149  # any constant that other users of the same PostgreSQL server do not take
 
 
@@ -238,6 +241,13 @@ def _without_password(url: str) -> str:
         return make_url(url).render_as_string(hide_password=True)
     except ArgumentError:
         return "(not a URL)"
+
+
+def is_outage(error: BaseException) -> bool:
+    """Return whether the database cannot be used now, or a disk is full: later the same may succeed."""
+    if isinstance(error, OSError):
+        return error.errno in _NO_ROOM
+    return isinstance(error, (OperationalError, InterfaceError, PoolTimeoutError))
 
 
 def storable(text: str) -> str:

@@ -32,6 +32,8 @@ from braid.core.ledger.document_writes import (
     refresh,
     require_dataset,
     save_document,
+    supersede_uploads,
+    unread_uploads,
 )
 from braid.core.ledger.queries import PassageRow, filter_parameters, select_documents, source_starts_with
 from braid.core.ledger.tables import (
@@ -39,6 +41,7 @@ from braid.core.ledger.tables import (
     DatasetRow,
     DocumentRow,
     EmbeddingRow,
+    JobRow,
     SyncedFolderRow,
     UserGroupRow,
     UserRow,
@@ -216,16 +219,23 @@ class Ledger:
     # ------------------------------------------------------------ documents
 
     def put_document(
-        self, dataset_id: int, document: DocumentInput, *, check: Check = lambda stored: None
+        self,
+        dataset_id: int,
+        document: DocumentInput,
+        *,
+        check: Check = lambda stored: None,
+        by_job: int | None = None,
     ) -> PutResult:
         """Store a document, or replace the one with the same source, in one transaction.
 
         Chunks whose text, title and heading path are as before keep their id and embedding. With an equal
-        ``content_hash`` and title only date and metadata are updated. Raises NotFoundError when there is no such
-        dataset, and what ``check`` raises.
+        ``content_hash`` and title only date and metadata are updated. Uploads of this source that are still to be
+        read are superseded: all, or those accepted before the job ``by_job``. Raises NotFoundError when there is no
+        such dataset, JobCancelledError, and what ``check`` raises.
         """
         with self.database.write() as connection:
             collection = require_dataset(connection, dataset_id)
+            supersede_uploads(connection, dataset_id, document.source, by_job=by_job)
             check(_document(find_document(connection, dataset_id, document.source)))
             return put(connection, dataset_id, collection, document)
 
@@ -252,6 +262,16 @@ class Ledger:
             refresh(connection, old.id, source=storable(document.source))
             return put(connection, dataset_id, collection, document)
 
+    def supersede_uploads(self, dataset_id: int, source: str, *, by_job: int | None = None) -> bool:
+        """End uploads of this source as `put_document` does. False when there are none, which costs one read."""
+        with self.database.read() as connection:
+            found = select(JobRow.id).where(*unread_uploads(dataset_id, source, before=by_job)).limit(1)
+            if connection.execute(found).one_or_none() is None:
+                return False
+        with self.database.write() as connection:
+            supersede_uploads(connection, dataset_id, source, by_job=by_job)
+        return True
+
     def set_date(self, document_id: int, date: float) -> None:
         """Change a document's date alone. Raises NotFoundError when there is no such document."""
         with self.database.write() as connection:
@@ -270,13 +290,15 @@ class Ledger:
         error: str,
         size_bytes: int = 0,
         content_hash: str = "",
+        by_job: int | None = None,
     ) -> int:
         """Record a source that cannot be read, with the reason, and return the document id.
 
-        Chunks of an earlier, readable version stay searchable.
+        Chunks of an earlier, readable version stay searchable. Uploads are superseded as by `put_document`.
         """
         with self.database.write() as connection:
             require_dataset(connection, dataset_id)
+            supersede_uploads(connection, dataset_id, source, by_job=by_job)
             old = find_document(connection, dataset_id, source)
             failed = DocumentInput(source, title, file_type, (), content_hash, size_bytes)
             values = document_values(failed, state="failed", error=error, chunks=old.chunks if old else 0)
@@ -318,13 +340,17 @@ class Ledger:
         return _document(row)
 
     def remove_document(self, dataset_id: int, source: str, *, check: Check = lambda stored: None) -> bool:
-        """Delete a document; the indexes follow. False when there is none. Raises what ``check`` raises."""
+        """Delete a document; the indexes follow, and uploads of its source that are still to be read are superseded.
+
+        False when there is none. Raises what ``check`` raises.
+        """
         with self.database.write() as connection:
             collection = require_dataset(connection, dataset_id)
             old = find_document(connection, dataset_id, source)
             check(_document(old))
             if old is None:
                 return False
+            supersede_uploads(connection, dataset_id, source)
             chunk_ids = connection.execute(select(ChunkRow.id).where(ChunkRow.document_id == old.id)).scalars().all()
             log_chunks(connection, collection, chunk_ids)
             connection.execute(delete(DocumentRow).where(DocumentRow.id == old.id))
