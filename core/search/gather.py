@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from braid.core.errors import BraidError, EmbeddingError, IndexUnavailableError
@@ -54,7 +54,18 @@ class Gatherer:
             self._search_dense(query, variants, dense, vectors)
             self._collect(asked)
         pool = separate_rankings if query.pooling == "none" else pooled_rankings
-        return pool(query, variants, self._remembered_hits(query, variants, models))
+        rankings = pool(query, variants, self._remembered_hits(query, variants, models))
+        return [self._with_spread(each, vectors) for each in rankings] if query.fusion == "auto" else rankings
+
+    def _with_spread(self, ranking: Ranking, vectors: VectorMaker) -> Ranking:
+        """Return a dense ranking with its spread; a keyword ranking needs none."""
+        vector = vectors.vector(ranking.variant, ranking.model) if ranking.leg == "dense" and ranking.hits else None
+        if vector is None:
+            return ranking
+        plans = [self.plans[collection] for collection in ranking.collections]
+        dataset_ids = frozenset().union(*(plan.scope.dataset_ids for plan in plans))
+        chunks = sum(plan.chunks for plan in plans)
+        return replace(ranking, spread=self.context.samples.spread(vector, ranking.model, dataset_ids, chunks))
 
     def _usable_legs(self) -> list[CollectionLeg]:
         """Return the legs that can search and have something selected; report those that cannot or are incomplete."""
@@ -143,7 +154,9 @@ class Gatherer:
             for number, variant in enumerate(variants):
                 if leg.leg in variant.legs:
                     hits = self.memory.hits.get(leg_key(query, leg, variant))
-                    found.append(LegHits(leg.leg, model.fingerprint if model else "", number, hits))
+                    found.append(
+                        LegHits(leg.leg, leg.scope.collection, model.fingerprint if model else "", number, hits)
+                    )
         return found
 
 
