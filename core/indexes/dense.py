@@ -148,7 +148,8 @@ class DenseIndex:
         sample = Found.joined(list(candidates.values()), 0).sample_scores if candidates else ()
         spread = float(np.std(sample)) if len(sample) > 1 else 0.0
         rescored = self._rescored(_best(candidates, depth) if pooled else candidates, vector, k)
-        return DenseAnswer(answers | rescored, spread)
+        answers.update(rescored)
+        return DenseAnswer(answers, spread)
 
     def _rescored(self, candidates: Mapping[str, Found], vector: Vector, k: int) -> dict[str, list[ScoredChunk]]:
         """Return the best ``k`` candidates of each collection by the exact similarity, read from the ledger at once."""
