@@ -53,11 +53,21 @@ class ChunkEmbedder:
         covered = bare[size] if len(bare) > size else len(chunks)
         vectors, refused = _embed({chunks[p].id: chunks[p].text for p in bare[:size]}, model)
         if vectors:
+            self._require_dimension(collection, model, next(iter(vectors.values())).size)
             self._ledger.store_embeddings(model.fingerprint, list(vectors), np.stack(list(vectors.values())))
         if refused:
             self._count_refusals(collection, refused)
         complete = [replace(c, vector=vectors.get(c.id) if c.vector is None else c.vector) for c in chunks[:covered]]
         return [chunk for chunk in complete if chunk.vector is not None], covered
+
+    def _require_dimension(self, collection: str, model: EmbeddingModel, dimension: int) -> None:
+        """Refuse vectors that cannot be compared with those that the collection has under the same fingerprint."""
+        known = self._changes.dimension(collection, model.fingerprint)
+        if known not in (None, dimension):
+            raise EmbeddingError(
+                f"the embedding model {model.fingerprint} gives vectors of {dimension} dimensions, but those of "
+                f"{collection} have {known}; embed all datasets of {collection} again"
+            )
 
     def left_out(self, collection: str, model: EmbeddingModel) -> int:
         """Count the collection's chunks without a vector, after all were covered; counted again while there are any."""

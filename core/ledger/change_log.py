@@ -14,7 +14,7 @@ from sqlalchemy.exc import IntegrityError
 from braid.core.batches import batches
 from braid.core.ledger.database import Database
 from braid.core.ledger.document_writes import lock_datasets
-from braid.core.ledger.prepared import VECTORS, VECTORS_OF_COLLECTION
+from braid.core.ledger.prepared import BYTES_OF_A_VECTOR, VECTORS, VECTORS_OF_COLLECTION
 from braid.core.ledger.tables import ChangeRow, ChunkRow, DatasetRow, DocumentRow, EmbeddingRow, IndexStateRow
 from braid.core.types import indexed_text
 from braid.core.vector import Vector
@@ -183,6 +183,11 @@ class ChangeLog:
         """Return those of the ids that have a vector under the model, and these vectors (n, dim) float32."""
         rows = self._database.rows(VECTORS, model=model, ids=chunk_ids)
         return [row[0] for row in rows], _matrix([row[1] for row in rows])
+
+    def dimension(self, collection: str, model: str) -> int | None:
+        """Return the dimension of the collection's vectors under the model; None when it has none."""
+        found = self._database.rows(BYTES_OF_A_VECTOR, collection=collection, model=model)
+        return int(found[0][0]) // 4 if found else None
 
     def forget_other_models(self, collection: str, model: str) -> None:
         """Delete the collection's vectors of every model but this one."""

@@ -17,6 +17,11 @@ VECTORS_OF_COLLECTION = """
     FROM datasets d JOIN chunks c ON c.dataset_id = d.id JOIN embeddings e ON e.chunk_id = c.id AND e.model = :model
     WHERE d.collection = :collection AND d.removed_at IS NULL"""
 
+BYTES_OF_A_VECTOR = """
+    SELECT length(e.vector)
+    FROM datasets d JOIN chunks c ON c.dataset_id = d.id JOIN embeddings e ON e.chunk_id = c.id AND e.model = :model
+    WHERE d.collection = :collection AND d.removed_at IS NULL LIMIT 1"""
+
 VECTORS = "SELECT e.chunk_id, e.vector FROM embeddings e WHERE e.chunk_id IN :ids AND e.model = :model"
 
 

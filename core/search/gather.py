@@ -8,6 +8,7 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass
 
 from braid.core.errors import BraidError, EmbeddingError, IndexUnavailableError
+from braid.core.indexes.chroma.errors import StoreUnreachableError
 from braid.core.models.embeddings import EmbeddingModel
 from braid.core.search.context import SearchContext
 from braid.core.search.filter_plan import FilterPlan
@@ -96,7 +97,7 @@ class Gatherer:
                 plans = {name: self.plans[name] for name, key in keys.items() if key not in self.memory.hits}
                 if vector is not None and plans:
                     pooled = query.pooling != "none"
-                    found = rank_dense(self.context, plans, vector, query.fetch_k, pooled=pooled)
+                    found = rank_dense(self.context, plans, vector, query.fetch_k, model=fingerprint, pooled=pooled)
                     for name, hits in found.items():
                         self._remember_dense(keys[name], hits)
 
@@ -104,9 +105,11 @@ class Gatherer:
         indexer, collection = self.context.indexer, key.collection
         if self.context.dense.is_in_chroma(collection):
             copy = indexer.copy_progress(collection)
-            if reason := copy.obstacle or copy.shortfall:
-                self.trace.report_missing("dense", collection, reason)
-            if isinstance(hits, IndexUnavailableError):
+            if copy.obstacle:  # the copy may have vectors of another model, or not all
+                hits = IndexUnavailableError(copy.obstacle)
+            elif copy.shortfall:
+                self.trace.report_missing("dense", collection, copy.shortfall)
+            elif isinstance(hits, IndexUnavailableError) and not isinstance(hits, StoreUnreachableError):
                 indexer.suspect("chroma", collection)
         if isinstance(hits, BraidError):
             self.trace.report_missing("dense", collection, str(hits))

@@ -61,14 +61,15 @@ CollectionLeg = DenseLeg | Bm25Leg
 
 
 def rank_dense(
-    context: SearchContext, plans: Mapping[str, FilterPlan], vector: Vector, k: int, *, pooled: bool
+    context: SearchContext, plans: Mapping[str, FilterPlan], vector: Vector, k: int, *, model: str, pooled: bool
 ) -> dict[str, list[ScoredChunk] | BraidError]:
     """Return the ``k`` nearest chunks of each plan by cosine similarity, by collection; an error stands in the place of
-    hits. ``vector`` is (dim,) float32 of unit length. With ``pooled``, only the best ``k`` of all are wanted.
+    hits. ``vector`` is (dim,) float32 of unit length, made by the ``model`` with that fingerprint. With ``pooled``, only
+    the best ``k`` of all are wanted.
     """
     index = context.dense
     direct = {name: plan.selection for name, plan in plans.items() if not plan.filters or plan.document_ids is not None}
-    found = index.search_all(direct, vector, k, pooled=pooled, timeout_s=context.leg_timeout_s)
+    found = index.search_all(direct, vector, k, model=model, pooled=pooled, timeout_s=context.leg_timeout_s)
     for name, plan in plans.items():
         if name not in direct:
             scope = plan.selection
@@ -76,8 +77,10 @@ def rank_dense(
                 found[name] = fetch_within(
                     plan,
                     k,
-                    fetch=partial(index.search, name, vector, selection=scope),
-                    fetch_filtered=lambda part, n: index.search(part.scope.collection, vector, n, part.selection),
+                    fetch=partial(index.search, name, vector, selection=scope, model=model),
+                    fetch_filtered=lambda part, n: index.search(
+                        part.scope.collection, vector, n, part.selection, model=model
+                    ),
                     ledger=context.ledger,
                 )
             except (IndexUnavailableError, EmbeddingError) as error:
