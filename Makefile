@@ -6,6 +6,7 @@ ARGS ?=
 BIN := .venv/bin
 RUN := .venv/.run
 DEV := .venv/.dev
+PEERS := .venv-peers/.made
 REFERENCE := .artifacts/reference
 # What a program imports.
 PUBLIC := braid braid.core.braid braid.core.data_directory braid.core.ledger.ledger braid.core.ingest.ingest \
@@ -17,12 +18,13 @@ PUBLIC := braid braid.core.braid braid.core.data_directory braid.core.ledger.led
 # pdoc, after the names of the package have been imported, which it imports when they are asked for.
 PDOC := import sys, braid, pdoc.__main__ as pdoc; [getattr(braid, name) for name in braid.__all__]; pdoc.cli(sys.argv[1:])
 INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check --prefer-binary
+PEERS_INSTALL := .venv-peers/bin/python -m pip install -qq --disable-pip-version-check --prefer-binary
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint fix bench chaos reference clean
+.PHONY: help run test lint fix bench bench-peers chaos reference clean
 
 help:  ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
 run: $(RUN)  ## start Braid
 	$(BIN)/python -m app serve $(ARGS)
@@ -43,6 +45,9 @@ fix: $(DEV)  ## mend what the style checker can mend
 bench: $(DEV)  ## run the benchmarks
 	$(BIN)/python -m benchmarks $(ARGS)
 
+bench-peers: $(DEV) $(PEERS)  ## measure Braid beside other libraries, hours; try ARGS=--quick
+	$(BIN)/python -m benchmarks.peers $(or $(ARGS),--write)
+
 chaos: $(DEV)  ## kill and starve a server while clients write, two minutes
 	$(BIN)/python -m tests.chaos $(ARGS)
 
@@ -51,7 +56,7 @@ reference: $(DEV)  ## build the API reference from the docstrings
 	@echo "$(REFERENCE)/index.html"
 
 clean:  ## remove what was built or installed; data/ stays
-	rm -rf .venv .artifacts .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist *.egg-info
+	rm -rf .venv .venv-peers .artifacts .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist *.egg-info
 	find . -name __pycache__ -type d -not -path './data/*' -prune -exec rm -rf {} +
 
 # A stamp is newer than the requirements that it stands for.
@@ -65,6 +70,13 @@ $(RUN): requirements.txt | .venv/.made
 	@echo "Installing Braid into .venv; this takes a minute or two …"
 	@$(INSTALL) -r requirements.txt
 	@touch $(RUN)
+
+$(PEERS): benchmarks/peers/requirements.txt benchmarks/peers/requirements-torch.txt | $(DEV)
+	@echo "Installing what Braid is measured against into .venv-peers; this takes some minutes …"
+	@$(BIN)/python -m venv .venv-peers
+	@$(PEERS_INSTALL) -r benchmarks/peers/requirements.txt
+	@$(PEERS_INSTALL) -r benchmarks/peers/requirements-torch.txt || echo "txtai is left out: torch cannot be installed."
+	@touch $(PEERS)
 
 .venv/.made:
 	@for python in $(or $(PYTHON),python3.11 python3); do \

@@ -32,6 +32,7 @@ from braid.app.user.models import SHELF, ModelShelf
 from braid.app.web.errors import handle_errors, on_http_error, on_unexpected
 from braid.app.web.health import health
 from braid.app.web.languages import keep_language, language_links, language_names, select_language, theme
+from braid.app.web.security_headers import SECURITY_HEADERS
 from braid.app.web.template_texts import keep_translations
 from braid.app.web.times import moment
 from braid.config.settings import Settings, load_settings
@@ -41,18 +42,6 @@ from braid.core.braid import Braid
 from braid.core.errors import InvalidInputError
 
 TRANSLATIONS = Path(__file__).parent / "translations"
-
-SECURITY_HEADERS = {
-    "Content-Security-Policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-    ),
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    "Referrer-Policy": "same-origin",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-}
 
 logger = logging.getLogger(__name__)
 

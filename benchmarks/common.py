@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import gzip
 import hashlib
 import json
 import os
@@ -12,13 +11,15 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from braid.core.evaluation.beir import JudgedSet, read_sets
+if TYPE_CHECKING:  # the peers' processes use this file without Braid
+    from braid.core.evaluation.beir import JudgedSet
 
-EVAL = Path(__file__).resolve().parents[2] / "shared" / "eval"
+ROOT = Path(__file__).resolve().parents[1]
+EVAL = ROOT.parent / "shared" / "eval"
 SETS = (
     "jsquad-valid",
     "scifact",
@@ -28,7 +29,6 @@ SETS = (
     "ko-strategyqa-facts",
     "mtrag-mini",
 )
-SCALE = EVAL / "scale-100k.jsonl.gz"
 
 
 class RandomVectors:
@@ -90,20 +90,11 @@ def scratch_folder(given: Path | None) -> Iterator[Path]:
 
 def judged_sets(names: Sequence[str] = SETS) -> list[JudgedSet]:
     """The test collections; exits with the reason when they are not there."""
+    from braid.core.evaluation.beir import read_sets
+
     for name in names:
         need(EVAL / name)
     return read_sets([EVAL / name for name in names])
-
-
-def scale_passages(limit: int) -> list[tuple[str, str]]:
-    """Title and text of the first ``limit`` passages made for measuring speed."""
-    need(SCALE)
-    passages = []
-    with gzip.open(SCALE, "rt", encoding="utf-8") as lines:
-        for _, line in zip(range(limit), lines, strict=False):
-            row = json.loads(line)
-            passages.append((row["title"], row["text"]))
-    return passages
 
 
 def need(path: Path) -> None:
@@ -116,6 +107,18 @@ def percentiles(milliseconds: Sequence[float]) -> dict[str, float]:
     """``p50`` and ``p95``."""
     p50, p95 = np.percentile(milliseconds, [50, 95])
     return {"p50": float(p50), "p95": float(p95)}
+
+
+def resident_mb() -> int:
+    """Memory that this process holds now."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") // 2**20
+
+
+def folder_mb(folder: Path) -> float:
+    """What the files of a folder take on the disk."""
+    blocks = sum(path.lstat().st_blocks for path in folder.rglob("*") if path.is_file())
+    return blocks * 512 / 2**20
 
 
 def note(message: str) -> None:
@@ -131,21 +134,34 @@ def show(
         print(json.dumps(figures, indent=2, ensure_ascii=False))
         return
     for title, columns, rows in tables:
-        print(f"\n{title}\n")
-        _print_table(columns, [[_cell(value) for value in row] for row in rows])
+        print(f"\n{title}\n\n{markdown_table(columns, rows)}")
+
+
+def markdown_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """A table for a page, its columns padded."""
+    cells = [[_cell(value) for value in row] for row in rows]
+    widths = [max(len(row[number]) for row in [list(columns), *cells]) for number in range(len(columns))]
+    lines = []
+    for row in [list(columns), ["-" * width for width in widths], *cells]:
+        first, *others = (
+            cell.ljust(width) if n == 0 else cell.rjust(width)
+            for n, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        lines.append("| " + " | ".join([first, *others]) + " |")
+    return "\n".join(lines)
+
+
+def write_section(page: Path, command: str, text: str) -> None:
+    """Replace what the page has between the marks of this command. Exits when the page has no such marks."""
+    start, end = f"<!-- made by: {command} -->", "<!-- end of what is made -->"
+    before, found, rest = page.read_text(encoding="utf-8").partition(start)
+    _, ended, after = rest.partition(end)
+    if not (found and ended):
+        sys.exit(f"{page.name} has no section {start} … {end}; add these two lines where the figures belong")
+    page.write_text(f"{before}{start}\n\n{text}\n\n{end}{after}", encoding="utf-8")
 
 
 def _cell(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.3f}" if abs(value) < 10 else f"{value:,.1f}"
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
-
-
-def _print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    widths = [max(len(row[number]) for row in [columns, *rows]) for number in range(len(columns))]
-    for row in [columns, ["-" * width for width in widths], *rows]:
-        first, *others = (
-            cell.ljust(width) if n == 0 else cell.rjust(width)
-            for n, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        print("| " + " | ".join([first, *others]) + " |")

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.common import WordVectors, arguments, note, percentiles, scratch_folder, show
+from benchmarks.common import WordVectors, arguments, note, percentiles, resident_mb, scratch_folder, show
 from braid.core.braid import Braid
 from braid.core.types import ChunkInput, DocumentInput
 
@@ -94,14 +94,9 @@ def _round(braid: Braid, datasets: dict[int, int], number: int, mode: str) -> di
         "degraded": degraded,
         "p50 ms": times["p50"],
         "p95 ms": times["p95"],
-        "RSS MB": _resident_mb(),
+        "RSS MB": resident_mb(),
         "open files": len(os.listdir("/proc/self/fd")),
     }
-
-
-def _resident_mb() -> int:
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * resource.getpagesize() // 2**20
 
 
 if __name__ == "__main__":

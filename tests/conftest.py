@@ -127,7 +127,7 @@ def put(braid: Braid) -> Callable[..., str]:
 
     def put_texts(dataset_id: int, source: str, *texts: str, title: str = "", file_type: str = "txt") -> str:
         braid.ledger.put_document(dataset_id, document(source, *texts, title=title or source, file_type=file_type))
-        assert braid.indexer.wait(10)
+        assert braid.indexer.wait(60)
         return source
 
     return put_texts

@@ -38,7 +38,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
         dataset = add_notes(opened.ledger, name="manuals")
         for source, texts in DOCUMENTS.items():
             opened.ledger.put_document(dataset, document(source, *texts, title=source))
-        assert opened.indexer.wait(10)
+        assert opened.indexer.wait(60)
         yield {
             "model": model,
             "braid": opened,

@@ -15,6 +15,7 @@ from braid.app.auth.identity import identity
 from braid.app.auth.quotas import quotas
 from braid.app.site import site
 from braid.app.user.datasets import caller_datasets, readable_datasets
+from braid.app.user.index_progress import progress_with
 from braid.core.datasets.statistics import statistics_of
 from braid.core.types import MAX_NAME_CHARS, Dataset
 
@@ -52,7 +53,7 @@ class LegState(Shown):
 
     leg: Literal["bm25", "dense"]
     state: str
-    pending: int = Field(description="Passages of the collection still to be indexed")
+    pending: int = Field(description="Passages of your datasets in the collection still to be indexed")
     error: str
 
 
@@ -117,7 +118,9 @@ def get_statistics(dataset_id: int) -> Statistics:
         size_bytes=found.size_bytes,
         formats=[FormatCount.model_validate(each) for each in found.formats],
         indexes=[
-            LegState.model_validate(part) for part in braid.indexer.progress() if part.collection == dataset.collection
+            LegState.model_validate(part)
+            for part in progress_with(braid, caller_datasets().readable().all)
+            if part.collection == dataset.collection
         ],
     )
 

@@ -48,7 +48,10 @@ class UrlGiven(Given):
 @rule("user")
 @takes_uploads(lambda settings: settings.max_file_mb * MEBIBYTE + FORM_BYTES)
 def upload_documents(dataset_id: int) -> Answered:
-    """Upload files, each under the field name `file`. Each becomes a job, in the order given."""
+    """Upload files, each under the field name `file`. Each becomes a job, in the order given.
+
+    A later request for the same document wins: the job it overtakes ends, with `superseded` as the state in its result.
+    """
     dataset, here = caller_datasets().writable(dataset_id), site()
     quotas().require_room(identity().account, dataset, more_bytes=request.content_length or 0)
     most, jobs = here.settings.max_file_mb * MEBIBYTE, list[NewJob]()

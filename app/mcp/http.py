@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -11,6 +12,7 @@ import anyio.to_thread
 from starlette.applications import Starlette
 from starlette.responses import Response
 from starlette.routing import Mount, Route
+from werkzeug.exceptions import TooManyRequests
 
 from braid.app.auth.authenticate import identity_of_token
 from braid.app.mcp.meter import IDENTITY
@@ -19,6 +21,11 @@ from braid.app.web.request_bodies import ASGI
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
+
+CALLS_AT_ONCE = 12
+"""How many calls of one user run at a time. anyio has 40 threads, and each call takes one."""
+CALLS_PRESENT = 128
+"""How many calls of one user run or wait; more are refused."""
 
 
 def with_mcp(pages: ASGI, site: Site) -> Starlette:
@@ -73,12 +80,38 @@ class _Servers:
         return list(servers.values())
 
 
+class _Shares:
+    """Lets `CALLS_AT_ONCE` calls of a user run; the next ones wait, without a thread."""
+
+    def __init__(self) -> None:
+        self._turns: dict[int, anyio.Semaphore] = {}
+        self._present: Counter[int] = Counter()
+
+    @asynccontextmanager
+    async def turn(self, user_id: int) -> AsyncIterator[None]:
+        """Wait for a turn. Raises TooManyRequests when `CALLS_PRESENT` of the user's run or wait."""
+        if self._present[user_id] >= CALLS_PRESENT:
+            raise TooManyRequests(f"{CALLS_PRESENT} of your calls run or wait; wait for one", retry_after=5)
+        self._present[user_id] += 1
+        try:
+            async with self._turns.setdefault(user_id, anyio.Semaphore(CALLS_AT_ONCE)):
+                yield
+        finally:
+            self._present[user_id] -= 1
+            if not self._present[user_id]:
+                del self._present[user_id], self._turns[user_id]
+
+
 class _Gate:
-    """Lets requests with an API token through to the server for the token's scope, and refuses all others."""
+    """Lets requests with an API token through to the server for the token's scope, and refuses all others.
+
+    A user's calls, which are POST requests, take turns.
+    """
 
     def __init__(self, site: Site, servers: _Servers) -> None:
         self._site = site
         self._servers = servers
+        self._shares = _Shares()
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         headers = dict(scope["headers"])
@@ -95,4 +128,10 @@ class _Gate:
             await refusal(scope, receive, send)
             return
         app = await self._servers.get(read_only="write" not in found.permissions)
-        await app({**scope, IDENTITY: found}, receive, send)
+        shared = self._shares.turn(found.account.id) if scope["method"] == "POST" else nullcontext()
+        try:
+            async with shared:
+                await app({**scope, IDENTITY: found}, receive, send)
+        except TooManyRequests as error:
+            refusal = Response(f"{error.description}\n", 429, {"Retry-After": "5"})
+            await refusal(scope, receive, send)

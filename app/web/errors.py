@@ -24,6 +24,7 @@ from braid.core.errors import (
     RegistryError,
 )
 from braid.core.ingest.parse_pool import ParserUnavailableError
+from braid.core.ledger.database import is_outage
 
 STATUS_OF = {
     InvalidInputError: 400,
@@ -35,6 +36,7 @@ STATUS_OF = {
     ParserUnavailableError: 503,
     ModelError: 503,
 }
+OUTAGE = "the store cannot be used now; try again in a moment"
 REMEDIES = {
     "query": _l("Type a query of 1 to 10,000 characters."),
     "k": _l("The number of passages must be a whole number from 1 to 1000."),
@@ -86,11 +88,15 @@ def on_http_error(error: HTTPException) -> tuple[Response | str, int] | HTTPExce
 
 
 def on_unexpected(error: Exception) -> tuple[Response | str, int]:
-    """Answer an unexpected error. Logs its type and place but not its message, which may quote a document."""
+    """Answer an unexpected error; 503 when the database is out or a disk is full.
+
+    Logs its type and place but not its message, which may quote a document.
+    """
     frames = traceback.extract_tb(error.__traceback__)
     at = " < ".join(f"{frame.filename}:{frame.lineno}" for frame in reversed(frames[-4:]))
-    logger.error("event=unexpected id=%s type=%s at=%s", _request_id(), type(error).__name__, at)
-    return answer(500)
+    event, status = ("outage", 503) if is_outage(error) else ("unexpected", 500)
+    logger.error("event=%s id=%s type=%s at=%s", event, _request_id(), type(error).__name__, at)
+    return answer(status, detail=OUTAGE if status == 503 else "")
 
 
 def answer(status: int, *, detail: str = "", field: str = "") -> tuple[Response | str, int]:

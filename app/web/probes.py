@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from braid.app.auth.access import answers_to
 from braid.app.web.health import ALIVE, Health, health_of
+from braid.app.web.security_headers import SECURITY_HEADERS
 
 if TYPE_CHECKING:
     from braid.app.site import Site
@@ -20,7 +21,7 @@ PATIENCE_S = 2.0
 """For the ledger; one that takes longer is not ready."""
 KEPT_S = 1.0
 """How long an answer is given again, so that many probes cost no more than one."""
-HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+HEADERS = {"Cache-Control": "no-store", **SECURITY_HEADERS}
 
 
 def with_probes(app: ASGI, here: Site) -> ASGI:

@@ -118,22 +118,23 @@ class DatasetJobs:
             return self._ingest(job, progress, replace(incoming, date=page.date))
 
     def _ingest(self, job: Job, progress: Progress, incoming: Incoming) -> dict[str, Any]:
-        """Parse and store, in two steps. A file that cannot be read is recorded as a failed document, and the job
-        fails.
+        """Parse and store, in two steps, unless a later request has written the document meanwhile.
+
+        A file that cannot be read is recorded as a failed document, and the job fails.
 
         The indexer is not woken: it polls twice per second, and indexes many small files faster together than one by
         one.
         """
         ledger, dataset_id = self.directory.ledger, self.directory.dataset(job.dataset_id).id
-        stored = keep_unchanged(ledger, dataset_id, incoming)
+        stored = keep_unchanged(ledger, dataset_id, incoming, by_job=job.id)
         if stored is None:
             try:
                 document = self.parse(incoming, self.options)
             except UnreadableDocumentError as error:
-                failed = store_failure(ledger, dataset_id, incoming, str(error))
+                failed = store_failure(ledger, dataset_id, incoming, str(error), by_job=job.id)
                 raise UnreadableDocumentError(failed.reason) from error
             progress(1, 2)  # raises if the job was cancelled while the file was parsed: nothing is stored
-            stored = store(ledger, dataset_id, document)
+            stored = store(ledger, dataset_id, document, by_job=job.id)
         return {
             "document_id": stored.document_id,
             "source": stored.source,

@@ -1,4 +1,4 @@
-"""Reads a model's answer piece by piece: checks citations, leaves out reasoning, recognizes "not found"."""
+"""Reads a model's answer piece by piece: checks citations and links, leaves out reasoning, recognizes "not found"."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from braid.core.chat.citations import CitationFilter
+from braid.core.chat.links import LinkFilter
 from braid.core.chat.passage_block import NOT_FOUND
 from braid.core.errors import ModelError
 from braid.core.models.reasoning import answer_pieces
@@ -17,7 +18,7 @@ _WRAPPING = " \t\r\n\"'`*_.「」。"
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A whole answer. ``found`` is False, and the text empty, when the model reported that nothing was found."""
+    """A whole answer, its links unchecked. ``found`` is False, and the text empty, if the model found nothing."""
 
     text: str
     found: bool
@@ -30,14 +31,14 @@ class Written:
 def write(
     pieces: Iterable[str], given: frozenset[int], show: Callable[[str], None], withdraw: Callable[[str], None]
 ) -> Written:
-    """Show the answer as it comes, and withdraw it if it turns out to have been reasoning.
+    """Show the answer as it comes, without links, and withdraw it if it turns out to have been reasoning.
 
     ``given`` are the numbers of the passages in the prompt. Raises ModelError when the answer is empty, or breaks off.
     """
     draft, cut = _Draft(given, show), False
     for piece in answer_pieces(pieces):
         if piece.restart:
-            if draft.shown:
+            if draft.written:
                 withdraw("the text so far was a thought of the model")
             draft = _Draft(given, show)
         draft.feed(piece.text)
@@ -47,25 +48,29 @@ def write(
     draft.finish()
     if draft.says_not_found:
         return Written("", False, cut=cut)
-    text = "".join(draft.shown).strip()
+    text = "".join(draft.written).strip()
     if not text:
         raise ModelError("the model stopped within a thought" if cut else "the model gave an empty answer")
     return Written(text, True, tuple(draft.citations.cited), draft.citations.removed, cut)
 
 
 class _Draft:
-    """An answer so far. Its beginning is held back while it may become "not found"."""
+    """An answer so far. Its beginning is held back while it may become "not found".
+
+    It is shown without links, since the passages that it cites are known at its end.
+    """
 
     def __init__(self, given: frozenset[int], show: Callable[[str], None]) -> None:
         self.citations = CitationFilter(given)
-        self.shown: list[str] = []
+        self.written: list[str] = []
         self.says_not_found = False
+        self._links = LinkFilter()
         self._show = show
         self._opening: str | None = ""
 
     def feed(self, piece: str) -> None:
         if self._opening is None:
-            self._show_more(self.citations.feed(piece))
+            self._write(self.citations.feed(piece))
             return
         self._opening += piece
         start = self._opening.lstrip(_WRAPPING)
@@ -79,14 +84,19 @@ class _Draft:
             if self.says_not_found:
                 return
             self._open()
-        self._show_more(self.citations.flush().rstrip())
+        self._write(self.citations.flush().rstrip())
+        self._show_more(self._links.flush())
 
     def _open(self) -> None:
         if not self.says_not_found and self._opening is not None:
             opening, self._opening = self._opening.lstrip(), None
-            self._show_more(self.citations.feed(opening))
+            self._write(self.citations.feed(opening))
+
+    def _write(self, text: str) -> None:
+        if text:
+            self.written.append(text)
+            self._show_more(self._links.feed(text))
 
     def _show_more(self, text: str) -> None:
         if text:
-            self.shown.append(text)
             self._show(text)

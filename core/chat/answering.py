@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from braid.core.chat.answer_stream import write
 from braid.core.chat.citations import Citation, CitationFilter
 from braid.core.chat.extractive import Extract
+from braid.core.chat.links import check_links
 from braid.core.chat.passage_block import PassageBlock, passage_block
 from braid.core.chat.texts import Language, say
 from braid.core.chat.types import AnswerText, AnswerWithdrawn, ChatResult, Event
@@ -89,12 +90,13 @@ class Answerer:
         result = replace(result, prompt_tokens=tokens, notes=result.notes + _left_out(passages, block, limit))
         if not written.found:
             return _not_found(task, result, model.name, emit)
+        citations = block.select(written.cited)
         return replace(
             result,
-            text=written.text,
+            text=_check_links(written.text, citations),
             generator=model.name,
             found=True,
-            citations=block.select(written.cited),
+            citations=citations,
             removed_citations=written.removed,
         )
 
@@ -128,6 +130,10 @@ def _until(stopped: threading.Event, pieces: Iterator[str]) -> Iterator[str]:
         yield piece
 
 
+def _check_links(text: str, citations: Sequence[Citation]) -> str:
+    return check_links(text, [citation.text for citation in citations])
+
+
 def _passages(result: ChatResult) -> list[Passage]:
     return [hit.passage for hit in result.search.hits]
 
@@ -148,6 +154,7 @@ def _without_model(task: AnswerTask, result: ChatResult, emit: Emit) -> ChatResu
     extract = task.without_model(block.citations)
     checked = CitationFilter(block.numbers)
     text = checked.feed(extract.text) + checked.flush()
-    emit(AnswerText(text))
     citations = block.select(checked.cited)
+    text = _check_links(text, citations)
+    emit(AnswerText(text))
     return replace(result, text=text, generator="extractive", found=extract.found, citations=citations)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from braid.core.chat.links import check_links
 from braid.core.chat.store import StoredCitation, StoredConversation, StoredMessage
 from braid.core.json_form import to_json
 
@@ -24,14 +25,18 @@ def as_json(conversation: StoredConversation, messages: Sequence[StoredMessage])
 
 
 def as_markdown(conversation: StoredConversation, messages: Sequence[StoredMessage]) -> str:
-    """Return each message under a heading with its time, and the passages of an answer, quoted as they were cited."""
-    parts = [f"# {_line(conversation.title)}"]
+    """Return each message under a heading with its time, and the passages of an answer, quoted as they were cited.
+
+    Pictures and links are text, except for the links of an answer to addresses in the passages that it cites.
+    """
+    parts = [check_links(f"# {_line(conversation.title)}")]
     for message in messages:
         who = "Question" if message.role == "user" else "Answer"
         when = datetime.fromtimestamp(message.created_at, UTC).strftime("%Y-%m-%d %H:%M UTC")
         stopped = ", stopped" if message.settings.get("stopped") else ""
         thumb = f", thumbs {message.thumb}" if message.thumb else ""
-        parts.append(f"## {who} ({when}{stopped}{thumb})\n\n{message.text}")
+        text = check_links(message.text, [citation.text for citation in message.citations])
+        parts.append(f"## {who} ({when}{stopped}{thumb})\n\n{text}")
         parts += [_citation(citation) for citation in message.citations]
     return "\n\n".join(parts) + "\n"
 
@@ -41,8 +46,10 @@ def _citation(citation: StoredCitation) -> str:
     place += [f"page {citation.page}"] if citation.page is not None else []
     place += [f"line {citation.line}"] if citation.line is not None else []
     named = _line(" · ".join(dict.fromkeys(filter(None, place))))
-    quoted = "\n".join(f"> {line}".rstrip() for line in citation.text.splitlines())
-    return f"**[{citation.number}]** {named}{f' ({DELETED})' if citation.deleted else ''}\n\n{quoted}"
+    lines = check_links("\n".join(line.rstrip() for line in citation.text.splitlines())).split("\n")
+    quoted = "\n".join(f"> {line}".rstrip() for line in lines)
+    deleted = f" ({DELETED})" if citation.deleted else ""
+    return f"{check_links(f'**[{citation.number}]** {named}')}{deleted}\n\n{quoted}"
 
 
 def _line(text: str) -> str:

@@ -55,8 +55,9 @@ class FolderRules:
         config = self.config_file.resolve() if self.config_file else None
         if (config and config.is_relative_to(real)) or (real / CONFIG_NAME).exists():
             raise InvalidInputError(f"{folder!r} holds a settings file with its keys; choose another", field="folder")
-        was_below = self.roots and any(Path(folder).is_relative_to(root) for root in self.roots)
-        if was_below and not _is_below(real, self.roots or ()):
+        roots = self.roots or ()
+        # A folder that was added by a way through a root, whatever links are on it, must still end in one.
+        if any(_is_below(part, roots) for part in Path(folder).parents) and not _is_below(real, roots):
             raise InvalidInputError(f"{folder!r} is a link out of the folders of folder_roots", field="folder")
 
 

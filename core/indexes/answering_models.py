@@ -1,4 +1,4 @@
-"""The embedding model that answers for a collection: the one whose vectors are complete, or else the one it is to have."""
+"""The embedding model that answers for a collection: the last one whose vectors are complete."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -16,10 +17,12 @@ from braid.core.models.embeddings import EmbeddingModel, embed_passages
 from braid.core.priority import SearchPriority
 from braid.core.vector import Vector
 
-CHUNKS_PER_EMBEDDING = 8
-"""Size of a batch; stopping waits for one."""
+CHUNKS_PER_EMBEDDING = 16
+"""Texts in a call to the model; stopping waits for one."""
 CHUNKS_BESIDE_SEARCHES = 2
-"""Size of a batch during searches, which wait for one, too."""
+"""Texts in a call during searches, which wait for one, too."""
+SLICE_S = 0.25
+"""Time after which the vectors that are ready are stored and found."""
 LONGEST_WAIT_S = 0.5
 REFUSALS = 3
 """Refusals after which a chunk is left out, if the model takes others."""
@@ -41,33 +44,50 @@ class ChunkEmbedder:
     def leading(
         self, collection: str, model: EmbeddingModel, chunks: Sequence[IndexedChunk]
     ) -> tuple[list[IndexedChunk], int]:
-        """Return the leading chunks with vectors, and how many chunks that covers; up to 8 that had none are embedded.
+        """Return the leading chunks with vectors, and how many chunks that covers: what can be embedded in 0.25 s.
 
         Raises EmbeddingError when the model fails, or refuses a chunk that it may take later; vectors that it returned
         are stored. A chunk that is refused three times, while the model takes others, is left out.
         """
         bare = [position for position, chunk in enumerate(chunks) if chunk.vector is None]
-        if bare:
-            self._priority.wait_for_searches(LONGEST_WAIT_S)
-        size = CHUNKS_BESIDE_SEARCHES if self._priority.busy else CHUNKS_PER_EMBEDDING
-        covered = bare[size] if len(bare) > size else len(chunks)
-        vectors, refused = _embed({chunks[p].id: chunks[p].text for p in bare[:size]}, model)
-        if vectors:
-            self._require_dimension(collection, model, next(iter(vectors.values())).size)
-            self._ledger.store_embeddings(model.fingerprint, list(vectors), np.stack(list(vectors.values())))
-        if refused:
-            self._count_refusals(collection, refused)
+        texts = {chunks[position].id: chunks[position].text for position in bare}
+        vectors, done = self._embed_for_a_while(collection, model, texts)
+        covered = bare[done] if done < len(bare) else len(chunks)
         complete = [replace(c, vector=vectors.get(c.id) if c.vector is None else c.vector) for c in chunks[:covered]]
         return [chunk for chunk in complete if chunk.vector is not None], covered
 
-    def _require_dimension(self, collection: str, model: EmbeddingModel, dimension: int) -> None:
-        """Refuse vectors that cannot be compared with those that the collection has under the same fingerprint."""
+    def _embed_for_a_while(
+        self, collection: str, model: EmbeddingModel, texts: Mapping[str, str]
+    ) -> tuple[dict[str, Vector], int]:
+        """Embed leading texts, by chunk id, and store the vectors; return them and how many texts were tried."""
+        vectors: dict[str, Vector] = {}
+        refused: dict[str, EmbeddingError] = {}
+        ids, done, until = list(texts), 0, time.monotonic() + SLICE_S
+        try:
+            while done < len(ids) and time.monotonic() < until:
+                self._priority.wait_for_searches(LONGEST_WAIT_S)
+                size = CHUNKS_BESIDE_SEARCHES if self._priority.busy else CHUNKS_PER_EMBEDDING
+                made, refused_now = _embed({key: texts[key] for key in ids[done : done + size]}, model)
+                vectors |= made
+                refused |= refused_now
+                done = min(len(ids), done + size)
+        finally:
+            if vectors:
+                self._store(collection, model, vectors)
+        if refused:
+            self._count_refusals(collection, refused)
+        return vectors, done
+
+    def _store(self, collection: str, model: EmbeddingModel, vectors: Mapping[str, Vector]) -> None:
+        """Store vectors, unless they cannot be compared with those that the collection has of the same fingerprint."""
+        dimensions = {vector.size for vector in vectors.values()}
         known = self._changes.dimension(collection, model.fingerprint)
-        if known not in (None, dimension):
+        if dimensions | {known or min(dimensions)} != {min(dimensions)}:
             raise EmbeddingError(
-                f"the embedding model {model.fingerprint} gives vectors of {dimension} dimensions, but those of "
-                f"{collection} have {known}; embed all datasets of {collection} again"
+                f"the embedding model {model.fingerprint} gives vectors of {sorted(dimensions)} dimensions, but those "
+                f"of {collection} have {known}; embed all datasets of {collection} again"
             )
+        self._ledger.store_embeddings(model.fingerprint, list(vectors), np.stack(list(vectors.values())))
 
     def left_out(self, collection: str, model: EmbeddingModel) -> int:
         """Count the collection's chunks without a vector, after all were covered; counted again while there are any."""

@@ -83,11 +83,15 @@ class IndexFollower:
             return known
         if self.index.stored and (trusted is None or trusted.version != version):
             return replace(known, state="checking")
-        if trusted is None or known.pending:
+        if trusted is None:
             return known
         if trusted.version != version:
-            return replace(known, pending=self._source.to_read(collection))
-        if head is not None and head > trusted.applied_seq:
+            return known if known.pending else replace(known, pending=self._source.to_read(collection))
+        if head is None:
+            return known
+        if known.pending and trusted.applied_seq >= head and trusted.state == "ready":  # the report is about to come
+            return replace(known, pending=0)
+        if not known.pending and trusted.applied_seq < head:
             return replace(known, pending=self._changes.pending(collection, trusted.applied_seq))
         return known
 
@@ -240,8 +244,8 @@ class IndexFollower:
             self._changes.set_state(self.name, collection, replace(state, state="writing"))
         self.index.apply(collection, ready, deletes)
         state = replace(state, applied_seq=changes[-1].seq, state="ready")
-        self._changes.set_state(self.name, collection, state)
         self._trusted[collection] = state
+        self._changes.set_state(self.name, collection, state)
         return changes
 
     def _begin_rebuild(self, collection: str, head: int) -> None:
@@ -277,8 +281,8 @@ class IndexFollower:
             self._report_rebuild(collection, rebuild.pending)
             return
         state = IndexState(rebuild.version, rebuild.head, "ready")
-        self._changes.set_state(self.name, collection, state)
         self._trusted[collection] = state
+        self._changes.set_state(self.name, collection, state)
         self._source.complete(collection, rebuild.version)
         self._board.report(collection, "ready")
 

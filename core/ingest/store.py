@@ -27,26 +27,42 @@ class StoredDocument:
     """Passages that were not there before."""
 
 
-def keep_unchanged(ledger: Ledger, dataset_id: int, incoming: Incoming) -> StoredDocument | None:
-    """Return the stored document, with the new date, if it has the same bytes; None if it is to be parsed."""
+def keep_unchanged(
+    ledger: Ledger, dataset_id: int, incoming: Incoming, *, by_job: int | None = None
+) -> StoredDocument | None:
+    """Return the stored document, with the new date, if it has the same bytes; None if it is to be parsed.
+
+    Earlier uploads that are still to be read are superseded, as by `store`.
+    """
     stored = ledger.document(dataset_id, incoming.source)
     if stored is None or stored.state != "ready" or stored.content_hash != incoming.content_hash:
         return None
+    if ledger.supersede_uploads(dataset_id, incoming.source, by_job=by_job):
+        return keep_unchanged(ledger, dataset_id, incoming, by_job=by_job)  # one may just have been stored
     if incoming.date is not None and incoming.date != stored.date:
         ledger.set_date(stored.id, incoming.date)
     return StoredDocument(incoming.source, "unchanged", document_id=stored.id, chunks=stored.chunks)
 
 
-def store(ledger: Ledger, dataset_id: int, document: DocumentInput) -> StoredDocument:
-    """Store a parsed document in place of the one with its source. Raises NotFoundError without the dataset."""
-    put = ledger.put_document(dataset_id, document)
+def store(ledger: Ledger, dataset_id: int, document: DocumentInput, *, by_job: int | None = None) -> StoredDocument:
+    """Store a parsed document in place of the one with its source, and end the uploads of it that are still to be
+    read: all, or those accepted before the job ``by_job``.
+
+    Raises NotFoundError without the dataset, and JobCancelledError.
+    """
+    put = ledger.put_document(dataset_id, document, by_job=by_job)
     return StoredDocument(
         document.source, "put", document_id=put.document_id, chunks=put.added + put.kept, added=put.added
     )
 
 
-def store_failure(ledger: Ledger, dataset_id: int, incoming: Incoming, reason: str) -> StoredDocument:
-    """Record why a document cannot be read. The ledger keeps the passages of an earlier version; the reason says so."""
+def store_failure(
+    ledger: Ledger, dataset_id: int, incoming: Incoming, reason: str, *, by_job: int | None = None
+) -> StoredDocument:
+    """Record why a document cannot be read. The ledger keeps the passages of an earlier version; the reason says so.
+
+    Supersedes and raises as `store`.
+    """
     earlier = ledger.document(dataset_id, incoming.source)
     chunks = earlier.chunks if earlier is not None else 0
     if chunks:
@@ -59,5 +75,6 @@ def store_failure(ledger: Ledger, dataset_id: int, incoming: Incoming, reason: s
         error=reason,
         size_bytes=incoming.size_bytes,
         content_hash=incoming.content_hash,
+        by_job=by_job,
     )
     return StoredDocument(incoming.source, "failed", reason, document_id, chunks)

@@ -12,11 +12,9 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from sqlalchemy.exc import InterfaceError, OperationalError
-from sqlalchemy.exc import TimeoutError as PoolTimeoutError
-
 from braid.core.errors import BraidError
 from braid.core.jobs.store import Job, JobKind, JobStore
+from braid.core.ledger.database import is_outage
 from braid.core.priority import SearchPriority, lower_thread_priority
 
 POLL_S = 1.0
@@ -24,6 +22,8 @@ POLL_S = 1.0
 PROGRESS_EVERY_S = 0.5
 RECORD_PAUSES_S = (0.5, 2.0, 10.0)
 """Pauses between attempts to record how a job ended. The last one repeats."""
+OUTAGE_PAUSE_S = 2.0
+"""Pause before a job that an outage of the database or a full disk broke off is queued again."""
 FEW_STEPS = 20
 """Jobs with at most this many steps check for cancellation at every step."""
 
@@ -153,7 +153,11 @@ class JobRunner:
                 reason = str(error)
                 self._record(lambda: self._store.fail(job, reason))
         except Exception as error:  # the edge of a thread: log the fault and go on with the next job
-            if not self._abandoned.is_set():
+            if is_outage(error):
+                logger.warning("event=job_put_off job=%d kind=%s %s", job.id, job.kind, _fault(error))
+                self._stopping.wait(OUTAGE_PAUSE_S)
+                self._record(lambda: self._store.hand_over(job))
+            elif not self._abandoned.is_set():
                 logger.error("event=job_failed job=%d kind=%s %s", job.id, job.kind, _fault(error))
                 reason = f"internal error; the log says more under job {job.id}"
                 self._record(lambda: self._store.fail(job, reason))
@@ -171,8 +175,8 @@ class JobRunner:
         for pause in itertools.chain(RECORD_PAUSES_S, itertools.repeat(RECORD_PAUSES_S[-1])):
             try:
                 write()
-            except (OperationalError, InterfaceError, PoolTimeoutError):
-                if self._abandoned.is_set():  # the next start finds the job running, and runs it again
+            except Exception as error:
+                if not is_outage(error) or self._abandoned.is_set():  # the next start runs a running job again
                     raise
                 logger.warning("event=job_not_recorded retry_s=%g", pause)
                 self._abandoned.wait(pause)

@@ -8,14 +8,14 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import ColumnElement, Connection, Row, Select, and_, delete, func, insert, select, update
+from sqlalchemy import Connection, and_, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from braid.core.batches import batches
+from braid.core.ledger import prepared
 from braid.core.ledger.database import Database
 from braid.core.ledger.document_writes import lock_datasets
-from braid.core.ledger.prepared import BYTES_OF_A_VECTOR, VECTORS, VECTORS_OF_COLLECTION
-from braid.core.ledger.tables import ChangeRow, ChunkRow, DatasetRow, DocumentRow, EmbeddingRow, IndexStateRow
+from braid.core.ledger.tables import ChangeRow, ChunkRow, DatasetRow, EmbeddingRow, IndexStateRow
 from braid.core.types import indexed_text
 from braid.core.vector import Vector
 
@@ -80,39 +80,32 @@ class ChangeLog:
 
     def heads(self, collections: Collection[str] | None = None) -> dict[str, int]:
         """Return the last sequence number per collection that has datasets, 0 when its log is empty."""
-        return self._ends(func.max(ChangeRow.seq), collections)
+        if collections is None:
+            return dict(self._database.rows(prepared.HEADS))
+        return dict(self._database.remembered_rows(prepared.HEADS_OF_COLLECTIONS, collections=collections))
 
     def first_seqs(self) -> dict[str, int]:
         """Return the oldest sequence number per collection that has datasets, 0 when its log is empty."""
-        return self._ends(func.min(ChangeRow.seq), None)
-
-    def _ends(self, end: ColumnElement[int], collections: Collection[str] | None) -> dict[str, int]:
-        """Return one end of each collection's log, by one lookup per collection however long the log is."""
-        known = select(DatasetRow.collection).distinct()
-        if collections is not None:
-            known = known.where(DatasetRow.collection.in_(collections))
-        names = known.subquery()
-        seq = select(end).where(ChangeRow.collection == names.c.collection).scalar_subquery()
-        with self._database.read() as connection:
-            rows = connection.execute(select(names.c.collection, func.coalesce(seq, 0)))
-            return {row[0]: row[1] for row in rows}
+        return dict(self._database.rows(prepared.FIRST_SEQS))
 
     def after(self, collection: str, seq: int, limit: int) -> list[Change]:
         """Return up to ``limit`` changes of a collection after ``seq``, oldest first."""
-        with self._database.read() as connection:
-            rows = connection.execute(
-                select(ChangeRow.seq, ChangeRow.chunk_id)
-                .where(ChangeRow.collection == collection, ChangeRow.seq > seq)
-                .order_by(ChangeRow.seq)
-                .limit(limit)
-            ).all()
-        return [Change(row.seq, row.chunk_id) for row in rows]
+        rows = self._database.rows(prepared.CHANGES, collection=collection, seq=seq, limit=limit)
+        return [Change(*row) for row in rows]
 
-    def pending(self, collection: str, seq: int) -> int:
-        """Count the changes of a collection after ``seq``."""
+    def pending(self, collection: str, seq: int, *, dataset_ids: Collection[int] | None = None) -> int:
+        """Count the changes of a collection after ``seq``; with ``dataset_ids`` the chunks of these that changed."""
+        if dataset_ids is None:
+            return self._number(prepared.PENDING, collection=collection, seq=seq)
+        after = (ChangeRow.collection == collection, ChangeRow.seq > seq)
+        changed = select(ChangeRow.chunk_id).where(*after)
+        statement = select(func.count()).where(ChunkRow.dataset_id.in_(dataset_ids), ChunkRow.id.in_(changed))
         with self._database.read() as connection:
-            condition = (ChangeRow.collection == collection, ChangeRow.seq > seq)
-            return connection.execute(select(func.count()).where(*condition)).scalar_one()
+            return int(connection.execute(statement).scalar_one())
+
+    def _number(self, statement: str, **parameters: str | int) -> int:
+        [(number,)] = self._database.rows(statement, **parameters)
+        return int(number)
 
     def prune(self, collection: str, seq: int) -> None:
         """Delete the changes before ``seq``, which every index has applied.
@@ -126,9 +119,8 @@ class ChangeLog:
 
     def chunks(self, collection: str, chunk_ids: Sequence[str], model: str = "") -> list[IndexedChunk]:
         """Read these chunks as they are now, without those that are gone; with vectors if a model is named."""
-        with self._database.read() as connection:
-            rows = connection.execute(_select_chunks(collection, model).where(ChunkRow.id.in_(chunk_ids)))
-            return [_indexed_chunk(row) for row in rows]
+        rows = self._database.rows(prepared.CHUNKS, collection=collection, ids=chunk_ids, model=model)
+        return [_indexed_chunk(row) for row in rows]
 
     def all_chunks(self, collection: str, batch: int, model: str = "") -> Iterator[list[IndexedChunk]]:
         """Yield every chunk of the collection in batches by id; those deleted meanwhile are left out."""
@@ -148,26 +140,20 @@ class ChangeLog:
 
     def chunk_ids(self, collection: str) -> set[str]:
         """Return the ids of every chunk of the collection."""
-        statement = select(ChunkRow.id).join(DatasetRow, DatasetRow.id == ChunkRow.dataset_id)
-        with self._database.read() as connection:
-            return set(connection.execute(statement.where(*_in_collection(collection))).scalars())
+        return {row[0] for row in self._database.rows(prepared.CHUNK_IDS, collection=collection)}
 
     def chunk_count(self, collection: str) -> int:
         """Return the number of chunks in the collection, from the datasets' counters."""
-        statement = select(func.sum(DatasetRow.chunks)).where(*_in_collection(collection))
-        with self._database.read() as connection:
-            return connection.execute(statement).scalar() or 0
+        return self._number(prepared.CHUNK_COUNT, collection=collection)
 
     def embedded_ids(self, collection: str, model: str) -> set[str]:
         """Return the ids of the collection's chunks that have a vector under the model."""
-        with self._database.read() as connection:
-            return set(connection.execute(_select_embedded(collection, model)).scalars())
+        rows = self._database.rows(prepared.EMBEDDED_IDS, collection=collection, model=model)
+        return {row[0] for row in rows}
 
     def embedded_count(self, collection: str, model: str) -> int:
         """Count the chunks of the collection that have a vector under the model."""
-        statement = select(func.count()).select_from(_select_embedded(collection, model).subquery())
-        with self._database.read() as connection:
-            return connection.execute(statement).scalar_one()
+        return self._number(prepared.EMBEDDED_COUNT, collection=collection, model=model)
 
     def vectors_of(self, collection: str, model: str) -> Iterator[VectorBatch]:
         """Yield every vector of the collection under the model, as one state of the ledger has them, in no order.
@@ -175,18 +161,18 @@ class ChangeLog:
         100,000 of 384 dimensions take 0.9 s of one core. The state is kept until the last batch is taken.
         """
         parameters = {"collection": collection, "model": model}
-        for rows in self._database.batches(VECTORS_OF_COLLECTION, VECTORS_PER_BATCH, **parameters):
+        for rows in self._database.batches(prepared.VECTORS_OF_COLLECTION, VECTORS_PER_BATCH, **parameters):
             chunk_ids, document_ids, dataset_ids, vectors = zip(*rows, strict=True)
             yield VectorBatch(chunk_ids, np.array(document_ids), np.array(dataset_ids), _matrix(vectors))
 
     def vectors(self, model: str, chunk_ids: Collection[str]) -> tuple[list[str], Vector]:
         """Return those of the ids that have a vector under the model, and these vectors (n, dim) float32."""
-        rows = self._database.rows(VECTORS, model=model, ids=chunk_ids)
+        rows = self._database.rows(prepared.VECTORS, model=model, ids=chunk_ids)
         return [row[0] for row in rows], _matrix([row[1] for row in rows])
 
     def dimension(self, collection: str, model: str) -> int | None:
         """Return the dimension of the collection's vectors under the model; None when it has none."""
-        found = self._database.rows(BYTES_OF_A_VECTOR, collection=collection, model=model)
+        found = self._database.rows(prepared.BYTES_OF_A_VECTOR, collection=collection, model=model)
         return int(found[0][0]) // 4 if found else None
 
     def forget_other_models(self, collection: str, model: str) -> None:
@@ -204,9 +190,7 @@ class ChangeLog:
 
     def states(self, leg: str) -> dict[str, IndexState]:
         """Return the states of one leg's indexes by collection; ``chroma`` is the copy of the vectors."""
-        with self._database.read() as connection:
-            rows = connection.execute(select(IndexStateRow).where(IndexStateRow.leg == leg))
-            return {row.collection: IndexState(row.version, row.applied_seq, row.state) for row in rows}
+        return {row[0]: IndexState(*row[1:]) for row in self._database.rows(prepared.STATES, leg=leg)}
 
     def set_state(self, leg: str, collection: str, state: IndexState) -> None:
         """Record how far an index has followed the log."""
@@ -236,46 +220,13 @@ def _in_collection(collection: str) -> tuple[Any, ...]:
     return (DatasetRow.collection == collection, DatasetRow.removed_at.is_(None))
 
 
-def _select_embedded(collection: str, model: str) -> Select[*tuple[Any, ...]]:
-    return (
-        select(EmbeddingRow.chunk_id)
-        .join(ChunkRow, ChunkRow.id == EmbeddingRow.chunk_id)
-        .join(DatasetRow, DatasetRow.id == ChunkRow.dataset_id)
-        .where(*_in_collection(collection), EmbeddingRow.model == model)
-    )
-
-
-def _select_chunks(collection: str, model: str) -> Select[*tuple[Any, ...]]:
-    # Chunks are looked up by id here. Without "+ 0" SQLite would begin with the collection's datasets and read every
-    # chunk of the collection for each batch.
-    columns = (
-        ChunkRow.id,
-        ChunkRow.document_id,
-        ChunkRow.dataset_id,
-        ChunkRow.heading_path,
-        ChunkRow.text,
-        DatasetRow.user_id,
-        DocumentRow.title,
-    )
-    statement: Select[*tuple[Any, ...]] = (
-        select(*columns)
-        .join(DocumentRow, DocumentRow.id == ChunkRow.document_id)
-        .join(DatasetRow, DatasetRow.id == ChunkRow.dataset_id + 0)
-        .where(*_in_collection(collection))
-    )
-    if not model:
-        return statement
-    joined = and_(EmbeddingRow.chunk_id == ChunkRow.id, EmbeddingRow.model == model)
-    return statement.add_columns(EmbeddingRow.vector).outerjoin(EmbeddingRow, joined)
-
-
-def _indexed_chunk(row: Row[Any]) -> IndexedChunk:
-    vector = getattr(row, "vector", None)
+def _indexed_chunk(row: tuple[Any, ...]) -> IndexedChunk:
+    chunk_id, document_id, dataset_id, user_id, title, heading_path, text, vector = row
     return IndexedChunk(
-        id=row.id,
-        document_id=row.document_id,
-        dataset_id=row.dataset_id,
-        user_id=row.user_id,
-        text=indexed_text(row.title, row.heading_path, row.text),
+        id=chunk_id,
+        document_id=document_id,
+        dataset_id=dataset_id,
+        user_id=user_id,
+        text=indexed_text(title, heading_path, text),
         vector=None if vector is None else np.frombuffer(vector, dtype="<f4"),
     )

@@ -12,11 +12,14 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, bindparam, delete, func, insert, literal, select, update
 
 from braid.core.batches import batches
-from braid.core.errors import InvalidInputError, NotFoundError
+from braid.core.errors import InvalidInputError, JobCancelledError, NotFoundError
 from braid.core.ledger.database import ROWS_PER_STATEMENT, storable
 from braid.core.ledger.queries import select_documents
-from braid.core.ledger.tables import ChangeRow, ChunkRow, DatasetRow, DocumentRow
+from braid.core.ledger.tables import ChangeRow, ChunkRow, DatasetRow, DocumentRow, JobRow
 from braid.core.types import ChunkInput, DocumentInput
+
+SUPERSEDED = "superseded"
+"""State in the result of an upload that was not stored, since a later request wrote or deleted the document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,28 @@ def is_same(old: Row[Any], document: DocumentInput) -> bool:
         and old.content_hash == document.content_hash
         and old.title == storable(document.title)
     )
+
+
+def supersede_uploads(connection: Connection, dataset_id: int, source: str, *, by_job: int | None = None) -> None:
+    """End the uploads of this source that are still to be read: a later request wins.
+
+    ``by_job`` is the job that writes now; None for a request that writes at once. Raises JobCancelledError when that
+    job was cancelled or superseded itself.
+    """
+    if by_job is not None:
+        state = connection.execute(select(JobRow.state).where(JobRow.id == by_job)).scalar_one_or_none()
+        if state != "running":
+            raise JobCancelledError(f"job {by_job} was ended before it was done")
+    result = {"source": storable(source), "state": SUPERSEDED, "document_id": None, "chunks": 0}
+    values = {"state": "done", "result": result, "finished_at": time.time()}
+    connection.execute(update(JobRow).where(*unread_uploads(dataset_id, source, before=by_job)).values(**values))
+
+
+def unread_uploads(dataset_id: int, source: str, *, before: int | None) -> tuple[ColumnElement[bool], ...]:
+    """Return the conditions of jobs that are still to read a file of this source, accepted before that job if given."""
+    is_open = (JobRow.state.in_(("queued", "running")), JobRow.kind.in_(("upload", "text")))
+    named = (JobRow.dataset_id == dataset_id, JobRow.title == storable(source))
+    return (*is_open, *named, *(() if before is None else (JobRow.id < before,)))
 
 
 def refresh(connection: Connection, document_id: int, **values: Any) -> None:

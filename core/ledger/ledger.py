@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sqlalchemy import ColumnElement, Row, Select, bindparam, delete, func, insert, literal, select, update
+from sqlalchemy import Row, Select, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from braid.core.batches import batches
 from braid.core.errors import InvalidInputError, NotFoundError
+from braid.core.ledger import prepared
 from braid.core.ledger.database import ROWS_PER_STATEMENT, Database, storable
 from braid.core.ledger.document_writes import (
     PutResult,
@@ -31,20 +32,16 @@ from braid.core.ledger.document_writes import (
     refresh,
     require_dataset,
     save_document,
+    supersede_uploads,
+    unread_uploads,
 )
-from braid.core.ledger.queries import (
-    document_conditions,
-    passage_of,
-    select_documents,
-    select_passages,
-    source_starts_with,
-    within_datasets,
-)
+from braid.core.ledger.queries import PassageRow, filter_parameters, select_documents, source_starts_with
 from braid.core.ledger.tables import (
     ChunkRow,
     DatasetRow,
     DocumentRow,
     EmbeddingRow,
+    JobRow,
     SyncedFolderRow,
     UserGroupRow,
     UserRow,
@@ -52,6 +49,7 @@ from braid.core.ledger.tables import (
 from braid.core.types import MAX_NAME_CHARS, Dataset, Document, DocumentInput, Filters, Passage
 from braid.core.vector import Vector
 
+NO_LIMIT = 2**62
 _INVISIBLE = ("Cc", "Cs", "Zl", "Zp")
 Check = Callable[[Document | None], None]
 """Called in a write's transaction with the stored document; the write is undone when it raises."""
@@ -111,14 +109,10 @@ class Ledger:
 
     def user(self, user_id: int) -> User | None:
         """Return the user with this id; None when there is none."""
-        with self.database.read() as connection:
-            name = connection.execute(
-                select(UserRow.name).where(UserRow.id == user_id, ~UserRow.name.startswith(REMOVED_USER))
-            ).scalar_one_or_none()
-            if name is None:
-                return None
-            groups = connection.execute(select(UserGroupRow.group_name).where(UserGroupRow.user_id == user_id))
-            return User(user_id, name, frozenset(groups.scalars()))
+        rows = self.database.remembered_rows(prepared.USER, user_id=user_id)
+        if not rows or rows[0][0].startswith(REMOVED_USER):
+            return None
+        return User(user_id, rows[0][0], frozenset(group for _, group in rows if group is not None))
 
     def user_named(self, name: str) -> User | None:
         """Return the user with this name; None when there is none."""
@@ -153,22 +147,22 @@ class Ledger:
 
     def datasets(self, user_id: int) -> list[Dataset]:
         """Return a user's personal datasets by id."""
-        return self._datasets(DatasetRow.user_id == user_id)
+        return _datasets(self.database.remembered_rows(prepared.DATASETS_OF_USER, user_id=user_id))
 
     def dataset(self, dataset_id: int) -> Dataset:
         """Return one dataset, personal or the mirror of a shared one. Raises NotFoundError."""
-        found = self._datasets(DatasetRow.id == dataset_id)
+        found = _datasets(self.database.rows(prepared.DATASET, dataset_id=dataset_id))
         if not found:
             raise NotFoundError(f"there is no dataset {dataset_id}")
         return found[0]
 
     def datasets_in(self, collections: Collection[str]) -> list[Dataset]:
         """Return all datasets of these collections, with their counts."""
-        return self._datasets(DatasetRow.collection.in_(collections))
+        return _datasets(self.database.remembered_rows(prepared.DATASETS_IN_COLLECTIONS, collections=collections))
 
     def all_datasets(self) -> list[Dataset]:
         """Return all datasets that are not removed."""
-        return self._datasets(literal(True))
+        return _datasets(self.database.rows(prepared.ALL_DATASETS))
 
     def register_shared(self, dataset_id: int, name: str, collection: str) -> None:
         """Mirror a shared dataset; one that changed its collection moves there with its chunks."""
@@ -222,35 +216,26 @@ class Ledger:
                 .values(removed_at=time.time(), documents=0, chunks=0)
             )
 
-    def _datasets(self, condition: ColumnElement[bool]) -> list[Dataset]:
-        statement = (
-            select(
-                DatasetRow.id,
-                DatasetRow.name,
-                DatasetRow.collection,
-                DatasetRow.user_id,
-                DatasetRow.documents,
-                DatasetRow.chunks,
-            )
-            .where(condition, DatasetRow.removed_at.is_(None))
-            .order_by(DatasetRow.id)
-        )
-        with self.database.read() as connection:
-            return [Dataset(**row._mapping) for row in connection.execute(statement)]
-
     # ------------------------------------------------------------ documents
 
     def put_document(
-        self, dataset_id: int, document: DocumentInput, *, check: Check = lambda stored: None
+        self,
+        dataset_id: int,
+        document: DocumentInput,
+        *,
+        check: Check = lambda stored: None,
+        by_job: int | None = None,
     ) -> PutResult:
         """Store a document, or replace the one with the same source, in one transaction.
 
         Chunks whose text, title and heading path are as before keep their id and embedding. With an equal
-        ``content_hash`` and title only date and metadata are updated. Raises NotFoundError when there is no such
-        dataset, and what ``check`` raises.
+        ``content_hash`` and title only date and metadata are updated. Uploads of this source that are still to be
+        read are superseded: all, or those accepted before the job ``by_job``. Raises NotFoundError when there is no
+        such dataset, JobCancelledError, and what ``check`` raises.
         """
         with self.database.write() as connection:
             collection = require_dataset(connection, dataset_id)
+            supersede_uploads(connection, dataset_id, document.source, by_job=by_job)
             check(_document(find_document(connection, dataset_id, document.source)))
             return put(connection, dataset_id, collection, document)
 
@@ -277,6 +262,16 @@ class Ledger:
             refresh(connection, old.id, source=storable(document.source))
             return put(connection, dataset_id, collection, document)
 
+    def supersede_uploads(self, dataset_id: int, source: str, *, by_job: int | None = None) -> bool:
+        """End uploads of this source as `put_document` does. False when there are none, which costs one read."""
+        with self.database.read() as connection:
+            found = select(JobRow.id).where(*unread_uploads(dataset_id, source, before=by_job)).limit(1)
+            if connection.execute(found).one_or_none() is None:
+                return False
+        with self.database.write() as connection:
+            supersede_uploads(connection, dataset_id, source, by_job=by_job)
+        return True
+
     def set_date(self, document_id: int, date: float) -> None:
         """Change a document's date alone. Raises NotFoundError when there is no such document."""
         with self.database.write() as connection:
@@ -295,13 +290,15 @@ class Ledger:
         error: str,
         size_bytes: int = 0,
         content_hash: str = "",
+        by_job: int | None = None,
     ) -> int:
         """Record a source that cannot be read, with the reason, and return the document id.
 
-        Chunks of an earlier, readable version stay searchable.
+        Chunks of an earlier, readable version stay searchable. Uploads are superseded as by `put_document`.
         """
         with self.database.write() as connection:
             require_dataset(connection, dataset_id)
+            supersede_uploads(connection, dataset_id, source, by_job=by_job)
             old = find_document(connection, dataset_id, source)
             failed = DocumentInput(source, title, file_type, (), content_hash, size_bytes)
             values = document_values(failed, state="failed", error=error, chunks=old.chunks if old else 0)
@@ -343,13 +340,17 @@ class Ledger:
         return _document(row)
 
     def remove_document(self, dataset_id: int, source: str, *, check: Check = lambda stored: None) -> bool:
-        """Delete a document; the indexes follow. False when there is none. Raises what ``check`` raises."""
+        """Delete a document; the indexes follow, and uploads of its source that are still to be read are superseded.
+
+        False when there is none. Raises what ``check`` raises.
+        """
         with self.database.write() as connection:
             collection = require_dataset(connection, dataset_id)
             old = find_document(connection, dataset_id, source)
             check(_document(old))
             if old is None:
                 return False
+            supersede_uploads(connection, dataset_id, source)
             chunk_ids = connection.execute(select(ChunkRow.id).where(ChunkRow.document_id == old.id)).scalars().all()
             log_chunks(connection, collection, chunk_ids)
             connection.execute(delete(DocumentRow).where(DocumentRow.id == old.id))
@@ -380,83 +381,84 @@ class Ledger:
 
     # ------------------------------------------------------------ reading under a scope
 
-    def passages(
-        self,
-        chunk_ids: Collection[str],
-        dataset_ids: Collection[int],
-        filters: Filters | None = None,
-        *,
-        texts: Collection[str] | None = None,
-    ) -> dict[str, Passage]:
-        """Return the passages with these ids that the scope allows and the filters select.
+    def passage_rows(
+        self, chunk_ids: Collection[str], dataset_ids: Collection[int], filters: Filters | None = None
+    ) -> dict[str, PassageRow]:
+        """Return the passages with these ids that the scope allows and the filters select, by id.
 
-        Every hit of an index is read through here. ``texts`` restricts the passages to these texts.
+        Every hit of an index is read through here, by one statement.
         """
         if not chunk_ids or not dataset_ids:
             return {}
-        statement = select_passages(filters).where(ChunkRow.id.in_(bindparam("ids", expanding=True)))
-        if texts is not None:
-            statement = statement.where(ChunkRow.text.in_(texts))
-        found: dict[str, Passage] = {}
-        ids = [storable(chunk_id) for chunk_id in chunk_ids]
-        with self.database.read() as connection:
-            for part in batches(ids, ROWS_PER_STATEMENT):
-                parameters = {"ids": part, "datasets": list(dataset_ids)}
-                for row in connection.execute(statement, parameters).mappings():
-                    found[row["chunk_id"]] = passage_of(row)
-        return found
+        parameters = self._selection(chunk_ids, dataset_ids, filters)
+        return {row[0]: PassageRow._make(row) for row in self.database.rows(prepared.PASSAGES, **parameters)}
+
+    def passages(
+        self, chunk_ids: Collection[str], dataset_ids: Collection[int], filters: Filters | None = None
+    ) -> dict[str, Passage]:
+        """Return what `passage_rows` returns, as passages."""
+        rows = self.passage_rows(chunk_ids, dataset_ids, filters)
+        return {chunk_id: row.passage() for chunk_id, row in rows.items()}
 
     def visible(
-        self, chunk_ids: Sequence[str], dataset_ids: Collection[int], filters: Filters | None = None
+        self, chunk_ids: Collection[str], dataset_ids: Collection[int], filters: Filters | None = None
     ) -> set[str]:
         """Return those of the ids that the scope allows and the filters select."""
-        statement = (
-            select(ChunkRow.id)
-            .join(DocumentRow, DocumentRow.id == ChunkRow.document_id)
-            .where(
-                ChunkRow.id.in_(bindparam("ids", expanding=True)),
-                within_datasets(),
-                *document_conditions(filters),
-            )
-        )
-        found: set[str] = set()
-        with self.database.read() as connection:
-            for ids in batches(chunk_ids, ROWS_PER_STATEMENT):
-                found.update(connection.execute(statement, {"ids": ids, "datasets": list(dataset_ids)}).scalars())
-        return found
+        if not chunk_ids or not dataset_ids:
+            return set()
+        parameters = self._selection(chunk_ids, dataset_ids, filters)
+        return {row[0] for row in self.database.rows(prepared.VISIBLE, **parameters)}
 
     def document_passages(
         self, document_id: int, dataset_ids: Collection[int], *, limit: int | None = None, offset: int = 0
     ) -> list[Passage]:
         """Return a document's passages in order, if the scope allows the document."""
-        statement = select_passages(None).where(ChunkRow.document_id == document_id)
-        statement = statement.order_by(ChunkRow.position).limit(limit).offset(offset)
-        with self.database.read() as connection:
-            rows = connection.execute(statement, {"datasets": list(dataset_ids)}).mappings()
-            return [passage_of(row) for row in rows]
+        rows = self.database.rows(
+            prepared.PASSAGES_OF_DOCUMENT,
+            document_id=document_id,
+            datasets=dataset_ids,
+            limit=NO_LIMIT if limit is None else limit,
+            offset=offset,
+        )
+        return [PassageRow._make(row).passage() for row in rows]
 
     def matching_documents(
         self, dataset_ids: Collection[int], filters: Filters, *, limit: int | None = None
     ) -> tuple[list[int], int]:
         """Return up to ``limit`` ids of documents that the filters select, and the number of chunks of all of them."""
-        conditions = (DocumentRow.dataset_id.in_(dataset_ids), DocumentRow.chunks > 0, *document_conditions(filters))
-        with self.database.read() as connection:
-            ids = connection.execute(select(DocumentRow.id).where(*conditions).limit(limit)).scalars().all()
-            chunks = connection.execute(select(func.sum(DocumentRow.chunks)).where(*conditions)).scalar()
-        return list(ids), int(chunks or 0)
+        selection = {"datasets": dataset_ids, **filter_parameters(filters)}
+        remembered, at_most = self.database.remembered_rows, NO_LIMIT if limit is None else limit
+        ids = remembered(prepared.MATCHING_DOCUMENTS, limit=at_most, **selection)
+        [(chunks,)] = remembered(prepared.MATCHING_CHUNKS, **selection)
+        return [row[0] for row in ids], int(chunks)
 
     def embeddings(self, model: str, chunk_ids: Collection[str]) -> dict[str, Vector]:
         """Return the stored vectors (dim,) float32 of these chunks under this model."""
-        found: dict[str, Vector] = {}
+        rows = self.database.rows(prepared.VECTORS, model=model, ids=chunk_ids)
+        return {chunk_id: np.frombuffer(vector, dtype="<f4") for chunk_id, vector in rows}
+
+    def _selection(
+        self, chunk_ids: Collection[str], dataset_ids: Collection[int], filters: Filters | None
+    ) -> dict[str, prepared.Value]:
+        ids = [storable(chunk_id) for chunk_id in chunk_ids]
+        return {"ids": ids, "datasets": dataset_ids, **filter_parameters(filters)}
+
+    def sample_embeddings(self, model: str, dataset_ids: Collection[int], limit: int) -> dict[str, Vector]:
+        """Return the vectors (dim,) float32 of ``limit`` random chunks of these datasets, always the same ones.
+
+        They are those with the lowest ids, which are hashes.
+        """
+        sizes = select(func.coalesce(func.sum(DatasetRow.chunks), 0))
+        statement = select(ChunkRow.id).join(EmbeddingRow, EmbeddingRow.chunk_id == ChunkRow.id)
+        statement = statement.where(EmbeddingRow.model == model).order_by(ChunkRow.id).limit(limit)
         with self.database.read() as connection:
-            for ids in batches(list(chunk_ids), ROWS_PER_STATEMENT):
-                rows = connection.execute(
-                    select(EmbeddingRow.chunk_id, EmbeddingRow.vector).where(
-                        EmbeddingRow.chunk_id.in_(ids), EmbeddingRow.model == model
-                    )
-                )
-                found.update({row.chunk_id: np.frombuffer(row.vector, dtype="<f4") for row in rows})
-        return found
+            everywhere = connection.execute(sizes).scalar_one()
+            selected = connection.execute(sizes.where(DatasetRow.id.in_(dataset_ids))).scalar_one()
+            # Few chunks are all read and sorted; where they are many, the first ids of the ledger have enough of them.
+            many = selected * selected > limit * everywhere
+            condition = within_datasets() if many else ChunkRow.dataset_id.in_(bindparam("datasets", expanding=True))
+            ids = connection.execute(statement.where(condition), {"datasets": list(dataset_ids)}).scalars().all()
+        return self.embeddings(model, ids)
 
 
 def _users() -> Select[int, str]:
@@ -479,6 +481,10 @@ def _name(name: str, what: str) -> str:
             f"the {what}'s name {name[:40]!r} has a line break or another control character; leave it out", field="name"
         )
     return name
+
+
+def _datasets(rows: Iterable[tuple[Any, ...]]) -> list[Dataset]:
+    return [Dataset(row[0], row[1], row[2], row[3], documents=row[4], chunks=row[5]) for row in rows]
 
 
 def _document(row: Row[Any] | None) -> Document | None:

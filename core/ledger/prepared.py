@@ -12,23 +12,84 @@ from functools import cache
 
 Value = str | int | float | bytes | None | Collection[str] | Collection[int]
 
-VECTORS_OF_COLLECTION = """
-    SELECT e.chunk_id, c.document_id, c.dataset_id, e.vector
-    FROM datasets d JOIN chunks c ON c.dataset_id = d.id JOIN embeddings e ON e.chunk_id = c.id AND e.model = :model
-    WHERE d.collection = :collection AND d.removed_at IS NULL"""
+# ---------------------------------------------------------------- users and datasets
 
-BYTES_OF_A_VECTOR = """
-    SELECT length(e.vector)
-    FROM datasets d JOIN chunks c ON c.dataset_id = d.id JOIN embeddings e ON e.chunk_id = c.id AND e.model = :model
-    WHERE d.collection = :collection AND d.removed_at IS NULL LIMIT 1"""
+USER = """
+    SELECT u.name, g.group_name FROM users u LEFT JOIN user_groups g ON g.user_id = u.id WHERE u.id = :user_id"""
 
+_DATASETS = "SELECT id, name, collection, user_id, documents, chunks FROM datasets WHERE removed_at IS NULL"
+DATASETS_OF_USER = f"{_DATASETS} AND user_id = :user_id ORDER BY id"
+DATASETS_IN_COLLECTIONS = f"{_DATASETS} AND collection IN :collections ORDER BY id"
+DATASET = f"{_DATASETS} AND id = :dataset_id"
+ALL_DATASETS = f"{_DATASETS} ORDER BY id"
+
+# ---------------------------------------------------------------- passages, under a scope
+
+_SELECTED = """
+    (:any_type = 1 OR t.file_type IN :file_types)
+    AND (:any_source = 1 OR substr(t.source, 1, :prefix_length) = :prefix)
+    AND (:any_start = 1 OR t.date >= :date_from) AND (:any_end = 1 OR t.date <= :date_to)"""
+
+_PASSAGES = """
+    SELECT c.id, c.document_id, c.dataset_id, d.collection, t.source, t.title, t.file_type, c.heading_path, c.text,
+        c.position, c.page, c.page_end, c.line, c.line_end, t.date, t.meta
+    FROM chunks c JOIN documents t ON t.id = c.document_id JOIN datasets d ON d.id = c.dataset_id
+    WHERE c.dataset_id + 0 IN :datasets AND d.removed_at IS NULL"""
+PASSAGES_OF_DOCUMENT = f"""{_PASSAGES} AND c.document_id = :document_id
+    ORDER BY c.position LIMIT :limit OFFSET :offset"""
+
+# Chunks are looked up by their own ids first, whatever the filters: PostgreSQL would begin with the documents where it
+# thinks that few of them are selected, and SQLite, without "+ 0", with all chunks of the datasets.
+_CHUNKS_FIRST = "WITH found AS MATERIALIZED (SELECT * FROM chunks WHERE id IN :ids)"
+PASSAGES = f"{_CHUNKS_FIRST} {_PASSAGES.replace('FROM chunks c', 'FROM found c')} AND {_SELECTED}"
+VISIBLE = f"""
+    {_CHUNKS_FIRST} SELECT c.id FROM found c JOIN documents t ON t.id = c.document_id
+    WHERE c.dataset_id + 0 IN :datasets AND {_SELECTED}"""
+
+_MATCHING = f"FROM documents t WHERE t.dataset_id IN :datasets AND t.chunks > 0 AND {_SELECTED}"
+MATCHING_DOCUMENTS = f"SELECT t.id {_MATCHING} LIMIT :limit"
+MATCHING_CHUNKS = f"SELECT COALESCE(SUM(t.chunks), 0) {_MATCHING}"
+
+# ---------------------------------------------------------------- the change log and the indexes' states
+
+_ENDS = """
+    SELECT n.collection, COALESCE((SELECT {end}(s.seq) FROM changes s WHERE s.collection = n.collection), 0)
+    FROM (SELECT DISTINCT collection FROM datasets {condition}) n"""
+HEADS = _ENDS.format(end="MAX", condition="")
+HEADS_OF_COLLECTIONS = _ENDS.format(end="MAX", condition="WHERE collection IN :collections")
+FIRST_SEQS = _ENDS.format(end="MIN", condition="")
+CHANGES = "SELECT seq, chunk_id FROM changes WHERE collection = :collection AND seq > :seq ORDER BY seq LIMIT :limit"
+PENDING = "SELECT COUNT(*) FROM changes WHERE collection = :collection AND seq > :seq"
+STATES = "SELECT collection, version, applied_seq, state FROM index_state WHERE leg = :leg"
+
+# ---------------------------------------------------------------- chunks and vectors of a collection
+
+_IN_COLLECTION = "d.collection = :collection AND d.removed_at IS NULL"
+CHUNKS = f"""
+    SELECT c.id, c.document_id, c.dataset_id, d.user_id, t.title, c.heading_path, c.text, e.vector
+    FROM chunks c JOIN documents t ON t.id = c.document_id JOIN datasets d ON d.id = c.dataset_id + 0
+        LEFT JOIN embeddings e ON e.chunk_id = c.id AND e.model = :model
+    WHERE c.id IN :ids AND {_IN_COLLECTION}"""
+CHUNK_IDS = f"SELECT c.id FROM datasets d JOIN chunks c ON c.dataset_id = d.id WHERE {_IN_COLLECTION}"
+CHUNK_COUNT = f"SELECT COALESCE(SUM(d.chunks), 0) FROM datasets d WHERE {_IN_COLLECTION}"
+
+_EMBEDDED = f"""
+    FROM datasets d JOIN chunks c ON c.dataset_id = d.id JOIN embeddings e ON e.chunk_id = c.id AND e.model = :model
+    WHERE {_IN_COLLECTION}"""
+VECTORS_OF_COLLECTION = f"SELECT e.chunk_id, c.document_id, c.dataset_id, e.vector {_EMBEDDED}"
+EMBEDDED_IDS = f"SELECT e.chunk_id {_EMBEDDED}"
+EMBEDDED_COUNT = f"SELECT COUNT(*) {_EMBEDDED}"
+BYTES_OF_A_VECTOR = f"SELECT length(e.vector) {_EMBEDDED} LIMIT 1"
 VECTORS = "SELECT e.chunk_id, e.vector FROM embeddings e WHERE e.chunk_id IN :ids AND e.model = :model"
+
+# ---------------------------------------------------------------- what a driver is given
 
 
 @cache
 def text_for(dialect: str, statement: str) -> str:
     """Return the statement in the words of SQLite's or PostgreSQL's driver."""
-    if dialect == "sqlite":
+    if dialect == "sqlite":  # which does better without the copy
+        statement = statement.replace("AS MATERIALIZED", "AS")
         return re.sub(r"IN :(\w+)", r"IN (SELECT value FROM json_each(:\1))", statement)
     return re.sub(r":(\w+)", r"%(\1)s", re.sub(r"IN :(\w+)", r"= ANY(:\1)", statement))
 

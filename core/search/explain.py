@@ -9,7 +9,6 @@ from typing import Any
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ledger.ledger import Ledger
 from braid.core.models.rerank import reaches_min_score
-from braid.core.search.hits import build_hits
 from braid.core.search.pipeline import Search
 from braid.core.search.ranking import FusedRanking
 from braid.core.search.trace import SearchTrace
@@ -47,7 +46,7 @@ def explain(search: Search, chunk_id: str) -> Explanation:
     readable = search.context.ledger.passages([chunk_id], search.scope.dataset_ids)
     if chunk_id not in readable:
         return Explanation(chunk_id, False, "not_in_scope", "It is not in the selected datasets.")
-    if chunk_id not in search.reader.passages(query, [chunk_id]):
+    if chunk_id not in search.context.ledger.visible([chunk_id], search.scope.dataset_ids, query.filters):
         return Explanation(chunk_id, False, "filtered", "The filters leave its document out.")
     variants = search.strategy.expand(search.overfetched_query, search).variants
     fused = search.search_and_fuse(search.overfetched_query, variants)
@@ -91,7 +90,7 @@ class _Followed:
         search, drops = self.search, self.search.strategy.overfetch > 1
         if not self.legs and not drops:
             return None
-        hits = build_hits(fused, search.reader.passages(search.query, (hit.chunk_id for hit in fused.order)))
+        hits = search.reader.read(search.query, fused, limit=len(fused.order))
         if search.query.reranker:
             hits[: search.overfetched_query.candidates] = search.rerank(hits[: search.overfetched_query.candidates])
         if not drops:

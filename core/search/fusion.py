@@ -6,12 +6,15 @@ A ranking is a list of hits, best first, each chunk once; higher is better.
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Iterable, Mapping, Sequence
 
 from braid.core.indexes.bm25 import K1, B, Bm25Statistics
 from braid.core.types import ScoredChunk
 
 RRF_C = 60
+STANDOUT_DEPTH = 50
+"""Keyword hits whose mean score is the unit of `standout_contributions`, as many as every search fetches."""
 
 
 def pool(rankings: Iterable[Iterable[ScoredChunk]], depth: int) -> list[ScoredChunk]:
@@ -39,6 +42,40 @@ def min_max_contributions(ranking: Sequence[ScoredChunk], weight: float) -> dict
     low = min(hit.score for hit in ranking)
     span = max(hit.score for hit in ranking) - low
     return {hit.chunk_id: weight * ((hit.score - low) / span if span > 0 else 1.0) for hit in ranking}
+
+
+def standout_contributions(
+    ranking: Sequence[ScoredChunk], weight: float, *, unit: float, floor: float
+) -> dict[str, float]:
+    """Return the ranking's contribution to each chunk's fused score: how far its score stands out, times the weight.
+
+    That is (score − floor) / unit. ``unit`` is measured per query, and the scores are not stretched to 0–1: a leg whose
+    first hits stand out decides, and one that has fifty equally good hits gives way. ``floor`` is the score of what the
+    leg did not fetch, which so has 0. Everything is 0 where the unit is.
+    """
+    return {hit.chunk_id: weight * (hit.score - floor) / unit if unit > 0 else 0.0 for hit in ranking}
+
+
+def dense_standout(ranking: Sequence[ScoredChunk], weight: float, spread: float) -> dict[str, float]:
+    """Return `standout_contributions` of cosines above the last one fetched, in units of their spread.
+
+    ``spread`` is the standard deviation of the query's cosine with any passage; 0 where it is not known, and that of
+    the ranking itself is used.
+    """
+    scores = [hit.score for hit in ranking]
+    unit = spread if spread > 0 or not scores else statistics.pstdev(scores)
+    return standout_contributions(ranking, weight, unit=unit, floor=min(scores, default=0.0))
+
+
+def bm25_standout(ranking: Sequence[ScoredChunk], weight: float, depth: int) -> dict[str, float]:
+    """Return `standout_contributions` of BM25 scores, in units of the mean of the best.
+
+    Fewer hits than ``depth``, which was asked for, are all that have a word of the query: the others' score is 0.
+    """
+    scores = [hit.score for hit in ranking]
+    floor = min(scores) if scores and len(scores) >= depth else 0.0
+    unit = statistics.fmean(scores[:STANDOUT_DEPTH]) if scores else 0.0
+    return standout_contributions(ranking, weight, unit=unit, floor=floor)
 
 
 def add_contributions(contributions: Iterable[Mapping[str, float]]) -> dict[str, float]:

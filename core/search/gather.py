@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 from braid.core.errors import BraidError, EmbeddingError, IndexUnavailableError
 from braid.core.indexes.chroma.errors import StoreUnreachableError
@@ -19,7 +20,7 @@ from braid.core.search.ranking import LegHits, Ranking, pooled_rankings, separat
 from braid.core.search.strategies.base import QueryVariant
 from braid.core.search.trace import SearchTrace
 from braid.core.search.vectors import VectorMaker
-from braid.core.search.waiting import Deadline
+from braid.core.search.waiting import Deadline, run_calls
 from braid.core.types import Query, ScoredChunk
 
 Asked = dict[LegKey, Future[list[ScoredChunk]]]
@@ -51,10 +52,21 @@ class Gatherer:
         with self.trace.stage("embed"):
             vectors.collect(batches)
         with self.trace.stage("search"):
-            self._search_dense(query, variants, dense, vectors)
+            self._search_dense(query, variants, models, vectors)
             self._collect(asked)
         pool = separate_rankings if query.pooling == "none" else pooled_rankings
-        return pool(query, variants, self._remembered_hits(query, variants, models))
+        rankings = pool(query, variants, self._remembered_hits(query, variants, models))
+        return [self._with_spread(each, vectors) for each in rankings] if query.fusion == "auto" else rankings
+
+    def _with_spread(self, ranking: Ranking, vectors: VectorMaker) -> Ranking:
+        """Return a dense ranking with its spread; a keyword ranking needs none."""
+        vector = vectors.vector(ranking.variant, ranking.model) if ranking.leg == "dense" and ranking.hits else None
+        if vector is None:
+            return ranking
+        plans = [self.plans[collection] for collection in ranking.collections]
+        dataset_ids = frozenset().union(*(plan.scope.dataset_ids for plan in plans))
+        chunks = sum(plan.chunks for plan in plans)
+        return replace(ranking, spread=self.context.samples.spread(vector, ranking.model, dataset_ids, chunks))
 
     def _usable_legs(self) -> list[CollectionLeg]:
         """Return the legs that can search and have something selected; report those that cannot or are incomplete."""
@@ -72,24 +84,28 @@ class Gatherer:
 
     def _ask_bm25(self, query: Query, variants: Sequence[QueryVariant], legs: Sequence[Bm25Leg]) -> Asked:
         """Start the keyword searches that are not remembered."""
-        asked: Asked = {}
+        calls: dict[LegKey, Callable[[], list[ScoredChunk]]] = {}
         weigher = TermWeigher(self.context, self.trace, self.plans, query.pooling)
         for variant in variants:
             keys = {leg_key(query, leg, variant): leg for leg in legs if "bm25" in variant.legs}
-            new = {leg.scope.collection: (key, leg) for key, leg in keys.items() if self._is_new(key, asked)}
+            new = {leg.scope.collection: (key, leg) for key, leg in keys.items() if self._is_new(key, calls)}
             for collection, (terms, factor) in (weigher.weigh(variant, list(new)) if new else {}).items():
                 key, leg = new[collection]
-                plan = self.plans[collection]
-                asked[key] = self.context.executors["bm25"].submit(leg.rank, terms, factor, query.fetch_k, plan)
-        return asked
+                calls[key] = partial(leg.rank, terms, factor, query.fetch_k, self.plans[collection])
+        return run_calls(self.context.executors["bm25"], calls)
 
     def _search_dense(
-        self, query: Query, variants: Sequence[QueryVariant], legs: Sequence[DenseLeg], vectors: VectorMaker
+        self,
+        query: Query,
+        variants: Sequence[QueryVariant],
+        models: Mapping[str, EmbeddingModel],
+        vectors: VectorMaker,
     ) -> None:
         """Search by meaning what is not remembered and has a vector: all collections of one model at once."""
         by_model: dict[str, list[DenseLeg]] = {}
-        for leg in legs:
-            by_model.setdefault(self.context.model_of(leg.scope.collection).fingerprint, []).append(leg)
+        for leg in self.legs:
+            if isinstance(leg, DenseLeg) and leg.scope.collection in models:
+                by_model.setdefault(models[leg.scope.collection].fingerprint, []).append(leg)
         for variant in variants:
             for fingerprint, of_model in by_model.items() if "dense" in variant.legs else ():
                 vector = vectors.vector(variant, fingerprint)
@@ -117,8 +133,8 @@ class Gatherer:
         else:
             self.memory.hits[key] = hits
 
-    def _is_new(self, key: LegKey, asked: Asked) -> bool:
-        return key not in self.memory.hits and key not in asked
+    def _is_new(self, key: LegKey, calls: Container[LegKey]) -> bool:
+        return key not in self.memory.hits and key not in calls
 
     def _collect(self, asked: Asked) -> None:
         """Wait for the searches and remember their hits."""
@@ -146,7 +162,9 @@ class Gatherer:
             for number, variant in enumerate(variants):
                 if leg.leg in variant.legs:
                     hits = self.memory.hits.get(leg_key(query, leg, variant))
-                    found.append(LegHits(leg.leg, model.fingerprint if model else "", number, hits))
+                    found.append(
+                        LegHits(leg.leg, leg.scope.collection, model.fingerprint if model else "", number, hits)
+                    )
         return found
 
 

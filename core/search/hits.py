@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from braid.core.ledger.ledger import Ledger
+from braid.core.ledger.queries import PassageRow
 from braid.core.search.ranking import FusedRanking
-from braid.core.types import Hit, Occurrence, Passage, Query, Scope, ScoredChunk
+from braid.core.types import Hit, Occurrence, Query, Scope
 
-READ_AHEAD = 20
+WORDS_TO_COMPARE = 3
+"""Words at the beginning of a text that tell most texts apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,47 +21,43 @@ class HitReader:
     ledger: Ledger
     scope: Scope
 
-    def read(self, query: Query, fused: FusedRanking) -> list[Hit]:
-        """Return the first ``query.candidates`` hits that may be shown, each with all other occurrences of its text.
+    def read(self, query: Query, fused: FusedRanking, *, limit: int | None = None) -> list[Hit]:
+        """Return the first ``limit`` hits that may be shown, each with all other occurrences of its text.
 
-        Reads no more than is needed for them.
+        ``limit`` is ``query.candidates`` unless given.
         """
-        passages: dict[str, Passage] = {}
-        hits: list[Hit] = []
-        step = 2 * query.candidates + READ_AHEAD
-        for start in range(0, len(fused.order), step):
-            passages |= self.passages(query, [hit.chunk_id for hit in fused.order[start : start + step]])
-            hits = build_hits(fused, passages)
-            if len(hits) >= query.candidates:
-                deeper = [hit.chunk_id for hit in fused.order[start + step :]]
-                copies = {hit.passage.text for hit in hits[: query.candidates]}
-                hits = build_hits(fused, passages | self.passages(query, deeper, texts=copies))
-                break
-        return hits[: query.candidates]
-
-    def passages(
-        self, query: Query, chunk_ids: Iterable[str], *, texts: Collection[str] | None = None
-    ) -> dict[str, Passage]:
-        """Return the chunks that may be shown, by id: all, or only those with one of these texts."""
-        return self.ledger.passages(list(chunk_ids), self.scope.dataset_ids, query.filters, texts=texts)
+        chunk_ids = [hit.chunk_id for hit in fused.order]
+        rows = self.ledger.passage_rows(chunk_ids, self.scope.dataset_ids, query.filters)
+        return build_hits(fused, rows, query.candidates if limit is None else limit)
 
 
-def build_hits(fused: FusedRanking, passages: Mapping[str, Passage]) -> list[Hit]:
-    """Return hits in fused order. Equal texts become one hit, at its best rank, with the other occurrences."""
-    equal: dict[str, list[Passage]] = {}
-    best: dict[str, ScoredChunk] = {}
+def build_hits(fused: FusedRanking, rows: Mapping[str, PassageRow], limit: int) -> list[Hit]:
+    """Return up to ``limit`` hits in fused order.
+
+    Equal texts become one hit, at its best rank, with the other occurrences. White space does not count.
+    """
+    equal: dict[str, list[PassageRow]] = {}
+    best: dict[str, float] = {}
+    beginnings: set[tuple[str, ...]] = set()
     for scored in fused.order:
-        passage = passages.get(scored.chunk_id)
-        if passage is not None:
-            text = " ".join(passage.text.split())
-            equal.setdefault(text, []).append(passage)
-            best.setdefault(text, scored)
+        row = rows.get(scored.chunk_id)
+        if row is None:
+            continue
+        beginning = tuple(row.text.split(None, WORDS_TO_COMPARE)[:WORDS_TO_COMPARE])
+        if len(equal) == limit and beginning not in beginnings:
+            continue  # no copy of a hit, which spares the comparison of whole texts
+        text = " ".join(row.text.split())
+        if text in equal:
+            equal[text].append(row)
+        elif len(equal) < limit:
+            equal[text], best[text] = [row], scored.score
+            beginnings.add(beginning)
     return [
         Hit(
-            passage=first,
-            score=best[text].score,
+            passage=first.passage(),
+            score=best[text],
             legs=fused.legs[first.chunk_id],
-            also_in=tuple(Occurrence(p.chunk_id, p.dataset_id, p.source, p.title) for p in others),
+            also_in=tuple(Occurrence(row.chunk_id, row.dataset_id, row.source, row.title) for row in others),
         )
         for text, (first, *others) in equal.items()
     ]

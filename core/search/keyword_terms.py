@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 from braid.core.errors import IndexUnavailableError
@@ -15,7 +16,7 @@ from braid.core.search.context import SearchContext
 from braid.core.search.filter_plan import FilterPlan
 from braid.core.search.strategies.base import QueryVariant
 from braid.core.search.trace import SearchTrace
-from braid.core.search.waiting import Deadline
+from braid.core.search.waiting import Deadline, run_calls
 from braid.core.types import Pooling
 
 MAX_QUERY_TERMS = 256
@@ -53,8 +54,9 @@ class TermWeigher:
     def _statistics(self, collections: Sequence[str], terms: Mapping[str, float]) -> dict[str, Bm25Statistics]:
         """Return the statistics by collection, without collections that do not answer within the deadline."""
         context, deadline = self.context, Deadline(self.context.leg_timeout_s)
-        count, submit = context.bm25.statistics, context.executors["bm25"].submit
-        jobs = {name: submit(count, name, terms, dataset_ids=self.plans[name].counted_ids) for name in collections}
+        count = context.bm25.statistics
+        calls = {name: partial(count, name, terms, dataset_ids=self.plans[name].counted_ids) for name in collections}
+        jobs = run_calls(context.executors["bm25"], calls)
         answered: dict[str, Bm25Statistics] = {}
         for name, job in jobs.items():
             try:

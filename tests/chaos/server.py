@@ -8,7 +8,9 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +18,12 @@ import httpx
 
 from braid.core.accounts.accounts import Accounts
 from braid.core.accounts.credentials import ApiTokens
-from braid.core.braid import Braid
+from braid.core.data_directory import DataDirectory
 from tests.chaos.child import HANG
 
 ROOT = Path(__file__).resolve().parents[2]
 READY_S = 120.0
+ADMIN, PASSWORD = "admin", "correct horse"
 
 
 class Server:
@@ -31,11 +34,13 @@ class Server:
         self.hang_file = folder / "hang"
         self.log = folder / "server.log"
         self._settings = settings
-        with Braid(self.data_dir, database_url=str(settings.get("DATABASE_URL", "")), indexes="none") as braid:
-            accounts = Accounts(braid.ledger)
-            made = [accounts.create_first("admin", "correct horse")]
+        with DataDirectory(self.data_dir, database_url=str(settings.get("DATABASE_URL", ""))) as directory:
+            accounts = Accounts(directory.ledger)
+            made = [accounts.create_first(ADMIN, PASSWORD)]
             made += [accounts.add(f"user{number}") for number in range(1, users)]
-            self.keys = [ApiTokens(braid.ledger).add(each.id, "chaos", ["read", "write"], days=1)[1] for each in made]
+            self.keys = [
+                ApiTokens(directory.ledger).add(each.id, "chaos", ["read", "write"], days=1)[1] for each in made
+            ]
         self.url = ""
 
     def start(self) -> None:
@@ -44,8 +49,16 @@ class Server:
             probe.bind(("127.0.0.1", 0))
             port = int(probe.getsockname()[1])
         self.url = f"http://127.0.0.1:{port}"
+        self.process = self._run("serve", stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, PORT=port)
+        threading.Thread(target=self._keep_log, args=(self.process,), daemon=True).start()
+
+    def _keep_log(self, process: subprocess.Popen[str]) -> None:
+        """Write the log here, where no file is limited."""
+        assert process.stderr is not None
         with self.log.open("a") as log:
-            self.process = self._run("serve", stdout=subprocess.DEVNULL, stderr=log, PORT=port)
+            for line in process.stderr:
+                log.write(line)
+                log.flush()
 
     def wait_ready(self, most_s: float = READY_S) -> float:
         """Seconds until searches are answered. Raises RuntimeError when they are not."""
@@ -61,9 +74,16 @@ class Server:
             time.sleep(0.1)
         raise RuntimeError(f"the server is not ready after {most_s:g} s; see {self.log}")
 
+    def dump_stacks(self) -> None:
+        """Have what each thread does written to the log."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGUSR1)
+            time.sleep(1)
+
     def kill(self) -> None:
-        """kill -9, of the process and of those that it started."""
-        os.killpg(self.process.pid, signal.SIGKILL)
+        """kill -9, of the process and of those that it started; nothing where they have ended."""
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
 
     def stop(self) -> None:
@@ -83,8 +103,19 @@ class Server:
 
     def limit_files(self, most: int | None) -> None:
         """Let no file grow beyond so many bytes, as on a full disk; None for as large as it likes."""
-        _, hard = resource.prlimit(self.process.pid, resource.RLIMIT_FSIZE)
-        resource.prlimit(self.process.pid, resource.RLIMIT_FSIZE, (hard if most is None else most, hard))
+        for pid in self._pids():
+            with suppress(ProcessLookupError):
+                _, hard = resource.prlimit(pid, resource.RLIMIT_FSIZE)
+                resource.prlimit(pid, resource.RLIMIT_FSIZE, (hard if most is None else most, hard))
+
+    def _pids(self) -> list[int]:
+        """The process and those that it started."""
+        found = []
+        for pid in (int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()):
+            with suppress(ProcessLookupError):
+                if os.getpgid(pid) == self.process.pid:
+                    found.append(pid)
+        return found
 
     def held(self) -> tuple[int, int]:
         """(threads, open files)"""

@@ -84,7 +84,7 @@ def test_beside_searches_passages_are_embedded_a_few_at_a_time(tmp_path: Path) -
         def put(source: str) -> None:
             chunks = tuple(ChunkInput(f"passage {n} of {source}") for n in range(40))
             braid.ledger.put_document(dataset.id, DocumentInput(source, source, "txt", chunks))
-            assert braid.indexer.wait(20)
+            assert braid.indexer.wait(60)
 
         put("quiet.txt")
         assert max(model.batches) == CHUNKS_PER_EMBEDDING

@@ -18,6 +18,7 @@ from braid.app.pages.chat.dataset_picker import Picker, make_picker
 from braid.app.pages.chat.view import build_exchanges
 from braid.app.site import site
 from braid.app.user.datasets import Readable, readable_datasets
+from braid.app.user.index_progress import progress_with
 from braid.app.user.models import choose_models
 from braid.app.user.strategy_menu import strategy_choices
 from braid.app.web.languages import language_names
@@ -85,10 +86,8 @@ def _choices(messages: Sequence[StoredMessage]) -> ChatChoices:
 
 
 def _make_picker(readable: Readable, choices: ChatChoices) -> Picker:
-    braid = site().braid
-    stored = braid.ledger.datasets_in({dataset.collection for dataset in readable.all})
-    languages = language_names(readable.all)
-    return make_picker(readable, choices.dataset_ids, braid.indexer.progress(), stored, languages)
+    progress = progress_with(site().braid, readable.all)
+    return make_picker(readable, choices.dataset_ids, progress, language_names(readable.all))
 
 
 def _where_to_add(readable: Readable) -> str:

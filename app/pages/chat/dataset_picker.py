@@ -44,19 +44,18 @@ def make_picker(
     readable: Readable,
     chosen: Sequence[int] | None,
     progress: Iterable[LegProgress],
-    stored: Iterable[Dataset],
     languages: Mapping[int, str],
 ) -> Picker:
-    """Return the picker. ``chosen`` None ticks all; ``stored`` are all datasets of the collections, of any reader."""
+    """Return the picker. ``chosen`` None ticks all; ``progress`` is of the readable datasets alone."""
     parts: dict[str, list[LegProgress]] = {}
     for part in progress:
         parts.setdefault(part.collection, []).append(part)
     totals: dict[str, int] = {}
-    for dataset in stored:
+    for dataset in readable.all:
         totals[dataset.collection] = totals.get(dataset.collection, 0) + dataset.chunks
 
     def pick(dataset: Dataset) -> PickedDataset:
-        total = totals.get(dataset.collection, dataset.chunks)
+        total = totals[dataset.collection]
         state, text = _state(dataset, parts.get(dataset.collection, []), total)
         ticked = chosen is None or dataset.id in chosen
         return PickedDataset(dataset, ticked, languages.get(dataset.id, ""), state, text)

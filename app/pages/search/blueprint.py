@@ -13,6 +13,7 @@ from braid.app.pages.search.form import SearchForm, read_form
 from braid.app.pages.status import IndexStatus, index_status
 from braid.app.site import Site, site
 from braid.app.user.datasets import Readable
+from braid.app.user.index_progress import progress_with
 from braid.app.user.models import choose_models, model_shelf
 from braid.app.user.preferences import preferences_of
 from braid.app.user.strategy_menu import strategy_choices
@@ -69,10 +70,9 @@ def choices_key(form: SearchForm) -> str:
 
 def status_of(here: Site, datasets: Sequence[Dataset]) -> IndexStatus:
     """Return how far reading and indexing of these datasets is."""
-    braid, unread = here.braid, here.background.store.unread([dataset.id for dataset in datasets])
-    collections = {dataset.collection for dataset in datasets}
-    progress = [part for part in braid.indexer.progress() if part.collection in collections]
-    return index_status(progress, sum(d.chunks for d in braid.ledger.datasets_in(collections)), unread)
+    unread = here.background.store.unread([dataset.id for dataset in datasets])
+    total = sum(dataset.chunks for dataset in datasets)
+    return index_status(progress_with(here.braid, datasets), total, unread)
 
 
 def address(endpoint: str, carried: Mapping[str, Any], **more: Any) -> str:

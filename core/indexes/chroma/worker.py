@@ -6,6 +6,7 @@ a write to a full disk, and can crash on files that a kill has torn. Here none o
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import struct
@@ -54,7 +55,7 @@ def main(path: str, url: str) -> None:
         try:
             method, arguments = receive(sys.stdin.buffer)
         except EOFError:
-            return
+            os._exit(0)  # the server has ended; nothing is left to be closed
         answer: object
         try:
             store = store or ChromaStore(Path(path), url)
@@ -63,4 +64,5 @@ def main(path: str, url: str) -> None:
             answer = error
         except Exception as error:  # the edge of the process: whatever it is, the caller is told
             answer = IndexUnavailableError(f"the Chroma store failed: {type(error).__name__}: {error}")
-        send(answers, answer)
+        with contextlib.suppress(BrokenPipeError):  # the server has ended meanwhile
+            send(answers, answer)

@@ -402,7 +402,7 @@ def test_a_text_becomes_a_document_that_is_found(ann: Caller, bob: Caller, braid
     assert stored.status_code == 201
     assert stored.json["title"] == "Printer"
     assert stored.json["state"] == "ready"
-    assert braid.indexer.wait(10)
+    assert braid.indexer.wait(60)
     assert sources(ann("POST", "/search", {"query": "printer tray"})) == ["memo.md"]
     again = ann("PUT", "/datasets/1/documents", {**text, "text": "# Printer\n\nThe toner is empty."})
     assert again.status_code == 200
@@ -493,7 +493,7 @@ def test_files_are_read_in_the_background(app: Flask, ann: Caller, bob: Caller, 
     finally:
         site_of(app).close()
     problem(ann("POST", f"{first}/retry"), 400, "job_id")
-    assert braid.indexer.wait(10)
+    assert braid.indexer.wait(60)
     assert set(sources(ann("POST", "/search", {"query": "paper"}))) == {"notes/a.txt", "b.txt"}
     assert "file" not in ann("GET", first).json["result"]
 

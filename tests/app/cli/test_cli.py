@@ -366,7 +366,7 @@ def test_the_owner_finds_what_was_ingested_beside_it(run: CommandLine, embedding
     with Braid(run.data_dir, shared_dbs=run.folder / "shared_dbs.json", embedding_model=embeddings) as braid:
         dataset = run.json("dataset", "add", "Notes")["id"]
         run("ingest", write(run.folder / "files", {"a.md": "zebra"}), "--dataset", dataset, "--relative")
-        assert braid.indexer.wait(10)
+        assert braid.indexer.wait(60)
         hits = braid.manager.search("zebra", user_id=1).hits
     assert [hit.passage.source for hit in hits] == ["a.md"]
 

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import sys
+import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass
@@ -20,12 +21,14 @@ from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 
+from braid.app.mcp.http import CALLS_AT_ONCE, CALLS_PRESENT
 from braid.app.mcp.meter import Meter
 from braid.app.mcp.tools import Tools
 from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account, Accounts
 from braid.core.accounts.usage import Usage
 from braid.core.braid import Braid
+from braid.core.errors import InvalidInputError
 from braid.core.ingest.parse import parse_here
 from tests.fakes import HashEmbeddings
 from tests.web import add_user, bearer, make_app, serving, site_of
@@ -90,7 +93,7 @@ async def fill(client: Client, braid: Braid) -> None:
     for path, text in NOTES.items():
         stored = await call(client, "put_document", text=text, filepath=path)
         assert stored["status"] == "success"
-    assert await asyncio.to_thread(braid.indexer.wait, 10)
+    assert await asyncio.to_thread(braid.indexer.wait, 60)
 
 
 def test_a_whole_session(served: Served) -> None:
@@ -122,7 +125,7 @@ def test_a_whole_session(served: Served) -> None:
         assert "Why E-4711?" in prompt.messages[0].content.text
         deleted = await call(client, "delete_document", filepath="notes/printer.md")
         assert deleted["status"] == "success"
-        assert await asyncio.to_thread(served.braid.indexer.wait, 10)
+        assert await asyncio.to_thread(served.braid.indexer.wait, 60)
         again = await call(client, "search", query="E-4711", mode="keyword")
         assert again.get("count") == 0, again
 
@@ -237,6 +240,50 @@ def test_a_hundred_calls_at_once(served: Served) -> None:
         assert {answer["results"][0]["filepath"] for answer in answers} == {"notes/printer.md"}
 
     run(served.client(), talk)
+
+
+def test_a_users_calls_take_turns_and_keep_nobody_else_waiting(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    began, release, headers = threading.Semaphore(0), threading.Event(), bearer(served.app, served.admin)
+
+    def hang(*args: Any) -> Any:
+        began.release()
+        assert release.wait(60)
+        raise InvalidInputError("released")
+
+    monkeypatch.setattr(site_of(served.app).background.parse_now, "of_user", lambda user_id: hang)
+    bob = bearer(served.app, add_user(served.app, "bob"))
+    arguments = {"text": "The tray is empty.", "filepath": "a.md"}
+    put = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {"name": "put_document", "arguments": arguments},
+    }
+    listing = {**put, "params": {"name": "list_datasets", "arguments": {}}}
+
+    async def post(http: httpx.AsyncClient, who: dict[str, str], body: dict[str, Any]) -> httpx.Response:
+        return await http.post(f"{served.url}/mcp", json=body, headers=ACCEPT | who)
+
+    async def talk() -> None:
+        limits = httpx.Limits(max_connections=300)
+        async with httpx.AsyncClient(timeout=60, limits=limits) as http:
+            calls = [asyncio.create_task(post(http, headers, put)) for _ in range(CALLS_PRESENT + 5)]
+            refused: set[asyncio.Task[httpx.Response]] = set()
+            while len(refused) < 5:
+                refused, _ = await asyncio.wait(calls, timeout=60, return_when=asyncio.FIRST_COMPLETED)
+            assert {(task.result().status_code, task.result().headers["Retry-After"]) for task in refused} == {
+                (429, "5")
+            }
+            for _ in range(CALLS_AT_ONCE):
+                assert await asyncio.to_thread(began.acquire, timeout=60)
+            assert (await post(http, bob, listing)).status_code == 200
+            assert not began.acquire(blocking=False), "no more than a share of them is begun"
+            release.set()
+            answers = await asyncio.gather(*calls)
+            assert [answer.status_code for answer in answers].count(200) == CALLS_PRESENT
+            assert (await post(http, headers, listing)).status_code == 200
+
+    asyncio.run(talk())
 
 
 def test_calls_and_requests_to_the_api_have_one_limit(braid: Braid) -> None:
@@ -360,7 +407,7 @@ def test_a_path_of_nothing_that_can_be_stored_is_refused(braid: Braid) -> None:
 def test_the_servers_path_is_not_for_ordinary_users(braid: Braid) -> None:
     tools = tools_of(braid, Accounts(braid.ledger).add("ana"))
     assert tools.put_document("The tray.", "a.md", file_type=None, dataset_id=None)["status"] == "success"
-    assert braid.indexer.wait(10)
+    assert braid.indexer.wait(60)
     found = tools.search(
         "tray",
         top_k=1,

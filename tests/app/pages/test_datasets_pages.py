@@ -242,7 +242,7 @@ def many(here: Site, dataset: Dataset) -> Dataset:
         [DocumentInput(f"n/{i:02}.md", f"Note {i:02}", "md", (ChunkInput(f"note {i}"),)) for i in range(60)],
     )
     here.braid.ledger.put_failed(dataset.id, "scan.pdf", title="scan.pdf", file_type="pdf", error="no text in it")
-    assert here.braid.indexer.wait(20)
+    assert here.braid.indexer.wait(60)
     return dataset
 
 

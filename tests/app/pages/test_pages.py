@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import json
 import logging
@@ -26,6 +27,7 @@ from babel.messages.mofile import read_mo
 from babel.messages.pofile import read_po
 from flask.testing import FlaskClient
 from flask_babel import force_locale
+from sqlalchemy.exc import OperationalError
 
 from braid.app import first_start, server
 from braid.app.auth.access import rule_of
@@ -67,7 +69,7 @@ def fill(braid: Braid) -> Braid:
     for dataset_id, source, title, *texts in LIBRARY:
         chunks = tuple(ChunkInput(text) for text in texts)
         braid.ledger.put_document(dataset_id, DocumentInput(source, title, "md", chunks))
-    assert braid.indexer.wait(20)
+    assert braid.indexer.wait(60)
     return braid
 
 
@@ -275,7 +277,7 @@ def test_documents_and_queries_cannot_inject_markup(own_client: FlaskClient, lib
     chunk = ChunkInput(f"printer {EVIL}", heading_path=EVIL)
     library.ledger.put_document(NOTES, DocumentInput(f"evil {EVIL}.md", f"printer {EVIL}", "md", (chunk,)))
     library.ledger.rename_dataset(NOTES, EVIL)
-    assert library.indexer.wait(10)
+    assert library.indexer.wait(60)
     page = own_client.get("/search", query_string={"q": f"printer {EVIL}", "d": NOTES, "lang": EVIL})
     href = re.search(r'href="(/documents/passage/[^"]+)"', page.text)
     assert href is not None
@@ -554,6 +556,26 @@ def test_unexpected_error_is_a_page_with_an_id_and_keeps_the_text_out_of_the_log
     assert "type=ValueError" in caplog.text
     assert "sentence" not in caplog.text + response.text
     assert "private" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    "outage",
+    [
+        OperationalError("database or disk is full", {"text": "a sentence"}, Exception()),
+        OSError(errno.ENOSPC, "No space left on device", "a sentence"),
+    ],
+)
+def test_an_outage_of_the_store_is_named_and_may_be_over_soon(library: Braid, outage: Exception) -> None:
+    app = create_app(Settings(), library)
+
+    @app.get("/boom")
+    def boom() -> str:
+        raise outage
+
+    response = app.test_client().get("/boom", headers={"Accept": "application/json"})
+    assert response.status_code == 503
+    assert response.get_json()["detail"] == "the store cannot be used now; try again in a moment"
+    assert "sentence" not in response.text
 
 
 def test_query_is_not_logged(client: FlaskClient, caplog: pytest.LogCaptureFixture) -> None:

@@ -43,7 +43,7 @@ def library(braid: Braid) -> Braid:
     for dataset_id, source, title, file_type, text, page in LIBRARY:
         chunk = ChunkInput(text, page=page, page_end=page)
         braid.ledger.put_document(dataset_id, DocumentInput(source, title, file_type, (chunk,), date=DAY))
-    assert braid.indexer.wait(20)
+    assert braid.indexer.wait(60)
     return braid
 
 

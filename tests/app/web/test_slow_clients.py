@@ -20,7 +20,9 @@ from braid.app.auth.access import takes_uploads
 from braid.app.auth.origins import origin_of
 from braid.app.server import USER_SHARE
 from braid.app.web.connections import Limits, bounded, few_per_client, timely_protocol, with_plain_headers
+from braid.app.web.refusals import refusal
 from braid.app.web.request_bodies import Patience, timely_bodies
+from braid.app.web.security_headers import SECURITY_HEADERS
 from braid.core.accounts.accounts import Accounts
 from braid.core.accounts.credentials import ApiTokens
 from braid.core.data_directory import DataDirectory
@@ -393,6 +395,13 @@ def test_probes_under_a_foreign_name_are_refused_as_everything_else(served: Serv
         assert given.status_code == 400
     assert httpx.post(f"http://127.0.0.1:{served.port}/healthz").status_code == 405
     assert httpx.head(f"http://127.0.0.1:{served.port}/healthz").status_code == 200
+
+
+def test_answers_have_the_same_security_headers_whoever_gives_them(served: Served) -> None:
+    answers = [httpx.get(f"http://127.0.0.1:{served.port}{path}") for path in ("/login", "/healthz", "/readyz")]
+    for given in (*answers, refusal(413, "too much")):
+        assert {name: given.headers.get(name) for name in SECURITY_HEADERS} == SECURITY_HEADERS
+        assert given.headers["Cache-Control"] == "no-store"
 
 
 def test_an_upgrade_to_a_web_socket_is_counted_like_any_other_connection() -> None:

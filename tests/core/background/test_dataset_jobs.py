@@ -89,7 +89,7 @@ def test_uploads_become_documents_and_leave_nothing_behind(
         assert (stored.source, stored.chunks, job.result["state"]) == (job.title, job.result["chunks"], "put")
     time.sleep(0.1)
     assert spooled(background) == []
-    assert braid.indexer.wait(20)
+    assert braid.indexer.wait(60)
     found = braid.manager.search(samples.JAPANESE[:20], user_id=1, dataset_ids=[dataset_id], mode="keyword")
     hit = found.hits[0]
     assert (hit.passage.source, hit.passage.page) == ("資料/図書館.pdf", 2)
@@ -192,7 +192,7 @@ def test_a_dataset_goes_out_and_comes_in_again(
     braid: Braid, background: Background, dataset_id: int, do: Callable[..., list[Job]]
 ) -> None:
     do(upload(background, dataset_id, "a.md", b"# Fees\n\nTwo euros a day."))
-    assert braid.indexer.wait(20)
+    assert braid.indexer.wait(60)
     [exported] = do(new_export(braid, dataset_id))
     assert (exported.state, exported.result["filename"]) == ("done", "notes.zip")
     path = background.spool.path(exported.result["file"])
@@ -238,7 +238,7 @@ def test_vectors_are_made_anew(
     do(upload(background, dataset_id, "a.md", b"# Fees\n\nTwo euros a day."))
     (again,) = do(new_reembed(braid, dataset_id))
     assert (again.state, again.result) == ("done", {"chunks": 1})
-    assert braid.indexer.wait(20)
+    assert braid.indexer.wait(60)
     assert braid.manager.search("euros", user_id=1, dataset_ids=[dataset_id]).hits
 
 

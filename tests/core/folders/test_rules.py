@@ -47,6 +47,37 @@ def test_links_are_resolved(tmp_path: Path, data: Path) -> None:
             rules.require_public(str(root / name))
 
 
+@pytest.mark.parametrize("named", ["real", "link", "alias/real"])
+def test_a_root_that_is_a_link_is_the_folder_that_it_leads_to(tmp_path: Path, data: Path, named: str) -> None:
+    real, link = tmp_path / "real", tmp_path / "link"
+    (real / "documents" / "inner").mkdir(parents=True)
+    (tmp_path / "elsewhere" / "inner").mkdir(parents=True)
+    link.symlink_to(real)
+    (tmp_path / "alias").symlink_to(tmp_path)
+    rules = FolderRules(data, roots=(link,))
+    added = str(tmp_path / named / "documents")
+    for folder in (added, f"{added}/inner", str(tmp_path / named)):
+        rules.require_root(folder)
+        rules.require_public(folder)
+    with pytest.raises(InvalidInputError, match="not below"):
+        rules.require_root(str(tmp_path / "elsewhere"))
+    (real / "documents").rename(real / "moved")
+    (real / "documents").symlink_to(tmp_path / "elsewhere")
+    for folder in (added, f"{added}/inner"):
+        with pytest.raises(InvalidInputError, match="a link out of the folders"):
+            rules.require_public(folder)
+
+
+def test_a_root_that_leads_elsewhere_now_takes_its_folders_along(tmp_path: Path, data: Path) -> None:
+    link, rules = tmp_path / "link", FolderRules(data, roots=(tmp_path / "link",))
+    for target in ("old", "new"):
+        (tmp_path / target / "documents").mkdir(parents=True)
+        link.unlink(missing_ok=True)
+        link.symlink_to(tmp_path / target)
+        rules.require_root(str(link / "documents"))
+        rules.require_public(str(link / "documents"))
+
+
 @pytest.mark.parametrize(
     ("roots", "message"), [((), "is empty"), (("/srv/a", "/srv/b"), "not below '/srv/a', '/srv/b'")]
 )

@@ -82,7 +82,7 @@ def test_failed_documents_say_why(directory: DataDirectory) -> None:
 
 def test_the_real_indexer_brings_documents_to_done(braid: Braid, dataset_id: int) -> None:
     ids = [braid.ledger.put_document(dataset_id, document(f"{n}", f"text {n}")).document_id for n in range(30)]
-    assert braid.indexer.wait(20)
+    assert braid.indexer.wait(60)
     assert {found.stage for found in document_progress(braid, dataset_id, ids).values()} == {"done"}
 
 

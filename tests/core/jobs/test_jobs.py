@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -295,3 +296,23 @@ def test_an_end_that_cannot_be_written_is_written_a_moment_later(
     eventually(lambda: store.get(user.id, job.id).state == "done", 10)
     runner.close()
     assert store.get(user.id, job.id).result == {"ok": True}
+
+
+@pytest.mark.parametrize(
+    "outage", [OperationalError("disk I/O error", None, Exception()), OSError(errno.ENOSPC, "No space left on device")]
+)
+def test_a_job_that_an_outage_breaks_off_is_done_when_it_is_over(
+    store: JobStore, run: Callable[..., JobRunner], monkeypatch: pytest.MonkeyPatch, outage: Exception
+) -> None:
+    monkeypatch.setattr("braid.core.jobs.runner.OUTAGE_PAUSE_S", 0.01)
+    outages = [outage] * (MAX_ATTEMPTS + 2)
+
+    def handle(job: Job, progress: Progress) -> Mapping[str, Any]:
+        if outages:
+            raise outages.pop()
+        return {"chunks": 1}
+
+    store.add(ANN, [upload("a.txt")])
+    run(handle)
+    eventually(lambda: states(store) == {"a.txt": "done"})
+    assert not outages

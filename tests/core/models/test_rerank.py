@@ -83,7 +83,7 @@ def make(tmp_path: Path) -> Iterator[Callable[..., Callable[..., SearchResult]]]
         dataset = braid.ledger.add_dataset(user, "animals").id
         for source, text in texts.items():
             braid.ledger.put_document(dataset, document(source, text, file_type="txt"))
-        assert braid.indexer.wait(20)
+        assert braid.indexer.wait(60)
 
         def search(text: str, **options: Any) -> SearchResult:
             return braid.manager.search(text, user_id=user, **{"mode": "keyword", **options})
@@ -259,7 +259,7 @@ def test_title_and_headings_are_read_too(cross_encoders: Callable[[], list[Any]]
     ledger = search.braid.ledger
     dataset = ledger.datasets(search.user)[0].id
     ledger.put_document(dataset, DocumentInput("s", "Pets", "txt", (ChunkInput("a cat", heading_path="House > Cats"),)))
-    assert search.braid.indexer.wait(20)
+    assert search.braid.indexer.wait(60)
 
     search("cat", reranker="local:tiny")
 

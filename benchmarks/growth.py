@@ -1,0 +1,238 @@
+"""How Braid grows: 1,000 to 1,000,000 passages in four collections, each size in processes of its own.
+
+One process stores and indexes, another opens the directory and searches, so that memory and start are those of a
+server that is started again. Texts are real, above 100,000 passages with changed words; vectors lie near a space of
+32 dimensions and cost nothing. ``--write`` puts tables and plots into docs/benchmarks.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.common import (
+    ROOT,
+    arguments,
+    folder_mb,
+    markdown_table,
+    note,
+    percentiles,
+    resident_mb,
+    scratch_folder,
+    show,
+    write_section,
+)
+from benchmarks.passages import LowRankVectors, many_texts, scale_passages, word_queries
+from benchmarks.plots import panels
+from braid.core.braid import Braid, IndexOptions
+from braid.core.types import ChunkInput, DocumentInput, Mode
+
+SIZES = (1_000, 10_000, 100_000, 1_000_000)
+COLLECTIONS = 4
+PASSAGES_PER_DOCUMENT = 10
+DOCUMENTS_PER_PUT = 500
+QUERIES = 200
+WARM_UP = 10
+K = 10
+LEG_TIMEOUT_S = 60.0
+MODES: tuple[Mode, ...] = ("keyword", "semantic", "hybrid")
+RESULTS = ROOT / ".artifacts" / "benchmarks"
+DOCS = ROOT / "docs" / "benchmarks"
+COMMAND = "python -m benchmarks.growth --write"
+
+
+def main() -> None:
+    """Measure each size, or be the process that does so."""
+    args = arguments(__doc__ or "", add=_options)
+    if args.child:
+        print(json.dumps(CHILDREN[args.child](args)))
+        return
+    figures = json.loads(args.results.read_text(encoding="utf-8")) if args.results else _measure(args)
+    folder = DOCS if args.write else RESULTS
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "growth.json").write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+    _draw(figures["sizes"], folder / "growth.svg")
+    tables = _tables(figures["sizes"])
+    if args.write:
+        shown = [f"{title}:\n\n{markdown_table(columns, rows)}" for title, columns, rows in tables]
+        parts = ["![From 1,000 to 1,000,000 passages](benchmarks/growth.svg)", *shown]
+        write_section(ROOT / "docs" / "benchmarks.md", COMMAND, "\n\n".join(parts))
+        return
+    show(figures, tables, as_json=args.json)
+
+
+def _options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--sizes", nargs="+", type=int, default=list(SIZES), help="passages")
+    parser.add_argument("--timeout", type=float, default=36_000, help="seconds to wait for the indexes of one size")
+    parser.add_argument("--write", action="store_true", help="write into docs/benchmarks.md")
+    parser.add_argument("--results", type=Path, help="measure nothing: take the figures of this JSON file")
+    parser.add_argument("--child", choices=CHILDREN, help=argparse.SUPPRESS)
+    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+
+
+def _measure(args: argparse.Namespace) -> dict[str, Any]:
+    """Build, then search, each size; without ``--scratch`` its directory goes before the next one comes."""
+    figures: dict[str, Any] = {"collections": COLLECTIONS, "queries": QUERIES, "sizes": []}
+    with scratch_folder(args.scratch) as scratch:
+        for size in args.sizes:
+            folder = scratch / f"growth-{size}"
+            note(f"{size:,} passages")
+            built = folder.with_suffix(".json")
+            if not built.exists():  # kept by an earlier run that was given --scratch
+                shutil.rmtree(folder, ignore_errors=True)
+                built.write_text(json.dumps(_child("build", folder, size, args.timeout)), encoding="utf-8")
+            found = json.loads(built.read_text()) | _child("search", folder, size, args.timeout)
+            figures["sizes"].append({"passages": size, **found})
+            note(json.dumps(figures["sizes"][-1]))
+            if args.scratch is None:
+                shutil.rmtree(folder, ignore_errors=True)
+    return figures
+
+
+def _child(part: str, folder: Path, size: int, timeout_s: float) -> dict[str, Any]:
+    command = [sys.executable, "-m", "benchmarks.growth", "--child", part, "--folder", str(folder)]
+    command += ["--sizes", str(size), "--timeout", str(timeout_s)]
+    child = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    if child.returncode:
+        sys.exit(f"{part} of {size:,} passages ended with {child.returncode}")
+    figures: dict[str, Any] = json.loads(child.stdout.splitlines()[-1])
+    return figures
+
+
+# ---------------------------------------------------------------- in a process per size and part
+
+
+def _build(args: argparse.Namespace) -> dict[str, Any]:
+    """Store and index. Making up the texts is not counted."""
+    size, spent = args.sizes[0], 0.0
+    texts = many_texts([text for _, text in scale_passages(min(size, 100_000))], size)
+    started = time.perf_counter()
+    with _opened(args.folder) as braid:
+        for number in range(COLLECTIONS):
+            dataset = braid.registry.add(f"part {number}", f"shared_growth_{number}")
+            braid.mirror_registry()
+            for first in range(0, size // COLLECTIONS, DOCUMENTS_PER_PUT * PASSAGES_PER_DOCUMENT):
+                count = min(DOCUMENTS_PER_PUT * PASSAGES_PER_DOCUMENT, size // COLLECTIONS - first)
+                made = time.perf_counter()
+                batch = list(itertools.islice(texts, count))
+                spent += time.perf_counter() - made
+                braid.ledger.put_documents(dataset.id, _documents(batch, first))
+        stored_s = time.perf_counter() - started - spent
+        note(f"  stored in {stored_s:.1f} s")
+        if not braid.indexer.wait(args.timeout):
+            sys.exit(f"not indexed within {args.timeout:.0f} s; give more with --timeout")
+        return {"stored_s": stored_s, "built_s": time.perf_counter() - started - spent, "build_mb": resident_mb()}
+
+
+def _search(args: argparse.Namespace) -> dict[str, Any]:
+    """Open the directory, and search it by each mode in turn."""
+    queries = word_queries([text for _, text in scale_passages(10_000)], QUERIES + WARM_UP)
+    before = resident_mb()
+    started = time.perf_counter()
+    with _opened(args.folder) as braid:
+        opened_s = time.perf_counter() - started
+        datasets = [entry.id for entry in braid.registry.entries()]
+
+        def search(query: str, mode: Mode) -> bool:
+            """Whether every part has answered."""
+            return not braid.search(query, user_id=None, dataset_ids=datasets, mode=mode, k=K).degraded
+
+        while not search(queries[0], "hybrid"):
+            time.sleep(0.01)
+        whole_s = time.perf_counter() - started
+        for query, mode in itertools.product(queries[:WARM_UP], MODES):
+            search(query, mode)
+        milliseconds = _times(search, queries[WARM_UP:])
+        return {
+            "start_s": opened_s,
+            "start_to_whole_s": whole_s,
+            "ms": {mode: percentiles(times) for mode, times in milliseconds.items()},
+            "rss_mb": resident_mb(),
+            "rss_before_mb": before,
+            "disk_mb": folder_mb(args.folder),
+        }
+
+
+def _times(search: Callable[[str, Mode], bool], queries: Sequence[str]) -> dict[Mode, list[float]]:
+    """Milliseconds by mode, one query by each mode in turn, so that noise hits all."""
+    milliseconds: dict[Mode, list[float]] = {mode: [] for mode in MODES}
+    for query in queries:
+        for mode in MODES:
+            started = time.perf_counter()
+            if not search(query, mode):
+                sys.exit(f"{mode} search was incomplete")
+            milliseconds[mode].append(1000 * (time.perf_counter() - started))
+    return milliseconds
+
+
+def _opened(folder: Path) -> Braid:
+    options = IndexOptions(leg_timeout_s=LEG_TIMEOUT_S)
+    return Braid(folder, embedding_model=LowRankVectors(), index_options=options)
+
+
+def _documents(texts: Sequence[str], first: int) -> list[DocumentInput]:
+    return [
+        DocumentInput(
+            f"{first + start}.txt", "", "txt", tuple(map(ChunkInput, texts[start : start + PASSAGES_PER_DOCUMENT]))
+        )
+        for start in range(0, len(texts), PASSAGES_PER_DOCUMENT)
+    ]
+
+
+CHILDREN: Mapping[str, Callable[[argparse.Namespace], dict[str, Any]]] = {"build": _build, "search": _search}
+
+
+# ---------------------------------------------------------------- showing
+
+
+def _tables(sizes: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[str], list[list[Any]]]]:
+    columns = ["passages", *(f"{mode} {part} ms" for mode in MODES for part in ("p50", "p95"))]
+    times = [[one["passages"], *(one["ms"][mode][part] for mode in MODES for part in ("p50", "p95"))] for one in sizes]
+    by_size = dict(zip((one["passages"] for one in sizes), times, strict=True))
+    if 10_000 in by_size and 1_000_000 in by_size:
+        pairs = zip(by_size[10_000][1:], by_size[1_000_000][1:], strict=True)
+        times.append(["1,000,000 : 10,000", *(large / small for small, large in pairs)])
+    costs = {
+        "stored s": "stored_s",
+        "indexed s": "built_s",
+        "start s": "start_s",
+        "first whole answer s": "start_to_whole_s",
+        "memory after the build MB": "build_mb",
+        "memory after searches MB": "rss_mb",
+        "disk MB": "disk_mb",
+    }
+    rows = [[one["passages"], *(one[key] for key in costs.values())] for one in sizes]
+    return [
+        (f"Passages in {COLLECTIONS} collections, all searched, {QUERIES} queries", columns, times),
+        ("From nothing to complete indexes, then a new process", ["passages", *costs], rows),
+    ]
+
+
+def _draw(sizes: Sequence[Mapping[str, Any]], path: Path) -> None:
+    at = [one["passages"] for one in sizes]
+    with panels(path, ("p50 and p95, ms", "memory and disk, MB", "build, s", "start, s"), columns=2) as axes:
+        for mode, colour in zip(MODES, ("#1f77b4", "#2ca02c", "#d62728"), strict=True):
+            axes[0].plot(at, [one["ms"][mode]["p50"] for one in sizes], "o-", color=colour, label=mode)
+            axes[0].plot(at, [one["ms"][mode]["p95"] for one in sizes], "o:", color=colour)
+        axes[1].plot(at, [one["rss_mb"] for one in sizes], "o-", label="memory after searches")
+        axes[1].plot(at, [one["disk_mb"] for one in sizes], "o-", label="disk")
+        axes[2].plot(at, [one["stored_s"] for one in sizes], "o-", label="stored")
+        axes[2].plot(at, [one["built_s"] for one in sizes], "o-", label="indexed")
+        axes[3].plot(at, [one["start_s"] for one in sizes], "o-", label="opened")
+        axes[3].plot(at, [one["start_to_whole_s"] for one in sizes], "o-", label="first whole answer")
+        for one in axes:
+            one.set_xscale("log")
+            one.set_yscale("log")
+            one.legend(fontsize=7)
+
+
+if __name__ == "__main__":
+    main()

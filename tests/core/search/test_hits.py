@@ -1,0 +1,82 @@
+"""Hits: what is read for them, and equal texts."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Sequence
+
+from sqlalchemy import event
+
+from braid.core.braid import Braid
+from braid.core.ledger.queries import PassageRow
+from braid.core.search.hits import build_hits
+from braid.core.search.ranking import FusedRanking
+from braid.core.types import Hit, ScoredChunk
+from tests.worlds import document, eventually
+
+
+def hits(texts: Sequence[str], limit: int, missing: str = "") -> list[Hit]:
+    """The hits of chunks 0, 1, … with these texts, of which the missing ones are not in the ledger any more."""
+    ids = [str(number) for number in range(len(texts))]
+    rows = {
+        chunk_id: PassageRow(
+            chunk_id, 1, 1, "c", f"{chunk_id}.md", "T", "md", "", text, 0, None, None, None, None, None, "{}"
+        )
+        for chunk_id, text in zip(ids, texts, strict=True)
+        if chunk_id not in missing
+    }
+    order = tuple(ScoredChunk(chunk_id, 1.0 / (int(chunk_id) + 1)) for chunk_id in ids)
+    return build_hits(FusedRanking((), order, dict.fromkeys(ids, ())), rows, limit)
+
+
+def places(found: Sequence[Hit]) -> list[list[str]]:
+    return [[hit.passage.chunk_id, *(other.chunk_id for other in hit.also_in)] for hit in found]
+
+
+def test_copies_are_found_however_deep_they_are() -> None:
+    texts = ["a b c d", "other", "third", "a  b\nc d ", "a b c e", "other", "new", "third"]
+    assert places(hits(texts, 2)) == [["0", "3"], ["1", "5"]]
+    assert places(hits(texts, 10)) == [["0", "3"], ["1", "5"], ["2", "7"], ["4"], ["6"]]
+
+
+def test_texts_without_spaces() -> None:
+    assert places(hits(["東京は晴れ", "東京は雨", "東京は晴れ", "", " "], 2)) == [["0", "2"], ["1"]]
+    assert places(hits(["", "東京", " "], 1)) == [["0", "2"]]
+
+
+def test_a_hit_has_the_rank_and_score_of_its_first_copy_that_may_be_shown() -> None:
+    first, second = hits(["one", "one", "two"], 5, missing="0")
+    assert (first.passage.chunk_id, first.score, first.also_in) == ("1", 1 / 2, ())
+    assert (second.passage.chunk_id, second.score) == ("2", 1 / 3)
+    assert hits([], 5) == hits(["one"], 5, missing="0") == []
+
+
+def test_a_search_reads_the_ledger_once(braid: Braid) -> None:
+    user = braid.ledger.add_user("ann", ["staff"])
+    own = braid.ledger.add_dataset(user.id, "own").id
+    guide = braid.registry.add("Guide", "shared_guide", allowed_groups=["staff"]).id
+    braid.mirror_registry()
+    braid.ledger.put_document(own, document("a.md", "the pump", "the pump of the tank"))
+    braid.ledger.put_document(guide, document("b.md", "the pump of the guide"))
+    assert braid.indexer.wait(60, ["bm25"])
+    statements: list[str] = []
+
+    def note(statement: str) -> None:
+        if threading.current_thread() is threading.main_thread() and not statement.startswith("PRAGMA"):
+            statements.append(statement)
+
+    def trace(connection: sqlite3.Connection, _record: object) -> None:
+        connection.set_trace_callback(note)
+
+    event.listen(braid.ledger.database.engine, "connect", trace)
+    braid.ledger.database.engine.dispose()
+
+    def count() -> int:
+        statements.clear()
+        assert len(braid.search("pump", user_id=user.id, dataset_ids=[own, guide], mode="keyword").hits) == 3
+        return len(statements)
+
+    assert eventually(lambda: count() == 1)  # the indexes' last notes may be written only now
+    braid.ledger.add_user("bob")
+    assert count() == 5  # the user, their datasets, those of the collections, the heads of the log, the passages
