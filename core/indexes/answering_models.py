@@ -1,46 +1,54 @@
-"""The embedding model that answers for a collection: the one it has, or the last one until its vectors are complete."""
+"""The embedding model that answers for a collection: the last one whose vectors are complete."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 from braid.core.errors import BraidError
 from braid.core.models.embeddings import EmbeddingModel
 
 
 class AnsweringModels:
-    """Names two models per collection: the ``wanted`` one, and the one that searches use meanwhile.
+    """Names two models per collection: the ``wanted`` one, and the one that searches use, which differs from a change
+    of the wanted model until all vectors are made again.
 
-    ``load`` makes a model of a fingerprint, or raises a BraidError. `keep` and `release` are called by one thread,
-    the rest by any.
+    ``load`` makes a model of a fingerprint, or raises a BraidError. `keep` and `begin` are called by one thread, the
+    rest by any.
     """
 
     def __init__(self, wanted: Callable[[str], EmbeddingModel], load: Callable[[str], EmbeddingModel]) -> None:
         self.wanted = wanted
         self._load = load
-        self._kept: dict[str, EmbeddingModel] = {}
+        self._answering: dict[str, EmbeddingModel] = {}
 
     def answering(self, collection: str) -> EmbeddingModel:
         """Return the model whose vectors searches of the collection use. Raises EmbeddingError."""
-        return self._kept.get(collection) or self.wanted(collection)
+        return self._answering.get(collection) or self.wanted(collection)
 
     def wanted_version(self, collection: str) -> str:
-        """Return the fingerprint of the model that the collection is to have."""
+        """Return the fingerprint of the model that the collection is to have. Raises EmbeddingError."""
         return self.wanted(collection).fingerprint
 
     def answering_version(self, collection: str) -> str:
-        """Return the fingerprint of the model that searches use."""
+        """Return the fingerprint of the model that searches use. Raises EmbeddingError."""
         return self.answering(collection).fingerprint
 
-    def keep(self, collection: str, fingerprint: str) -> bool:
-        """Let the model with this fingerprint answer until `release`. False when it cannot be loaded any more."""
-        if fingerprint != self.wanted_version(collection):
-            try:
-                self._kept[collection] = self._load(fingerprint)
-            except BraidError:
-                self._kept.pop(collection, None)
-        return collection in self._kept
+    def begin(self, collection: str, model: EmbeddingModel) -> None:
+        """Let the model answer if none does yet."""
+        self._answering.setdefault(collection, model)
 
-    def release(self, collection: str) -> None:
-        """Let the wanted model answer."""
-        self._kept.pop(collection, None)
+    def keep(self, collection: str, fingerprint: str) -> bool:
+        """Let the model with this fingerprint answer, whatever model is wanted. False when it cannot be loaded."""
+        try:
+            self._answering[collection] = self._model(collection, fingerprint)
+        except BraidError:
+            self._answering.pop(collection, None)
+        return collection in self._answering
+
+    def _model(self, collection: str, fingerprint: str) -> EmbeddingModel:
+        with suppress(BraidError):
+            wanted = self.wanted(collection)
+            if wanted.fingerprint == fingerprint:
+                return wanted
+        return self._load(fingerprint)

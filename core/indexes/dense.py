@@ -11,7 +11,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import Literal, NamedTuple
 
@@ -107,57 +107,73 @@ class DenseIndex:
         self._lock = threading.Lock()
         self._loading: dict[str, threading.Lock] = {}
         self._loader = ThreadPoolExecutor(LOADERS, "braid-load")
+        self._closed = False
 
     # ------------------------------------------------------------ searching
 
-    def search(self, collection: str, vector: Vector, k: int, selection: Selection = EVERYTHING) -> list[ScoredChunk]:
+    def search(
+        self, collection: str, vector: Vector, k: int, selection: Selection = EVERYTHING, *, model: str = ""
+    ) -> list[ScoredChunk]:
         """Return the ``k`` chunks nearest to ``vector`` (dim,) float32 of unit length, by cosine similarity, ties by
         id. Empty when nothing is selected.
 
         Raises IndexUnavailableError when the collection cannot be searched, EmbeddingError when the vector does not
         fit it.
         """
-        found = self.search_all({collection: selection}, vector, k).hits[collection]
+        found = self.search_all({collection: selection}, vector, k, model=model).hits[collection]
         if isinstance(found, BraidError):
             raise found
         return found
 
     def search_all(
-        self, where: Where, vector: Vector, k: int, *, pooled: bool = False, timeout_s: float = TIMEOUT_S
+        self,
+        where: Where,
+        vector: Vector,
+        k: int,
+        *,
+        model: str = "",
+        pooled: bool = False,
+        timeout_s: float = TIMEOUT_S,
     ) -> DenseAnswer:
         """Search several collections of one model like `search`.
 
-        With ``pooled`` only hits that are among the best ``k`` of all collections are returned. A collection that is
-        not in memory after ``timeout_s`` is an error, and goes on being loaded.
+        ``model`` is the fingerprint of the vector's model: a collection for which another one answers by now is an
+        error. With ``pooled`` only hits that are among the best ``k`` of all collections are returned. A collection
+        that is not in memory after ``timeout_s`` is an error, and goes on being loaded.
         """
         if k < 1:
             raise InvalidInputError(f"k is {k}; it must be at least 1", field="k")
         answers: dict[str, list[ScoredChunk] | BraidError] = {}
         candidates: dict[str, Found] = {}
+        versions: dict[str, str] = {}
         depth, deadline = max(MIN_CANDIDATES, 2 * k), time.monotonic() + timeout_s
         for collection, selection in where.items():
             try:
                 loaded = self._load(collection, deadline)
+                if loaded is not None and model not in ("", loaded.version):
+                    raise IndexUnavailableError(f"the embedding model of {collection} has just changed")
                 if loaded is None:
                     left_s = max(0.1, deadline - time.monotonic())
                     answers[collection] = self._search_chroma(collection, vector, k, selection, left_s)
                 else:
                     candidates[collection] = _candidates(collection, loaded, vector, depth, selection)
+                    versions[collection] = loaded.version
             except (IndexUnavailableError, EmbeddingError) as error:
                 answers[collection] = error
         sample = Found.joined(list(candidates.values()), 0).sample_scores if candidates else ()
         spread = float(np.std(sample)) if len(sample) > 1 else 0.0
-        rescored = self._rescored(_best(candidates, depth) if pooled else candidates, vector, k)
-        answers.update(rescored)
+        answers.update(self._rescored(_best(candidates, depth) if pooled else candidates, versions, vector, k))
         return DenseAnswer(answers, spread)
 
-    def _rescored(self, candidates: Mapping[str, Found], vector: Vector, k: int) -> dict[str, list[ScoredChunk]]:
+    def _rescored(
+        self, candidates: Mapping[str, Found], versions: Mapping[str, str], vector: Vector, k: int
+    ) -> dict[str, list[ScoredChunk]]:
         """Return the best ``k`` candidates of each collection by the exact similarity, read from the ledger at once."""
         exact: dict[str, float] = {}
         by_version: dict[str, list[str]] = {}
         names = {collection: found.ids.astype(str).tolist() for collection, found in candidates.items()}
         for collection, ids in names.items():
-            by_version.setdefault(self._version(collection), []).extend(ids)
+            by_version.setdefault(versions[collection], []).extend(ids)
         for version, ids in by_version.items():
             exact.update(self._exact_scores(version, ids, vector))
         answers = {}
@@ -206,9 +222,13 @@ class DenseIndex:
             if loaded is not None and loaded.version == version:
                 self._loaded.move_to_end(collection)
                 return loaded
-        reading = self._loader.submit(self._read_once, collection, version)
         try:
+            reading = self._loader.submit(self._read_once, collection, version)
             return reading.result(max(0.0, deadline - time.monotonic()))
+        except (RuntimeError, CancelledError):
+            if not self._closed:
+                raise
+            raise IndexUnavailableError("the dense index is closed") from None
         except FutureTimeoutError:
             raise IndexUnavailableError(f"the vectors of {collection} are being loaded into memory") from None
 
@@ -278,9 +298,12 @@ class DenseIndex:
                 return
             # While vectors of another model are made, those of the last one answer.
             added = chunks if loaded.version == self._wanted_version(collection) else []
+            new = [_block(added)] if added else []
+            if new and loaded.blocks and new[0].dimension != loaded.blocks[0].dimension:
+                return self.drop(collection)  # all were embedded again: the ledger has none of the old ones
             gone = np.array([*deletes, *(chunk.id for chunk in added)], dtype=f"S{ID_BYTES}")
             kept = [block.without(gone) for block in loaded.blocks] if len(gone) else loaded.blocks
-            blocks = _compacted([*(block for block in kept if block is not None), *([_block(added)] if added else [])])
+            blocks = _compacted([*(block for block in kept if block is not None), *new])
             self._keep(collection, loaded._replace(blocks=tuple(blocks)))
 
     def drop(self, collection: str) -> None:
@@ -297,15 +320,17 @@ class DenseIndex:
 
     def dimension(self, collection: str) -> int | None:
         """Return the dimension of the collection's vectors; None when it has none."""
-        return next((b.vectors.shape[1] for b in self._changes.vectors_of(collection, self._version(collection))), None)
+        return self._changes.dimension(collection, self._version(collection))
 
     def count(self, collection: str) -> int:
         """Count the chunks that a search can find; 0 when the collection does not exist."""
         return sum(1 for _ in self.ids(collection))
 
     def ids(self, collection: str) -> Iterator[str]:
-        """Yield every chunk id that a search in memory can find; loads the collection."""
+        """Yield every chunk id that a search can find; loads the collection, or asks Chroma."""
         loaded = self._load(collection, time.monotonic() + INSPECTION_S)
+        if loaded is None:
+            yield from self._copy.ids(collection)
         for block in loaded.blocks if loaded else ():
             yield from block.living_ids().astype(str).tolist()
 
@@ -320,6 +345,7 @@ class DenseIndex:
 
     def close(self) -> None:
         """Give back the memory."""
+        self._closed = True
         self._loader.shutdown(wait=True, cancel_futures=True)
         with self._lock:
             self._loaded.clear()

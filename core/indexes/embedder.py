@@ -73,10 +73,21 @@ class ChunkEmbedder:
                 done = min(len(ids), done + size)
         finally:
             if vectors:
-                self._ledger.store_embeddings(model.fingerprint, list(vectors), np.stack(list(vectors.values())))
+                self._store(collection, model, vectors)
         if refused:
             self._count_refusals(collection, refused)
         return vectors, done
+
+    def _store(self, collection: str, model: EmbeddingModel, vectors: Mapping[str, Vector]) -> None:
+        """Store vectors, unless they cannot be compared with those that the collection has of the same fingerprint."""
+        dimensions = {vector.size for vector in vectors.values()}
+        known = self._changes.dimension(collection, model.fingerprint)
+        if dimensions | {known or min(dimensions)} != {min(dimensions)}:
+            raise EmbeddingError(
+                f"the embedding model {model.fingerprint} gives vectors of {sorted(dimensions)} dimensions, but those "
+                f"of {collection} have {known}; embed all datasets of {collection} again"
+            )
+        self._ledger.store_embeddings(model.fingerprint, list(vectors), np.stack(list(vectors.values())))
 
     def left_out(self, collection: str, model: EmbeddingModel) -> int:
         """Count the collection's chunks without a vector, after all were covered; counted again while there are any."""

@@ -65,9 +65,10 @@ class IndexFollower:
     def progress(self, collection: str, head: int | None = None) -> LegProgress:
         """Return how much of a collection its index has, and whether it may be searched.
 
-        An index made with another analyzer or model than the collection has now is reported as ``checking``. With
-        ``head``, the collection's last sequence number in the change log, changes that are not applied yet count as
-        pending even if `work` has not seen them.
+        An index made with another analyzer or model than the collection has now is reported as ``checking``; where the
+        ledger itself is searched, all that is to be made again counts as pending. With ``head``, the collection's last
+        sequence number in the change log, changes that are not applied yet count as pending even if `work` has not seen
+        them.
         """
         known = self._board.get(collection)
         if known is None:  # a new collection: its index is empty and none of its chunks are applied
@@ -80,9 +81,13 @@ class IndexFollower:
             trusted = None if collection in self._wanted_rebuilds else self._trusted.get(collection)
         if known.state != "ready":
             return known
-        if trusted is None or (trusted.version != version and self.index.stored):
+        if self.index.stored and (trusted is None or trusted.version != version):
             return replace(known, state="checking")
-        if head is None or trusted is None:
+        if trusted is None:
+            return known
+        if trusted.version != version:
+            return known if known.pending else replace(known, pending=self._source.to_read(collection))
+        if head is None:
             return known
         if known.pending and trusted.applied_seq >= head and trusted.state == "ready":  # the report is about to come
             return replace(known, pending=0)
@@ -176,8 +181,9 @@ class IndexFollower:
 
     def _advance(self, collection: str, state: IndexState | None, head: int) -> bool:
         """Do one batch: of the collection's rebuild, or of the changes after its state. False when there was none."""
-        if collection in self._rebuilds:
-            self._continue_rebuild(collection)
+        rebuild = self._rebuilds.pop(collection, None)
+        if rebuild is not None and rebuild.version == self._source.version(collection):
+            self._continue_rebuild(collection, rebuild)
             return True
         state, sound = self._inspect(collection, state, head)
         if not sound:
@@ -205,6 +211,7 @@ class IndexFollower:
     def _replay(self, collection: str, state: IndexState, head: int) -> bool:
         """Apply one batch of the changes after ``state``; return False when there are none."""
         changes = self._changes.after(collection, state.applied_seq, CHANGES_PER_READ)
+        changes = [change for change in changes if change.seq <= head]
         if not changes:
             self._retries.succeed(collection)
             self._board.report(collection, "ready")
@@ -246,7 +253,7 @@ class IndexFollower:
         pending = self._source.to_read(collection)
         rebuild = Rebuild(collection, self.index, self._source, head=head, pending=pending)
         logger.info("rebuilding the %s index of %s", self.name, collection)
-        before = self._changes.states(self.name).get(collection)
+        before = self._trusted.get(collection)
         if before is not None and self._keep(collection, before.version):  # the version before answers until the end
             state = replace(before, state="rebuilding")
         else:
@@ -259,9 +266,11 @@ class IndexFollower:
             self._wanted_rebuilds.discard(collection)
         self._rebuilds[collection] = rebuild
 
-    def _continue_rebuild(self, collection: str) -> None:
-        """Index the next chunks of a rebuild; when none are left, record the index as ready."""
-        rebuild = self._rebuilds.pop(collection)  # for good if this step raises; the next attempt begins another
+    def _continue_rebuild(self, collection: str, rebuild: Rebuild) -> None:
+        """Index the next chunks of a rebuild; when none are left, record the index as ready.
+
+        A rebuild whose step raises, or whose version is not the wanted one any more, is given up for another.
+        """
         if not rebuild.begun:
             self._drop(collection)
         started = time.monotonic()
@@ -274,7 +283,7 @@ class IndexFollower:
         state = IndexState(rebuild.version, rebuild.head, "ready")
         self._trusted[collection] = state
         self._changes.set_state(self.name, collection, state)
-        self._source.complete(collection)
+        self._source.complete(collection, rebuild.version)
         self._board.report(collection, "ready")
 
     def _report_rebuild(self, collection: str, pending: int) -> None:

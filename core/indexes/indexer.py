@@ -149,7 +149,9 @@ class Indexer:
         states = self._changes.states(index)
         for collection, head in heads.items():
             state, progress = states.get(collection), self.followers[index].progress(collection)
-            if state is None or state.applied_seq < head or state.state != "ready" or progress.obstacle:
+            if state is None or state.applied_seq < head or state.state != "ready":
+                return False
+            if progress.obstacle or progress.pending:
                 return False
         return True
 

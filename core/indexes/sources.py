@@ -40,8 +40,8 @@ class ChunkSource(Protocol):
     def left_out(self, collection: str) -> int:
         """Count the chunks that were covered but could not be indexed."""
 
-    def complete(self, collection: str) -> None:
-        """Clean up after a rebuild, which is recorded as complete."""
+    def complete(self, collection: str, version: str) -> None:
+        """Clean up after a rebuild with this version, which is recorded as complete."""
 
 
 class Bm25Source:
@@ -79,7 +79,7 @@ class Bm25Source:
         """Return 0: every text can be indexed."""
         return 0
 
-    def complete(self, collection: str) -> None:
+    def complete(self, collection: str, version: str) -> None:
         """Do nothing."""
 
 
@@ -113,28 +113,30 @@ class DenseSource:
 
     def prepare(self, collection: str, chunks: Sequence[IndexedChunk]) -> tuple[list[IndexedChunk], int]:
         """Return the leading chunks with their vectors; a few that had none are embedded per call."""
-        return self._embedder.leading(collection, self._models.wanted(collection), chunks)
+        model = self._models.wanted(collection)
+        self._models.begin(collection, model)
+        return self._embedder.leading(collection, model, chunks)
 
     def left_out(self, collection: str) -> int:
         """Count the chunks that the model refused."""
         return self._embedder.left_out(collection, self._models.wanted(collection))
 
-    def complete(self, collection: str) -> None:
-        """Let the collection's model answer, and delete the vectors of others."""
-        self._models.release(collection)
-        self._changes.forget_other_models(collection, self.version(collection))
+    def complete(self, collection: str, version: str) -> None:
+        """Let the model of this fingerprint answer, and delete the vectors of others."""
+        self._models.keep(collection, version)
+        self._changes.forget_other_models(collection, version)
 
 
 class CopySource:
-    """Chunks of the copy in Chroma: those that the dense leg has embedded."""
+    """Chunks of the copy in Chroma: those that have a vector of the model that answers."""
 
     def __init__(self, changes: ChangeLog, models: AnsweringModels) -> None:
         self._changes = changes
         self._models = models
 
     def version(self, collection: str) -> str:
-        """Return the fingerprint of the collection's model."""
-        return self._models.wanted_version(collection)
+        """Return the fingerprint of the model that answers for the collection."""
+        return self._models.answering_version(collection)
 
     def count(self, collection: str) -> int:
         """Count the collection's chunks that have a vector."""
@@ -160,5 +162,5 @@ class CopySource:
         """Return 0: what the model has refused is missing in the dense leg, too."""
         return 0
 
-    def complete(self, collection: str) -> None:
+    def complete(self, collection: str, version: str) -> None:
         """Do nothing."""

@@ -170,6 +170,11 @@ class ChangeLog:
         rows = self._database.rows(prepared.VECTORS, model=model, ids=chunk_ids)
         return [row[0] for row in rows], _matrix([row[1] for row in rows])
 
+    def dimension(self, collection: str, model: str) -> int | None:
+        """Return the dimension of the collection's vectors under the model; None when it has none."""
+        found = self._database.rows(prepared.BYTES_OF_A_VECTOR, collection=collection, model=model)
+        return int(found[0][0]) // 4 if found else None
+
     def forget_other_models(self, collection: str, model: str) -> None:
         """Delete the collection's vectors of every model but this one."""
         ids = (

@@ -79,6 +79,7 @@ _EMBEDDED = f"""
 VECTORS_OF_COLLECTION = f"SELECT e.chunk_id, c.document_id, c.dataset_id, e.vector {_EMBEDDED}"
 EMBEDDED_IDS = f"SELECT e.chunk_id {_EMBEDDED}"
 EMBEDDED_COUNT = f"SELECT COUNT(*) {_EMBEDDED}"
+BYTES_OF_A_VECTOR = f"SELECT length(e.vector) {_EMBEDDED} LIMIT 1"
 VECTORS = "SELECT e.chunk_id, e.vector FROM embeddings e WHERE e.chunk_id IN :ids AND e.model = :model"
 
 # ---------------------------------------------------------------- what a driver is given

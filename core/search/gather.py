@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from braid.core.errors import BraidError, EmbeddingError, IndexUnavailableError
+from braid.core.indexes.chroma.errors import StoreUnreachableError
 from braid.core.models.embeddings import EmbeddingModel
 from braid.core.search.context import SearchContext
 from braid.core.search.filter_plan import FilterPlan
@@ -51,7 +52,7 @@ class Gatherer:
         with self.trace.stage("embed"):
             vectors.collect(batches)
         with self.trace.stage("search"):
-            self._search_dense(query, variants, dense, vectors)
+            self._search_dense(query, variants, models, vectors)
             self._collect(asked)
         pool = separate_rankings if query.pooling == "none" else pooled_rankings
         rankings = pool(query, variants, self._remembered_hits(query, variants, models))
@@ -87,12 +88,17 @@ class Gatherer:
         return run_calls(self.context.executors["bm25"], calls)
 
     def _search_dense(
-        self, query: Query, variants: Sequence[QueryVariant], legs: Sequence[DenseLeg], vectors: VectorMaker
+        self,
+        query: Query,
+        variants: Sequence[QueryVariant],
+        models: Mapping[str, EmbeddingModel],
+        vectors: VectorMaker,
     ) -> None:
         """Search by meaning what is not remembered and has a vector: all collections of one model at once."""
         by_model: dict[str, list[DenseLeg]] = {}
-        for leg in legs:
-            by_model.setdefault(self.context.model_of(leg.scope.collection).fingerprint, []).append(leg)
+        for leg in self.legs:
+            if isinstance(leg, DenseLeg) and leg.scope.collection in models:
+                by_model.setdefault(models[leg.scope.collection].fingerprint, []).append(leg)
         for variant in variants:
             for fingerprint, of_model in by_model.items() if "dense" in variant.legs else ():
                 vector = vectors.vector(variant, fingerprint)
@@ -100,7 +106,7 @@ class Gatherer:
                 plans = {name: self.plans[name] for name, key in keys.items() if key not in self.memory.hits}
                 if vector is not None and plans:
                     pooled = query.pooling != "none"
-                    found = rank_dense(self.context, plans, vector, query.fetch_k, pooled=pooled)
+                    found = rank_dense(self.context, plans, vector, query.fetch_k, model=fingerprint, pooled=pooled)
                     self.memory.spreads[fingerprint, variant.target_for("dense")] = found.spread
                     for name, hits in found.hits.items():
                         self._remember_dense(keys[name], hits)
@@ -109,9 +115,11 @@ class Gatherer:
         indexer, collection = self.context.indexer, key.collection
         if self.context.dense.is_in_chroma(collection):
             copy = indexer.copy_progress(collection)
-            if reason := copy.obstacle or copy.shortfall:
-                self.trace.report_missing("dense", collection, reason)
-            if isinstance(hits, IndexUnavailableError):
+            if copy.obstacle:  # the copy may have vectors of another model, or not all
+                hits = IndexUnavailableError(copy.obstacle)
+            elif copy.shortfall:
+                self.trace.report_missing("dense", collection, copy.shortfall)
+            elif isinstance(hits, IndexUnavailableError) and not isinstance(hits, StoreUnreachableError):
                 indexer.suspect("chroma", collection)
         if isinstance(hits, BraidError):
             self.trace.report_missing("dense", collection, str(hits))

@@ -62,14 +62,14 @@ CollectionLeg = DenseLeg | Bm25Leg
 
 
 def rank_dense(
-    context: SearchContext, plans: Mapping[str, FilterPlan], vector: Vector, k: int, *, pooled: bool
+    context: SearchContext, plans: Mapping[str, FilterPlan], vector: Vector, k: int, *, model: str, pooled: bool
 ) -> DenseAnswer:
-    """Return the ``k`` nearest chunks of each plan by cosine similarity. ``vector`` is (dim,) float32 of unit length.
-    With ``pooled``, only the best ``k`` of all are wanted.
+    """Return the ``k`` nearest chunks of each plan by cosine similarity. ``vector`` is (dim,) float32 of unit length,
+    of the model with the fingerprint ``model``. With ``pooled``, only the best ``k`` of all are wanted.
     """
     index = context.dense
     direct = {name: plan.selection for name, plan in plans.items() if not plan.filters or plan.document_ids is not None}
-    answer = index.search_all(direct, vector, k, pooled=pooled, timeout_s=context.leg_timeout_s)
+    answer = index.search_all(direct, vector, k, model=model, pooled=pooled, timeout_s=context.leg_timeout_s)
     for name, plan in plans.items():
         if name not in direct:
             scope = plan.selection
@@ -77,8 +77,10 @@ def rank_dense(
                 answer.hits[name] = fetch_within(
                     plan,
                     k,
-                    fetch=partial(index.search, name, vector, selection=scope),
-                    fetch_filtered=lambda part, n: index.search(part.scope.collection, vector, n, part.selection),
+                    fetch=partial(index.search, name, vector, selection=scope, model=model),
+                    fetch_filtered=lambda part, n: index.search(
+                        part.scope.collection, vector, n, part.selection, model=model
+                    ),
                     ledger=context.ledger,
                 )
             except (IndexUnavailableError, EmbeddingError) as error:

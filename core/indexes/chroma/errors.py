@@ -10,7 +10,7 @@ from braid.core.errors import IndexUnavailableError
 
 
 class StoreUnreachableError(IndexUnavailableError):
-    """The Chroma server does not answer; its data may well be sound."""
+    """The Chroma server or process does not answer; its data may well be sound."""
 
 
 @contextmanager

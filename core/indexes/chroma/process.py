@@ -8,10 +8,14 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as FutureTimeoutError
 from pathlib import Path
 from typing import Any
 
 from braid.core.errors import IndexUnavailableError
+from braid.core.indexes.chroma.errors import StoreUnreachableError
 from braid.core.indexes.chroma.worker import receive, send
 
 CALL_TIMEOUT_S = 120.0
@@ -34,54 +38,36 @@ _VARIABLES = frozenset(
 class ChromaProcess:
     """Runs `braid.core.indexes.chroma.worker` while it is needed; calls are made one after the other, from any thread.
 
-    ``idle_s`` after its last call the process is ended by `end_if_idle`.
+    ``idle_s`` after its last call the process is ended by `end_if_idle`; it is killed when it takes longer than
+    ``longest_s`` for a call.
     """
 
-    def __init__(self, path: Path, url: str = "", *, idle_s: float = 30.0) -> None:
+    def __init__(self, path: Path, url: str = "", *, idle_s: float = 30.0, longest_s: float = CALL_TIMEOUT_S) -> None:
         self._arguments = [str(_ROOT), str(path), url]
         self._idle_s = idle_s
+        self._longest_s = longest_s
         self._process: subprocess.Popen[bytes] | None = None
         self._touched: set[str] = set()
         self._last_call = 0.0
-        self._lock = threading.Lock()
         self._closed = False
+        self._caller = ThreadPoolExecutor(1, "braid-chroma")  # all but `close` happens in its thread
 
-    def call(self, method: str, collection: str, *arguments: object, timeout_s: float = CALL_TIMEOUT_S) -> Any:
+    def call(self, method: str, collection: str, *arguments: object, timeout_s: float | None = None) -> Any:
         """Return what the store's method returns for the collection and the arguments.
 
-        Raises IndexUnavailableError, also when the process dies or does not answer within ``timeout_s``, waiting for
-        other calls included; it is then killed.
+        Raises IndexUnavailableError, also when the process dies, and StoreUnreachableError when there is no answer
+        after ``timeout_s``, ``longest_s`` unless given, waiting for other calls included; the call goes on.
         """
-        deadline = time.monotonic() + timeout_s
-        if not self._lock.acquire(timeout=timeout_s):
-            raise IndexUnavailableError(f"the Chroma store gave no answer within {timeout_s:g} s")
-        try:
-            if self._closed:
-                raise IndexUnavailableError("the Chroma store is closed")
-            if collection not in self._touched and len(self._touched) >= MOST_WRITTEN:
-                self._end()
-            answer = self._ask((method, (collection, *arguments)), deadline - time.monotonic())
-            self._touched.add(collection)
-        finally:
-            self._last_call = time.monotonic()
-            self._lock.release()
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
+        return self._result(self._answer, (method, (collection, *arguments)), {collection}, timeout_s=timeout_s)
 
     def names(self) -> list[str]:
         """Return the names of the collections. Raises IndexUnavailableError."""
-        with self._lock:
-            answer = self._ask(("collections", ()), CALL_TIMEOUT_S)
-        if isinstance(answer, Exception):
-            raise answer
-        names: list[str] = answer
+        names: list[str] = self._result(self._answer, ("collections", ()), set[str]())
         return names
 
     def end(self) -> None:
         """End the process, once the running call has its answer; the next call begins another one."""
-        with self._lock:
-            self._end()
+        self._result(self._end)
 
     def end_if_idle(self) -> None:
         """End the process if nothing has been asked of it for a while."""
@@ -91,17 +77,44 @@ class ChromaProcess:
     def close(self) -> None:
         """End the process at once; further calls are refused."""
         self._closed = True
-        process = self._process
-        if process is not None:
-            process.kill()  # the call that is running, if any, fails: the copy is then written again
-        with self._lock:
-            self._end()
+        if (process := self._process) is not None:
+            process.kill()  # the call that is running, if any, fails: what it wrote is written again
+        self._caller.shutdown(wait=True, cancel_futures=True)
+        self._end()
 
-    def _ask(self, call: tuple[str, tuple[object, ...]], timeout_s: float) -> Any:
+    def _result(self, function: Callable[..., Any], *arguments: object, timeout_s: float | None = None) -> Any:
+        timeout_s = self._longest_s if timeout_s is None else timeout_s
+        try:
+            calling = self._caller.submit(function, *arguments)
+            try:
+                return calling.result(timeout_s)
+            except FutureTimeoutError:
+                calling.cancel()
+                raise StoreUnreachableError(f"the Chroma store gave no answer within {timeout_s:g} s") from None
+        except (RuntimeError, CancelledError):
+            if not self._closed:
+                raise
+            raise IndexUnavailableError("the Chroma store is closed") from None
+
+    def _answer(self, call: tuple[str, tuple[object, ...]], collections: set[str]) -> Any:
+        if len(self._touched | collections) > MOST_WRITTEN:
+            self._end()
+        self._touched |= collections
+        try:
+            answer = self._ask(call)
+        finally:
+            self._last_call = time.monotonic()
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def _ask(self, call: tuple[str, tuple[object, ...]]) -> Any:
         process = self._process or self._begin()
+        if self._closed:  # while it began, so that `close` did not see it
+            process.kill()
         assert process.stdin is not None
         assert process.stdout is not None
-        late = threading.Timer(max(0.01, timeout_s), process.kill)
+        late = threading.Timer(self._longest_s, process.kill)
         late.daemon = True
         late.start()
         try:
@@ -109,19 +122,24 @@ class ChromaProcess:
             return receive(process.stdout)
         except (OSError, EOFError):
             self._end()
-            reason = f"gave no answer within {timeout_s:.0f} s" if not late.is_alive() else "ended unexpectedly"
-            raise IndexUnavailableError(f"the Chroma store {reason}; it is opened again") from None
+            if not late.is_alive():
+                raise StoreUnreachableError(f"the Chroma store gave no answer within {self._longest_s:g} s") from None
+            reason = "is closed" if self._closed else "ended unexpectedly; it is opened again"
+            raise IndexUnavailableError(f"the Chroma store {reason}") from None
         finally:
             late.cancel()
 
     def _begin(self) -> subprocess.Popen[bytes]:
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", _CODE, *self._arguments],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env={name: value for name, value in os.environ.items() if name.upper() in _VARIABLES},
-            start_new_session=True,
-        )
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", _CODE, *self._arguments],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                env={name: value for name, value in os.environ.items() if name.upper() in _VARIABLES},
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise IndexUnavailableError(f"the process of the Chroma store cannot be started: {error}") from error
         return self._process
 
     def _end(self) -> None:

@@ -1,0 +1,244 @@
+"""Blocks of vectors in memory: what a scan finds, scored again with the exact vectors, is what numpy finds."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from braid.core.indexes.dense import MIN_CANDIDATES
+from braid.core.indexes.vector_block import EVERYTHING, ID_BYTES, Found, Selection, VectorBlock, merged
+from braid.core.vector import Vector
+
+DIM = 64
+EVAL = Path(__file__).resolve().parents[4] / "shared" / "eval"
+SETS = ["scifact", "cosqa-dev", "jsquad-valid", "gimphelp-ja", "gimphelp-ko", "ko-strategyqa-facts", "mtrag-mini"]
+
+
+def unit(count: int, dimension: int = DIM, *, seed: int = 0, spread: float = 1.0) -> Vector:
+    """Random vectors; a small spread makes them alike, as those of real texts are."""
+    rng = np.random.default_rng(seed)
+    vectors = rng.standard_normal(dimension) + spread * rng.standard_normal((count, dimension))
+    normal: Vector = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+    return normal
+
+
+def names(numbers: Collection[int]) -> np.ndarray[tuple[int], np.dtype[np.bytes_]]:
+    return np.array([f"{number:08d}" for number in numbers], dtype=f"S{ID_BYTES}")
+
+
+def block_of(vectors: Vector, *, first: int = 0) -> VectorBlock:
+    """Vector n is of chunk ``first + n``, in dataset n % 10 and document n // 4."""
+    numbers = np.arange(len(vectors))
+    return VectorBlock.make(names(numbers + first), numbers % 10, numbers // 4, vectors)
+
+
+def numbers_in(found: Found) -> list[int]:
+    return [int(name) for name in found.ids]
+
+
+def nearest(vectors: Vector, query: Vector, k: int, among: Collection[int] | None = None) -> list[int]:
+    """The same by numpy."""
+    rows = np.arange(len(vectors)) if among is None else np.array(sorted(among), dtype=np.int64)
+    return [int(row) for row in rows[np.argsort(-(vectors[rows] @ query), kind="stable")[:k]]]
+
+
+def rescored(block: VectorBlock, vectors: Vector, query: Vector, k: int, selection: Selection) -> list[int]:
+    """What `DenseIndex` makes of a scan."""
+    candidates = numbers_in(block.nearest(query, max(MIN_CANDIDATES, 2 * k), selection))
+    return sorted(candidates, key=lambda number: (-float(vectors[number] @ query), number))[:k]
+
+
+def assert_exact(
+    block: VectorBlock, vectors: Vector, selection: Selection = EVERYTHING, among: Collection[int] | None = None
+) -> None:
+    for query in unit(20, vectors.shape[1], seed=99):
+        assert rescored(block, vectors, query, 10, selection) == nearest(vectors, query, 10, among)
+
+
+# ---------------------------------------------------------------- exactness
+
+
+@pytest.mark.parametrize("spread", [1.0, 0.3], ids=["spread out", "alike"])
+def test_random_vectors_are_found_exactly(spread: float) -> None:
+    vectors = unit(9000, spread=spread)
+    assert_exact(block_of(vectors), vectors)
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_the_best_ten_of_real_vectors_are_the_exact_ones(name: str) -> None:
+    path = EVAL / name / "vectors.npz"
+    if not path.exists():
+        pytest.skip(f"there is no ../shared/eval/{name}")
+    with np.load(path) as stored:
+        vectors, queries = stored["V"].astype(np.float32), stored["QV"].astype(np.float32)[:100]
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    block = block_of(vectors)
+    for query in queries:
+        exact = np.sort(vectors @ query)[::-1][:10]
+        found = rescored(block, vectors, query, 10, EVERYTHING)
+        assert [float(vectors[n] @ query) for n in found] == pytest.approx(exact.tolist(), abs=1e-6)
+
+
+def test_scores_are_nearly_the_products_and_best_first() -> None:
+    vectors = unit(500)
+    query = unit(1, seed=5)[0]
+    found = block_of(vectors).nearest(query, 50, EVERYTHING)
+    assert found.scores.tolist() == sorted(found.scores.tolist(), reverse=True)
+    assert found.scores == pytest.approx(vectors[numbers_in(found)] @ query, abs=0.02)
+
+
+def test_a_query_need_not_have_unit_length() -> None:
+    vectors, query = unit(500), unit(1, seed=5)[0]
+    block = block_of(vectors)
+    one, other = block.nearest(query, 20, EVERYTHING), block.nearest(query * 1000, 20, EVERYTHING)
+    assert numbers_in(one) == numbers_in(other)
+    assert other.scores == pytest.approx(one.scores * 1000, rel=1e-4)
+
+
+def test_k_may_be_larger_than_the_block() -> None:
+    vectors = unit(7)
+    assert sorted(numbers_in(block_of(vectors).nearest(vectors[0], 4000, EVERYTHING))) == list(range(7))
+
+
+def test_one_vector_alone() -> None:
+    vectors = unit(1)
+    block = block_of(vectors)
+    assert numbers_in(block.nearest(vectors[0], 10, EVERYTHING)) == [0]
+    assert (len(block), block.dimension, block.living_ids().tolist()) == (1, DIM, [b"00000000"])
+
+
+def test_rows_given_in_any_order_are_named_rightly() -> None:
+    vectors, order = unit(300), np.random.default_rng(1).permutation(300)
+    block = VectorBlock.make(names(order), order % 10, order // 4, vectors[order])
+    assert block.living_ids().tolist() == names(range(300)).tolist()
+    assert_exact(block, vectors)
+    assert_exact(block, vectors, Selection({3}), [n for n in range(300) if n % 10 == 3])
+
+
+# ---------------------------------------------------------------- selections
+
+
+@pytest.mark.parametrize(
+    ("datasets", "documents"),
+    [
+        ({3}, None),
+        ({0, 1, 2, 3, 4, 5, 6, 7}, None),
+        (range(10), None),
+        (None, range(2000)),
+        (None, range(100, 110)),
+        ({2, 4}, range(1000, 2000)),
+        ({1}, {0}),
+    ],
+    ids=["a tenth", "most", "all", "some documents", "few documents", "both", "one row"],
+)
+@pytest.mark.parametrize("size", [9000, 50_000], ids=["small", "large"])
+def test_a_selection_is_searched_as_exactly_as_the_whole(
+    datasets: Collection[int] | None, documents: Collection[int] | None, size: int
+) -> None:
+    vectors = unit(size, 16)
+    among = [
+        n
+        for n in range(size)
+        if (datasets is None or n % 10 in datasets) and (documents is None or n // 4 in documents)
+    ]
+    assert_exact(block_of(vectors), vectors, Selection(datasets, documents), among)
+
+
+def test_a_wide_selection_of_what_is_far_from_the_query_is_found_all_the_same() -> None:
+    """The rows near the query are all of another dataset, so that a deeper scan of everything finds none."""
+    query = unit(1, seed=3)[0]
+    vectors = unit(20_000)
+    near = vectors @ query > np.quantile(vectors @ query, 0.5)
+    block = VectorBlock.make(names(range(20_000)), near.astype(np.int64), np.arange(20_000), vectors)
+    found = rescored(block, vectors, query, 10, Selection({0}))
+    exact = nearest(vectors, query, 10, np.flatnonzero(~near))
+    assert not near[found].any()  # hundreds are equally near within the rounding, so that not all are the same ones
+    assert vectors[found] @ query == pytest.approx(vectors[exact] @ query, abs=0.005)
+
+
+@pytest.mark.parametrize("selection", [Selection(()), Selection({99}), Selection(None, ()), Selection({1}, {10**9})])
+def test_where_nothing_is_selected_nothing_is_found(selection: Selection) -> None:
+    vectors = unit(100)
+    found = block_of(vectors).nearest(vectors[0], 5, selection)
+    assert (found.ids.tolist(), found.scores.tolist()) == ([], [])
+
+
+# ---------------------------------------------------------------- deletes
+
+
+@pytest.mark.parametrize("kept", [0.9, 0.6, 0.3, 0.01])
+def test_what_is_deleted_is_not_found(kept: float) -> None:
+    vectors = unit(6000)
+    stays = np.random.default_rng(2).random(6000) < kept
+    block = block_of(vectors).without(names(np.flatnonzero(~stays)))
+    assert block is not None
+    left = np.flatnonzero(stays)
+    assert block.living_ids().tolist() == names(left).tolist()
+    assert len(block) <= 2 * len(left) + 1, "the memory of the deleted ones is given back"
+    assert_exact(block, vectors, EVERYTHING, left)
+    assert_exact(block, vectors, Selection({1, 2}), [n for n in left if n % 10 in (1, 2)])
+
+
+def test_deleting_leaves_the_block_as_it_was_for_others() -> None:
+    vectors = unit(10)
+    before = block_of(vectors)
+    after = before.without(names([3]))
+    assert numbers_in(before.nearest(vectors[3], 1, EVERYTHING)) == [3]
+    assert after is not None
+    assert 3 not in numbers_in(after.nearest(vectors[3], 10, EVERYTHING))
+
+
+def test_deleting_twice_and_what_is_not_there_and_everything() -> None:
+    vectors = unit(10)
+    block = block_of(vectors)
+    assert block.without(names([50, 7_000_000])) is block
+    assert block.without(names([])) is block
+    less = block.without(names([3, 3, 50]))
+    assert less is not None
+    assert less.without(names([3])) is less
+    assert less.rows_of(names([3, 4])).tolist() == [4]
+    assert less.without(names(range(10))) is None
+
+
+# ---------------------------------------------------------------- merges
+
+
+def test_blocks_of_different_scales_are_one_after_a_merge() -> None:
+    vectors = unit(4000)
+    vectors[3000:] = 0.01  # all components alike: a larger scale, and a smaller one with a single large component
+    vectors[3000:, 0] = np.linspace(0.5, 1.0, 1000)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    parts = [block_of(vectors[:2900]), block_of(vectors[2900:3000], first=2900), block_of(vectors[3000:], first=3000)]
+    assert len({part.scale for part in parts}) == 3
+    one = merged(parts)
+    assert one.living_ids().tolist() == names(range(4000)).tolist()
+    assert one.scale == min(part.scale for part in parts)
+    for query in unit(20, seed=99):
+        scores = [float(vectors[n] @ query) for n in rescored(one, vectors, query, 10, EVERYTHING)]
+        assert scores == pytest.approx(sorted((vectors @ query).tolist(), reverse=True)[:10], abs=1e-5)
+
+
+def test_many_merges_cost_no_exactness() -> None:
+    vectors = unit(3000, spread=0.5)
+    block = block_of(vectors[:10])
+    for start in range(10, 3000, 130):
+        block = merged([block, block_of(vectors[start : start + 130], first=start)])
+    assert len(block) == 3000
+    assert_exact(block, vectors)
+
+
+def test_a_merge_leaves_out_what_was_deleted() -> None:
+    vectors = unit(200)
+    one, other = block_of(vectors[:100]).without(names([5])), block_of(vectors[100:], first=100).without(names([150]))
+    assert one is not None
+    assert other is not None
+    both = merged([one, other])
+    assert (len(both), both.alive) == (198, None)
+    assert_exact(both, vectors, EVERYTHING, set(range(200)) - {5, 150})
+
+
+def test_a_block_says_how_much_memory_it_takes() -> None:
+    assert block_of(unit(1000, 384)).size_bytes == 1000 * (384 + 32 + 8 + 8)
