@@ -25,10 +25,14 @@ from tests.model_server import model_server
 from tests.rerank_server import rerank_server
 
 CLIENTS = 4
-ENDING = ("kill", "kill_in_recovery", "removed_bm25_file", "removed_dense_file")
-ENDING += ("truncated_bm25_file", "truncated_dense_file", "kill_on_full_disk")
-LASTING = ("hung_embedder", "limited_files", "hung_chat_model", "full_disk", "hung_reranker")
-LASTING += ("postgres_restarted", "postgres_restarted")
+ENDING = (
+    *("kill", "kill_in_recovery", "kill_on_full_disk"),
+    *("removed_bm25_file", "removed_dense_file", "truncated_bm25_file", "truncated_dense_file"),
+)
+LASTING = (
+    *("hung_embedder", "hung_chat_model", "hung_reranker"),
+    *("limited_files", "full_disk", "postgres_restarted", "postgres_restarted"),
+)
 """Faults that the process outlives. Some come after each other, so that leaks add up."""
 ON_SMALL_DISK = ("kill_on_full_disk", "full_disk")
 
