@@ -43,6 +43,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=120)
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--postgres", action="store_true", help="with a ledger in PostgreSQL, which is restarted")
+    parser.add_argument("--only", nargs="+", choices=ENDING + LASTING, help="these faults alone")
     args = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="braid-chaos-"))
     print(f"seed {args.seed}, in {folder}", flush=True)
@@ -52,7 +53,7 @@ def main() -> None:
         for name in _order(chaos.dice):
             if time.monotonic() > started + args.seconds:
                 break
-            if name not in report.skipped:
+            if name not in report.skipped and name in (args.only or ENDING + LASTING):
                 print(f"{time.monotonic() - started:6.0f} s  {name}", flush=True)
                 chaos.round(name)
         chaos.end()
