@@ -68,9 +68,11 @@ class IndexFollower:
             return known
         if trusted is None or trusted.version != version:
             return replace(known, state="checking")
-        if head is not None and head > trusted.applied_seq and not known.pending:
-            return replace(known, pending=self._changes.pending(collection, trusted.applied_seq))
-        return known
+        if head is None or bool(known.pending) == (head > trusted.applied_seq):
+            return known
+        if known.pending:  # all up to ``head`` is applied, which is reported in a moment
+            return replace(known, pending=0)
+        return replace(known, pending=self._changes.pending(collection, trusted.applied_seq))
 
     def all_progress(self) -> list[LegProgress]:
         """Return the progress of every collection, sorted by name."""

@@ -135,8 +135,10 @@ class Indexer:
     def _is_complete(self, leg: Leg, heads: dict[str, int]) -> bool:
         states = self._changes.states(leg)
         for collection, head in heads.items():
-            state, progress = states.get(collection), self.leg_progress(leg, collection)
-            if state is None or state.applied_seq < head or state.state != "ready" or progress.obstacle:
+            state, progress = states.get(collection), self.leg_progress(leg, collection, head)
+            if state is None or state.applied_seq < head or state.state != "ready":
+                return False
+            if progress.obstacle or progress.pending:  # as the next search sees it
                 return False
         return True
 
