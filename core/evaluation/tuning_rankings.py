@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from braid.core.evaluation.judged_store import EvaluationProgress, OnProgress, StoredSets
+from braid.core.models.embeddings import embed_query
 from braid.core.search import fusion
+from braid.core.search.spread import VectorSamples
 from braid.core.types import Hit, Leg, Occurrence, Passage, ScoredChunk, SearchOptions
 
 DEPTH = SearchOptions(k=10).fetch_k
@@ -26,12 +28,15 @@ class Judged:
     """Chunk id → id shared by all chunks of the same text; they are shown together, at their best rank."""
     grades: Mapping[str, int]
     """``set/document`` → grade."""
+    spread: float = 0.0
+    """Standard deviation of the query's cosine with any passage, see `braid.core.search.spread`."""
 
 
 def collect(stored: StoredSets, *, each: bool, on_progress: OnProgress) -> tuple[list[Judged], tuple[str, ...]]:
     """Search for every judged query; return both legs' rankings, and the reasons why searches were incomplete."""
     set_of = {dataset_id: name for name, ids in stored.datasets.items() for dataset_id in ids}
     collected, reasons = list[Judged](), dict[str, None]()
+    samples = VectorSamples(stored.braid.ledger)
     for judged in stored.sets:
         dataset_ids = list(stored.datasets[judged.name]) if each else stored.dataset_ids()
         for number, (query_id, text) in enumerate(judged.queries.items(), start=1):
@@ -41,9 +46,17 @@ def collect(stored: StoredSets, *, each: bool, on_progress: OnProgress) -> tuple
                 reasons |= dict.fromkeys(f"{part.leg} {part.collection}: {part.reason}" for part in result.degraded)
                 found[leg] = result.hits
             grades = {f"{judged.name}/{document}": grade for document, grade in judged.judgements[query_id].items()}
-            collected.append(_to_judged(judged.name, query_id, found["dense"], found["bm25"], grades, set_of))
+            one = _to_judged(judged.name, query_id, found["dense"], found["bm25"], grades, set_of)
+            collected.append(replace(one, spread=_spread(stored, samples, text, dataset_ids)))
             on_progress(EvaluationProgress("search", judged.name, number, len(judged.queries)))
     return collected, tuple(reasons)
+
+
+def _spread(stored: StoredSets, samples: VectorSamples, text: str, dataset_ids: Sequence[int]) -> float:
+    datasets = [stored.braid.ledger.dataset(dataset_id) for dataset_id in dataset_ids]
+    model = stored.braid.model_of(datasets[0].collection)
+    chunks = sum(dataset.chunks for dataset in datasets)
+    return samples.spread(embed_query(model, text), model.fingerprint, frozenset(dataset_ids), chunks)
 
 
 def _to_judged(
