@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from braid.core.evaluation.judged_store import EvaluationProgress, OnProgress, StoredSets
+from braid.core.indexes.vector_block import Selection
 from braid.core.models.embeddings import embed_query
 from braid.core.search import fusion
-from braid.core.search.spread import VectorSamples
 from braid.core.types import Hit, Leg, Occurrence, Passage, ScoredChunk, SearchOptions
 
 DEPTH = SearchOptions(k=10).fetch_k
@@ -29,14 +29,13 @@ class Judged:
     grades: Mapping[str, int]
     """``set/document`` → grade."""
     spread: float = 0.0
-    """Standard deviation of the query's cosine with any passage, see `braid.core.search.spread`."""
+    """Standard deviation of the query's cosine with any passage, see `braid.core.indexes.dense`."""
 
 
 def collect(stored: StoredSets, *, each: bool, on_progress: OnProgress) -> tuple[list[Judged], tuple[str, ...]]:
     """Search for every judged query; return both legs' rankings, and the reasons why searches were incomplete."""
     set_of = {dataset_id: name for name, ids in stored.datasets.items() for dataset_id in ids}
     collected, reasons = list[Judged](), dict[str, None]()
-    samples = VectorSamples(stored.braid.ledger)
     for judged in stored.sets:
         dataset_ids = list(stored.datasets[judged.name]) if each else stored.dataset_ids()
         for number, (query_id, text) in enumerate(judged.queries.items(), start=1):
@@ -47,16 +46,15 @@ def collect(stored: StoredSets, *, each: bool, on_progress: OnProgress) -> tuple
                 found[leg] = result.hits
             grades = {f"{judged.name}/{document}": grade for document, grade in judged.judgements[query_id].items()}
             one = _to_judged(judged.name, query_id, found["dense"], found["bm25"], grades, set_of)
-            collected.append(replace(one, spread=_spread(stored, samples, text, dataset_ids)))
+            collected.append(replace(one, spread=_spread(stored, text, dataset_ids)))
             on_progress(EvaluationProgress("search", judged.name, number, len(judged.queries)))
     return collected, tuple(reasons)
 
 
-def _spread(stored: StoredSets, samples: VectorSamples, text: str, dataset_ids: Sequence[int]) -> float:
-    datasets = [stored.braid.ledger.dataset(dataset_id) for dataset_id in dataset_ids]
-    model = stored.braid.model_of(datasets[0].collection)
-    chunks = sum(dataset.chunks for dataset in datasets)
-    return samples.spread(embed_query(model, text), model.fingerprint, frozenset(dataset_ids), chunks)
+def _spread(stored: StoredSets, text: str, dataset_ids: Sequence[int]) -> float:
+    collections = {stored.braid.ledger.dataset(dataset_id).collection for dataset_id in dataset_ids}
+    vector = embed_query(stored.braid.model_of(min(collections)), text)
+    return stored.braid.dense.search_all(dict.fromkeys(collections, Selection(dataset_ids)), vector, 1).spread
 
 
 def _to_judged(

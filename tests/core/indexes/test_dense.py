@@ -20,10 +20,10 @@ from pathlib import Path
 import chromadb
 import numpy as np
 import pytest
+from braid.core.indexes.chroma.stores import ServerStore
 
 from braid.core.errors import EmbeddingError, IndexUnavailableError, InvalidInputError
 from braid.core.indexes.chroma.errors import StoreUnreachableError, translate_errors
-from braid.core.indexes.chroma.stores import ServerStore
 from braid.core.indexes.dense import DenseIndex
 from braid.core.ledger.change_log import IndexedChunk
 from braid.core.vector import Vector
