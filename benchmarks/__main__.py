@@ -9,6 +9,7 @@ NAMES = (
     "quality",
     "split",
     "speed",
+    "embedding",
     "many_users",
     "crash",
     "strategies",

