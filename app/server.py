@@ -41,6 +41,9 @@ SHUTDOWN_S = 3
 """Seconds that running requests have to finish when the server stops."""
 OVERDUE_S = 20
 """Seconds from the signal to stop to the end of the process, whatever still waits."""
+KEEP_ALIVE_S = 20
+"""Seconds that an idle connection stays open. Longer than clients keep theirs (httpx 5, aiohttp 15), or a request may
+be sent into one that is being closed, and its sender cannot know whether it was carried out."""
 MAX_HEAD_BYTES = 256 * 1024
 """Largest request line and headers.
 
@@ -80,6 +83,7 @@ def _run(settings: Settings, braid: Braid, listener: socket.socket) -> None:
         server_header=False,
         proxy_headers=False,  # the setting trusted_proxies alone decides whom to trust
         timeout_graceful_shutdown=SHUTDOWN_S,
+        timeout_keep_alive=KEEP_ALIVE_S,
     )
     # uvicorn raises the signal again when it has finished; both signals then end here, and Braid is closed in order.
     signal.signal(signal.SIGTERM, signal.default_int_handler)

@@ -113,7 +113,7 @@ def test_the_second_head_of_a_connection_has_a_deadline_too() -> None:
     whole = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
     with serving(greet, Limits(0, head_s=0.5)) as port, connect(port, whole) as opened:
         assert answer(opened) == b"ok"
-        time.sleep(1)  # longer than the deadline: it is idle, which uvicorn's own limit of 5 s is for
+        time.sleep(1)  # longer than the deadline: it is idle, which uvicorn's own limit is for
         opened.sendall(whole)
         assert answer(opened) == b"ok"
         opened.sendall(b"GET / HT")
@@ -395,6 +395,15 @@ def test_probes_under_a_foreign_name_are_refused_as_everything_else(served: Serv
         assert given.status_code == 400
     assert httpx.post(f"http://127.0.0.1:{served.port}/healthz").status_code == 405
     assert httpx.head(f"http://127.0.0.1:{served.port}/healthz").status_code == 200
+
+
+def test_an_idle_connection_is_kept_longer_than_clients_keep_theirs(served: Served) -> None:
+    whole = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+    with connect(served.port, whole) as opened:
+        assert b"ok" in answer(opened)
+        time.sleep(7)  # httpx gives a connection up after 5
+        opened.sendall(whole)
+        assert b"ok" in answer(opened)
 
 
 def test_answers_have_the_same_security_headers_whoever_gives_them(served: Served) -> None:
