@@ -1,4 +1,4 @@
-"""Search quality on the seven test collections: each alone, and all at once.
+"""Search quality on the seven test collections: each alone, and all at once; and what fusion `auto` gains.
 
 All at once is searched pooled, with one ranking per collection (``pooling="none"``), and in one merged collection
 that holds every document, which is what pooling has to be as good as.
@@ -13,8 +13,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from benchmarks.common import arguments, judged_sets, note, scratch_folder, show
 from braid.core.evaluation.beir import JudgedSet
+from braid.core.evaluation.bootstrap import Bootstrap, Scores
 from braid.core.evaluation.evaluation import EvaluationReport, measure
 from braid.core.evaluation.judged_store import StoredSets, stored_sets
 
@@ -24,12 +27,14 @@ MODES: Mapping[str, Mapping[str, Any]] = {
     "semantic": {"mode": "semantic"},
     "hybrid rrf": {"mode": "hybrid", "fusion": "rrf"},
     "hybrid weighted 0.5": {"mode": "hybrid", "fusion": "weighted", "alpha": 0.5},
+    "hybrid auto": {"mode": "hybrid", "fusion": "auto"},
 }
+AUTO = "hybrid auto"
 MEASURE = "ndcg@10"
 
 
 def main() -> None:
-    """Print two tables of nDCG@10."""
+    """Print three tables of nDCG@10."""
     args = arguments("Search quality on the test collections.", add=_options)
     sets = [_limited(judged, args.queries) for judged in judged_sets()]
     found: dict[str, dict[str, EvaluationReport]] = {}
@@ -88,14 +93,42 @@ def _tables(
     better = statistics.fmean(
         max(each["keyword"].sets[s.name][MEASURE], each["semantic"].sets[s.name][MEASURE]) for s in sets
     )
-    rows.append(["mean of the better leg", "", "", better, "", ""])
+    rows.append(["mean of the better leg", "", "", better, *[""] * (len(each) - 2)])
     ways = ("each", "pooled", "none", "merged")
     at_once = [[name, *(_mean(reports[way]) for way in ways)] for name, reports in found.items()]
     names = ["own collection", "all, pooled", "all, pooling none", "one merged collection"]
     return [
         ("nDCG@10, each set in its own collection", ["set", "queries", *each], rows),
+        _gains(each),
         ("nDCG@10, mean of sets, all sets selected at once", ["mode", *names], at_once),
     ]
+
+
+def _gains(each: Mapping[str, EvaluationReport]) -> tuple[str, list[str], list[list[Any]]]:
+    """Return the table of what `auto` has more than other ways, per set and on average, with 95 % intervals."""
+    auto = each[AUTO]
+    others: dict[str, dict[str, Scores]] = {
+        name: _scores_by_set(each[name]) for name in ("hybrid rrf", "hybrid weighted 0.5")
+    }
+    legs = [each["keyword"], each["semantic"]]
+    better = {name: max(legs, key=lambda leg: leg.sets[name][MEASURE]) for name in auto.sets}
+    others["the better leg"] = {name: np.asarray(leg.ndcg[name]) for name, leg in better.items()}
+    own = _scores_by_set(auto)
+    rows = [[name, *(_gain([own[name] - of[name]]) for of in others.values())] for name in own]
+    rows.append(["mean of sets", *(_gain([own[name] - of[name] for name in own]) for of in others.values())])
+    return ("nDCG@10 that auto has more than", ["set", *others], rows)
+
+
+def _scores_by_set(report: EvaluationReport) -> dict[str, Scores]:
+    return {name: np.asarray(scores) for name, scores in report.ndcg.items()}
+
+
+def _gain(differences: Sequence[Scores]) -> str:
+    """The mean over sets, each with the same weight, with its interval by the bootstrap (queries drawn within sets)."""
+    groups = [number for number, of_set in enumerate(differences) for _ in of_set]
+    weighted = [of_set * (len(groups) / (len(differences) * len(of_set))) for of_set in differences]
+    found = Bootstrap(groups).interval(np.concatenate(weighted))
+    return f"{found.mean:+.3f} ({found.low:+.3f} to {found.high:+.3f})"
 
 
 if __name__ == "__main__":

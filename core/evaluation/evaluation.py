@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +48,8 @@ class EvaluationReport:
     all: Mapping[str, float]
     degraded: tuple[str, ...] = ()
     """Reasons why answers were incomplete, each once; the figures are then too low."""
+    ndcg: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    """nDCG@10 of each query by set, in the order of its queries."""
 
     def as_json(self) -> dict[str, Any]:
         """Return ``{"sets": {folder: {figure: value}}, "all": {figure: value}}``."""
@@ -179,7 +181,8 @@ def _report(sets: Sequence[JudgedSet], answers: Mapping[str, Mapping[str, _Answe
     every_answer = [answer for given in answers.values() for answer in given.values()]
     every_score = [score for of_set in scores.values() for score in of_set.values()]
     reasons = dict.fromkeys(reason for answer in every_answer for reason in answer.degraded)
-    return EvaluationReport(figures, _figures(every_score, every_answer), tuple(reasons))
+    ndcg = {name: tuple(score["ndcg@10"] for score in of_set.values()) for name, of_set in scores.items()}
+    return EvaluationReport(figures, _figures(every_score, every_answer), tuple(reasons), ndcg)
 
 
 def _scores(judged: JudgedSet, answers: Mapping[str, _Answer]) -> dict[str, dict[str, float]]:

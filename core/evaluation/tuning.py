@@ -33,7 +33,7 @@ PLOTTED = {"rrf": "rrf, by dense_weight", "weighted": "weighted, by alpha"}
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """A fusion with its weight: setting ``alpha`` in ``weighted``, ``dense_weight`` in ``rrf``, fixed in ``auto``."""
+    """A fusion with its weight: ``alpha`` in ``weighted``, ``dense_weight`` in ``rrf``, a constant in ``auto``."""
 
     fusion: Fusion
     dense_weight: float

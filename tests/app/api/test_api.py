@@ -156,8 +156,11 @@ def test_alpha_fuses_by_weighted_scores(ann: Caller) -> None:
     assert {leg["leg"]: leg["share"] for leg in by_meaning["legs"]} == {"dense": 1.0, "bm25": 0.0}
     by_keyword = ann("POST", "/search", {**query, "hybrid_alpha": 0.0}).json["hits"][0]
     assert {leg["leg"]: leg["share"] for leg in by_keyword["legs"]} == {"dense": 0.0, "bm25": 1.0}
-    by_rank = ann("POST", "/search", query).json["hits"][0]
+    by_rank = ann("POST", "/search", {**query, "fusion": "rrf"}).json["hits"][0]
     assert all(leg["share"] == pytest.approx(0.5 / 61) for leg in by_rank["legs"])
+    automatic = ann("POST", "/search", {**query, "fusion": "auto"}).json["hits"][0]
+    assert automatic["legs"] == ann("POST", "/search", query).json["hits"][0]["legs"] != by_rank["legs"]
+    problem(ann("POST", "/search", {**query, "fusion": "sum"}), 422, "fusion")
 
 
 @pytest.mark.usefixtures("library")
