@@ -149,7 +149,7 @@ def _costs(results: Results) -> str:
         if setting["collections"] == FULL_SETTING
     ]
     text = (
-        "A new passage is found by its rare word, and another by its vector, so many seconds after the put began. Memory"
+        "One new passage is found by its rare word, another by its vector, so many seconds after its put began. Memory"
         " is the process's resident memory after the searches, its libraries included; what is kept in memory alone has"
         " no disk."
     )
