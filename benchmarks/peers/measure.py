@@ -169,6 +169,7 @@ class _Asked:
     def run(self, wanted: Sequence[Cell]) -> None:
         """Measure cells: in each round every cell, in each cell every peer, in random order."""
         for turn in range(self._plan.rounds):
+            note(f"  round {turn + 1} of {self._plan.rounds}: {', '.join(cell.name for cell in wanted)}")
             for cell in wanted:
                 numbers = self._numbers(cell, turn)
                 for peer in self._dice.sample(self._peers, len(self._peers)):

@@ -149,9 +149,9 @@ def _costs(results: Results) -> str:
         if setting["collections"] == FULL_SETTING
     ]
     text = (
-        '"Found" is counted from the start of the put, by the passage\'s only word and by its vector. Memory is the'
-        " process's resident memory after the searches, its libraries included; what is kept in memory alone has no"
-        " disk."
+        "One new passage is found by its rare word, another by its vector, so many seconds after its put began. Memory"
+        " is the process's resident memory after the searches, its libraries included; what is kept in memory alone has"
+        " no disk."
     )
     return "\n\n".join([*tables, text]) if tables else ""
 
