@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import struct
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -101,7 +102,7 @@ def _read_vocabulary(raw: NDArray[np.uint8], offset: int) -> tuple[Vocabulary, i
     offset += text_bytes
     replaced, size = struct.unpack_from("<iI", raw.data, offset)
     replacements = _read_replacements(raw[offset + 8 : offset + 8 + size].tobytes(), replaced)
-    return Vocabulary(pieces, scores.tolist(), replacements, begin, end, unknown), offset + 8 + size
+    return Vocabulary(pieces, array("d", scores), replacements, begin, end, unknown), offset + 8 + size
 
 
 def _read_replacements(table: bytes, count: int) -> dict[int, str]:

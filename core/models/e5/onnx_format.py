@@ -31,14 +31,14 @@ class Graph:
 
     def __init__(self) -> None:
         self._nodes: list[bytes] = []
-        self._constants: list[bytes] = []
+        self._constants: list[tuple[bytes, NDArray[Any]]] = []  # what describes them, and their values, copied once
 
     def constant(self, values: NDArray[Any]) -> str:
         """Add a constant tensor of float32, uint8, int8 or int64; return its name."""
         name = f"constant{len(self._constants)}"
         dims = b"".join(_number(1, size) for size in values.shape)
-        content = np.ascontiguousarray(values).tobytes()
-        self._constants.append(dims + _number(2, _TYPES[values.dtype]) + _text(8, name) + _bytes(9, content))
+        described = dims + _number(2, _TYPES[values.dtype]) + _text(8, name) + _head(9, values.nbytes)
+        self._constants.append((described, np.ascontiguousarray(values)))
         return name
 
     def node(
@@ -53,12 +53,15 @@ class Graph:
 
     def model(self, inputs: Mapping[str, Sequence[str | int]], outputs: Mapping[str, Sequence[str | int]]) -> bytes:
         """Return the model; inputs and outputs are float32, of dimensions that have a name or a size."""
-        graph = b"".join(_bytes(1, node) for node in self._nodes) + _text(2, "graph")
-        graph += b"".join(_bytes(5, constant) for constant in self._constants)
-        graph += b"".join(_bytes(11, _described(name, dims)) for name, dims in inputs.items())
-        graph += b"".join(_bytes(12, _described(name, dims)) for name, dims in outputs.items())
+        graph: list[bytes | memoryview] = [*(_bytes(1, node) for node in self._nodes), _text(2, "graph")]
+        for described, values in self._constants:
+            graph += [_head(5, len(described) + values.nbytes) + described, values.data.cast("B")]
+        graph += [_bytes(11, _described(name, dims)) for name, dims in inputs.items()]
+        graph += [_bytes(12, _described(name, dims)) for name, dims in outputs.items()]
         operators = [_text(1, "") + _number(2, _OPSET), _text(1, CONTRIBUTED) + _number(2, 1)]
-        return _number(1, _IR_VERSION) + _bytes(7, graph) + b"".join(_bytes(8, domain) for domain in operators)
+        size = sum(len(part) for part in graph)
+        start = _number(1, _IR_VERSION) + _head(7, size)
+        return b"".join([start, *graph, *(_bytes(8, domain) for domain in operators)])
 
 
 def _described(name: str, dims: Sequence[str | int]) -> bytes:
@@ -82,7 +85,12 @@ def _text(field: int, text: str) -> bytes:
 
 
 def _bytes(field: int, content: bytes) -> bytes:
-    return _varint(field << 3 | _BYTES) + _varint(len(content)) + content
+    return _head(field, len(content)) + content
+
+
+def _head(field: int, size: int) -> bytes:
+    """Return what comes before ``size`` bytes of content."""
+    return _varint(field << 3 | _BYTES) + _varint(size)
 
 
 def _varint(value: int) -> bytes:
