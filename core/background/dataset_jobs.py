@@ -19,7 +19,6 @@ from braid.core.ingest.incoming import Incoming, Parse
 from braid.core.ingest.plan import IngestOptions, source_name
 from braid.core.ingest.spool import Readable, Spool, upload_source
 from braid.core.ingest.store import keep_unchanged, store, store_failure
-from braid.core.ingest.web_page import check_url, fetch_page
 from braid.core.jobs.runner import Handler, Progress
 from braid.core.jobs.store import Job, JobKind, NewJob
 
@@ -57,6 +56,8 @@ def new_text(spool: Spool, dataset_id: int, title: str, text: str, *, max_bytes:
 
 def new_url(dataset_id: int, url: str, *, allow_private: bool = False) -> NewJob:
     """Describe a job that fetches a page. Raises InvalidInputError (``url``) for an address that is never fetched."""
+    from braid.core.ingest.web_page import check_url  # here, because the HTTP client takes a while to load
+
     address = check_url(url, allow_private=allow_private)
     return NewJob("url", address, dataset_id, {"url": address})
 
@@ -107,6 +108,8 @@ class DatasetJobs:
 
     def store_page(self, job: Job, progress: Progress) -> dict[str, Any]:
         """Fetch a page, then parse and store it under its address."""
+        from braid.core.ingest.web_page import fetch_page
+
         page = fetch_page(
             job.payload["url"],
             max_bytes=self.options.max_file_bytes,
