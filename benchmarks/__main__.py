@@ -15,6 +15,7 @@ NAMES = (
     "conversation",
     "streams",
     "uploads",
+    "puts",
     "standalone",
     "folders",
     "mcp_calls",
