@@ -16,6 +16,7 @@ NAMES = (
     "conversation",
     "streams",
     "uploads",
+    "puts",
     "standalone",
     "folders",
     "mcp_calls",

@@ -41,5 +41,5 @@ def _forget_vectors(connection: Connection, collection: str, model: str, documen
     connection.execute(delete(EmbeddingRow).where(EmbeddingRow.chunk_id.in_(of_documents), EmbeddingRow.model == model))
     chunk_ids = connection.execute(of_documents).scalars().all()
     if log_chunks(connection, collection, chunk_ids):
-        mark_changed(connection, collection, DocumentRow.id.in_(document_ids))
+        mark_changed(connection, collection, document_ids)
     return len(chunk_ids)

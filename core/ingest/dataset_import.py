@@ -6,15 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from sqlalchemy import delete, insert, select
+from sqlalchemy import select
 
-from braid.core.batches import batches
 from braid.core.data_directory import DataDirectory
 from braid.core.ingest.dataset_export import Progress
 from braid.core.ingest.export_form import ReadExport
-from braid.core.ledger.database import ROWS_PER_STATEMENT
-from braid.core.ledger.document_writes import put, require_dataset
-from braid.core.ledger.tables import ChunkRow, EmbeddingRow
+from braid.core.ledger.document_batch import put
+from braid.core.ledger.document_writes import require_dataset, store_vectors
+from braid.core.ledger.tables import ChunkRow
 from braid.core.models.embeddings import embed_passages
 from braid.core.types import DocumentInput, indexed_text
 from braid.core.vector import Vector
@@ -87,13 +86,6 @@ def _store(
             return 0
         of_document = select(ChunkRow.id).where(ChunkRow.document_id == stored.document_id)
         ids = connection.execute(of_document.order_by(ChunkRow.position)).scalars().all()
-        given = [
-            {"chunk_id": chunk_id, "model": fingerprint, "vector": row.tobytes()}
-            for chunk_id, row in zip(ids, rows, strict=True)
-            if row.any()
-        ]
-        for batch in batches(given, ROWS_PER_STATEMENT):
-            old = EmbeddingRow.chunk_id.in_([row["chunk_id"] for row in batch])
-            connection.execute(delete(EmbeddingRow).where(old, EmbeddingRow.model == fingerprint))
-            connection.execute(insert(EmbeddingRow), batch)
+        given = [place for place, row in enumerate(rows) if row.any()]
+        store_vectors(connection, fingerprint, [ids[place] for place in given], rows[given])
     return len(given)

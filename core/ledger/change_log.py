@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, and_, delete, func, insert, select, update
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy import and_, delete, func, select
 
 from braid.core.batches import batches
 from braid.core.ledger import prepared
-from braid.core.ledger.database import Database
+from braid.core.ledger.database import Database, execute
 from braid.core.ledger.document_writes import lock_datasets
-from braid.core.ledger.tables import ChangeRow, ChunkRow, DatasetRow, EmbeddingRow, IndexStateRow
+from braid.core.ledger.tables import ChangeRow, ChunkRow, DatasetRow, EmbeddingRow
 from braid.core.types import indexed_text
 from braid.core.vector import Vector
 
@@ -194,21 +193,8 @@ class ChangeLog:
 
     def set_state(self, leg: str, collection: str, state: IndexState) -> None:
         """Record how far an index has followed the log."""
-        try:
-            self._write_state(leg, collection, state)
-        except IntegrityError:  # another thread has just added the row
-            self._write_state(leg, collection, state)
-
-    def _write_state(self, leg: str, collection: str, state: IndexState) -> None:
-        values = {"version": state.version, "applied_seq": state.applied_seq, "state": state.state}
-        key = and_(IndexStateRow.leg == leg, IndexStateRow.collection == collection)
         with self._database.write() as connection:
-            if _update_count(connection, key, values) == 0:
-                connection.execute(insert(IndexStateRow).values(leg=leg, collection=collection, **values))
-
-
-def _update_count(connection: Connection, key: Any, values: dict[str, Any]) -> int:
-    return connection.execute(update(IndexStateRow).where(key).values(**values)).rowcount
+            execute(connection, prepared.SET_STATE, leg=leg, collection=collection, **asdict(state))
 
 
 def _matrix(vectors: Sequence[bytes]) -> Vector:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import errno
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, Engine, PoolProxiedConnection, create_engine, event, make_url
+from sqlalchemy import Connection, CursorResult, Engine, PoolProxiedConnection, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
@@ -144,6 +144,18 @@ class Database:
                 self._watcher.close()
                 self._watcher = None
         self.engine.dispose()
+
+
+def execute(connection: Connection, statement: str, **parameters: Value) -> CursorResult[Any]:
+    """Run a statement of `braid.core.ledger.prepared` in a transaction."""
+    dialect = connection.dialect.name
+    return connection.exec_driver_sql(text_for(dialect, statement), parameters_for(dialect, parameters))
+
+
+def execute_each(connection: Connection, statement: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Run a statement of `braid.core.ledger.prepared`, whose parameters are single values, once for each row."""
+    if rows:
+        connection.exec_driver_sql(text_for(connection.dialect.name, statement), list(rows))
 
 
 def _make_engine(url: str) -> Engine:

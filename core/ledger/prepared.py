@@ -60,6 +60,11 @@ HEADS_OF_COLLECTIONS = _ENDS.format(end="MAX", condition="WHERE collection IN :c
 FIRST_SEQS = _ENDS.format(end="MIN", condition="")
 CHANGES = "SELECT seq, chunk_id FROM changes WHERE collection = :collection AND seq > :seq ORDER BY seq LIMIT :limit"
 PENDING = "SELECT COUNT(*) FROM changes WHERE collection = :collection AND seq > :seq"
+SET_STATE = """
+    INSERT INTO index_state (leg, collection, version, applied_seq, state)
+    VALUES (:leg, :collection, :version, :applied_seq, :state)
+    ON CONFLICT (leg, collection) DO UPDATE
+    SET version = excluded.version, applied_seq = excluded.applied_seq, state = excluded.state"""
 STATES = "SELECT collection, version, applied_seq, state FROM index_state WHERE leg = :leg"
 
 # ---------------------------------------------------------------- chunks and vectors of a collection
@@ -82,14 +87,62 @@ EMBEDDED_COUNT = f"SELECT COUNT(*) {_EMBEDDED}"
 BYTES_OF_A_VECTOR = f"SELECT length(e.vector) {_EMBEDDED} LIMIT 1"
 VECTORS = "SELECT e.chunk_id, e.vector FROM embeddings e WHERE e.chunk_id IN :ids AND e.model = :model"
 
+STORE_VECTOR = """
+    INSERT INTO embeddings (chunk_id, model, vector)
+    SELECT :chunk_id, :model, :vector WHERE EXISTS (SELECT 1 FROM chunks WHERE id = :chunk_id)
+    ON CONFLICT (chunk_id, model) DO UPDATE SET vector = excluded.vector"""
+
+# ---------------------------------------------------------------- writes of documents
+
+LOCK_DATASET = "SELECT collection FROM datasets WHERE id = :dataset_id AND removed_at IS NULL FOR UPDATE"
+LOCK_DATASETS_OF_CHUNKS = """
+    SELECT id FROM datasets WHERE id IN (SELECT dataset_id FROM chunks WHERE chunks.id IN :ids)
+    ORDER BY id FOR UPDATE"""
+_DOCUMENT = """
+    SELECT id, dataset_id, source, title, file_type, state, error, chunks, size_bytes, content_hash, date, updated_at
+    FROM documents"""
+DOCUMENT = f"{_DOCUMENT} WHERE dataset_id = :dataset_id AND source = :source"
+DOCUMENT_WITH_ID = f"{_DOCUMENT} WHERE id = :document_id AND dataset_id IN :datasets"
+STORED_DOCUMENTS = """
+    SELECT source, id, title, state, chunks, content_hash, date, meta
+    FROM documents WHERE dataset_id = :dataset_id AND source IN :sources"""
+INSERT_DOCUMENT = """
+    INSERT INTO documents (dataset_id, source, title, file_type, state, error, chunks, size_bytes, content_hash, date,
+        meta, created_at, updated_at)
+    VALUES (:dataset_id, :source, :title, :file_type, :state, :error, :chunks, :size_bytes, :content_hash, :date,
+        :meta, :updated_at, :updated_at)"""
+UPDATE_DOCUMENT = """
+    UPDATE documents SET title = :title, file_type = :file_type, state = :state, error = :error, chunks = :chunks,
+        size_bytes = :size_bytes, content_hash = :content_hash, date = :date, meta = :meta, updated_at = :updated_at
+    WHERE dataset_id = :dataset_id AND source = :source"""
+REFRESH_DOCUMENT = """
+    UPDATE documents SET date = :date, meta = :meta, updated_at = :updated_at
+    WHERE dataset_id = :dataset_id AND source = :source"""
+
+CHUNKS_OF_DOCUMENTS = "SELECT id, document_id FROM chunks WHERE document_id IN :document_ids"
+DELETE_CHUNKS = "DELETE FROM chunks WHERE id IN :ids"
+INSERT_CHUNK = """
+    INSERT INTO chunks (id, document_id, dataset_id, position, text, heading_path, page, page_end, line, line_end)
+    VALUES (:id, :document_id, :dataset_id, :position, :text, :heading_path, :page, :page_end, :line, :line_end)"""
+MOVE_CHUNK = """
+    UPDATE chunks SET position = :position, page = :page, page_end = :page_end, line = :line, line_end = :line_end
+    WHERE id = :id"""
+
+LOG_CHUNK = "INSERT INTO changes (collection, chunk_id) VALUES (:collection, :chunk_id)"
+_LAST_CHANGE = "(SELECT COALESCE(MAX(seq), 0) FROM changes WHERE collection = :collection)"
+MARK_CHANGED = f"UPDATE documents SET changed_seq = {_LAST_CHANGE} WHERE id IN :document_ids"
+MARK_DATASET_CHANGED = f"UPDATE documents SET changed_seq = {_LAST_CHANGE} WHERE dataset_id = :dataset_id"
+ADD_TO_COUNTERS = """
+    UPDATE datasets SET documents = documents + :documents, chunks = chunks + :chunks WHERE id = :dataset_id"""
+
 # ---------------------------------------------------------------- what a driver is given
 
 
 @cache
 def text_for(dialect: str, statement: str) -> str:
     """Return the statement in the words of SQLite's or PostgreSQL's driver."""
-    if dialect == "sqlite":  # which does better without the copy
-        statement = statement.replace("AS MATERIALIZED", "AS")
+    if dialect == "sqlite":  # which does better without the copy, and locks the whole file for a write
+        statement = statement.replace("AS MATERIALIZED", "AS").removesuffix(" FOR UPDATE")
         return re.sub(r"IN :(\w+)", r"IN (SELECT value FROM json_each(:\1))", statement)
     return re.sub(r":(\w+)", r"%(\1)s", re.sub(r"IN :(\w+)", r"= ANY(:\1)", statement))
 

@@ -51,12 +51,16 @@ class PassageRow(NamedTuple):
     line_end: int | None
     date: float | None
     metadata: str | dict[str, str]
-    """JSON as text in SQLite; PostgreSQL's driver has read it."""
 
     def passage(self) -> Passage:
         """Return the row as a passage."""
-        metadata = json.loads(self.metadata) if isinstance(self.metadata, str) else self.metadata
-        return Passage(*self[:-1], metadata)
+        return Passage(*self[:-1], metadata_of(self.metadata))
+
+
+def metadata_of(stored: str | dict[str, str]) -> dict[str, str]:
+    """Return a document's metadata, which SQLite has as JSON text and PostgreSQL's driver has read."""
+    read: dict[str, str] = json.loads(stored) if isinstance(stored, str) else stored
+    return read
 
 
 def filter_parameters(filters: Filters | None) -> dict[str, Value]:

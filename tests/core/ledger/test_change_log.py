@@ -147,8 +147,11 @@ def test_every_follower_ends_with_the_ledger(ledger: Ledger) -> None:
     )
 
 
-def test_a_writer_that_commits_late_is_not_skipped(ledger: Ledger, log: ChangeLog, dataset: int) -> None:
+def test_a_writer_that_commits_late_is_not_skipped(
+    ledger: Ledger, log: ChangeLog, dataset: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The first writer has its sequence number, then the second writes, and only then the first commits."""
+    monkeypatch.setattr("braid.core.ledger.document_batch.DOCUMENTS_PER_BATCH", 1)
     other = ledger.add_dataset(1, "other").id
     wrote, commit, second_done = threading.Event(), threading.Event(), threading.Event()
 

@@ -15,14 +15,15 @@ import numpy as np
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import create_engine, insert, inspect
+from sqlalchemy import create_engine, insert, inspect, select
 from sqlalchemy.exc import IntegrityError
 
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ledger.change_log import ChangeLog
 from braid.core.ledger.database import Database
+from braid.core.ledger.document_writes import PutResult
 from braid.core.ledger.ledger import Ledger
-from braid.core.ledger.tables import Base, UserRow
+from braid.core.ledger.tables import Base, DocumentRow, UserRow
 from braid.core.types import ChunkInput, DocumentInput, Filters, Passage
 from braid.core.vector import Vector
 from tests import worlds
@@ -37,8 +38,8 @@ def dataset(ledger: Ledger) -> int:
     return add_notes(ledger)
 
 
-def document(source: str, *texts: str, title: str = "T", content_hash: str = "") -> DocumentInput:
-    return worlds.document(source, *texts, title=title, content_hash=content_hash)
+def document(source: str, *texts: str, title: str = "T", **values: Any) -> DocumentInput:
+    return worlds.document(source, *texts, title=title, **values)
 
 
 def passages(ledger: Ledger, dataset_id: int, source: str) -> list[Passage]:
@@ -292,6 +293,72 @@ def test_many_in_one_transaction_are_all_stored_or_none(ledger: Ledger, dataset:
         ledger.put_documents(dataset, [document("c", "four"), document(" ", "five")])
     assert [d.source for d in ledger.documents(dataset)] == ["a", "b"]
     assert counts(ledger, dataset) == (2, 2)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 500])
+def test_many_at_once_are_stored_as_if_one_after_another(
+    ledger: Ledger, dataset: int, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same puts into two datasets, singly and in batches: the same results, passages, counts and changes."""
+    monkeypatch.setattr("braid.core.ledger.document_batch.DOCUMENTS_PER_BATCH", size)
+    first = [
+        document("a", "one", "two", content_hash="h"),
+        document("b", "three", "three"),
+        document("失敗 '\ud800", "four", metadata={"k": "v\x00"}, date=1.0),
+        document("empty"),
+        document("gone", "five"),
+    ]
+    second = [
+        document("b", "three", "six", "three"),
+        document("a", "not read", content_hash="h", date=5.0, metadata={"k": "w"}),
+        document("new", "seven"),
+        document("gone"),
+        document("new", "seven", "eight", title="T"),
+        document("empty", "nine"),
+        document("a", "ten", content_hash="i"),
+    ]
+    ledger.register_shared(-1, "Singly", "shared_singly")
+    ledger.register_shared(-2, "Together", "shared_together")
+    singly = [ledger.put_document(-1, each) for each in (*first, *second)]
+    together = [*ledger.put_documents(-2, first), *ledger.put_documents(-2, iter(second))]
+
+    def figures(results: list[PutResult]) -> list[tuple[int, int, int, bool]]:
+        return [(each.added, each.kept, each.removed, each.unchanged) for each in results]
+
+    def stored(dataset_id: int, collection: str) -> dict[str, Any]:
+        found = {}
+        head = ChangeLog(ledger.database).heads([collection])[collection]
+        for each in ledger.documents(dataset_id):
+            passages = [(p.text, p.position, p.metadata) for p in ledger.document_passages(each.id, [dataset_id])]
+            found[each.source] = (each.title, each.state, each.chunks, each.content_hash, each.date, passages)
+            with ledger.database.read() as connection:
+                seq = connection.execute(select(DocumentRow.changed_seq).where(DocumentRow.id == each.id)).scalar_one()
+            assert seq <= head
+        return found
+
+    def logged(collection: str) -> list[str]:
+        log = ChangeLog(ledger.database)
+        texts = {chunk.id: chunk.text for chunks in log.all_chunks(collection, 100) for chunk in chunks}
+        return [texts.get(change.chunk_id, "gone") for change in log.after(collection, 0, 100)]
+
+    assert figures(together) == figures(singly)
+    assert stored(-2, "shared_together") == stored(-1, "shared_singly")
+    assert counts(ledger, -2) == counts(ledger, -1)
+    assert logged("shared_together") == logged("shared_singly")
+
+
+def test_a_document_of_a_batch_is_done_when_its_changes_are_applied(ledger: Ledger, dataset: int) -> None:
+    ledger.put_documents(dataset, [document(source, "one", content_hash="h") for source in "abc"])
+    ledger.put_documents(dataset, [document("a", "one", content_hash="h"), document("b", "two"), document("d")])
+    log = ChangeLog(ledger.database)
+    last = {chunk.chunk_id: chunk.seq for chunk in log.after("user_1", 0, 100)}
+    with ledger.database.read() as connection:
+        rows = connection.execute(select(DocumentRow.source, DocumentRow.changed_seq))
+        marked: dict[str, int] = {row.source: row.changed_seq for row in rows}
+    for source in "abc":
+        assert marked[source] >= max(last[chunk_id] for chunk_id in ids(ledger, dataset, source).values())
+    assert marked["a"] < log.heads()["user_1"]  # it has not changed since
+    assert marked["d"] == 0
 
 
 def test_a_document_without_passages(ledger: Ledger, dataset: int) -> None:
