@@ -86,7 +86,9 @@ def _open(stack: ExitStack, folder: Path, seed: int, report: Report, *, with_pos
     }
     if refused := stack.enter_context(small_disk(folder / "data")):
         report.skipped.update(dict.fromkeys(ON_SMALL_DISK, f"no small disk: {refused}"))
-    postgres = stack.enter_context(get_server(tempfile.mkdtemp(prefix="braid-pg-"))) if with_postgres else None
+    postgres = (
+        stack.enter_context(get_server(tempfile.mkdtemp(prefix="braid-pg-"), "delete")) if with_postgres else None
+    )
     if postgres is None:
         report.skipped["postgres_restarted"] = "the ledger is in SQLite; --postgres"
     else:
