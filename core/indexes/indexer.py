@@ -22,6 +22,8 @@ from braid.core.priority import SearchPriority, lower_thread_priority
 from braid.core.types import Leg
 
 POLL_S = 0.5
+COPY_POLL_S = 2.0
+"""Time between two looks at the copy in Chroma, for which nobody waits, and before the first one."""
 LOOK_ANYWAY_S = 10.0
 """Longest time between two looks at every collection, whatever the database says."""
 FIRST_LOOK_S = 2.0
@@ -88,15 +90,19 @@ class Indexer:
     def stop(self) -> None:
         """Finish the running batches and stop; what is left is done at the next start."""
         self._stopping.set()
-        self.wake()
+        for event in self._wakes.values():
+            event.set()
         for thread in self._threads.values():
             if thread.ident is not None:
                 thread.join()
 
     def wake(self) -> None:
         """Look at the log now instead of at the next poll."""
-        for event in self._wakes.values():
-            event.set()
+        self._wake(self._legs)
+
+    def _wake(self, names: Sequence[IndexName]) -> None:
+        for name in names:
+            self._wakes[name].set()
 
     def suspect(self, index: IndexName, collection: str) -> None:
         """Have an index checked after a failed search, and rebuilt if it is broken."""
@@ -136,7 +142,7 @@ class Indexer:
         """Wait until these legs, or the copy in Chroma, have applied all that is in the log now. False after
         ``timeout_s``.
         """
-        self.wake()
+        self._wake(legs)
         deadline = time.monotonic() + timeout_s
         heads = {name: head for name, head in self._changes.heads().items() if head}
         while not all(self._is_complete(leg, heads) for leg in legs):
@@ -161,9 +167,12 @@ class Indexer:
         return {name: state.applied_seq for name, state in states.items() if state.state == "ready"}
 
     def _run(self, index: IndexName) -> None:
-        wake, retry_s = self._wakes[index], POLL_S
+        wake, poll_s = self._wakes[index], COPY_POLL_S if index == "chroma" else POLL_S
+        retry_s = poll_s
         look = _Look(self.followers[index], self._changes, self._before_work)
         lower_thread_priority()
+        if index == "chroma":
+            wake.wait(poll_s)
         while not self._stopping.is_set():
             woken, busy = wake.is_set(), False
             if woken:
@@ -175,7 +184,7 @@ class Indexer:
                         self._prune()
                     look.done()
                 self._looked[index].set()
-                retry_s = POLL_S
+                retry_s = poll_s
             except Exception:  # the edge of a thread, which must survive an outage of the database
                 logger.exception("indexing %s failed; trying again in %.1f s", index, retry_s)
                 retry_s = min(2 * retry_s, 30.0)
