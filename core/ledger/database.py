@@ -161,7 +161,9 @@ def execute_each(connection: Connection, statement: str, rows: Sequence[Mapping[
 def _make_engine(url: str) -> Engine:
     parsed = make_url(url)
     if parsed.get_backend_name() != "sqlite":
-        return create_engine(parsed, hide_parameters=True, pool_pre_ping=True, pool_size=10, max_overflow=20)
+        return create_engine(
+            parsed, hide_parameters=True, pool_pre_ping=True, pool_size=10, max_overflow=20, pool_use_lifo=True
+        )
     if parsed.database:
         Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
     engine = create_engine(
@@ -170,6 +172,7 @@ def _make_engine(url: str) -> Engine:
         connect_args={"timeout": SQLITE_BUSY_TIMEOUT_S},
         pool_size=10,
         max_overflow=20,
+        pool_use_lifo=True,  # the last one used has pages and statements in memory
     )
     event.listen(engine, "connect", _configure_sqlite)
     event.listen(engine, "begin", _begin_sqlite)

@@ -10,6 +10,7 @@ import re
 from collections.abc import Collection, Mapping
 from functools import cache
 
+SINGLE = (str, int, float, bytes, type(None))
 Value = str | int | float | bytes | None | Collection[str] | Collection[int]
 
 # ---------------------------------------------------------------- users and datasets
@@ -153,6 +154,6 @@ def parameters_for(dialect: str, parameters: Mapping[str, Value]) -> dict[str, o
 
 
 def _parameter(dialect: str, value: Value) -> object:
-    if value is None or isinstance(value, str | int | float | bytes):
+    if isinstance(value, SINGLE):
         return value
     return json.dumps(list(value)) if dialect == "sqlite" else list(value)
