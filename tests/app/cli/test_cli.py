@@ -460,7 +460,7 @@ def test_search_for_people(filled: CommandLine) -> None:
     assert heading == "[1] Controller › Controller > Reset"
     assert re.fullmatch(r" {4}reset\.md, lines? \d+(–\d+)?", source)
     assert re.fullmatch(r" {4}dataset 1, chunk [0-9a-f]{32}", place)
-    assert re.fullmatch(r" {4}score \d\.\d{4} = dense #1 \(0\.\d+\) 0\.\d+ \+ bm25 #1 \(\d\.\d+\) 0\.\d+", score)
+    assert re.fullmatch(r" {4}score \d\.\d{4} = dense #1 \(0\.\d+\) \d\.\d+ \+ bm25 #1 \(\d\.\d+\) \d\.\d+", score)
     assert text.strip().startswith("Hold the red button")
     assert "1 of k=1, hybrid, basic" in result.stderr
 
