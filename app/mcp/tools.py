@@ -80,6 +80,7 @@ class Tools:
         self._braid = braid
         self._account = account
         self._settings = settings
+        self._fusion = {name: getattr(settings, name) for name in ("fusion", "alpha", "dense_weight")}
         self._parse = parse
         self._datasets = UserDatasets(braid, account.id, is_admin=is_admin)
 
@@ -109,6 +110,7 @@ class Tools:
             mode=mode,
             k=top_k,
             filters=filters,
+            **self._fusion,
         )
         self.meter.count_search(result)
         return self._search_result(result, include_documents=include_documents, max_content_length=max_content_length)
@@ -230,9 +232,9 @@ class Tools:
     def _explain_document(self, query: str, document: Document) -> Result:
         """Explain the rank of the document's best passage."""
         manager, user_id = self._braid.manager, self._account.id
-        passage = best_passage(manager.search, self._braid.ledger, document, query, user_id=user_id)
+        passage = best_passage(manager.search, self._braid.ledger, document, query, user_id=user_id, **self._fusion)
         explanation = manager.explain(
-            query, chunk_id=passage.chunk_id, user_id=user_id, dataset_ids=[passage.dataset_id]
+            query, chunk_id=passage.chunk_id, user_id=user_id, dataset_ids=[passage.dataset_id], **self._fusion
         )
         return {
             "chunk_id": passage.chunk_id,

@@ -423,6 +423,29 @@ def test_the_servers_path_is_not_for_ordinary_users(braid: Braid) -> None:
     assert str(braid.data_dir) not in json.dumps(found)
 
 
+def test_a_search_is_fused_as_the_site_is_set(braid: Braid) -> None:
+    account = Accounts(braid.ledger).add("ana")
+    tools_of(braid, account).put_document("The tray.", "a.md", file_type=None, dataset_id=None)
+    assert braid.indexer.wait(30)
+
+    def score(settings: Settings) -> float:
+        found = tools_of(braid, account, settings).search(
+            "tray",
+            top_k=1,
+            file_type=None,
+            include_documents=False,
+            max_content_length=None,
+            dataset_ids=None,
+            mode="hybrid",
+            strategy="basic",
+        )
+        return float(found["results"][0]["score"])
+
+    assert score(Settings(fusion="rrf")) == pytest.approx(0.5 / 61 + 0.5 / 61)
+    assert score(Settings(fusion="weighted", alpha=0.2)) == pytest.approx(0.2 + 0.8)
+    assert score(Settings()) == pytest.approx(0.55), "the only keyword hit is its own mean"
+
+
 def test_nothing_is_taken_in_when_the_disk_is_full(braid: Braid) -> None:
     tools = tools_of(braid, Accounts(braid.ledger).add("ana"), Settings(min_free_disk_mb=10**9))
     refused = tools.put_document("The tray.", "a.md", file_type=None, dataset_id=None)
