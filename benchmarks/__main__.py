@@ -18,6 +18,7 @@ NAMES = (
     "standalone",
     "folders",
     "mcp_calls",
+    "attacks",
 )
 
 

@@ -22,6 +22,7 @@ def panels(path: Path, titles: Sequence[str], *, columns: int) -> Iterator[list[
     for one, title in zip(axes, titles, strict=True):
         one.set_title(title, fontsize=10)
         one.grid(visible=True, alpha=0.3)
+        one.set_axisbelow(True)
         one.tick_params(labelsize=8)
     yield axes
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "braid"}):

@@ -152,7 +152,6 @@ class Braid(DataDirectory):
         from braid.core.models.rerank import Rerankers
         from braid.core.retriever_manager import RetrieverManager
         from braid.core.search.context import SearchContext, SearchModels
-        from braid.core.search.spread import VectorSamples
 
         rerankers = rerankers or Rerankers()
         legs: tuple[Leg, ...] = ("dense", "bm25")
@@ -171,7 +170,6 @@ class Braid(DataDirectory):
             executors=executors,
             leg_timeout_s=options.leg_timeout_s,
             models=SearchModels(models or ChatModels(), prompts or Prompts(), rerankers),
-            samples=VectorSamples(self.ledger),
             priority=self.priority,
         )
         return RetrieverManager(context, self.registry)

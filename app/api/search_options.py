@@ -13,7 +13,7 @@ from braid.app.site import site
 from braid.core.datasets.scope import MAX_DATASET_IDS, resolve_scope
 from braid.core.errors import InvalidInputError
 from braid.core.search.strategies import strategies
-from braid.core.types import MAX_K, MAX_NAME_CHARS, Filters, Generator, Mode
+from braid.core.types import MAX_K, MAX_NAME_CHARS, Filters, Fusion, Generator, Mode
 
 ISO_8601 = (
     r"^[0-9]{4}-[0-9]{2}-[0-9]{2}"
@@ -68,12 +68,13 @@ class SearchOptions(Given):
     )
     strategy: str = Field("basic", json_schema_extra=lambda schema: schema.update(enum=list(strategies())))
     search_mode: Mode | None = None
+    fusion: Fusion | None = Field(None, description="How hybrid mode joins its two rankings")
     hybrid_alpha: float | None = Field(
         None,
         ge=0.0,
         le=1.0,
-        description="Weight of the search by meaning in hybrid mode, which then fuses by weighted scores (0.7 unless"
-        "set). Without it the site's fusion is used.",
+        description="Weight of the search by meaning in hybrid mode, which then fuses by weighted scores whatever"
+        " `fusion` is (0.7 unless set)",
     )
     top_k: Annotated[int, Field(ge=1, le=MAX_K), WHOLE] | None = None
     filters: FiltersGiven = FiltersGiven.model_validate({})
@@ -107,11 +108,12 @@ class SearchOptions(Given):
     def options(self, default_mode: Mode) -> dict[str, Any]:
         """Return the values of the fields of `braid.core.types.SearchOptions`."""
         settings = site().settings
-        weighted = self.hybrid_alpha is not None or settings.fusion == "weighted"
+        fusion = "weighted" if self.hybrid_alpha is not None else self.fusion or settings.fusion
+        alpha = settings.alpha if self.hybrid_alpha is None else self.hybrid_alpha
         return {
             "mode": self.search_mode or default_mode,
-            "fusion": "weighted" if weighted else settings.fusion,
-            "alpha": self.hybrid_alpha if self.hybrid_alpha is not None else settings.alpha if weighted else None,
+            "fusion": fusion,
+            "alpha": alpha if fusion == "weighted" else None,
             "dense_weight": settings.dense_weight,
             "k": self.top_k or settings.k,
             "filters": self.filters.filters(),

@@ -38,7 +38,7 @@ def tune(
 
     settings = current_settings()
     log_briefly(debug=settings.log_level == "DEBUG")
-    share = settings.alpha if settings.fusion == "weighted" else settings.dense_weight
+    weights = {"rrf": settings.dense_weight, "weighted": settings.alpha, "auto": tuning.AUTO.dense_weight}
     with Bars() as bars:
 
         def show(progress: EvaluationProgress) -> None:
@@ -48,7 +48,7 @@ def tune(
             folders,
             scratch_dir=settings.data_dir / SCRATCH_FOLDER,
             embedding_model=settings.embedding_model,
-            default=tuning.Config(settings.fusion, share),
+            default=tuning.Config(settings.fusion, weights[settings.fusion]),
             each=each,
             languages=settings.languages,
             on_progress=show,

@@ -41,7 +41,7 @@ REMEDIES = {
     "query": _l("Type a query of 1 to 10,000 characters."),
     "k": _l("The number of passages must be a whole number from 1 to 1000."),
     "mode": _l("Choose hybrid, meaning or keywords as the mode."),
-    "fusion": _l("Choose fusion by rank or by score."),
+    "fusion": _l("Choose automatic fusion, or fusion by rank or by score."),
     "alpha": _l("The balance must be a number from 0 to 1."),
     "strategy": _l("Choose a strategy of the list."),
     "file_types": _l("Choose the kinds of files with the boxes."),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -76,6 +77,8 @@ def _bars(axes: Any, groups: Mapping[str, Mapping[str, float]], *, log: bool = T
     axes.set_xticks([place + 0.4 - width / 2 for place in range(len(groups))], list(groups))
     if log:
         axes.set_yscale("log")
+        lowest = min((value for group in groups.values() for value in group.values()), default=1.0)
+        axes.set_ylim(bottom=10.0 ** math.floor(math.log10(lowest)))
 
 
 def _lines(axes: Any, points: Mapping[str, Mapping[str, float]]) -> None:

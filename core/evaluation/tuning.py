@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import ir_measures
 import numpy as np
@@ -19,20 +19,21 @@ from braid.core.errors import InvalidInputError
 from braid.core.evaluation.beir import read_sets
 from braid.core.evaluation.bootstrap import Bootstrap, Interval, Scores
 from braid.core.evaluation.judged_store import OnProgress, stored_sets
-from braid.core.evaluation.tuning_rankings import Judged, collect
+from braid.core.evaluation.tuning_rankings import DEPTH, Judged, collect
 from braid.core.models.embeddings import EmbeddingModel
 from braid.core.search import fusion
-from braid.core.types import Fusion, Leg
+from braid.core.types import AUTO_DENSE_WEIGHT, Fusion, Leg
 
 FOLDS = 5
 STEPS = 10
 """Weights are tried in steps of 1/10."""
 NDCG = nDCG @ 10
+PLOTTED = {"rrf": "rrf, by dense_weight", "weighted": "weighted, by alpha"}
 
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """A fusion with its weight. ``dense_weight`` is the setting ``alpha`` in ``weighted`` fusion."""
+    """A fusion with its weight: setting ``alpha`` in ``weighted``, ``dense_weight`` in ``rrf``, fixed in ``auto``."""
 
     fusion: Fusion
     dense_weight: float
@@ -40,6 +41,8 @@ class Config:
     @property
     def settings(self) -> Mapping[str, str | float]:
         """The configuration as settings."""
+        if self.fusion == "auto":
+            return {"fusion": "auto"}
         return {"fusion": self.fusion, "alpha" if self.fusion == "weighted" else "dense_weight": self.dense_weight}
 
     def as_toml(self) -> str:
@@ -54,6 +57,9 @@ class Config:
             f"{name} {value}" if isinstance(value, str) else f"{name} {value:g}"
             for name, value in self.settings.items()
         )
+
+
+AUTO = Config("auto", AUTO_DENSE_WEIGHT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,19 +149,27 @@ def configurations(default: Config) -> list[Config]:
     """Return the configurations to try; the default comes first and so wins every tie."""
     weights = [step / STEPS for step in range(STEPS + 1)]
     grid = [Config("rrf", weight) for weight in weights] + [Config("weighted", weight) for weight in weights]
-    return list(dict.fromkeys([default, *grid]))
+    return list(dict.fromkeys([default, AUTO, *grid]))
 
 
 def fused_documents(judged: Judged, config: Config) -> list[str]:
     """Return the documents in the order of the fused list, as `braid.core.search.ranking.fuse` makes it."""
     weights: Mapping[Leg, float] = {"dense": config.dense_weight, "bm25": 1.0 - config.dense_weight}
-    contributions = fusion.min_max_contributions if config.fusion == "weighted" else fusion.rrf_contributions
-    fused = fusion.add_contributions(contributions(judged.rankings[leg], weight) for leg, weight in weights.items())
+    fused = fusion.add_contributions(_contributions(judged, config.fusion, leg, weights[leg]) for leg in weights)
     of_text: dict[str, list[str]] = {}
     ties = fusion.rrf_ties([(judged.rankings[leg], weight) for leg, weight in weights.items()])
     for hit in fusion.by_score_then_id(fused, ties):
         of_text.setdefault(judged.shown_as[hit.chunk_id], []).append(judged.documents[hit.chunk_id])
     return list(dict.fromkeys(document for documents in of_text.values() for document in documents))
+
+
+def _contributions(judged: Judged, name: Fusion, leg: Leg, weight: float) -> dict[str, float]:
+    ranking = judged.rankings[leg]
+    if name == "auto":
+        if leg == "dense":
+            return fusion.dense_standout(ranking, weight, judged.spread)
+        return fusion.bm25_standout(ranking, weight, DEPTH)
+    return (fusion.min_max_contributions if name == "weighted" else fusion.rrf_contributions)(ranking, weight)
 
 
 def ndcg_scores(judged: Sequence[Judged], config: Config) -> Scores:
@@ -247,14 +261,15 @@ def plot(report: TuningReport, path: Path) -> None:
     figure = Figure(figsize=(7.0, 4.5), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
-    labels = {"rrf": "rrf, by dense_weight", "weighted": "weighted, by alpha"}
-    for name in get_args(Fusion):
+    for name, label in PLOTTED.items():
         line = sorted((o for o in report.outcomes if o.config.fusion == name), key=lambda o: o.config.dense_weight)
         dense_weights = [outcome.config.dense_weight for outcome in line]
-        axes.plot(dense_weights, [outcome.ndcg.mean for outcome in line], marker="o", label=labels[name])
+        axes.plot(dense_weights, [outcome.ndcg.mean for outcome in line], marker="o", label=label)
         axes.fill_between(
             dense_weights, [outcome.ndcg.low for outcome in line], [outcome.ndcg.high for outcome in line], alpha=0.15
         )
+    auto = next(outcome for outcome in report.outcomes if outcome.config == AUTO)
+    axes.axhline(auto.ndcg.mean, color="gray", linestyle="--", label="auto")
     for name, outcome, marker in (("default", report.default, "s"), ("best", report.best, "*")):
         axes.plot(outcome.config.dense_weight, outcome.ndcg.mean, marker, markersize=12, color="black", label=name)
     axes.set_xlabel("weight of the dense leg (0: keywords, 1: meaning)")

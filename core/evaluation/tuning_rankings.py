@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from braid.core.evaluation.judged_store import EvaluationProgress, OnProgress, StoredSets
+from braid.core.indexes.vector_block import Selection
+from braid.core.models.embeddings import embed_query
 from braid.core.search import fusion
 from braid.core.types import Hit, Leg, Occurrence, Passage, ScoredChunk, SearchOptions
 
@@ -26,6 +28,8 @@ class Judged:
     """Chunk id → id shared by all chunks of the same text; they are shown together, at their best rank."""
     grades: Mapping[str, int]
     """``set/document`` → grade."""
+    spread: float = 0.0
+    """Standard deviation of the query's cosine with any passage, see `braid.core.indexes.dense`."""
 
 
 def collect(stored: StoredSets, *, each: bool, on_progress: OnProgress) -> tuple[list[Judged], tuple[str, ...]]:
@@ -41,9 +45,16 @@ def collect(stored: StoredSets, *, each: bool, on_progress: OnProgress) -> tuple
                 reasons |= dict.fromkeys(f"{part.leg} {part.collection}: {part.reason}" for part in result.degraded)
                 found[leg] = result.hits
             grades = {f"{judged.name}/{document}": grade for document, grade in judged.judgements[query_id].items()}
-            collected.append(_to_judged(judged.name, query_id, found["dense"], found["bm25"], grades, set_of))
+            one = _to_judged(judged.name, query_id, found["dense"], found["bm25"], grades, set_of)
+            collected.append(replace(one, spread=_spread(stored, text, dataset_ids)))
             on_progress(EvaluationProgress("search", judged.name, number, len(judged.queries)))
     return collected, tuple(reasons)
+
+
+def _spread(stored: StoredSets, text: str, dataset_ids: Sequence[int]) -> float:
+    collections = {stored.braid.ledger.dataset(dataset_id).collection for dataset_id in dataset_ids}
+    vector = embed_query(stored.braid.model_of(min(collections)), text)
+    return stored.braid.dense.search_all(dict.fromkeys(collections, Selection(dataset_ids)), vector, 1).spread
 
 
 def _to_judged(

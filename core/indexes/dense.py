@@ -44,6 +44,18 @@ Where = Mapping[str, Selection]
 """The collections to search, each with the part of it."""
 
 
+class DenseAnswer(NamedTuple):
+    """The answer of several collections of one model."""
+
+    hits: dict[str, list[ScoredChunk] | BraidError]
+    """Best first, by collection; an error stands in the place of hits."""
+    spread: float
+    """Standard deviation of the cosine between the query and a chunk, of a sample of 100; 0.0 where it is not known.
+
+    It tells how much a difference between two cosines means.
+    """
+
+
 class _Loaded(NamedTuple):
     """A collection's vectors in memory; replaced, never changed."""
 
@@ -60,11 +72,7 @@ class _Loaded(NamedTuple):
 
     def nearest(self, vector: Vector, k: int, selection: Selection) -> Found:
         found = [block.nearest(vector, k, selection) for block in self.blocks]
-        if len(found) == 1:
-            return found[0]
-        ids, scores = np.concatenate([f.ids for f in found]), np.concatenate([f.scores for f in found])
-        best = np.argsort(-scores, kind="stable")[:k]
-        return Found(ids[best], scores[best])
+        return found[0] if len(found) == 1 else Found.joined(found, k)
 
 
 class DenseIndex:
@@ -112,7 +120,7 @@ class DenseIndex:
         Raises IndexUnavailableError when the collection cannot be searched, EmbeddingError when the vector does not
         fit it.
         """
-        found = self.search_all({collection: selection}, vector, k, model=model)[collection]
+        found = self.search_all({collection: selection}, vector, k, model=model).hits[collection]
         if isinstance(found, BraidError):
             raise found
         return found
@@ -126,8 +134,8 @@ class DenseIndex:
         model: str = "",
         pooled: bool = False,
         timeout_s: float = TIMEOUT_S,
-    ) -> dict[str, list[ScoredChunk] | BraidError]:
-        """Search several collections of one model like `search`; an error stands in the place of the hits.
+    ) -> DenseAnswer:
+        """Search several collections of one model like `search`.
 
         ``model`` is the fingerprint of the vector's model: a collection for which another one answers by now is an
         error. With ``pooled`` only hits that are among the best ``k`` of all collections are returned. A collection
@@ -152,7 +160,10 @@ class DenseIndex:
                     versions[collection] = loaded.version
             except (IndexUnavailableError, EmbeddingError) as error:
                 answers[collection] = error
-        return answers | self._rescored(_best(candidates, depth) if pooled else candidates, versions, vector, k)
+        sample = Found.joined(list(candidates.values()), 0).sample_scores if candidates else ()
+        spread = float(np.std(sample)) if len(sample) > 1 else 0.0
+        answers.update(self._rescored(_best(candidates, depth) if pooled else candidates, versions, vector, k))
+        return DenseAnswer(answers, spread)
 
     def _rescored(
         self, candidates: Mapping[str, Found], versions: Mapping[str, str], vector: Vector, k: int
@@ -359,7 +370,7 @@ def _best(candidates: Mapping[str, Found], k: int) -> dict[str, Found]:
     least = np.partition(scores, len(scores) - k)[len(scores) - k]
     kept = {collection: found.scores >= least for collection, found in candidates.items()}
     return {
-        collection: Found(found.ids[kept[collection]], found.scores[kept[collection]])
+        collection: found._replace(ids=found.ids[kept[collection]], scores=found.scores[kept[collection]])
         for collection, found in candidates.items()
     }
 

@@ -154,10 +154,10 @@ class Indexer:
     def _is_complete(self, index: IndexName, heads: dict[str, int]) -> bool:
         states = self._changes.states(index)
         for collection, head in heads.items():
-            state, progress = states.get(collection), self.followers[index].progress(collection)
+            state, progress = states.get(collection), self.followers[index].progress(collection, head)
             if state is None or state.applied_seq < head or state.state != "ready":
                 return False
-            if progress.obstacle or progress.pending:
+            if progress.obstacle or progress.pending:  # as the next search sees it
                 return False
         return True
 

@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from braid.core.vector import Vector
 
 ID_BYTES = 32
+SAMPLE = 100
+"""Rows in a sample."""
 BYTES_PER_ROW = ID_BYTES + 8 + 8
 """Memory of a row beside its components, which take a byte each."""
 _MIDDLE = 128
@@ -40,15 +42,30 @@ EVERYTHING = Selection()
 
 
 class Found(NamedTuple):
-    """Rows of a scan, best first: ids (n,) as bytes, approximate scores (n,) float32."""
+    """Rows of a scan, best first: ids (n,) as bytes, approximate scores (n,) float32; and a random sample of all rows
+    that are selected.
+    """
 
     ids: NDArray[np.bytes_]
     scores: Vector
+    sample_ids: NDArray[np.bytes_]
+    sample_scores: Vector
 
     @classmethod
     def nothing(cls) -> Self:
         """Return the result of a scan of nothing."""
-        return cls(np.empty(0, f"S{ID_BYTES}"), np.empty(0, np.float32))
+        ids, scores = np.empty(0, f"S{ID_BYTES}"), np.empty(0, np.float32)
+        return cls(ids, scores, ids, scores)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self], k: int) -> Self:
+        """Return the ``k`` best of several scans."""
+        ids, scores = np.concatenate([p.ids for p in parts]), np.concatenate([p.scores for p in parts])
+        sample_ids = np.concatenate([p.sample_ids for p in parts])
+        sample_scores = np.concatenate([p.sample_scores for p in parts])
+        best = np.argsort(-scores, kind="stable")[:k]
+        lowest = np.argsort(sample_ids)[:SAMPLE]
+        return cls(ids[best], scores[best], sample_ids[lowest], sample_scores[lowest])
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,21 +138,29 @@ class VectorBlock:
     def nearest(self, vector: Vector, k: int, selection: Selection) -> Found:
         """Return the ``k`` selected rows with the largest approximate product with ``vector`` (dim,), best first."""
         mask = self._mask(selection)
-        rows = None if mask is None else np.flatnonzero(mask)
-        if rows is None or len(rows) == len(self):
-            return self._named(*self._scan(vector, k))
+        rows = np.arange(len(self)) if mask is None else np.flatnonzero(mask)
         if not len(rows):
             return Found.nothing()
+        sample = rows[:SAMPLE]  # ids are hashes, so that the rows with the lowest are random ones
+        scores, found = self._nearest(vector, k, rows, mask)
+        return Found(self.ids[found], scores, self.ids[sample], self._scores(vector, sample))
+
+    def _nearest(self, vector: Vector, k: int, rows: Rows, mask: NDArray[np.bool_] | None) -> tuple[Vector, Rows]:
+        if len(rows) == len(self):
+            return self._scan(vector, k)
         if len(rows) <= _FEW_ROWS:
-            return self._named(*self._score(vector, k, rows))
+            scores = self._scores(vector, rows)
+            best = np.argpartition(-scores, k)[:k] if k < len(rows) else np.arange(len(rows))
+            best = best[np.argsort(-scores[best], kind="stable")]
+            return scores[best], rows[best]
         assert mask is not None
         share = len(rows) / len(self)
         if share >= _WIDE:
             scores, found = self._scan(vector, int(1.5 * k / share) + 10)
             kept = mask[found]
             if kept.sum() >= k:
-                return self._named(scores[kept][:k], found[kept][:k])
-        return self._named(*self._scan(vector, k, mask))
+                return scores[kept][:k], found[kept][:k]
+        return self._scan(vector, k, mask)
 
     def _mask(self, selection: Selection) -> NDArray[np.bool_] | None:
         mask = self.alive
@@ -160,14 +185,9 @@ class VectorBlock:
         found = rows[0] >= 0
         return scores[0][found] / np.float32(self.scale * query_scale), rows[0][found]
 
-    def _score(self, vector: Vector, k: int, rows: Rows) -> tuple[Vector, Rows]:
-        scores = (self.codes[rows].astype(np.float32) - _MIDDLE) @ (vector / self.scale)
-        best = np.argpartition(-scores, k)[:k] if k < len(rows) else np.arange(len(rows))
-        best = best[np.argsort(-scores[best], kind="stable")]
-        return scores[best], rows[best]
-
-    def _named(self, scores: Vector, rows: Rows) -> Found:
-        return Found(self.ids[rows], scores)
+    def _scores(self, vector: Vector, rows: Rows) -> Vector:
+        scores: Vector = (self.codes[rows].astype(np.float32) - _MIDDLE) @ (vector / self.scale)
+        return scores
 
     # ------------------------------------------------------------ changing
 

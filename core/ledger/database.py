@@ -6,7 +6,7 @@ import errno
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from braid.core.errors import InvalidInputError
 from braid.core.ledger.prepared import Value, parameters_for, text_for
 from braid.core.ledger.remembered import Remembered
+from braid.core.ledger.turns import Turns
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -49,6 +50,7 @@ class Database:
         self._watching = threading.Lock()
         self._watcher: sqlite3.Connection | None = None
         self._remembered = Remembered(self.version)
+        self._turns = Turns()
         self._writer = self.engine.execution_options(braid_write=True)
 
     @contextmanager
@@ -59,8 +61,14 @@ class Database:
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        """Open a transaction that is committed at the end, or rolled back when the block raises."""
-        with self._writer.begin() as connection:
+        """Open a transaction that is committed at the end, or rolled back when the block raises.
+
+        In SQLite the threads of this process write in the order in which they come: SQLite would have them try again
+        every 100 ms, and under load some for half a minute.
+        """
+        is_sqlite = self.engine.dialect.name == "sqlite"
+        turn = self._turns.turn(SQLITE_BUSY_TIMEOUT_S) if is_sqlite else nullcontext()
+        with turn, self._writer.begin() as connection:
             yield connection
 
     def rows(self, statement: str, **parameters: Value) -> list[Any]:

@@ -443,23 +443,6 @@ class Ledger:
         ids = [storable(chunk_id) for chunk_id in chunk_ids]
         return {"ids": ids, "datasets": dataset_ids, **filter_parameters(filters)}
 
-    def sample_embeddings(self, model: str, dataset_ids: Collection[int], limit: int) -> dict[str, Vector]:
-        """Return the vectors (dim,) float32 of ``limit`` random chunks of these datasets, always the same ones.
-
-        They are those with the lowest ids, which are hashes.
-        """
-        sizes = select(func.coalesce(func.sum(DatasetRow.chunks), 0))
-        statement = select(ChunkRow.id).join(EmbeddingRow, EmbeddingRow.chunk_id == ChunkRow.id)
-        statement = statement.where(EmbeddingRow.model == model).order_by(ChunkRow.id).limit(limit)
-        with self.database.read() as connection:
-            everywhere = connection.execute(sizes).scalar_one()
-            selected = connection.execute(sizes.where(DatasetRow.id.in_(dataset_ids))).scalar_one()
-            # Few chunks are all read and sorted; where they are many, the first ids of the ledger have enough of them.
-            many = selected * selected > limit * everywhere
-            condition = within_datasets() if many else ChunkRow.dataset_id.in_(bindparam("datasets", expanding=True))
-            ids = connection.execute(statement.where(condition), {"datasets": list(dataset_ids)}).scalars().all()
-        return self.embeddings(model, ids)
-
 
 def _users() -> Select[int, str]:
     return select(UserRow.id, UserRow.name).where(~UserRow.name.startswith(REMOVED_USER))

@@ -16,7 +16,6 @@ from braid.core.models.embeddings import EmbeddingModel
 from braid.core.models.prompts import Prompts
 from braid.core.models.rerank import Rerankers
 from braid.core.priority import SearchPriority
-from braid.core.search.spread import VectorSamples
 from braid.core.text.analyzer import Analyzer
 from braid.core.types import Leg
 
@@ -46,7 +45,6 @@ class SearchContext:
     leg_timeout_s: float
     models: SearchModels
     """The models of searches that bring none."""
-    samples: VectorSamples
     answers: RecentAnswers = field(default_factory=RecentAnswers)
     """Recent replies of search models, for `braid.core.search.explain`."""
     priority: SearchPriority = field(default_factory=SearchPriority)

@@ -56,17 +56,10 @@ class Gatherer:
             self._collect(asked)
         pool = separate_rankings if query.pooling == "none" else pooled_rankings
         rankings = pool(query, variants, self._remembered_hits(query, variants, models))
-        return [self._with_spread(each, vectors) for each in rankings] if query.fusion == "auto" else rankings
-
-    def _with_spread(self, ranking: Ranking, vectors: VectorMaker) -> Ranking:
-        """Return a dense ranking with its spread; a keyword ranking needs none."""
-        vector = vectors.vector(ranking.variant, ranking.model) if ranking.leg == "dense" and ranking.hits else None
-        if vector is None:
-            return ranking
-        plans = [self.plans[collection] for collection in ranking.collections]
-        dataset_ids = frozenset().union(*(plan.scope.dataset_ids for plan in plans))
-        chunks = sum(plan.chunks for plan in plans)
-        return replace(ranking, spread=self.context.samples.spread(vector, ranking.model, dataset_ids, chunks))
+        return [
+            replace(each, spread=self.memory.spreads.get((each.model, each.variant.target_for("dense")), 0.0))
+            for each in rankings
+        ]
 
     def _usable_legs(self) -> list[CollectionLeg]:
         """Return the legs that can search and have something selected; report those that cannot or are incomplete."""
@@ -114,7 +107,8 @@ class Gatherer:
                 if vector is not None and plans:
                     pooled = query.pooling != "none"
                     found = rank_dense(self.context, plans, vector, query.fetch_k, model=fingerprint, pooled=pooled)
-                    for name, hits in found.items():
+                    self.memory.spreads[fingerprint, variant.target_for("dense")] = found.spread
+                    for name, hits in found.hits.items():
                         self._remember_dense(keys[name], hits)
 
     def _remember_dense(self, key: LegKey, hits: list[ScoredChunk] | BraidError) -> None:

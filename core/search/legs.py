@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
-from braid.core.errors import BraidError, EmbeddingError, IndexUnavailableError
+from braid.core.errors import EmbeddingError, IndexUnavailableError
 from braid.core.indexes.bm25 import Bm25Index
+from braid.core.indexes.dense import DenseAnswer
 from braid.core.ledger.ledger import Ledger
 from braid.core.search.context import SearchContext
 from braid.core.search.filter_plan import FilterPlan, fetch_within
@@ -62,19 +63,18 @@ CollectionLeg = DenseLeg | Bm25Leg
 
 def rank_dense(
     context: SearchContext, plans: Mapping[str, FilterPlan], vector: Vector, k: int, *, model: str, pooled: bool
-) -> dict[str, list[ScoredChunk] | BraidError]:
-    """Return the ``k`` nearest chunks of each plan by cosine similarity, by collection; an error stands in the place of
-    hits. ``vector`` is (dim,) float32 of unit length, of the model with the fingerprint ``model``. With ``pooled``,
-    only the best ``k`` of all are wanted.
+) -> DenseAnswer:
+    """Return the ``k`` nearest chunks of each plan by cosine similarity. ``vector`` is (dim,) float32 of unit length,
+    of the model with the fingerprint ``model``. With ``pooled``, only the best ``k`` of all are wanted.
     """
     index = context.dense
     direct = {name: plan.selection for name, plan in plans.items() if not plan.filters or plan.document_ids is not None}
-    found = index.search_all(direct, vector, k, model=model, pooled=pooled, timeout_s=context.leg_timeout_s)
+    answer = index.search_all(direct, vector, k, model=model, pooled=pooled, timeout_s=context.leg_timeout_s)
     for name, plan in plans.items():
         if name not in direct:
             scope = plan.selection
             try:
-                found[name] = fetch_within(
+                answer.hits[name] = fetch_within(
                     plan,
                     k,
                     fetch=partial(index.search, name, vector, selection=scope, model=model),
@@ -84,8 +84,8 @@ def rank_dense(
                     ledger=context.ledger,
                 )
             except (IndexUnavailableError, EmbeddingError) as error:
-                found[name] = error
-    return found
+                answer.hits[name] = error
+    return answer
 
 
 def legs_of(context: SearchContext, scope: Scope, mode: Mode) -> tuple[CollectionLeg, ...]:

@@ -40,3 +40,5 @@ class SearchMemory:
     """Vectors of texts; None for a text whose embedding failed."""
     hits: dict[LegKey, Sequence[ScoredChunk] | None] = field(default_factory=dict)
     """Hits of legs; None for a leg that failed."""
+    spreads: dict[tuple[str, Hashable], float] = field(default_factory=dict)
+    """Standard deviations of cosines by the model's fingerprint and the variant's target."""

@@ -25,10 +25,14 @@ from tests.model_server import model_server
 from tests.rerank_server import rerank_server
 
 CLIENTS = 4
-ENDING = ("kill", "kill_in_recovery", "removed_bm25_file", "removed_dense_file")
-ENDING += ("truncated_bm25_file", "truncated_dense_file", "kill_on_full_disk")
-LASTING = ("hung_embedder", "limited_files", "hung_chat_model", "full_disk", "hung_reranker")
-LASTING += ("postgres_restarted", "postgres_restarted")
+ENDING = (
+    *("kill", "kill_in_recovery", "kill_on_full_disk"),
+    *("removed_bm25_file", "removed_dense_file", "truncated_bm25_file", "truncated_dense_file"),
+)
+LASTING = (
+    *("hung_embedder", "hung_chat_model", "hung_reranker"),
+    *("limited_files", "full_disk", "postgres_restarted", "postgres_restarted"),
+)
 """Faults that the process outlives. Some come after each other, so that leaks add up."""
 ON_SMALL_DISK = ("kill_on_full_disk", "full_disk")
 
@@ -39,6 +43,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=120)
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--postgres", action="store_true", help="with a ledger in PostgreSQL, which is restarted")
+    parser.add_argument("--only", nargs="+", choices=ENDING + LASTING, help="these faults alone")
     args = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="braid-chaos-"))
     print(f"seed {args.seed}, in {folder}", flush=True)
@@ -48,7 +53,7 @@ def main() -> None:
         for name in _order(chaos.dice):
             if time.monotonic() > started + args.seconds:
                 break
-            if name not in report.skipped:
+            if name not in report.skipped and name in (args.only or ENDING + LASTING):
                 print(f"{time.monotonic() - started:6.0f} s  {name}", flush=True)
                 chaos.round(name)
         chaos.end()

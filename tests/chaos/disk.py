@@ -5,8 +5,9 @@ from __future__ import annotations
 import subprocess
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 SIZE_MB = 512
 AGAIN_S = 0.05
@@ -40,7 +41,7 @@ def filled(folder: Path) -> Iterator[None]:
         with ballast.open("ab", buffering=0) as file:
             while not ended.is_set():
                 for size in (1 << 20, 1 << 12):
-                    _write_all(file.write, bytes(size))
+                    _write_all(file, bytes(size))
                 ended.wait(AGAIN_S)
 
     thread = threading.Thread(target=fill)
@@ -53,10 +54,7 @@ def filled(folder: Path) -> Iterator[None]:
         ballast.unlink()
 
 
-def _write_all(write: object, block: bytes) -> None:
-    assert callable(write)
-    try:
-        while write(block) == len(block):
+def _write_all(file: BinaryIO, block: bytes) -> None:
+    with suppress(OSError):  # full
+        while file.write(block) == len(block):
             pass
-    except OSError:  # full
-        pass

@@ -12,7 +12,7 @@ import httpx
 from tests.chaos.oracle import Client
 from tests.chaos.server import PASSWORD
 
-JOB_S = 120.0
+JOB_S = 300.0
 KEPT = 3
 """Datasets, conversations and tokens that a client keeps at most; further ones are removed again."""
 
@@ -37,7 +37,7 @@ class Ordinary(Client):
             return
         often = (self._overtake, self._dataset, self._conversation, self._token, self._look, self._find, self._rate)
         try:
-            self.dice.choice((*often * 3, self._copy))()
+            self.dice.choice((*often * 6, self._copy))()
         except httpx.HTTPError:
             time.sleep(0.2)  # counted, and the others go on
 

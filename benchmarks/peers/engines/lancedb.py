@@ -8,6 +8,7 @@ from pathlib import Path
 import lancedb
 import numpy as np
 import pyarrow as pa
+from lancedb.index import FTS, BTree, HnswSq
 from lancedb.rerankers import RRFReranker
 
 from benchmarks.peers.interface import DEPTH, FloatVector, Passage, everything
@@ -28,10 +29,10 @@ class Engine:
     def build(self, collections: Mapping[str, Sequence[Passage]]) -> None:
         passages = everything(collections)
         self._table = self._connection.create_table("passages", _rows(passages))
-        self._table.create_fts_index("text")
-        self._table.create_scalar_index("part")
+        self._table.create_index("text", config=FTS())
+        self._table.create_index("part", config=BTree())
         if len(passages) >= LEAST_INDEXED:
-            self._table.create_index(metric="cosine", index_type="IVF_HNSW_SQ", vector_column_name="vector")
+            self._table.create_index("vector", config=HnswSq(distance_type="cosine"))
 
     def search(self, text: str, vector: FloatVector, k: int, below: int | None) -> list[str]:
         query = self._table.search(query_type="hybrid").vector(vector).text(text).distance_type("cosine")

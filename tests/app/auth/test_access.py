@@ -302,6 +302,15 @@ def test_one_address_alone_keeps_nobody_out(app: Flask, new_user: Callable[[], s
     assert log_in(from_address(app, "198.51.100.7"), name)[0] == 302
 
 
+def test_the_addresses_of_an_ipv6_network_fail_together(app: Flask, new_user: Callable[[], str]) -> None:
+    name = new_user()
+    tries = [log_in(from_address(app, f"2001:db8:1:2::{number}"), name, "wrong")[0] for number in range(11)]
+    assert tries == [401] * 10 + [429]
+    others = [log_in(from_address(app, f"2001:db8:1:2::{number}"), new_user(), "wrong")[0] for number in range(21)]
+    assert others == [401] * 20 + [429], "thirty of one network, whatever the names"
+    assert log_in(from_address(app, "2001:db8:1:3::1"), name)[0] == 302, "another network is another customer"
+
+
 def test_a_known_browser_guesses_no_faster(app: Flask, new_user: Callable[[], str]) -> None:
     known, name = app.test_client(), new_user()
     assert log_in(known, name)[0] == 302

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import io
+import os
+import signal
 import time
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,8 +23,10 @@ from braid.core.background.dataset_jobs import (
 )
 from braid.core.braid import Braid
 from braid.core.errors import InvalidInputError, NotFoundError
+from braid.core.ingest.parse_process import ParseProcess
 from braid.core.ingest.plan import IngestOptions
 from braid.core.jobs.store import Job, NewJob
+from braid.core.types import ChunkInput, DocumentInput
 from tests import samples
 from tests.fakes import HashEmbeddings
 from tests.worlds import add_notes, eventually, html_page, web_site
@@ -230,6 +235,35 @@ def test_an_import_that_turns_out_wrong_leaves_nothing(
     assert "no export of a dataset" in ended.error
     with pytest.raises(NotFoundError):
         braid.ledger.dataset(job.dataset_id or 0)
+
+
+def test_an_import_whose_process_dies_keeps_what_it_stored_and_can_be_tried_again(
+    braid: Braid, background: Background, dataset_id: int, do: Callable[..., list[Job]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(20):  # more than the pipe holds, so that the process is still at work
+        chunks = tuple(ChunkInput(f"{number} {'word ' * 1_000}{part}") for part in range(8))
+        braid.ledger.put_document(dataset_id, DocumentInput(f"{number}.md", "", "md", chunks))
+    [exported] = do(new_export(braid, dataset_id))
+    with background.spool.path(exported.result["file"]).open("rb") as file:
+        job = background.new_import(1, file, max_bytes=LIMIT, name="copy")
+    copy = job.dataset_id or 0
+    receive = ParseProcess.receive
+
+    def dies_at_the_third_document(process: ParseProcess, *args: Any) -> Any:
+        if braid.ledger.dataset(copy).documents == 2:
+            os.kill(process._process.pid, signal.SIGKILL)
+            process._process.wait()
+        return receive(process, *args)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ParseProcess, "receive", dies_at_the_third_document)
+        [ended] = do(job)
+    assert ended.state == "failed"
+    assert "made the program that reads it crash (SIGKILL)" in ended.error
+    assert 2 <= braid.ledger.dataset(copy).documents < 20
+    background.retry(1, ended.id)
+    eventually(lambda: background.store.get(1, ended.id).state == "done", 60)
+    assert braid.ledger.dataset(copy).documents == 20
 
 
 def test_vectors_are_made_anew(

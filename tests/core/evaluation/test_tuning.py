@@ -20,6 +20,7 @@ from braid.core.evaluation.beir import read_sets
 from braid.core.evaluation.bootstrap import Bootstrap, Interval
 from braid.core.evaluation.judged_store import stored_sets
 from braid.core.evaluation.tuning import (
+    AUTO,
     FOLDS,
     Config,
     TuningReport,
@@ -104,9 +105,10 @@ def test_ndcg_by_hand() -> None:
 def test_what_is_tried() -> None:
     tried = configurations(RRF)
     assert tried[0] == RRF
-    assert len(tried) == len(set(tried)) == 22
+    assert AUTO in tried
+    assert len(tried) == len(set(tried)) == 23
     assert configurations(Config("weighted", 0.55))[0] == Config("weighted", 0.55)
-    assert len(configurations(Config("weighted", 0.55))) == 23
+    assert len(configurations(Config("weighted", 0.55))) == 24
 
 
 def test_the_first_of_equals_is_chosen() -> None:
@@ -194,12 +196,12 @@ def test_too_few_queries_are_refused() -> None:
         compare([judged([("x", 1.0)], [], x=1)] * 9, default=RRF)
 
 
-@pytest.mark.parametrize("config", [Config("weighted", 0.4), Config("rrf", 0.3), Config("rrf", 1.0)])
+@pytest.mark.parametrize("config", [Config("weighted", 0.4), Config("rrf", 0.3), Config("rrf", 1.0), AUTO])
 def test_a_proposal_is_a_settings_file(tmp_path: Path, config: Config) -> None:
     (tmp_path / "braid.toml").write_text(config.as_toml())
     settings = load_settings({}, tmp_path / "braid.toml")
-    share = settings.alpha if config.fusion == "weighted" else settings.dense_weight
-    assert (settings.fusion, share) == (config.fusion, config.dense_weight)
+    shares = {"weighted": settings.alpha, "rrf": settings.dense_weight, "auto": AUTO.dense_weight}
+    assert (settings.fusion, shares[settings.fusion]) == (config.fusion, config.dense_weight)
 
 
 # ---------------------------------------------------------------- with the real search
@@ -224,7 +226,7 @@ def test_every_configuration_ranks_as_the_search_does(tmp_path: Path, animals: P
                 )
                 shown = [p.source for hit in result.hits for p in (hit.passage, *hit.also_in)]
                 assert [document.removeprefix("animals/") for document in fused_documents(query, config)] == shown
-    assert asked == len(QUESTIONS), "each query is searched once a leg, so it is embedded once"
+    assert asked == 2 * len(QUESTIONS), "each query is embedded once for the dense leg and once for its spread"
 
 
 def test_tune_tells_its_progress_and_is_repeatable(tmp_path: Path, animals: Path) -> None:
@@ -284,7 +286,7 @@ def test_the_command_proposes_and_changes_nothing(
     report = json.loads(plain.stdout)
     assert report["default"]["alpha"] == 1.0
     assert report["queries"] == 10
-    assert len(report["outcomes"]) == 22
+    assert len(report["outcomes"]) == 23
     assert (tmp_path / "braid.toml").read_text() == 'fusion = "weighted"\nalpha = 1.0\n'
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from sqlalchemy.exc import OperationalError
 
 from braid.core.braid import Braid
 from braid.core.data_directory import DataDirectory
@@ -117,3 +118,47 @@ def test_a_look_is_made_now_and_then_without_a_sign(
     while min(looks.of.get(leg, 0) for leg in BOTH) < 3 and time.monotonic() < deadline:
         time.sleep(0.02)
     assert min(looks.of.get(leg, 0) for leg in BOTH) >= 3
+
+
+def test_a_wake_up_ends_the_pause_between_two_polls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Braid(tmp_path, embedding_model=HashEmbeddings()) as braid:
+        dataset = braid.ledger.add_dataset(braid.ledger.add_user("ann").id, "notes").id
+        put(braid, dataset, "The cat sat on the mat")
+        assert braid.indexer.wait(WAIT_S)
+        looks = Looks(braid)
+        looks.settle()
+        monkeypatch.setattr(indexer, "POLL_S", 1e6)
+        monkeypatch.setattr(indexer, "LOOK_ANYWAY_S", 1e6)
+        braid.wake()  # from the next pause on, nothing but a wake-up ends it
+        assert looks.seen()
+        time.sleep(1)
+        looks.of.clear()
+        put(braid, dataset, "Dogs bark at night")
+        time.sleep(1)
+        assert not looks.of
+        braid.wake()
+        assert looks.seen()
+
+
+def test_a_wake_up_is_not_lost_where_the_database_fails(braid: Braid) -> None:
+    outages = [OperationalError("select", {}, Exception("gone"))]
+
+    def changed() -> bool:
+        if outages:
+            raise outages.pop()
+        return False
+
+    class Changes:
+        def watch(self) -> Callable[[], bool]:
+            return changed
+
+    look = indexer._Look(braid.indexer.followers["bm25"], Changes(), lambda: 1)  # type: ignore[arg-type]
+    with pytest.raises(OperationalError):
+        look.is_needed(True)
+    assert look.is_needed(False)
+    look.done()
+    assert not look.is_needed(False)
+    outages.append(OperationalError("select", {}, Exception("gone")))
+    with pytest.raises(OperationalError):
+        look.is_needed(True)
+    assert look.is_needed(False)

@@ -92,6 +92,23 @@ def shelf(tmp_path: Path) -> Iterator[Shelf]:
         yield opened
 
 
+@pytest.mark.parametrize("leg", get_args(Leg))
+def test_what_was_waited_for_is_not_said_to_be_missing(shelf: Shelf, leg: Leg, monkeypatch: pytest.MonkeyPatch) -> None:
+    board = shelf.braid.indexer.followers[leg]._board
+    report = board.report
+
+    def report_late(*args: Any, **options: Any) -> None:
+        if not options.get("pending"):
+            time.sleep(0.5)  # as a busy machine may let the thread wait here
+        report(*args, **options)
+
+    monkeypatch.setattr(board, "report", report_late)
+    for number in range(2):
+        shelf.put(f"new {number}", f"A newt that is number {number}")
+        assert shelf.braid.indexer.wait(WAIT_S)
+        assert shelf.search("newt").degraded == ()
+
+
 # ---------------------------------------------------------------- damage while it is open
 
 

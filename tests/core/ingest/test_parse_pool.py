@@ -14,13 +14,18 @@ from pathlib import Path
 
 import pytest
 
+from braid.core.data_directory import DataDirectory
 from braid.core.errors import UnreadableDocumentError
+from braid.core.ingest import frames
+from braid.core.ingest.dataset_export import export_dataset
 from braid.core.ingest.incoming import Incoming
 from braid.core.ingest.parse import parse_here
 from braid.core.ingest.parse_pool import ParsePool, ParserUnavailableError, ParseStoppedError
 from braid.core.ingest.plan import IngestOptions
-from braid.core.types import DocumentInput
+from braid.core.types import ChunkInput, DocumentInput
 from tests import samples
+from tests.fakes import HashEmbeddings
+from tests.worlds import add_notes
 
 OPTIONS = IngestOptions()
 
@@ -42,6 +47,16 @@ def parse(
 
 def processes(pool: ParsePool) -> list[int]:
     return [process._process.pid for process in (*pool._idle, *pool._busy)]
+
+
+def export_of(folder: Path, *texts: str) -> Path:
+    """An exported dataset of one document."""
+    path = folder / f"{len(texts[0])}.zip"
+    with DataDirectory(folder / path.stem, embedding_model=HashEmbeddings()) as directory, path.open("wb") as file:
+        dataset = add_notes(directory.ledger)
+        directory.ledger.put_document(dataset, DocumentInput("a.txt", "A", "txt", tuple(map(ChunkInput, texts))))
+        export_dataset(directory, dataset, file)
+    return path
 
 
 def test_a_document_is_what_it_would_be_here(pool: ParsePool, tmp_path: Path) -> None:
@@ -187,6 +202,44 @@ def test_closing_ends_the_processes_and_blames_no_document(tmp_path: Path) -> No
         parse(closing, tmp_path, "b.md", b"text")
     with pytest.raises(ProcessLookupError):
         os.kill(process, 0)
+
+
+def test_an_answer_that_is_too_long_is_named_and_the_next_file_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process runs with a lower limit, set before it begins."""
+    (tmp_path / "sitecustomize.py").write_text(
+        f"import sys\nsys.path.insert(0, {str(Path(frames.__file__).absolute().parents[3])!r})\n"
+        "import braid.core.ingest.frames as frames\nframes.MAX_FRAME_BYTES = 20_000\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    low = ParsePool(timeout_s=60)
+    try:
+        with pytest.raises(UnreadableDocumentError, match=r"long\.txt has too much text for one document; split it"):
+            parse(low, tmp_path, "long.txt", b"Many words. " * 3_000)
+        assert parse(low, tmp_path, "next.md", b"# Next\n\ntext").title == "Next"
+        first, second = export_of(tmp_path, "short"), export_of(tmp_path, "Many words. " * 3_000)
+        with low.read_export(first, max_bytes=10**6) as export:
+            assert [part.document.chunks[0].text for part in export.parts] == ["short"]
+        with (
+            pytest.raises(UnreadableDocumentError, match="has too much text"),
+            low.read_export(second, max_bytes=10**6) as export,
+        ):
+            list(export.parts)
+        assert parse(low, tmp_path, "next.md", b"# Next\n\ntext").title == "Next"
+    finally:
+        low.close()
+
+
+def test_a_frame_that_is_too_long_is_neither_sent_nor_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = io.BytesIO()
+    frames.send(stream, {"text": "x" * 100})
+    monkeypatch.setattr(frames, "MAX_FRAME_BYTES", 100)
+    assert frames.receive(io.BytesIO(stream.getvalue())) is None
+    refused = io.BytesIO()
+    with pytest.raises(ValueError, match="too long"):
+        frames.send(refused, {"text": "x" * 100})
+    assert refused.getvalue() == b"", "what follows is not taken for the rest of it"
 
 
 def test_what_is_not_wanted_any_more_is_killed_and_the_next_file_is_read(pool: ParsePool, tmp_path: Path) -> None:
