@@ -10,7 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
+from braid.core.errors import IndexUnavailableError
 from braid.core.indexes.base import IndexName
+from braid.core.indexes.chroma.errors import StoreUnreachableError
 from braid.core.indexes.chroma.process import ChromaProcess
 from braid.core.indexes.chroma.store import abandon, check_url
 from braid.core.ledger.change_log import IndexedChunk
@@ -60,8 +62,16 @@ class ChromaCopy:
         yield from self._process.call("ids", collection)
 
     def check(self, collection: str) -> str:
-        """Return what is wrong, in one sentence; empty when the collection names as many chunks as it counts."""
-        ids, count = list(self.ids(collection)), self.count(collection)
+        """Return what is wrong, in one sentence; empty when the collection names as many chunks as it counts.
+
+        Raises StoreUnreachableError when that cannot be told.
+        """
+        try:
+            ids, count = list(self.ids(collection)), self.count(collection)
+        except StoreUnreachableError:
+            raise
+        except IndexUnavailableError as error:
+            return str(error)
         return "" if len(set(ids)) == count else f"the Chroma collection {collection} names {len(set(ids))} of {count}"
 
     def drop(self, collection: str) -> None:

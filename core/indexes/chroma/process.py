@@ -71,8 +71,8 @@ class ChromaProcess:
 
     def end_if_idle(self) -> None:
         """End the process if nothing has been asked of it for a while."""
-        if self._process is not None and time.monotonic() - self._last_call > self._idle_s:
-            self.end()
+        if self._is_idle():
+            self._result(self._end_if_idle)
 
     def close(self) -> None:
         """End the process at once; further calls are refused."""
@@ -94,7 +94,14 @@ class ChromaProcess:
         except (RuntimeError, CancelledError):
             if not self._closed:
                 raise
-            raise IndexUnavailableError("the Chroma store is closed") from None
+            raise StoreUnreachableError("the Chroma store is closed") from None
+
+    def _is_idle(self) -> bool:
+        return self._process is not None and time.monotonic() - self._last_call > self._idle_s
+
+    def _end_if_idle(self) -> None:
+        if self._is_idle():  # and has not been asked meanwhile
+            self._end()
 
     def _answer(self, call: tuple[str, tuple[object, ...]], collections: set[str]) -> Any:
         if len(self._touched | collections) > MOST_WRITTEN:
@@ -124,8 +131,9 @@ class ChromaProcess:
             self._end()
             if not late.is_alive():
                 raise StoreUnreachableError(f"the Chroma store gave no answer within {self._longest_s:g} s") from None
-            reason = "is closed" if self._closed else "ended unexpectedly; it is opened again"
-            raise IndexUnavailableError(f"the Chroma store {reason}") from None
+            if self._closed:
+                raise StoreUnreachableError("the Chroma store is closed") from None
+            raise IndexUnavailableError("the Chroma store ended unexpectedly; it is opened again") from None
         finally:
             late.cancel()
 
@@ -139,7 +147,7 @@ class ChromaProcess:
                 start_new_session=True,
             )
         except OSError as error:
-            raise IndexUnavailableError(f"the process of the Chroma store cannot be started: {error}") from error
+            raise StoreUnreachableError(f"the process of the Chroma store cannot be started: {error}") from error
         return self._process
 
     def _end(self) -> None:

@@ -153,8 +153,10 @@ class ChromaStore:
     def _open_folder(self) -> ClientAPI:
         """Open the newest store, or begin one; delete older ones."""
         import chromadb
+        from chromadb.api.shared_system_client import SharedSystemClient
         from chromadb.config import Settings
 
+        SharedSystemClient.clear_system_cache()  # after a failed attempt it has half of a client
         stores = sorted(
             (int(match[1]), path)
             for path in self._path.glob("store-*")

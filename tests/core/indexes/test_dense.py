@@ -210,8 +210,8 @@ def test_several_collections_are_searched_at_once(shelf: Shelf) -> None:
     )
     where = {name: Selection() for name in (*ids, "user_9")}
 
-    each = index.search_all(where, query, 10)
-    pooled = index.search_all(where, query, 10, pooled=True)
+    each = index.search_all(where, query, 10).hits
+    pooled = index.search_all(where, query, 10, pooled=True).hits
 
     assert set(each) == set(pooled) == set(where)
     for name in ids:
@@ -221,6 +221,20 @@ def test_several_collections_are_searched_at_once(shelf: Shelf) -> None:
         (pytest.approx(score, abs=1e-6), chunk_id) for score, chunk_id in everything[:10]
     ]
     assert each["user_9"] == pooled["user_9"] == []
+
+
+def test_the_answer_tells_how_far_the_cosines_of_a_sample_spread(shelf: Shelf) -> None:
+    ids = {
+        name: dict(zip(shelf.put(shelf.dataset(name), name, unit(300, seed=n)), unit(300, seed=n), strict=True))
+        for n, name in enumerate("ab")
+    }
+    index, query = shelf.open(), VECTORS[5]
+    everything = {**ids["a"], **ids["b"]}
+    for names, chosen in ((["user_1"], ids["a"]), (["user_1", "user_2"], everything)):
+        sample = [float(chosen[chunk_id] @ query) for chunk_id in sorted(chosen)[:100]]
+        where = dict.fromkeys(names, EVERYTHING)
+        assert index.search_all(where, query, 5).spread == pytest.approx(float(np.std(sample)), abs=0.005)
+    assert index.search_all({"user_9": EVERYTHING}, query, 5).spread == 0.0
 
 
 def test_cosines_of_single_chunks(shelf: Shelf) -> None:
@@ -407,7 +421,7 @@ def test_a_collection_that_is_too_large_is_searched_in_chroma_until_it_fits_agai
 
 def _patient(index: DenseIndex, query: Vector, selection: Selection = EVERYTHING) -> list[Any]:
     """Search with the time that a process needs to begin."""
-    answer = index.search_all({"user_1": selection}, query, 5, timeout_s=60)["user_1"]
+    answer = index.search_all({"user_1": selection}, query, 5, timeout_s=60).hits["user_1"]
     assert not isinstance(answer, BraidError), answer
     return answer
 
@@ -448,7 +462,7 @@ def test_a_collection_that_is_still_being_loaded_is_named_while_others_answer(sh
     index = shelf.open(log)
     where = {"user_1": Selection(), "user_2": Selection()}
 
-    answers = index.search_all(where, VECTORS[2], 1, timeout_s=0.2)
+    answers = index.search_all(where, VECTORS[2], 1, timeout_s=0.2).hits
 
     assert isinstance(answers["user_1"], IndexUnavailableError)
     assert "the vectors of user_1 are being loaded" in str(answers["user_1"])

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
@@ -15,12 +17,15 @@ import pytest
 
 from braid.core import data_directory
 from braid.core.braid import Braid, IndexOptions
+from braid.core.errors import InvalidInputError
 from braid.core.ledger.change_log import ChangeLog, IndexState
 from braid.core.types import Leg, Mode, SearchResult
 from tests.fakes import HashEmbeddings
+from tests.served import ROOT
 from tests.worlds import add_notes, document, eventually, remove_dense
 
 WAIT_S = 30
+ALL = ("bm25", "dense", "chroma")
 CAT = "The cat sat on the mat"
 TEXTS = (CAT, "Dogs bark at night", "吾輩は猫である。", "고양이가 매트 위에 앉았다")
 
@@ -51,7 +56,7 @@ class Shelf:
     ids: tuple[int, int]
 
     def search(self, text: str, **options: Any) -> SearchResult:
-        return self.braid.manager.search(text, user_id=1, dataset_ids=self.ids, k=20, **options)
+        return self.braid.manager.search(text, **{"user_id": 1, "dataset_ids": self.ids, "k": 20} | options)
 
     def texts(self, text: str, **options: Any) -> set[str]:
         return {hit.passage.text for hit in self.search(text, **options).hits}
@@ -133,52 +138,77 @@ def remove_both(folder: Path) -> None:
 
 
 DAMAGES: list[tuple[Callable[[Path], None], set[Leg]]] = [
-    (remove_dense, {"dense"}),
+    (remove_dense, set()),  # a copy: the ledger has the vectors
     (remove_keyword, {"bm25"}),
     (overwrite_keyword, {"bm25"}),
     (put_a_file_there, {"bm25"}),
-    (remove_both, {"dense", "bm25"}),
+    (remove_both, {"bm25"}),
 ]
 each_damage = pytest.mark.parametrize(("damage", "legs"), DAMAGES, ids=[damage.__name__ for damage, _ in DAMAGES])
 LEGS_OF: dict[str, set[Leg]] = {"semantic": {"dense"}, "keyword": {"bm25"}, "hybrid": {"dense", "bm25"}}
 
 
-def test_an_index_that_goes_while_the_query_is_embedded_is_named(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+def rebuild_while_the_query_is_embedded(shelf: Shelf, leg: Leg, patch: pytest.MonkeyPatch) -> SearchResult:
+    """A search during which a rebuild of ``user_1`` begins, and does not come to its end."""
     indexer, go_on, embed = shelf.braid.indexer, threading.Event(), shelf.embeddings.embed_query
-    apply = shelf.braid.dense.apply
+    index = shelf.braid.dense if leg == "dense" else shelf.braid.bm25
+    apply, drop, dropped = index.apply, index.drop, threading.Event()
 
     def apply_later(*arguments: Any) -> None:
         go_on.wait(WAIT_S)
         apply(*arguments)
 
+    def noted_drop(collection: str) -> None:
+        drop(collection)
+        dropped.set()
+
     def embed_meanwhile(text: str) -> list[float]:
-        indexer.rebuild("dense", "user_1")
-        assert eventually(lambda: shelf.braid.dense.count("user_1") == 0)
+        indexer.rebuild(leg, "user_1")
+        assert dropped.wait(WAIT_S)
         return embed(text)
 
-    monkeypatch.setattr(shelf.braid.dense, "apply", apply_later)
-    monkeypatch.setattr(shelf.embeddings, "embed_query", embed_meanwhile)
+    patch.setattr(index, "apply", apply_later)
+    patch.setattr(index, "drop", noted_drop)
+    patch.setattr(shelf.embeddings, "embed_query", embed_meanwhile)
     try:
-        assert ("dense", "user_1") in {(d.leg, d.collection) for d in shelf.search(CAT, mode="semantic").degraded}
+        return shelf.search(CAT, mode="hybrid")
     finally:
         go_on.set()
-    assert indexer.wait(WAIT_S)
+        assert indexer.wait(WAIT_S)
 
 
-def test_all_indexes_of_a_store_are_marked_before_it_is_emptied(
+def test_an_index_that_goes_while_the_query_is_embedded_is_named(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    result = rebuild_while_the_query_is_embedded(shelf, "bm25", monkeypatch)
+    assert ("bm25", "user_1") in {(d.leg, d.collection) for d in result.degraded}
+    assert CAT in {hit.passage.text for hit in result.hits}
+
+
+def test_a_rebuild_takes_the_vectors_from_no_search(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    result = rebuild_while_the_query_is_embedded(shelf, "dense", monkeypatch)
+    assert result.degraded == ()
+    best = result.hits[0]
+    assert (best.passage.text, {score.leg for score in best.legs}) == (CAT, {"dense", "bm25"})
+
+
+def test_all_collections_of_the_copy_are_marked_before_it_is_emptied(
     shelf: Shelf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reset, seen = shelf.braid.dense.reset, list[str]()
+    indexer, copy, seen = shelf.braid.indexer, shelf.braid.chroma, list[str]()
+    assert indexer.wait(WAIT_S, ("chroma",))
+    reset = copy.reset
 
     def noted_reset() -> bool:
-        seen.extend(part.state for part in shelf.braid.indexer.progress() if part.leg == "dense")
+        seen.extend(indexer.copy_progress(collection).state for collection in ("user_1", "shared_main"))
         return reset()
 
-    monkeypatch.setattr(shelf.braid.dense, "reset", noted_reset)
-    remove_dense(tmp_path)
-    shelf.braid.indexer.suspect("dense", "user_1")
-    assert eventually(lambda: bool(seen) and shelf.complete())
+    monkeypatch.setattr(copy, "reset", noted_reset)
+    for file in (tmp_path / "indexes" / "dense").glob("store-*/chroma.sqlite3"):
+        file.write_bytes(b"nonsense" * 10_000)
+    indexer.suspect("chroma", "user_1")
+    assert eventually(lambda: seen and indexer.wait(1, ("chroma",)))
     assert seen == ["rebuilding", "rebuilding"]
+    assert copy.count("user_1") == copy.count("shared_main") == 2
+    assert shelf.complete()
 
 
 @each_damage
@@ -190,14 +220,14 @@ def test_a_damaged_leg_is_named_and_comes_back(
     first = shelf.search(CAT)
     assert {d.leg for d in first.degraded} == legs
     assert all(d.reason for d in first.degraded)
-    assert {score.leg for hit in first.hits for score in hit.legs} <= LEGS_OF["hybrid"] - legs
-    assert (CAT in {hit.passage.text for hit in first.hits}) == (legs != LEGS_OF["hybrid"])
+    assert {score.leg for hit in first.hits for score in hit.legs} == LEGS_OF["hybrid"] - legs
+    assert CAT in {hit.passage.text for hit in first.hits}
 
     def whole_or_named() -> bool:
         for mode in get_args(Mode):
             result = shelf.search(CAT, mode=mode)
             found = CAT in {hit.passage.text for hit in result.hits}
-            assert found or {d.leg for d in result.degraded} & LEGS_OF[mode]
+            assert found or {d.leg for d in result.degraded} & LEGS_OF[mode] & legs
         return shelf.complete()
 
     assert eventually(whole_or_named)
@@ -247,27 +277,27 @@ def test_damage_while_it_was_closed(tmp_path: Path, damage: Callable[[Path], Non
     assert embeddings.documents_embedded == embedded
 
 
-def test_a_batch_that_was_cut_off_leaves_no_doubt(tmp_path: Path) -> None:
-    """A process that dies while it writes to Chroma leaves an index that cannot be trusted, whatever it says."""
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from tests.core.indexes.test_indexer import HashEmbeddings, open_shelf
+shelf = open_shelf(Path(sys.argv[1]), HashEmbeddings())
+assert shelf.braid.indexer.wait(60)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_search_by_meaning_answers_at_once_after_a_kill(tmp_path: Path) -> None:
+    """It needs no look at anything: not even the follower's first one."""
+    subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], cwd=ROOT, timeout=120)
     embeddings = HashEmbeddings()
-    shelf = open_shelf(tmp_path, embeddings)
-    with shelf.braid as braid:
-        assert braid.indexer.wait(WAIT_S)
-        braid.indexer.stop()
-        vectors = list(braid.ledger.embeddings(embeddings.fingerprint, shelf.log.chunk_ids("user_1")).items())
-        (first, good), (_, other) = vectors
-        indexed = replace(shelf.log.chunks("user_1", [first])[0], vector=other)
-        braid.dense.apply("user_1", [indexed], [])  # a right count and a wrong vector
-        state = shelf.log.states("dense")["user_1"]
-        shelf.log.set_state("dense", "user_1", replace(state, state="writing"))
-        assert not np.array_equal(good, other)
-    embedded = embeddings.documents_embedded
-    shelf = open_shelf(tmp_path, embeddings)
+    shelf = open_shelf(tmp_path, embeddings, index_options=IndexOptions(follow=("bm25",)))
     with shelf.braid:
-        assert eventually(shelf.complete)
-        best = shelf.search(CAT, mode="semantic").hits[0]
-        assert (best.passage.text, round(best.score, 4)) == (CAT, 1.0)
-    assert embeddings.documents_embedded == embedded
+        result = shelf.search(CAT, mode="semantic")
+        assert {hit.passage.text for hit in result.hits} == set(TEXTS)
+        assert result.degraded == ()
+        assert (result.hits[0].passage.text, round(result.hits[0].score, 4)) == (CAT, 1.0)
+    assert embeddings.documents_embedded == 0
 
 
 def test_a_forgotten_state_is_found_out_again(tmp_path: Path) -> None:
@@ -275,14 +305,15 @@ def test_a_forgotten_state_is_found_out_again(tmp_path: Path) -> None:
     embeddings = HashEmbeddings()
     shelf = open_shelf(tmp_path, embeddings)
     with shelf.braid as braid:
-        assert braid.indexer.wait(WAIT_S)
+        assert braid.indexer.wait(WAIT_S, ALL)
         assert eventually(lambda: shelf.log.pending("user_1", 0) == 1)
         with braid.ledger.database.write() as connection:
             connection.exec_driver_sql("DELETE FROM index_state")
     shelf = open_shelf(tmp_path, embeddings)
     with shelf.braid:
-        assert shelf.braid.indexer.wait(WAIT_S)
+        assert shelf.braid.indexer.wait(WAIT_S, ALL)
         assert eventually(shelf.complete)
+        assert shelf.braid.chroma.count("user_1") == shelf.braid.chroma.count("shared_main") == 2
     assert embeddings.documents_embedded == len(TEXTS)
 
 
@@ -408,20 +439,96 @@ def assert_all_dense_scores_are_of(model: HashEmbeddings, query: str, result: Se
                 assert score.score == pytest.approx(cosine(model, query, hit.passage.text), abs=1e-4)
 
 
-@pytest.mark.parametrize(
+def loadable(patch: pytest.MonkeyPatch, *models: HashEmbeddings) -> None:
+    """Let these models be found by their names, as providers' models are; there are no others."""
+    known = {model.fingerprint: model for model in models}
+
+    def by_name(spec: str, *, threads: int = 0) -> HashEmbeddings:
+        if spec not in known:
+            raise InvalidInputError(f"embedding_model is {spec!r}; there is no such provider")
+        return known[spec]
+
+    patch.setattr(data_directory, "embedding_model", by_name)
+
+
+NEW_MODELS = pytest.mark.parametrize(
     "new",
     [Shifted(fingerprint="fake:shifted"), HashEmbeddings(96, fingerprint="fake:hash-96")],
     ids=["same dimension", "another dimension"],
 )
-def test_another_model_takes_over(tmp_path: Path, new: HashEmbeddings) -> None:
+
+
+def assert_all_of(model: HashEmbeddings, shelf: Shelf) -> None:
+    """Search by meaning finds every text, with this model's cosines."""
+    result = shelf.search(CAT, mode="semantic")
+    assert {hit.passage.text for hit in result.hits} == set(TEXTS)
+    assert_all_dense_scores_are_of(model, CAT, result)
+
+
+@NEW_MODELS
+def test_the_vectors_of_the_last_model_answer_until_the_new_ones_are_complete(
+    tmp_path: Path, new: HashEmbeddings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also when it was closed in between."""
+    old, embedded = HashEmbeddings(), new.documents_embedded
+    loadable(monkeypatch, old)
+    with open_shelf(tmp_path, old).braid as braid:
+        assert braid.indexer.wait(WAIT_S)
+    new.failing = True  # its server is down; not that of the old one, which is still asked for queries
+    for _ in range(2):
+        shelf = open_shelf(tmp_path, new)
+        with shelf.braid as braid:
+            for _ in range(3):
+                assert_all_of(old, shelf)
+                assert {(d.leg, d.collection) for d in shelf.search(CAT).degraded} == {
+                    ("dense", "user_1"),
+                    ("dense", "shared_main"),
+                }
+            assert not braid.indexer.wait(0.5)
+    new.failing = False
+    embedded = new.documents_embedded
+    new.delay_s = 0.2
+    shelf = open_shelf(tmp_path, new)
+    with shelf.braid as braid:
+
+        def changed_over() -> bool:
+            result = shelf.search(CAT, mode="semantic")
+            assert {hit.passage.text for hit in result.hits} == set(TEXTS)
+            by_collection = {h.passage.collection: h for h in result.hits}
+            for hit in by_collection.values():
+                of_one = replace(result, hits=(hit,))
+                try:
+                    assert_all_dense_scores_are_of(old, CAT, of_one)
+                except AssertionError:
+                    assert_all_dense_scores_are_of(new, CAT, of_one)
+            return not result.degraded
+
+        if new.size == old.size:  # of two sizes each is a ranking of its own, and the scores are not cosines
+            assert eventually(changed_over)
+        assert braid.indexer.wait(WAIT_S)
+        new.delay_s = 0.0
+        assert_all_of(new, shelf)
+        assert shelf.complete()
+        for collection in ("user_1", "shared_main"):
+            assert shelf.log.embedded_count(collection, old.fingerprint) == 0
+            assert shelf.log.embedded_count(collection, new.fingerprint) == 2
+    assert old.documents_embedded == len(TEXTS)
+    assert new.documents_embedded - embedded <= len(TEXTS) + 2  # a text is tried alone when a batch has failed
+
+
+@NEW_MODELS
+def test_without_the_last_model_the_new_one_answers_with_what_it_has(
+    tmp_path: Path, new: HashEmbeddings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     old = HashEmbeddings()
+    loadable(monkeypatch)
     with open_shelf(tmp_path, old).braid as braid:
         assert braid.indexer.wait(WAIT_S)
     new.delay_s = 0.1
     shelf = open_shelf(tmp_path, new)
     with shelf.braid as braid:
         meanwhile = shelf.search("mat")
-        assert {hit.passage.text for hit in meanwhile.hits} == {CAT}
+        assert CAT in {hit.passage.text for hit in meanwhile.hits}
         assert "dense" in {d.leg for d in meanwhile.degraded}
 
         def changed_over() -> bool:
@@ -437,7 +544,7 @@ def test_another_model_takes_over(tmp_path: Path, new: HashEmbeddings) -> None:
         for collection in ("user_1", "shared_main"):
             assert shelf.log.embedded_count(collection, old.fingerprint) == 0
             assert shelf.log.embedded_count(collection, new.fingerprint) == 2
-    assert old.documents_embedded == new.documents_embedded == len(TEXTS)
+    assert old.documents_embedded == len(TEXTS)
 
 
 # ---------------------------------------------------------------- two models at once
@@ -445,36 +552,90 @@ def test_another_model_takes_over(tmp_path: Path, new: HashEmbeddings) -> None:
 
 @pytest.fixture
 def second(monkeypatch: pytest.MonkeyPatch) -> Shifted:
-    """The model that shared_dbs.json may name: fake:second."""
+    """The model that shared_dbs.json may name: fake:second. There is a third one, too: fake:third."""
     model = Shifted(fingerprint="fake:second")
-
-    def by_name(spec: str, *, threads: int = 0) -> HashEmbeddings:
-        assert spec == "fake:second"
-        return model
-
-    monkeypatch.setattr(data_directory, "embedding_model", by_name)
+    loadable(monkeypatch, model, HashEmbeddings(96, fingerprint="fake:third"))
     return model
 
 
+def models_of(shelf: Shelf, query: str, known: Sequence[HashEmbeddings], **options: Any) -> dict[str, str]:
+    """The fingerprint of the model that answered for each collection, by the cosines of the hits."""
+    found: dict[str, str] = {}
+    result = shelf.search(query, mode="semantic", pooling="none", **options)
+    for hit in result.hits:
+        (score,) = hit.legs
+        (model,) = (m for m in known if abs(score.score - cosine(m, query, hit.passage.text)) < 1e-4)
+        assert found.setdefault(hit.passage.collection, model.fingerprint) == model.fingerprint
+    return found
+
+
 def test_a_collection_changes_its_model_while_it_is_searched(shelf: Shelf, second: Shifted) -> None:
-    second.delay_s = 0.05
+    """All of it is found all the time, by the one model or by the other."""
+    query, old = "吾輩は猫である。", shelf.embeddings
+    second.delay_s = 0.1
     shelf.braid.registry.update(shelf.ids[1], embedding_model="fake:second")
+    before = models_of(shelf, query, (old, second))
+    assert before == {"user_1": old.fingerprint, "shared_main": old.fingerprint}
+    assert [(d.leg, d.collection) for d in shelf.search(query).degraded] == [("dense", "shared_main")]
 
     def changed_over() -> bool:
-        result = shelf.search("吾輩は猫である。")
-        for hit in result.hits:
-            model = second if hit.passage.collection == "shared_main" else shelf.embeddings
-            one = replace(result, hits=(hit,))
-            assert_all_dense_scores_are_of(model, "吾輩は猫である。", one)
-        dense = {h.passage.collection for h in result.hits for score in h.legs if score.leg == "dense"}
-        assert "shared_main" in dense or any(d.leg == "dense" for d in result.degraded)
-        return second.documents_embedded == 2 and not result.degraded
+        result = shelf.search(query, mode="semantic")
+        texts = {hit.passage.text for hit in result.hits}
+        assert texts == set(TEXTS) or "has just changed" in "".join(d.reason for d in result.degraded)
+        answering = models_of(shelf, query, (old, second)).get("shared_main")
+        return answering == "fake:second" and not result.degraded
 
     assert eventually(changed_over)
-    assert shelf.log.embedded_count("shared_main", shelf.embeddings.fingerprint) == 0
-    assert shelf.log.embedded_count("user_1", shelf.embeddings.fingerprint) == 2
+    assert shelf.log.embedded_count("shared_main", old.fingerprint) == 0
+    assert shelf.log.embedded_count("user_1", old.fingerprint) == 2
     second.delay_s = 0.0
     assert shelf.complete()
+    assert models_of(shelf, query, (old, second)) == {"user_1": old.fingerprint, "shared_main": "fake:second"}
+
+
+def test_waiting_for_the_indexes_is_also_for_a_change_of_model(shelf: Shelf, second: Shifted) -> None:
+    second.delay_s = 0.1
+    shelf.braid.registry.update(shelf.ids[1], embedding_model="fake:second")
+    assert shelf.braid.indexer.wait(WAIT_S)
+    assert shelf.log.embedded_count("shared_main", "fake:second") == 2
+
+
+def test_a_model_is_changed_again_before_its_vectors_are_complete(shelf: Shelf, second: Shifted) -> None:
+    """The one that was complete answers, and no mixture is recorded as the second or the third."""
+    shelf.put("c", *(f"猫 passage {n}" for n in range(40)), dataset=1)
+    assert shelf.braid.indexer.wait(WAIT_S)
+    second.delay_s = 0.05
+    shelf.braid.registry.update(shelf.ids[1], embedding_model="fake:second")
+    assert eventually(lambda: shelf.log.embedded_count("shared_main", "fake:second") > 0)
+    assert shelf.log.embedded_count("shared_main", "fake:second") < 42
+    shelf.braid.registry.update(shelf.ids[1], embedding_model="fake:third")
+    query = "猫 passage 3"
+    while shelf.log.embedded_count("shared_main", "fake:third") < 42:
+        (best, *_) = shelf.search(query, mode="semantic", dataset_ids=shelf.ids[1:]).hits
+        assert best.passage.text == query
+    assert shelf.braid.indexer.wait(WAIT_S, ALL)
+    assert shelf.search(query, mode="semantic").hits[0].passage.text == query
+    state = shelf.log.states("dense")["shared_main"]
+    assert (state.version, state.state) == ("fake:third", "ready")
+    for fingerprint in ("fake:second", shelf.embeddings.fingerprint):
+        assert shelf.log.embedded_count("shared_main", fingerprint) == 0
+    assert shelf.braid.chroma.count("shared_main") == 42
+
+
+def test_the_copy_is_of_the_model_that_answers(shelf: Shelf, second: Shifted) -> None:
+    """A copy of a model whose vectors are still to be made would be empty, and would stay so."""
+    assert shelf.braid.indexer.wait(WAIT_S, ALL)
+    second.failing = True
+    shelf.braid.registry.update(shelf.ids[1], embedding_model="fake:second")
+    shelf.braid.indexer.suspect("chroma", "shared_main")
+    assert not shelf.braid.indexer.wait(2)
+    assert shelf.log.states("chroma")["shared_main"].version == shelf.embeddings.fingerprint
+    assert shelf.braid.chroma.count("shared_main") == 2
+    second.failing = False
+    assert shelf.braid.indexer.wait(WAIT_S)
+    assert eventually(lambda: shelf.log.states("chroma")["shared_main"].version == "fake:second")
+    assert shelf.braid.indexer.wait(WAIT_S, ALL)
+    assert shelf.braid.chroma.count("shared_main") == 2
 
 
 def test_a_model_is_changed_while_a_batch_is_embedded_with_the_old_one(shelf: Shelf, second: Shifted) -> None:

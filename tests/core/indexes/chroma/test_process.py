@@ -1,0 +1,287 @@
+"""The process that has Chroma open: what happens when it dies, hangs, idles, or another one has the folder."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from braid.core.errors import IndexUnavailableError
+from braid.core.indexes.chroma import process as process_module
+from braid.core.indexes.chroma.errors import StoreUnreachableError
+from braid.core.indexes.chroma.process import ChromaProcess
+from tests.served import ROOT
+from tests.worlds import eventually
+
+DIM = 16
+VECTORS = np.random.default_rng(0).standard_normal((20_000, DIM)).astype(np.float32)
+pytestmark = pytest.mark.skipif(not Path("/proc").exists(), reason="looks at processes in /proc")
+
+
+@pytest.fixture
+def open_process(tmp_path: Path) -> Iterator[Callable[..., ChromaProcess]]:
+    """Opens the store in the test's folder."""
+    opened: list[ChromaProcess] = []
+
+    def open_one(**options: float) -> ChromaProcess:
+        opened.append(ChromaProcess(tmp_path / "dense", **options))
+        return opened[-1]
+
+    yield open_one
+    for each in opened:
+        each.close()
+
+
+def apply(store: ChromaProcess, collection: str = "user_1", count: int = 20, **options: Any) -> None:
+    ids = [f"c{number}" for number in range(count)]
+    store.call("apply", collection, ids, VECTORS[:count], [{"dataset_id": 1}] * count, [], **options)
+
+
+def nearest(store: ChromaProcess, number: int, collection: str = "user_1", **options: Any) -> str:
+    ((chunk_id, _),) = store.call("search", collection, VECTORS[number], 1, None, **options)
+    return str(chunk_id)
+
+
+def children() -> set[int]:
+    """The processes of stores that this one has begun."""
+    found = set()
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            command = (entry / "cmdline").read_bytes()
+        except OSError:  # it has just ended
+            continue
+        if parent == os.getpid() and b"chroma.worker" in command:
+            found.add(int(entry.name))
+    return found
+
+
+def only_child() -> int:
+    (child,) = children()
+    return child
+
+
+def test_nothing_runs_before_the_first_call_and_after_the_end(open_process: Callable[..., ChromaProcess]) -> None:
+    store = open_process()
+    assert children() == set()
+    apply(store)
+    assert os.getpgid(only_child()) != os.getpgid(0), "Ctrl-C in a terminal is for the server alone"
+    assert store.names() == ["user_1"]
+    store.end()
+    assert children() == set()
+    assert nearest(store, 7) == "c7"
+    store.close()
+    store.close()
+    assert children() == set()
+    for call in (lambda: nearest(store, 7), store.names):
+        with pytest.raises(StoreUnreachableError, match="closed"):
+            call()
+    store.end_if_idle()
+    assert children() == set()
+
+
+def test_one_that_was_killed_is_named_once_and_another_takes_its_place(
+    open_process: Callable[..., ChromaProcess],
+) -> None:
+    store = open_process()
+    apply(store)
+    os.kill(only_child(), signal.SIGKILL)
+
+    with pytest.raises(IndexUnavailableError, match="ended unexpectedly"):
+        nearest(store, 7)
+    assert nearest(store, 7) == "c7"
+
+
+def test_one_that_is_killed_in_the_middle_of_a_call_fails_that_call_alone(
+    open_process: Callable[..., ChromaProcess],
+) -> None:
+    store = open_process()
+    apply(store)
+    with ThreadPoolExecutor(1) as pool:
+        writing = pool.submit(apply, store, "user_2", 20_000)
+        time.sleep(0.3)
+        assert not writing.done()
+        os.kill(only_child(), signal.SIGKILL)
+        with pytest.raises(IndexUnavailableError, match="ended unexpectedly"):
+            writing.result()
+    assert nearest(store, 7) == "c7"
+    store.call("drop", "user_2")
+    apply(store, "user_2")
+    assert nearest(store, 9, "user_2") == "c9"
+
+
+def test_one_that_hangs_is_killed(open_process: Callable[..., ChromaProcess]) -> None:
+    store = open_process(longest_s=20.0)
+    apply(store)
+    hanging = only_child()
+    os.kill(hanging, signal.SIGSTOP)
+
+    with pytest.raises(StoreUnreachableError, match="no answer within 20 s"):
+        nearest(store, 7)
+    assert eventually(lambda: hanging not in children())
+    assert nearest(store, 7) == "c7"
+
+
+def test_who_does_not_wait_leaves_it_to_its_work(open_process: Callable[..., ChromaProcess]) -> None:
+    """Otherwise one that takes long to begin, or to load a large index, would never come to the end of that."""
+    store = open_process()
+    with pytest.raises(StoreUnreachableError, match=r"no answer within 0.01 s"):
+        apply(store, timeout_s=0.01)
+    assert eventually(lambda: nearest(store, 7) == "c7" if store.call("count", "user_1") else False)
+    child = only_child()
+    os.kill(child, signal.SIGSTOP)
+    started = time.monotonic()
+    for _ in range(3):
+        with pytest.raises(StoreUnreachableError, match=r"no answer within 0.2 s"):
+            nearest(store, 7, timeout_s=0.2)
+    assert time.monotonic() - started < 10
+    os.kill(child, signal.SIGCONT)
+    assert nearest(store, 8) == "c8"
+    assert only_child() == child
+
+
+def test_an_idle_one_ends_and_a_busy_one_does_not(open_process: Callable[..., ChromaProcess]) -> None:
+    idle, busy = open_process(idle_s=0.0), open_process(idle_s=1000.0)
+    apply(idle)
+    time.sleep(0.01)
+    idle.end_if_idle()
+    assert children() == set()
+    apply(busy)
+    child = only_child()
+    busy.end_if_idle()
+    assert only_child() == child
+
+
+def test_after_many_collections_another_one_takes_its_place(
+    open_process: Callable[..., ChromaProcess], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Chroma keeps every collection that it has written to in memory."""
+    monkeypatch.setattr(process_module, "MOST_WRITTEN", 8)
+    store, seen = open_process(), set[int]()
+    for number in range(20):
+        apply(store, f"user_{number}", count=3)
+        seen.add(only_child())
+    assert len(seen) == 3
+    assert store.names() == sorted(f"user_{number}" for number in range(20))
+    assert nearest(store, 2, "user_3") == "c2"
+    child = only_child()
+    for _ in range(20):
+        assert nearest(store, 1, "user_3") == "c1"
+    assert only_child() == child
+
+
+def test_two_never_have_the_folder_open(open_process: Callable[..., ChromaProcess]) -> None:
+    """As when a server was killed, whose process is still writing when the next server begins."""
+    first, second = open_process(), open_process()
+    apply(first)
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(nearest, second, 7)
+        assert eventually(lambda: len(children()) == 2)
+        time.sleep(3)
+        assert not waiting.done()
+        assert nearest(first, 7) == "c7"
+        first.end()
+        assert waiting.result() == "c7"
+
+
+def test_it_has_no_keys_and_no_settings(
+    open_process: Callable[..., ChromaProcess], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OPENAI_API_KEY", "BRAID_DATABASE_URL", "AWS_SECRET_ACCESS_KEY", "CHROMA_API_IMPL"):
+        monkeypatch.setenv(name, "sk-secret")
+    store = open_process()
+    apply(store)
+    environment = Path(f"/proc/{only_child()}/environ").read_bytes()
+    assert b"PATH=" in environment
+    assert b"secret" not in environment
+
+
+def test_one_that_cannot_be_started_is_named(
+    open_process: Callable[..., ChromaProcess], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", "/there/is/no/python")
+    with pytest.raises(StoreUnreachableError, match="cannot be started"):
+        apply(open_process())
+
+
+def test_closing_does_not_wait_for_a_call(open_process: Callable[..., ChromaProcess]) -> None:
+    store = open_process()
+    apply(store)
+    with ThreadPoolExecutor(1) as pool:
+        os.kill(only_child(), signal.SIGSTOP)
+        hanging = pool.submit(nearest, store, 7)
+        time.sleep(0.2)
+        started = time.monotonic()
+        store.close()
+        assert time.monotonic() - started < 20
+        with pytest.raises(StoreUnreachableError, match="closed"):
+            hanging.result()
+    assert children() == set()
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from tests.core.indexes.chroma.test_process import ChromaProcess, apply, only_child
+store = ChromaProcess(Path(sys.argv[1]))
+apply(store)
+print(only_child(), "chromadb" in sys.modules, flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_it_ends_with_its_server_and_all_is_there(open_process: Callable[..., ChromaProcess], tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, str(tmp_path / "dense")],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=120,
+    )
+    child, loaded = done.stdout.split()
+    assert loaded == "False", "Chroma is in the process alone"
+    assert eventually(lambda: not Path(f"/proc/{child}").exists())
+    assert nearest(open_process(), 7) == "c7"
+
+
+FULL_DISK = """
+import resource, sys
+from pathlib import Path
+from braid.core.errors import IndexUnavailableError
+from tests.core.indexes.chroma.test_process import ChromaProcess, apply, only_child
+store = ChromaProcess(Path(sys.argv[1]))
+apply(store, "before")
+_, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+resource.prlimit(only_child(), resource.RLIMIT_FSIZE, (4096, most))
+failed = 0
+for number in range(10):
+    try:
+        apply(store, f"full{number}")
+    except IndexUnavailableError:
+        failed += 1
+resource.prlimit(only_child(), resource.RLIMIT_FSIZE, (most, most))
+apply(store, "after")
+print(failed, *store.names())
+store.close()
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="no limits of other processes there")
+def test_it_goes_on_when_a_full_disk_has_room_again(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FULL_DISK, str(tmp_path / "dense")],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.stdout.split() == ["10", "after", "before"], done.stdout + done.stderr
