@@ -22,7 +22,7 @@ from braid.core.priority import SearchPriority, lower_thread_priority
 from braid.core.types import Leg
 
 POLL_S = 0.5
-COPY_POLL_S = 2.0
+COPY_POLL_S = 10.0
 """Time between two looks at the copy in Chroma, for which nobody waits, and before the first one."""
 LOOK_ANYWAY_S = 10.0
 """Longest time between two looks at every collection, whatever the database says."""
@@ -142,13 +142,14 @@ class Indexer:
         """Wait until these legs, or the copy in Chroma, have applied all that is in the log now. False after
         ``timeout_s``.
         """
-        self._wake(legs)
         deadline = time.monotonic() + timeout_s
         heads = {name: head for name, head in self._changes.heads().items() if head}
-        while not all(self._is_complete(leg, heads) for leg in legs):
-            if time.monotonic() >= deadline or self._stopping.is_set():
-                return False
-            time.sleep(0.02)
+        for name in sorted(legs, key=lambda each: each == "chroma"):  # the copy takes what the dense leg has embedded
+            self._wake([name])
+            while not self._is_complete(name, heads):
+                if time.monotonic() >= deadline or self._stopping.is_set():
+                    return False
+                time.sleep(0.02)
         return True
 
     def _is_complete(self, index: IndexName, heads: dict[str, int]) -> bool:
