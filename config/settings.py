@@ -135,7 +135,7 @@ class Settings:
     chroma_url: Annotated[
         str,
         Form(r"|https?://\S+", "empty or a URL such as http://localhost:8001", secret=True),
-        "Address of a Chroma server; empty means embedded in `data_dir`",
+        "Address of a Chroma server for the copy of the vectors; empty means embedded in `data_dir`",
     ] = ""
     leg_timeout_s: Annotated[Seconds, "Time limit per leg in seconds; after it the other leg answers alone"] = 5.0
     k: Annotated[int, Field(ge=1, le=MAX_K), "Hits per search unless the request says otherwise"] = 5
@@ -256,7 +256,7 @@ class Settings:
         ),
         "API requests allowed per user and period",
     ] = "600/minute"
-    max_open_collections: Annotated[int, Field(ge=1, le=100_000), "Collections kept open at once"] = 128
+    max_open_collections: Annotated[int, Field(ge=1, le=100_000), "Collections whose keyword index is kept open at once"] = 128
     log_level: Annotated[LogLevel, "Lowest severity that is logged"] = "INFO"
 
     def __repr__(self) -> str:

@@ -41,7 +41,7 @@ class IndexOptions:
     leg_timeout_s: float = 5.0
     """Seconds that one leg may take before the others answer without it."""
     max_open_collections: int = 128
-    """Collections that each leg holds open at a time."""
+    """Collections whose keyword index is open at a time."""
     dense_search: Literal["auto", "exact", "chroma"] = "auto"
     """Where the dense leg searches: ``exact`` in memory, ``chroma`` in the copy that Chroma has, ``auto`` in memory as
     far as a collection fits.
@@ -49,7 +49,7 @@ class IndexOptions:
     dense_memory_mb: int = 1024
     """Memory for vectors, which take 0.43 kB each with the default model; those not searched for longest go first."""
     chroma_url: str = ""
-    """Address of a Chroma server; empty means embedded in the data directory."""
+    """Address of a Chroma server for the copy of the vectors; empty means embedded in the data directory."""
     follow: tuple[Leg, ...] = ("bm25", "dense")
     """Legs that are kept equal to the ledger. Do not search a leg that is left out; without ``dense`` nothing is
     embedded.

@@ -14,6 +14,7 @@ HEAVY = (
     "chromadb",
     "cohere",
     "docx",
+    "faiss",
     "langchain",
     "langchain_chroma",
     "langchain_classic",
@@ -73,7 +74,7 @@ def test_a_server_on_an_old_directory_loads_nothing_heavy_before_it_answers(tmp_
         "from braid.app.site import EXTENSION\n"
         "from braid.config.settings import load_settings\n"
         f"settings = load_settings(data_dir=Path({str(tmp_path)!r}))\n"
-        "with open_braid(settings, follow_later=('dense',)) as braid:\n"
+        "with open_braid(settings) as braid:\n"
         "    first_start.begin(braid)\n"
         "    app = create_app(settings, braid)\n"
         "    here = app.extensions[EXTENSION]\n"

@@ -154,14 +154,14 @@ class IndexFollower:
             return False
 
     def _is_settled(self, collection: str, state: IndexState | None, head: int) -> bool:
-        """Return whether the index is ready, has every change up to ``head``, and is not suspected of damage."""
+        """Return whether the index is ready, is at ``head`` and no further, and is not suspected of damage."""
         progress = self._board.get(collection)
         if progress is None or progress.state != "ready" or progress.pending or collection in self._suspects:
             return False
         if state is None:
             return head == 0
         version = self._source.version(collection)
-        return state.state == "ready" and state.applied_seq >= head and state.version == version
+        return state.state == "ready" and state.applied_seq == head and state.version == version
 
     def _fail(self, collection: str, error: BraidError) -> None:
         """Report the error, and have the collection tried again after a pause."""

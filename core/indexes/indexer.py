@@ -168,12 +168,11 @@ class Indexer:
         return {name: state.applied_seq for name, state in states.items() if state.state == "ready"}
 
     def _run(self, index: IndexName) -> None:
-        wake, poll_s = self._wakes[index], COPY_POLL_S if index == "chroma" else POLL_S
-        retry_s = poll_s
+        wake, retry_s = self._wakes[index], _poll_s(index)
         look = _Look(self.followers[index], self._changes, self._before_work)
         lower_thread_priority()
         if index == "chroma":
-            wake.wait(poll_s)
+            wake.wait(retry_s)
         while not self._stopping.is_set():
             woken, busy = wake.is_set(), False
             if woken:
@@ -185,7 +184,7 @@ class Indexer:
                         self._prune()
                     look.done()
                 self._looked[index].set()
-                retry_s = poll_s
+                retry_s = _poll_s(index)
             except Exception:  # the edge of a thread, which must survive an outage of the database
                 logger.exception("indexing %s failed; trying again in %.1f s", index, retry_s)
                 retry_s = min(2 * retry_s, 30.0)
@@ -202,6 +201,10 @@ class Indexer:
                 applied = min(of_index[collection].applied_seq for of_index in states)
                 if 0 < seq < applied:
                     self._changes.prune(collection, applied)
+
+
+def _poll_s(index: IndexName) -> float:
+    return COPY_POLL_S if index == "chroma" else POLL_S
 
 
 class _Look:

@@ -1,4 +1,4 @@
-"""What the server does once it answers: until then keyword search answers, and search by meaning says what it lacks."""
+"""What the server does once it answers: searches answer before."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 
 from braid.app import first_start
 from braid.app.after_start import AfterStart
-from braid.core.braid import Braid, IndexOptions
-from braid.core.types import ChunkInput, DocumentInput
+from braid.core.braid import Braid
+from braid.core.types import ChunkInput, DocumentInput, Mode
 from tests.fakes import HashEmbeddings
 
 WAIT_S = 30
@@ -29,33 +29,23 @@ def stored(tmp_path: Path) -> Path:
 
 
 def open_again(folder: Path) -> Braid:
-    return Braid(folder, embedding_model=HashEmbeddings(), index_options=IndexOptions(follow_later=("dense",)))
+    return Braid(folder, embedding_model=HashEmbeddings())
 
 
-def test_keyword_search_answers_at_once_and_search_by_meaning_once_its_index_is_checked(stored: Path) -> None:
+@pytest.mark.parametrize("mode", ["keyword", "semantic", "hybrid"])
+def test_every_search_answers_before(stored: Path, mode: Mode) -> None:
     with open_again(stored) as braid:
-        result = braid.search("cat", user_id=1)
-        assert [hit.passage.text for hit in result.hits] == [CAT]
-        assert [(missing.leg, "is being checked" in missing.reason) for missing in result.degraded] == [("dense", True)]
-        after_start = AfterStart(braid)
-        after_start.start()
-        deadline = time.monotonic() + WAIT_S
-        while (result := braid.search("cat", user_id=1, mode="semantic")).degraded and time.monotonic() < deadline:
-            time.sleep(0.05)
+        result = braid.search("cat", user_id=1, mode=mode)
         assert [hit.passage.text for hit in result.hits] == [CAT]
         assert not result.degraded
-        after_start.close()
 
 
-def test_what_is_written_before_is_indexed_by_keyword_alone_until_then(stored: Path) -> None:
+def test_what_is_written_before_is_indexed_by_both_legs(stored: Path) -> None:
     with open_again(stored) as braid:
         braid.ledger.put_document(1, DocumentInput("b", "", "txt", (ChunkInput("Dogs bark at night"),)))
-        assert braid.indexer.wait(WAIT_S, legs=("bm25",))
-        assert braid.search("bark", user_id=1, mode="keyword").hits
-        assert not braid.indexer.wait(0.3)
-        braid.start_followers()
-        braid.start_followers()
         assert braid.indexer.wait(WAIT_S)
+        for mode in ("keyword", "semantic"):
+            assert braid.search("bark", user_id=1, mode=mode).hits[0].passage.text == "Dogs bark at night"
 
 
 def test_the_sample_is_listed_before_and_stored_after(tmp_path: Path) -> None:

@@ -16,9 +16,9 @@ from sqlalchemy import delete, update
 
 from braid.app.cli.root import cli
 from braid.core import doctor
-from braid.core.braid import Braid
+from braid.core.braid import Braid, IndexOptions
 from braid.core.doctor import Finding, examine, repair
-from braid.core.indexes.base import LegIndex
+from braid.core.indexes.base import IndexName, LegIndex
 from braid.core.ledger.tables import DatasetRow, EmbeddingRow
 from braid.core.types import ChunkInput, DocumentInput, Leg, Mode
 from tests.fakes import HashEmbeddings
@@ -26,7 +26,8 @@ from tests.worlds import add_notes, document, indexed, remove_dense
 
 WAIT_S = 30
 TEXTS = ("The cat sat on the mat", "Dogs bark at night", "Birds sing in the morning")
-LEGS: tuple[Leg, ...] = get_args(Leg)
+INDEXES: tuple[IndexName, ...] = get_args(IndexName)
+NAMES = {"bm25": "the bm25 index", "dense": "the dense index", "chroma": "the copy in Chroma"}
 
 
 @pytest.fixture
@@ -38,12 +39,18 @@ def braid(tmp_path: Path, embeddings: HashEmbeddings) -> Iterator[Braid]:
         opened.mirror_registry()
         for dataset in (personal, shared):
             opened.ledger.put_document(dataset, document("a", *TEXTS, file_type="txt"))
-        assert opened.indexer.wait(WAIT_S)
+        assert opened.indexer.wait(WAIT_S, INDEXES)
+        opened.search("cat", user_id=1, dataset_ids=[personal, shared])  # the vectors are in memory
         yield opened
 
 
-def index_of(braid: Braid, leg: Leg) -> LegIndex:
-    return braid.dense if leg == "dense" else braid.bm25
+def index_of(braid: Braid, name: IndexName) -> LegIndex:
+    indexes: dict[IndexName, LegIndex] = {"bm25": braid.bm25, "dense": braid.dense, "chroma": braid.chroma}
+    return indexes[name]
+
+
+def leg_of(name: IndexName) -> Leg:
+    return "bm25" if name == "bm25" else "dense"
 
 
 def kinds(findings: list[Finding]) -> set[tuple[str, str, Leg | None]]:
@@ -66,52 +73,53 @@ def test_nothing_to_find(braid: Braid) -> None:
     assert repair(braid, [])
 
 
-@pytest.mark.parametrize("leg", LEGS)
-def test_a_missing_passage(braid: Braid, embeddings: HashEmbeddings, leg: Leg) -> None:
+@pytest.mark.parametrize("name", INDEXES)
+def test_a_missing_passage(braid: Braid, embeddings: HashEmbeddings, name: IndexName) -> None:
     gone = indexed(braid)[0].id
-    index_of(braid, leg).apply("user_1", [], [gone])
+    index_of(braid, name).apply("user_1", [], [gone])
     findings = examine(braid)
-    assert kinds(findings) == {("missing", "user_1", leg)}
-    assert findings[0].detail == f"1 passages are missing from the {leg} index of user_1, for example {gone}"
+    assert kinds(findings) == {("missing", "user_1", leg_of(name))}
+    assert findings[0].detail == f"1 passages are missing from {NAMES[name]} of user_1, for example {gone}"
     assert findings[0].repair == "rebuild the index"
     assert_mended(braid, findings)
     assert embeddings.documents_embedded == 6
 
 
-@pytest.mark.parametrize("leg", LEGS)
-def test_a_passage_that_is_too_many(braid: Braid, embeddings: HashEmbeddings, leg: Leg) -> None:
-    index_of(braid, leg).apply("user_1", [replace(indexed(braid)[0], id="ghost")], [])
+@pytest.mark.parametrize("name", INDEXES)
+def test_a_passage_that_is_too_many(braid: Braid, embeddings: HashEmbeddings, name: IndexName) -> None:
+    index_of(braid, name).apply("user_1", [replace(indexed(braid)[0], id="ghost")], [])
     findings = examine(braid)
-    assert kinds(findings) == {("extra", "user_1", leg)}
+    assert kinds(findings) == {("extra", "user_1", leg_of(name))}
     assert "for example ghost" in findings[0].detail
     assert_mended(braid, findings)
     assert embeddings.documents_embedded == 6
 
 
-@pytest.mark.parametrize("leg", LEGS)
-def test_one_missing_and_one_too_many_do_not_cancel_out(braid: Braid, leg: Leg) -> None:
+@pytest.mark.parametrize("name", INDEXES)
+def test_one_missing_and_one_too_many_do_not_cancel_out(braid: Braid, name: IndexName) -> None:
     first = indexed(braid)[0]
-    index_of(braid, leg).apply("user_1", [replace(first, id="ghost")], [first.id])
+    index_of(braid, name).apply("user_1", [replace(first, id="ghost")], [first.id])
     findings = examine(braid)
-    assert kinds(findings) == {("missing", "user_1", leg), ("extra", "user_1", leg)}
+    assert kinds(findings) == {("missing", "user_1", leg_of(name)), ("extra", "user_1", leg_of(name))}
     assert_mended(braid, findings)
 
 
-@pytest.mark.parametrize("leg", LEGS)
-def test_a_collection_that_nobody_has(braid: Braid, leg: Leg) -> None:
-    index_of(braid, leg).apply("user_99", [replace(indexed(braid)[0], id="ghost")], [])
+@pytest.mark.parametrize("name", ["bm25", "chroma"])
+def test_a_collection_that_nobody_has(braid: Braid, name: IndexName) -> None:
+    index_of(braid, name).apply("user_99", [replace(indexed(braid)[0], id="ghost")], [])
     findings = examine(braid)
-    assert kinds(findings) == {("orphan", "user_99", leg)}
+    assert kinds(findings) == {("orphan", "user_99", leg_of(name))}
     assert findings[0].repair == "delete it"
     assert_mended(braid, findings)
-    assert index_of(braid, leg).collections() == ["shared_main", "user_1"]
+    assert index_of(braid, name).collections() == ["shared_main", "user_1"]
 
 
 def test_passages_without_a_vector(braid: Braid, embeddings: HashEmbeddings) -> None:
     first = indexed(braid)[0].id
     with braid.ledger.database.write() as connection:
         connection.execute(delete(EmbeddingRow).where(EmbeddingRow.chunk_id == first))
-    braid.dense.apply("user_1", [], [first])
+    for name in ("dense", "chroma"):
+        index_of(braid, name).apply("user_1", [], [first])
     findings = examine(braid)
     assert kinds(findings) == {("not_embedded", "user_1", "dense")}
     assert findings[0].detail == "1 of 3 passages of user_1 have no vector"
@@ -194,7 +202,7 @@ def test_an_index_that_cannot_follow(braid: Braid, embeddings: HashEmbeddings, m
 def test_everything_at_once(braid: Braid, tmp_path: Path, embeddings: HashEmbeddings) -> None:
     chunks = indexed(braid)
     braid.bm25.apply("user_1", [replace(chunks[0], id="ghost")], [chunks[1].id])
-    braid.dense.apply("user_99", [replace(chunks[0], id="ghost")], [])
+    braid.chroma.apply("user_99", [replace(chunks[0], id="ghost")], [])
     with braid.ledger.database.write() as connection:
         connection.execute(update(DatasetRow).values(chunks=7))
     shutil.rmtree(tmp_path / "indexes" / "bm25" / "shared_main")
@@ -209,3 +217,18 @@ def test_who_does_not_own_the_indexes_is_told_so(tmp_path: Path, embeddings: Has
         command = CliRunner().invoke(cli, ["--data-dir", str(tmp_path), "doctor"])
     assert command.exit_code == 2
     assert f"process {os.getpid()} has the data directory" in command.stderr
+
+
+def test_vectors_that_are_searched_in_chroma_are_compared_there(tmp_path: Path, embeddings: HashEmbeddings) -> None:
+    """They are not missing because they are not in memory."""
+    options = IndexOptions(dense_search="chroma", leg_timeout_s=60)
+    with Braid(tmp_path, embedding_model=embeddings, index_options=options) as braid:
+        braid.ledger.put_document(add_notes(braid.ledger), document("a", *TEXTS))
+        assert braid.indexer.wait(WAIT_S, INDEXES)
+        assert examine(braid) == []
+        gone = indexed(braid)[0].id
+        braid.chroma.apply("user_1", [], [gone])
+        findings = examine(braid)
+        assert {(f.problem, f.leg) for f in findings} == {("missing", "dense")}
+        assert repair(braid, findings, timeout_s=WAIT_S)
+        assert examine(braid) == []

@@ -93,6 +93,7 @@ def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
         build(town)
         assert braid.indexer.wait(WAIT_S)
         everything = [chunk for name in collections(town) for chunk in indexed(braid, name)]
+        assert all(braid.dense.count(name) for name in collections(town))  # all are in memory, to be tampered with
         braid.indexer.stop()
         for dataset in list(town.datasets):
             town.delete(dataset, f"deleted-{dataset}")

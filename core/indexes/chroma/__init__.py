@@ -1,5 +1,5 @@
-"""The care that Chroma needs: open stores, damaged files, lost segments, its exceptions and filters.
+"""The copy of the vectors in Chroma: the process that has it open, the store, its exceptions and filters.
 
 May import: what `core.indexes` may.
-Way in: `stores.ChromaStores`; used by `core.indexes.dense` alone.
+Way in: `copy.ChromaCopy`; `worker` and `store` run in a process of their own.
 """

@@ -52,8 +52,15 @@ class ChromaStore:
 
     def __init__(self, path: Path, url: str = "") -> None:
         self._path = path
-        self._client = _server(url) if url else self._open_folder()
+        self._file: Path | None
+        self._client, self._file = (_server(url), None) if url else self._open_folder()
+        self._opened = _identity(self._file)
         self._handles: dict[str, chromadb.Collection] = {}
+
+    def require_files(self) -> None:
+        """Raise IndexUnavailableError when the files were deleted or replaced: what is open is seen by nobody else."""
+        if _identity(self._file) != self._opened:
+            raise IndexUnavailableError("the files of the Chroma store were deleted or replaced")
 
     def search(
         self, collection: str, vector: NDArray[np.float32], k: int, where: Mapping[str, object] | None
@@ -150,8 +157,8 @@ class ChromaStore:
         )
         return self._handles[name]
 
-    def _open_folder(self) -> ClientAPI:
-        """Open the newest store, or begin one; delete older ones."""
+    def _open_folder(self) -> tuple[ClientAPI, Path]:
+        """Open the newest store, or begin one; return its database, too. Delete older ones."""
         import chromadb
         from chromadb.api.shared_system_client import SharedSystemClient
         from chromadb.config import Settings
@@ -167,7 +174,18 @@ class ChromaStore:
             shutil.rmtree(old, ignore_errors=True)
         with translate_errors("the Chroma store"):
             folder.mkdir(parents=True, exist_ok=True)
-            return chromadb.PersistentClient(folder, Settings(anonymized_telemetry=False))
+            client = chromadb.PersistentClient(folder, Settings(anonymized_telemetry=False))
+        return client, folder / "chroma.sqlite3"
+
+
+def _identity(file: Path | None) -> tuple[int, int] | None:
+    if file is None:
+        return None
+    try:
+        stat = file.stat()
+    except OSError:
+        return None
+    return (stat.st_dev, stat.st_ino)
 
 
 def subject(collection: str) -> str:

@@ -59,6 +59,7 @@ def main(path: str, url: str) -> None:
         answer: object
         try:
             store = store or ChromaStore(Path(path), url)
+            store.require_files()
             answer = getattr(store, method)(*arguments)
         except BraidError as error:
             answer = error

@@ -11,7 +11,6 @@ import pytest
 from braid.core.datasets.registry import Registry
 from braid.core.datasets.scope import readable_shared, resolve_scope
 from braid.core.errors import InvalidInputError
-from braid.core.indexes.chroma.filters import scope_filter
 from braid.core.ledger.ledger import Ledger
 from braid.core.types import CollectionScope, Scope
 
@@ -149,15 +148,6 @@ def test_what_may_be_selected_is_known_beside_what_is(world: World) -> None:
     assert main.readable_ids == {world.ids["guide"], world.ids["rules"]}  # and not what is switched off
     [personal] = world.resolve("ann", ["ann 1"]).collections
     assert personal.readable_ids is None
-
-
-def test_the_filter_of_a_personal_collection() -> None:
-    scope = CollectionScope("user_7", frozenset({9, 3}), 7)
-    assert scope_filter(scope) == {"$and": [{"user_id": 7}, {"dataset_id": {"$in": [3, 9]}}]}
-
-
-def test_the_filter_of_a_shared_collection() -> None:
-    assert scope_filter(CollectionScope("shared_main", frozenset({-1, -4}))) == {"dataset_id": {"$in": [-4, -1]}}
 
 
 # ---------------------------------------------------------------- the menu

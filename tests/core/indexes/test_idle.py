@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from pathlib import Path
 
 import pytest
@@ -17,11 +17,12 @@ from braid.core.types import ChunkInput, DocumentInput
 from tests.fakes import HashEmbeddings
 
 WAIT_S = 30
-BOTH = {"bm25", "dense"}
+LEGS = {"bm25", "dense"}
+ALL = {*LEGS, "chroma"}
 
 
 class Looks:
-    """Counts the looks of each leg's follower at all collections."""
+    """Counts the looks of each index's follower at all collections."""
 
     def __init__(self, braid: Braid) -> None:
         self.of: dict[str, int] = {}
@@ -36,21 +37,21 @@ class Looks:
         return counted
 
     def settle(self) -> None:
-        """Wait until there was no look for two polls, then begin to count."""
+        """Wait until there was no look for a poll of the slowest, then begin to count."""
         deadline = time.monotonic() + WAIT_S
         while time.monotonic() < deadline:
             self.of.clear()
-            time.sleep(2.2 * indexer.POLL_S)
+            time.sleep(1.2 * indexer.COPY_POLL_S)
             if not self.of:
                 return
         pytest.fail("the indexer never comes to rest")
 
-    def seen(self) -> bool:
-        """Whether both legs have looked again."""
+    def seen(self, names: Set[str] = frozenset(ALL)) -> bool:
+        """Whether these have looked again."""
         deadline = time.monotonic() + WAIT_S
-        while set(self.of) != BOTH and time.monotonic() < deadline:
+        while not self.of.keys() >= names and time.monotonic() < deadline:
             time.sleep(0.02)
-        return set(self.of) == BOTH
+        return self.of.keys() >= names
 
 
 @pytest.fixture
@@ -60,7 +61,7 @@ def braid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Braid]:
     with Braid(tmp_path, embedding_model=HashEmbeddings()) as opened:
         dataset = opened.ledger.add_dataset(opened.ledger.add_user("ann").id, "notes").id
         put(opened, dataset, "The cat sat on the mat")
-        assert opened.indexer.wait(WAIT_S)
+        assert opened.indexer.wait(WAIT_S, ("bm25", "dense", "chroma"))
         yield opened
 
 
@@ -95,6 +96,7 @@ def test_a_change_of_the_registry_is_noticed(braid: Braid, looks: Looks) -> None
 def test_a_suspected_index_is_looked_at(braid: Braid, looks: Looks) -> None:
     braid.indexer.suspect("dense", "user_1")
     braid.indexer.suspect("bm25", "user_1")
+    braid.indexer.suspect("chroma", "user_1")
     assert looks.seen()
 
 
@@ -113,11 +115,12 @@ def test_a_look_is_made_now_and_then_without_a_sign(
     braid: Braid, looks: Looks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(indexer, "LOOK_ANYWAY_S", 0.0)
-    braid.wake()  # the look that reads the shorter time
+    for name in ALL:
+        braid.indexer.suspect(name, "user_1")  # the look that reads the shorter time
     deadline = time.monotonic() + WAIT_S
-    while min(looks.of.get(leg, 0) for leg in BOTH) < 3 and time.monotonic() < deadline:
+    while min(looks.of.get(name, 0) for name in ALL) < 3 and time.monotonic() < deadline:
         time.sleep(0.02)
-    assert min(looks.of.get(leg, 0) for leg in BOTH) >= 3
+    assert min(looks.of.get(name, 0) for name in ALL) >= 3
 
 
 def test_a_wake_up_ends_the_pause_between_two_polls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,15 +131,20 @@ def test_a_wake_up_ends_the_pause_between_two_polls(tmp_path: Path, monkeypatch:
         looks = Looks(braid)
         looks.settle()
         monkeypatch.setattr(indexer, "POLL_S", 1e6)
+        monkeypatch.setattr(indexer, "COPY_POLL_S", 1e6)
         monkeypatch.setattr(indexer, "LOOK_ANYWAY_S", 1e6)
-        braid.wake()  # from the next pause on, nothing but a wake-up ends it
+        for name in ALL:
+            braid.indexer.suspect(name, "user_1")  # from the next pause on, nothing but a wake-up ends it
         assert looks.seen()
-        time.sleep(1)
+        looks.settle()
         looks.of.clear()
         put(braid, dataset, "Dogs bark at night")
         time.sleep(1)
         assert not looks.of
         braid.wake()
+        assert looks.seen(LEGS)
+        assert "chroma" not in looks.of  # nobody waits for the copy
+        braid.indexer.wait(0.0, ("chroma",))
         assert looks.seen()
 
 

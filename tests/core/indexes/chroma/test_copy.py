@@ -328,6 +328,26 @@ def empty_database(store: Path) -> None:
 DAMAGES = [remove_folder, replace_database, overwrite_database, truncate_database, empty_database]
 
 
+@pytest.mark.parametrize("damage", [remove_folder, replace_database])
+def test_files_that_go_while_they_are_open_are_missed(
+    damage: Callable[[Path], None], open_copy: Callable[[], ChromaCopy], tmp_path: Path
+) -> None:
+    """Chroma would go on with what nobody else can see any more."""
+    copy = open_copy()
+    copy.apply("user_1", chunks(range(20)), [])
+    damage(next((tmp_path / "dense").glob("store-*")))
+
+    for _ in range(2):
+        with pytest.raises(IndexUnavailableError, match="deleted or replaced"):
+            search(copy, "user_1", VECTORS[3], 5)
+    with pytest.raises(IndexUnavailableError, match="deleted or replaced"):
+        copy.apply("user_1", chunks(range(20)), [])
+    assert "deleted or replaced" in copy.check("user_1")
+    assert copy.reset()
+    copy.apply("user_1", chunks(range(10)), [])
+    assert found(copy, "user_1", 3)
+
+
 @pytest.mark.parametrize("damage", [replace_database, truncate_database])
 def test_a_store_that_breaks_while_it_is_closed_says_so_or_is_empty_and_works_after_a_reset(
     damage: Callable[[Path], None], open_copy: Callable[[], ChromaCopy], tmp_path: Path
