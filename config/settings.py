@@ -256,9 +256,7 @@ class Settings:
         ),
         "API requests allowed per user and period",
     ] = "600/minute"
-    max_open_collections: Annotated[
-        int, Field(ge=1, le=100_000), "Collections whose keyword index is kept open at once"
-    ] = 128
+    max_open_collections: Annotated[int, Field(ge=1, le=100_000), "Collections whose keyword index is kept open"] = 128
     log_level: Annotated[LogLevel, "Lowest severity that is logged"] = "INFO"
 
     def __repr__(self) -> str:

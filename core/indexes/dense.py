@@ -32,6 +32,7 @@ DenseSearch = Literal["auto", "exact", "chroma"]
 
 MIN_CANDIDATES = 100
 """Candidates that are scored again; on seven sets of real vectors all of the exact best ten are among 100."""
+SCORE_DECIMALS = 8
 TIMEOUT_S = 5.0
 INSPECTION_S = 60.0
 LOADERS = 2
@@ -194,7 +195,9 @@ class DenseIndex:
         found, matrix = self._changes.vectors(version, chunk_ids)
         if not found or matrix.shape[1] != vector.size:
             return {}
-        return dict(zip(found, (matrix @ vector).tolist(), strict=True))
+        # The last bits of a product depend on the row's place among the others; equal vectors must score equally.
+        scores = np.round(matrix.astype(np.float64) @ vector.astype(np.float64), SCORE_DECIMALS)
+        return dict(zip(found, scores.tolist(), strict=True))
 
     def _search_chroma(
         self, collection: str, vector: Vector, k: int, selection: Selection, timeout_s: float

@@ -15,6 +15,8 @@ from braid.core.types import ScoredChunk
 RRF_C = 60
 STANDOUT_DEPTH = 50
 """Keyword hits whose mean score is the unit of `standout_contributions`, as many as every search fetches."""
+MOST_STANDOUT = 5.0
+"""Units in the best keyword score at most: the median is 1.7–4.0 on seven sets, and 3–6 give them the same nDCG@10."""
 
 
 def pool(rankings: Iterable[Iterable[ScoredChunk]], depth: int) -> list[ScoredChunk]:
@@ -68,13 +70,16 @@ def dense_standout(ranking: Sequence[ScoredChunk], weight: float, spread: float)
 
 
 def bm25_standout(ranking: Sequence[ScoredChunk], weight: float, depth: int) -> dict[str, float]:
-    """Return `standout_contributions` of BM25 scores, in units of the mean of the best.
+    """Return `standout_contributions` of BM25 scores, in units of the mean of the best fifty.
 
-    Fewer hits than ``depth``, which was asked for, are all that have a word of the query: the others' score is 0.
+    Fewer hits than ``depth``, which was asked for, are all that have a word of the query: the others' score is 0, also
+    in the mean. So the only passage with a rare word, such as a code, comes before passages of a like meaning; but the
+    unit is never less than a fifth of the best score, which bounds how far it stands out.
     """
-    scores = [hit.score for hit in ranking]
-    floor = min(scores) if scores and len(scores) >= depth else 0.0
-    unit = statistics.fmean(scores[:STANDOUT_DEPTH]) if scores else 0.0
+    best = [hit.score for hit in ranking[:STANDOUT_DEPTH]]
+    floor = ranking[-1].score if ranking and len(ranking) >= depth else 0.0
+    size = len(best) if len(ranking) >= depth else STANDOUT_DEPTH
+    unit = max(sum(best) / size, best[0] / MOST_STANDOUT) if best else 0.0
     return standout_contributions(ranking, weight, unit=unit, floor=floor)
 
 

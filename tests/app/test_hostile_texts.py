@@ -97,12 +97,12 @@ def peak_kib(served: Served) -> int:
 
 
 def readers(served: Served) -> list[Path]:
-    """The processes that the server has started, as folders of /proc."""
+    """The processes that the server has started to read files, as folders of /proc."""
     parent = re.compile(rf"^PPid:\s+{served.process.pid}$", re.MULTILINE)
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
-            if parent.search((folder / "status").read_text()):
+            if parent.search((folder / "status").read_text()) and b"parse_worker" in (folder / "cmdline").read_bytes():
                 found.append(folder)
         except OSError:  # it has ended meanwhile
             continue

@@ -71,12 +71,12 @@ def wait_for(condition: Callable[[], bool], seconds: float) -> float:
 
 
 def readers(served: Served) -> set[str]:
-    """The ids of the processes that the server has started."""
+    """The ids of the processes that the server has started to read files."""
     parent = re.compile(rf"^PPid:\s+{served.process.pid}$", re.MULTILINE)
     found = set()
     for folder in Path("/proc").glob("[0-9]*"):
         try:
-            if parent.search((folder / "status").read_text()):
+            if parent.search((folder / "status").read_text()) and b"parse_worker" in (folder / "cmdline").read_bytes():
                 found.add(folder.name)
         except OSError:  # it has ended meanwhile
             continue

@@ -65,8 +65,21 @@ def test_cosines_are_measured_in_spreads_above_the_last_one() -> None:
 
 def test_keyword_scores_are_measured_in_the_mean_of_the_best() -> None:
     found = hits({"a": 12.0, "b": 4.0, "c": 2.0})
-    assert bm25_standout(found, 1.0, depth=50) == pytest.approx({"a": 12 / 6, "b": 4 / 6, "c": 2 / 6})
     assert bm25_standout(found, 1.0, depth=3) == pytest.approx({"a": 10 / 6, "b": 2 / 6, "c": 0.0}), "there may be more"
+    many = {f"w{n:02}": 100.0 - n for n in range(DEPTH)}
+    mean = sum(many.values()) / DEPTH
+    assert bm25_standout(hits(many), 1.0, DEPTH)["w00"] == pytest.approx((DEPTH - 1) / mean)
+
+
+def test_where_few_have_a_word_the_others_count_as_nothing() -> None:
+    thirty = {f"w{n:02}": 4.0 for n in range(30)}
+    assert bm25_standout(hits(thirty), 1.0, DEPTH)["w00"] == pytest.approx(4.0 / (30 * 4.0 / 50))
+    assert bm25_standout(hits({"a": 12.0, "b": 6.0}), 1.0, DEPTH) == pytest.approx({"a": 5.0, "b": 2.5}), "at most five"
+
+
+def test_the_only_passage_with_a_code_comes_before_all_of_a_like_meaning() -> None:
+    alike = {f"m{n:02}": 0.90 - n / 1_000 for n in range(DEPTH)}
+    assert order(ranking("dense", alike), ranking("bm25", {"code": 7.0}))[0] == "code"
 
 
 def test_nothing_and_equal_scores() -> None:
@@ -205,14 +218,15 @@ def test_the_end_to_end_score_is_the_formula(world: World) -> None:
     spread = spread_of(world, vector)
     legs = {leg: {h.passage.text: s for h in found for s in h.legs if s.leg == leg} for leg in ("dense", "bm25")}
     last = min(score.score for score in legs["dense"].values())
-    mean = statistics.fmean(score.score for score in legs["bm25"].values())
+    words = [score.score for score in legs["bm25"].values()]
+    scale = max(sum(words) / 50, max(words) / 5)
     assert len(legs["bm25"]) > 1
     for hit in found:
         text, expected = hit.passage.text, 0.0
         if text in legs["dense"]:
             expected += AUTO_DENSE_WEIGHT * (legs["dense"][text].score - last) / spread
         if text in legs["bm25"]:
-            expected += (1 - AUTO_DENSE_WEIGHT) * legs["bm25"][text].score / mean
+            expected += (1 - AUTO_DENSE_WEIGHT) * legs["bm25"][text].score / scale
         assert hit.score == pytest.approx(expected, rel=1e-4)
 
 
