@@ -26,6 +26,7 @@ class Looks:
 
     def __init__(self, braid: Braid) -> None:
         self.of: dict[str, int] = {}
+        self._pause_s = 2.2 * max(indexer.POLL_S, indexer.COPY_POLL_S)
         for leg, follower in braid.indexer.followers.items():
             follower.work = self._counting(leg, follower.work)  # type: ignore[method-assign]
 
@@ -37,11 +38,11 @@ class Looks:
         return counted
 
     def settle(self) -> None:
-        """Wait until there was no look for a poll of the slowest, then begin to count."""
+        """Wait until there was no look for two polls, then begin to count."""
         deadline = time.monotonic() + WAIT_S
         while time.monotonic() < deadline:
             self.of.clear()
-            time.sleep(1.2 * indexer.COPY_POLL_S)
+            time.sleep(self._pause_s)
             if not self.of:
                 return
         pytest.fail("the indexer never comes to rest")
@@ -58,6 +59,7 @@ class Looks:
 def braid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Braid]:
     """A Braid that has indexed one passage, and never looks again without a sign."""
     monkeypatch.setattr(indexer, "LOOK_ANYWAY_S", 1e9)
+    monkeypatch.setattr(indexer, "COPY_POLL_S", indexer.POLL_S)
     with Braid(tmp_path, embedding_model=HashEmbeddings()) as opened:
         dataset = opened.ledger.add_dataset(opened.ledger.add_user("ann").id, "notes").id
         put(opened, dataset, "The cat sat on the mat")
@@ -124,6 +126,7 @@ def test_a_look_is_made_now_and_then_without_a_sign(
 
 
 def test_a_wake_up_ends_the_pause_between_two_polls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(indexer, "COPY_POLL_S", indexer.POLL_S)
     with Braid(tmp_path, embedding_model=HashEmbeddings()) as braid:
         dataset = braid.ledger.add_dataset(braid.ledger.add_user("ann").id, "notes").id
         put(braid, dataset, "The cat sat on the mat")
