@@ -500,7 +500,7 @@ def test_the_copy_does_not_run_ahead_of_the_vectors(opened: Callable[..., Braid]
         changes = ChangeLog(braid.ledger.database)
         before = changes.states("chroma")["user_1"]
         changes.set_state("chroma", "user_1", IndexState(before.version, before.applied_seq - 1, "ready"))
-        assert not braid.indexer.wait(3, ALL)
+        assert not braid.indexer.wait(3, ("chroma",))
         assert changes.states("chroma")["user_1"] == before
         model.failing = False
         assert braid.indexer.wait(WAIT_S, ALL)
