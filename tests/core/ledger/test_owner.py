@@ -164,8 +164,8 @@ def test_a_crash_is_noted_until_its_traces_were_looked_for(tmp_path: Path, monke
     crashes = noticed_crashes(monkeypatch)
     with pytest.raises(InvalidInputError, match="klingon"):
         Braid(tmp_path, embedding_model=HashEmbeddings(), index_options=IndexOptions(languages=("klingon",)))
-    with Braid(tmp_path, embedding_model=HashEmbeddings(), index_options=IndexOptions(follow=("bm25",))) as braid:
-        assert braid.indexer.wait(START_S, legs=("bm25",))
+    with Braid(tmp_path, embedding_model=HashEmbeddings(), index_options=IndexOptions(follow=("dense",))) as braid:
+        assert braid.indexer.wait(START_S, legs=("dense",))
     with Braid(tmp_path, embedding_model=HashEmbeddings()) as braid:
         assert braid.indexer.wait(START_S)
     Braid(tmp_path, embedding_model=HashEmbeddings()).close()
