@@ -37,6 +37,7 @@ INSPECTION_S = 60.0
 LOADERS = 2
 """Collections that are loaded at a time."""
 _MEGABYTE = 2**20
+_CHANGED = "the embedding model of {} has just changed"
 _MERGE_RATIO = 4
 """A block is merged into the one before it when that is not this many times larger, so that there are few blocks."""
 
@@ -151,7 +152,7 @@ class DenseIndex:
             try:
                 loaded = self._load(collection, deadline)
                 if loaded is not None and model not in ("", loaded.version):
-                    raise IndexUnavailableError(f"the embedding model of {collection} has just changed")
+                    raise IndexUnavailableError(_CHANGED.format(collection))
                 if loaded is None:
                     left_s = max(0.1, deadline - time.monotonic())
                     answers[collection] = self._search_chroma(collection, vector, k, selection, left_s)
@@ -239,6 +240,8 @@ class DenseIndex:
                 loaded = self._loaded.get(collection)
             if loaded is None or loaded.version != version:
                 loaded = self._read(collection, version)
+                if self._version(collection) != version:  # its vectors may have been deleted while they were read
+                    raise IndexUnavailableError(_CHANGED.format(collection))
                 self._keep(collection, loaded)
         return loaded
 
