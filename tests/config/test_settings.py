@@ -112,7 +112,7 @@ def test_toml_saved_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
         ("BRAID_ALPHA", "1.1", "from 0 to 1"),
         ("BRAID_ALPHA", "nan", "from 0 to 1"),
         ("BRAID_MODE", "fuzzy", "one of semantic, keyword, hybrid"),
-        ("BRAID_FUSION", "sum", "one of rrf, weighted"),
+        ("BRAID_FUSION", "sum", "one of auto, rrf, weighted"),
         ("BRAID_LANGUAGES", "en,,de", "language codes"),
         ("BRAID_LANGUAGES", "English", "language codes"),
         ("BRAID_CHUNK_CHARS", "10", "from 100"),

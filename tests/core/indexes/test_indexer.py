@@ -628,8 +628,9 @@ def test_a_model_is_changed_again_before_its_vectors_are_complete(shelf: Shelf, 
     shelf.braid.registry.update(shelf.ids[1], embedding_model="fake:third")
     query = "猫 passage 3"
     while shelf.log.embedded_count("shared_main", "fake:third") < 42:
-        (best, *_) = shelf.search(query, mode="semantic", dataset_ids=shelf.ids[1:]).hits
-        assert best.passage.text == query
+        result = shelf.search(query, mode="semantic", dataset_ids=shelf.ids[1:])
+        if result.hits or "has just changed" not in "".join(d.reason for d in result.degraded):
+            assert result.hits[0].passage.text == query
     assert shelf.braid.indexer.wait(WAIT_S, ALL)
     assert shelf.search(query, mode="semantic", dataset_ids=shelf.ids[1:]).hits[0].passage.text == query
     state = shelf.log.states("dense")["shared_main"]
