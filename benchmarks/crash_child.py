@@ -50,6 +50,8 @@ def main() -> None:
         if not braid.indexer.wait(RECOVERY_TIMEOUT_S):
             sys.exit(f"not recovered within {RECOVERY_TIMEOUT_S:g} s: {braid.indexer.progress()}")
         recovery_s = time.monotonic() - started
+        if not braid.indexer.wait(RECOVERY_TIMEOUT_S, ("chroma",)):
+            sys.exit(f"the copy in Chroma is not written within {RECOVERY_TIMEOUT_S:g} s")
         _say(recovery_s=recovery_s, **_check(braid, told["documents"], told["gone"]))
         while True:
             _put_or_remove(braid, datasets, *_step(dice, told["documents"], full), told["documents"])
@@ -119,9 +121,9 @@ def _differing(braid: Braid) -> list[str]:
     """The indexes that do not hold exactly the ledger's chunks."""
     log = ChangeLog(braid.ledger.database)
     return [
-        f"{index.leg} {collection}"
+        f"{index.name} {collection}"
         for collection in log.heads()
-        for index in (braid.bm25, braid.dense)
+        for index in (braid.bm25, braid.dense, braid.chroma)
         if sorted(index.ids(collection)) != sorted(log.chunk_ids(collection))
     ]
 

@@ -38,6 +38,7 @@ INSPECTION_S = 60.0
 LOADERS = 2
 """Collections that are loaded at a time."""
 _MEGABYTE = 2**20
+_CHANGED = "the embedding model of {} has just changed"
 _MERGE_RATIO = 4
 """A block is merged into the one before it when that is not this many times larger, so that there are few blocks."""
 
@@ -150,9 +151,7 @@ class DenseIndex:
         depth, deadline = max(MIN_CANDIDATES, 2 * k), time.monotonic() + timeout_s
         for collection, selection in where.items():
             try:
-                loaded = self._load(collection, deadline)
-                if loaded is not None and model not in ("", loaded.version):
-                    raise IndexUnavailableError(f"the embedding model of {collection} has just changed")
+                loaded = self._load(collection, deadline, model)
                 if loaded is None:
                     left_s = max(0.1, deadline - time.monotonic())
                     answers[collection] = self._search_chroma(collection, vector, k, selection, left_s)
@@ -212,12 +211,13 @@ class DenseIndex:
 
     # ------------------------------------------------------------ memory
 
-    def _load(self, collection: str, deadline: float) -> _Loaded | None:
+    def _load(self, collection: str, deadline: float, model: str = "") -> _Loaded | None:
         """Return the collection's vectors; None when they do not fit, so that Chroma is to be asked.
 
-        Raises IndexUnavailableError when they are not in memory by the deadline.
+        Raises IndexUnavailableError when they are not in memory by the deadline, or not of the ``model``: those of the
+        last one may still be there.
         """
-        version = self._version(collection)
+        version = model or self._version(collection)
         with self._lock:
             if self._mode == "chroma" or collection in self._too_large:
                 return None
@@ -225,6 +225,8 @@ class DenseIndex:
             if loaded is not None and loaded.version == version:
                 self._loaded.move_to_end(collection)
                 return loaded
+        if version != self._version(collection):
+            raise IndexUnavailableError(_CHANGED.format(collection))
         try:
             reading = self._loader.submit(self._read_once, collection, version)
             return reading.result(max(0.0, deadline - time.monotonic()))
@@ -242,6 +244,8 @@ class DenseIndex:
                 loaded = self._loaded.get(collection)
             if loaded is None or loaded.version != version:
                 loaded = self._read(collection, version)
+                if self._version(collection) != version:  # its vectors may have been deleted while they were read
+                    raise IndexUnavailableError(_CHANGED.format(collection))
                 self._keep(collection, loaded)
         return loaded
 

@@ -125,7 +125,8 @@ class IndexFollower:
             else:
                 self._trusted[collection] = state
                 with suppress(BraidError):
-                    self._keep(collection, state.version)
+                    if state.version == self._source.version(collection) or self._source.to_read(collection):
+                        self._keep(collection, state.version)
                 self._board.report(collection, "ready")
 
     def work(self, stopping: threading.Event) -> bool:
@@ -254,7 +255,8 @@ class IndexFollower:
         rebuild = Rebuild(collection, self.index, self._source, head=head, pending=pending)
         logger.info("rebuilding the %s index of %s", self.name, collection)
         before = self._trusted.get(collection)
-        if before is not None and self._keep(collection, before.version):  # the version before answers until the end
+        is_needed = before is not None and (before.version == rebuild.version or pending > 0)
+        if before is not None and is_needed and self._keep(collection, before.version):  # it answers until the end
             state = replace(before, state="rebuilding")
         else:
             state = IndexState(rebuild.version, 0, "rebuilding")
@@ -280,10 +282,10 @@ class IndexFollower:
             self._rebuilds[collection] = rebuild
             self._report_rebuild(collection, rebuild.pending)
             return
+        self._source.complete(collection, rebuild.version)
         state = IndexState(rebuild.version, rebuild.head, "ready")
         self._trusted[collection] = state
         self._changes.set_state(self.name, collection, state)
-        self._source.complete(collection, rebuild.version)
         self._board.report(collection, "ready")
 
     def _report_rebuild(self, collection: str, pending: int) -> None:

@@ -41,7 +41,7 @@ class ChunkSource(Protocol):
         """Count the chunks that were covered but could not be indexed."""
 
     def complete(self, collection: str, version: str) -> None:
-        """Clean up after a rebuild with this version, which is recorded as complete."""
+        """Clean up after a rebuild with this version, before it is recorded as complete; harmless when repeated."""
 
 
 class Bm25Source:

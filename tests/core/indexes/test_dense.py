@@ -568,8 +568,29 @@ def test_the_vectors_of_the_last_model_answer_until_the_others_are_complete(shel
 
     shelf.embed(ids[10:], VECTORS[110:120])
     assert shelf.models.keep("user_1", OTHER.fingerprint)
+    shelf.changes.forget_other_models("user_1", OTHER.fingerprint)
+    assert found(index, VECTORS[3], model=MODEL.fingerprint) == [ids[3]], "a search that had begun before"
     assert found(index, VECTORS[103], model=OTHER.fingerprint) == [ids[3]]
     assert index.search("user_1", VECTORS[103], 1)[0].score == pytest.approx(1.0, abs=1e-6)
+    with pytest.raises(IndexUnavailableError, match="the embedding model of user_1 has just changed"):
+        found(index, VECTORS[3], model=MODEL.fingerprint)
+
+
+def test_vectors_that_are_deleted_while_they_are_read_are_not_taken_for_none(shelf: Shelf) -> None:
+    ids, log = shelf.put(shelf.dataset(), "a", VECTORS[:5]), SlowLog(shelf, "user_1")
+    shelf.models.begin("user_1", MODEL)
+    index = shelf.open(log)
+    with ThreadPoolExecutor(1) as pool:
+        search = pool.submit(found, index, VECTORS[0])
+        assert eventually(lambda: log.asked)
+        shelf.embed(ids, VECTORS[10:15], OTHER)
+        shelf.model = OTHER
+        assert shelf.models.keep("user_1", OTHER.fingerprint)
+        shelf.changes.forget_other_models("user_1", OTHER.fingerprint)
+        log.go_on.set()
+        with pytest.raises(IndexUnavailableError, match="has just changed"):
+            search.result()
+    assert found(index, VECTORS[12]) == [ids[2]]
 
 
 def test_a_query_is_not_compared_with_vectors_of_another_model(shelf: Shelf) -> None:

