@@ -112,6 +112,7 @@ class ChromaProcess:
         finally:
             self._last_call = time.monotonic()
         if isinstance(answer, Exception):
+            self._end()  # after a write that failed, as on a full disk, the next one to the same client never returns
             raise answer
         return answer
 

@@ -49,7 +49,8 @@ def main(path: str, url: str) -> None:
     from braid.core.indexes.chroma.store import ChromaStore
 
     Path(path).mkdir(parents=True, exist_ok=True)
-    FileLock(str(Path(path) / "chroma.lock")).acquire()  # the process of a server that was killed may still be writing
+    lock = FileLock(str(Path(path) / "chroma.lock"))  # kept in a variable: it is released when it is collected
+    lock.acquire()  # the process of a server that was killed may still be writing
     store: ChromaStore | None = None
     while True:
         try:
