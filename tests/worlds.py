@@ -126,7 +126,7 @@ def indexed(braid: Braid, collection: str = "user_1") -> list[IndexedChunk]:
 
 
 def remove_dense(data_dir: Path) -> None:
-    """Delete the dense index of every collection from the disk."""
+    """Delete the copy of all vectors in Chroma from the disk."""
     shutil.rmtree(data_dir / "indexes" / "dense")
 
 

@@ -39,18 +39,21 @@ def receive(stream: IO[bytes]) -> Any:
 
 
 def main(path: str, url: str) -> None:
-    """Open the store, and answer calls ``(method, arguments)`` from stdin on stdout: a value, or Braid's error."""
+    """Answer calls ``(method, arguments)`` to the store from stdin on stdout: with a value, or Braid's error."""
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what Chroma prints must not get between the answers
     if hasattr(os, "nice"):
         os.nice(10)
     from filelock import FileLock
 
+    Path(path).mkdir(parents=True, exist_ok=True)
+    with FileLock(str(Path(path) / "chroma.lock")):  # the process of a server that was killed may still be writing
+        _answer_calls(Path(path), url, answers)
+
+
+def _answer_calls(path: Path, url: str, answers: IO[bytes]) -> None:
     from braid.core.indexes.chroma.store import ChromaStore
 
-    Path(path).mkdir(parents=True, exist_ok=True)
-    lock = FileLock(str(Path(path) / "chroma.lock"))  # kept in a variable: it is released when it is collected
-    lock.acquire()  # the process of a server that was killed may still be writing
     store: ChromaStore | None = None
     while True:
         try:
@@ -59,7 +62,7 @@ def main(path: str, url: str) -> None:
             os._exit(0)  # the server has ended; nothing is left to be closed
         answer: object
         try:
-            store = store or ChromaStore(Path(path), url)
+            store = store or ChromaStore(path, url)
             store.require_files()
             answer = getattr(store, method)(*arguments)
         except BraidError as error:

@@ -80,6 +80,9 @@ def test_the_best_ten_of_real_vectors_are_the_exact_ones(name: str) -> None:
         exact = np.sort(vectors @ query)[::-1][:10]
         found = rescored(block, vectors, query, 10, EVERYTHING)
         assert [float(vectors[n] @ query) for n in found] == pytest.approx(exact.tolist(), abs=1e-6)
+    for number in range(0, len(vectors), 7):  # a passage finds itself, or one that is its equal
+        (best,) = rescored(block, vectors, vectors[number], 1, EVERYTHING)
+        assert float(vectors[best] @ vectors[number]) == pytest.approx(1.0, abs=1e-5)
 
 
 def test_scores_are_nearly_the_products_and_best_first() -> None:

@@ -262,6 +262,23 @@ def test_after_a_drop_another_dimension_is_welcome(copy: ChromaCopy) -> None:
     assert list(copy.ids("user_7")) == ["long"]
 
 
+def test_most_of_the_nearest_real_vectors_are_found(shared_copy: ChromaCopy) -> None:
+    """Chroma's graph is approximate, and passages on one subject are near each other."""
+    path = Path(__file__).resolve().parents[5] / "shared" / "eval" / "gimphelp-ja" / "vectors.npz"
+    if not path.exists():
+        pytest.skip("there is no ../shared/eval/gimphelp-ja")
+    with np.load(path) as stored:
+        vectors, queries = stored["V"].astype(np.float32), stored["QV"].astype(np.float32)[:100]
+    shared_copy.apply("user_real", [IndexedChunk(f"c{n}", 1, 1, 7, "", vector) for n, vector in enumerate(vectors)], [])
+
+    found = 0
+    for query in queries:
+        best = {f"c{n}" for n in np.argsort(-(vectors @ query))[:10]}
+        found += len(best & {hit.chunk_id for hit in search(shared_copy, "user_real", query, 10)})
+
+    assert found / (10 * len(queries)) > 0.95
+
+
 # ---------------------------------------------------------------- the store
 
 
