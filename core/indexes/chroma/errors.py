@@ -13,6 +13,10 @@ class StoreUnreachableError(IndexUnavailableError):
     """The Chroma server or process does not answer; its data may well be sound."""
 
 
+class WriteFailedError(IndexUnavailableError):
+    """Chroma could not write, as on a full disk; the next write by the same client would never return."""
+
+
 @contextmanager
 def translate_errors(subject: str) -> Iterator[None]:
     """Turn whatever Chroma raises, panics of its Rust code included, into IndexUnavailableError about the subject."""

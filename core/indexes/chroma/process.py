@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from braid.core.errors import IndexUnavailableError
-from braid.core.indexes.chroma.errors import StoreUnreachableError
+from braid.core.indexes.chroma.errors import StoreUnreachableError, WriteFailedError
 from braid.core.indexes.chroma.worker import receive, send
 
 CALL_TIMEOUT_S = 120.0
@@ -111,8 +111,9 @@ class ChromaProcess:
             answer = self._ask(call)
         finally:
             self._last_call = time.monotonic()
+        if isinstance(answer, WriteFailedError):
+            self._end()
         if isinstance(answer, Exception):
-            self._end()  # after a write that failed, as on a full disk, the next one to the same client never returns
             raise answer
         return answer
 

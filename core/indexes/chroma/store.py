@@ -59,8 +59,12 @@ class ChromaStore:
 
     def require_files(self) -> None:
         """Raise IndexUnavailableError when the files were deleted or replaced: what is open is seen by nobody else."""
-        if _identity(self._file) != self._opened:
+        if self.is_gone():
             raise IndexUnavailableError("the files of the Chroma store were deleted or replaced")
+
+    def is_gone(self) -> bool:
+        """Return whether the files were deleted or replaced."""
+        return _identity(self._file) != self._opened
 
     def search(
         self, collection: str, vector: NDArray[np.float32], k: int, where: Mapping[str, object] | None

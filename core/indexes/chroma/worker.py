@@ -52,6 +52,7 @@ def main(path: str, url: str) -> None:
 
 
 def _answer_calls(path: Path, url: str, answers: IO[bytes]) -> None:
+    from braid.core.indexes.chroma.errors import StoreUnreachableError, WriteFailedError
     from braid.core.indexes.chroma.store import ChromaStore
 
     store: ChromaStore | None = None
@@ -65,6 +66,11 @@ def _answer_calls(path: Path, url: str, answers: IO[bytes]) -> None:
             store = store or ChromaStore(path, url)
             store.require_files()
             answer = getattr(store, method)(*arguments)
+        except StoreUnreachableError as error:
+            answer = error
+        except IndexUnavailableError as error:
+            is_write = method == "apply" and store is not None and not store.is_gone()
+            answer = WriteFailedError(str(error)) if is_write else error
         except BraidError as error:
             answer = error
         except Exception as error:  # the edge of the process: whatever it is, the caller is told

@@ -231,7 +231,7 @@ def test_closing_does_not_wait_for_a_call(open_process: Callable[..., ChromaProc
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from tests.core.indexes.chroma.test_process import ChromaProcess, apply, only_child
+from tests.core.indexes.chroma.test_process import ChromaProcess, apply, children
 store = ChromaProcess(Path(sys.argv[1]))
 apply(store)
 print(only_child(), "chromadb" in sys.modules, flush=True)
@@ -257,19 +257,22 @@ FULL_DISK = """
 import resource, sys
 from pathlib import Path
 from braid.core.errors import IndexUnavailableError
-from tests.core.indexes.chroma.test_process import ChromaProcess, apply, only_child
+from tests.core.indexes.chroma.test_process import ChromaProcess, apply, children
 store = ChromaProcess(Path(sys.argv[1]))
 apply(store, "before")
 _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
-for process in (only_child(), 0):  # and those that this one begins
-    resource.prlimit(process, resource.RLIMIT_FSIZE, (4096, most))
+def limit(size):  # of this process, for those that it begins, and of the one that it has begun
+    for process in (0, *children()):
+        resource.prlimit(process, resource.RLIMIT_FSIZE, (size, most))
+
+limit(4096)
 failed = 0
 for number in range(10):
     try:
         apply(store, f"full{number}")
     except IndexUnavailableError:
         failed += 1
-resource.prlimit(0, resource.RLIMIT_FSIZE, (most, most))
+limit(most)
 apply(store, "after")
 print(failed, *store.names())
 store.close()
