@@ -231,7 +231,7 @@ def test_closing_does_not_wait_for_a_call(open_process: Callable[..., ChromaProc
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from tests.core.indexes.chroma.test_process import ChromaProcess, apply, children
+from tests.core.indexes.chroma.test_process import ChromaProcess, apply, only_child
 store = ChromaProcess(Path(sys.argv[1]))
 apply(store)
 print(only_child(), "chromadb" in sys.modules, flush=True)
