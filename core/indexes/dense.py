@@ -11,7 +11,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from concurrent.futures import CancelledError, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import Literal, NamedTuple
 
@@ -105,7 +105,8 @@ class DenseIndex:
         self._most_bytes = memory_mb * _MEGABYTE
         self._mode = mode
         self._loaded: OrderedDict[str, _Loaded] = OrderedDict()
-        self._too_large: set[str] = set()
+        self._too_large: dict[str, str] = {}  # collection → the version of its vectors, which do not fit
+        self._readings: dict[tuple[str, str], Future[_Loaded | None]] = {}
         self._lock = threading.Lock()
         self._loading: dict[str, threading.Lock] = {}
         self._loader = ThreadPoolExecutor(LOADERS, "braid-load")
@@ -114,7 +115,14 @@ class DenseIndex:
     # ------------------------------------------------------------ searching
 
     def search(
-        self, collection: str, vector: Vector, k: int, selection: Selection = EVERYTHING, *, model: str = ""
+        self,
+        collection: str,
+        vector: Vector,
+        k: int,
+        selection: Selection = EVERYTHING,
+        *,
+        model: str = "",
+        timeout_s: float = TIMEOUT_S,
     ) -> list[ScoredChunk]:
         """Return the ``k`` chunks nearest to ``vector`` (dim,) float32 of unit length, by cosine similarity, ties by
         id. Empty when nothing is selected.
@@ -122,7 +130,7 @@ class DenseIndex:
         Raises IndexUnavailableError when the collection cannot be searched, EmbeddingError when the vector does not
         fit it.
         """
-        found = self.search_all({collection: selection}, vector, k, model=model).hits[collection]
+        found = self.search_all({collection: selection}, vector, k, model=model, timeout_s=timeout_s).hits[collection]
         if isinstance(found, BraidError):
             raise found
         return found
@@ -219,7 +227,7 @@ class DenseIndex:
         """
         version = model or self._version(collection)
         with self._lock:
-            if self._mode == "chroma" or collection in self._too_large:
+            if self._mode == "chroma" or self._too_large.get(collection) == version:
                 return None
             loaded = self._loaded.get(collection)
             if loaded is not None and loaded.version == version:
@@ -228,14 +236,25 @@ class DenseIndex:
         if version != self._version(collection):
             raise IndexUnavailableError(_CHANGED.format(collection))
         try:
-            reading = self._loader.submit(self._read_once, collection, version)
-            return reading.result(max(0.0, deadline - time.monotonic()))
+            return self._reading(collection, version).result(max(0.0, deadline - time.monotonic()))
         except (RuntimeError, CancelledError):
             if not self._closed:
                 raise
             raise IndexUnavailableError("the dense index is closed") from None
         except FutureTimeoutError:
             raise IndexUnavailableError(f"the vectors of {collection} are being loaded into memory") from None
+
+    def _reading(self, collection: str, version: str) -> Future[_Loaded | None]:
+        """Begin to read the collection's vectors, unless that is being done: one loader per collection, however many
+        searches wait for it.
+        """
+        with self._lock:
+            reading = self._readings.get((collection, version))
+            if reading is None or reading.done():
+                reading = self._loader.submit(self._read_once, collection, version)
+                self._readings[collection, version] = reading
+                reading.add_done_callback(lambda _: self._readings.pop((collection, version), None))
+            return reading
 
     def _read_once(self, collection: str, version: str) -> _Loaded | None:
         """Read the collection's vectors from the ledger, unless another thread has just done so."""
@@ -246,7 +265,7 @@ class DenseIndex:
                 loaded = self._read(collection, version)
                 if self._version(collection) != version:  # its vectors may have been deleted while they were read
                     raise IndexUnavailableError(_CHANGED.format(collection))
-                self._keep(collection, loaded)
+                self._keep(collection, loaded, version)
         return loaded
 
     def _loading_lock(self, collection: str) -> threading.Lock:
@@ -265,14 +284,14 @@ class DenseIndex:
     def _is_too_large(self, rows: int, dimension: int) -> bool:
         return self._mode == "auto" and rows * (BYTES_PER_ROW + dimension) > self._most_bytes
 
-    def _keep(self, collection: str, loaded: _Loaded | None) -> None:
+    def _keep(self, collection: str, loaded: _Loaded | None, version: str) -> None:
         """Put the collection's vectors into memory, or note that they do not fit; forget those not used for longest."""
         if loaded is not None and loaded.blocks and self._is_too_large(loaded.rows, loaded.blocks[0].dimension):
             loaded = None
         with self._lock:
             if loaded is None:
                 self._loaded.pop(collection, None)
-                self._too_large.add(collection)
+                self._too_large[collection] = version
                 return
             self._loaded[collection] = loaded
             self._loaded.move_to_end(collection)
@@ -300,24 +319,28 @@ class DenseIndex:
             with self._lock:
                 loaded = self._loaded.get(collection)
                 if deletes:  # it may fit again
-                    self._too_large.discard(collection)
+                    self._too_large.pop(collection, None)
             if loaded is None:
                 return
             # While vectors of another model are made, those of the last one answer.
             added = chunks if loaded.version == self._wanted_version(collection) else []
             new = [_block(added)] if added else []
             if new and loaded.blocks and new[0].dimension != loaded.blocks[0].dimension:
-                return self.drop(collection)  # all were embedded again: the ledger has none of the old ones
+                return self._forget(collection)  # all were embedded again: the ledger has none of the old ones
             gone = np.array([*deletes, *(chunk.id for chunk in added)], dtype=f"S{ID_BYTES}")
             kept = [block.without(gone) for block in loaded.blocks] if len(gone) else loaded.blocks
             blocks = _compacted([*(block for block in kept if block is not None), *new])
-            self._keep(collection, loaded._replace(blocks=tuple(blocks)))
+            self._keep(collection, loaded._replace(blocks=tuple(blocks)), loaded.version)
 
     def drop(self, collection: str) -> None:
         """Forget the collection; the next search loads it again."""
+        with self._loading_lock(collection):  # what is being read now is older than this
+            self._forget(collection)
+
+    def _forget(self, collection: str) -> None:
         with self._lock:
             self._loaded.pop(collection, None)
-            self._too_large.discard(collection)
+            self._too_large.pop(collection, None)
 
     def reset(self) -> bool:
         """Do nothing and return False: the ledger has the vectors."""

@@ -48,6 +48,7 @@ class Database:
             reason = str(getattr(error, "orig", error)).strip()
             raise InvalidInputError(f"the database at {_without_password(url)} cannot be opened: {reason}") from error
         self._watching = threading.Lock()
+        self._connect_arguments = self.engine.dialect.create_connect_args(self.engine.url)
         self._watcher: sqlite3.Connection | None = None
         self._remembered = Remembered(self.version)
         self._turns = Turns()
@@ -128,14 +129,25 @@ class Database:
         None where nothing says so: on other databases than SQLite, and while SQLite does not answer.
         """
         file = self.engine.url.database
-        if self.engine.dialect.name != "sqlite" or not file or file == ":memory:":
+        if (
+            self.engine.dialect.name != "sqlite"
+            or not file
+            or "memory" in str(self.engine.url.query)
+            or ":memory:" in file
+        ):
             return None
         with self._watching, suppress(sqlite3.Error):
             if self._watcher is None:
-                self._watcher = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
+                self._watcher = self._connect_watcher()
             number: int = self._watcher.execute("PRAGMA data_version").fetchone()[0]
             return number
         return None
+
+    def _connect_watcher(self) -> sqlite3.Connection:
+        """Open the file that the engine opens, also where the URL names it in SQLite's own way."""
+        (file,), options = self._connect_arguments
+        is_uri = bool(options.get("uri"))
+        return sqlite3.connect(str(file), isolation_level=None, check_same_thread=False, uri=is_uri)
 
     def close(self) -> None:
         """Close all connections."""

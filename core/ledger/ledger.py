@@ -257,6 +257,8 @@ class Ledger:
             if find_document(connection, dataset_id, document.source) is not None:
                 message = f"dataset {dataset_id} has a document with the source {document.source!r}; remove it first"
                 raise InvalidInputError(message, field="source")
+            for overtaken in (source, document.source):
+                supersede_uploads(connection, dataset_id, overtaken)
             refresh(connection, old.id, source=storable(document.source))
             return put(connection, dataset_id, collection, document)
 

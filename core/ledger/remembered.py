@@ -6,6 +6,8 @@ import threading
 from collections.abc import Callable, Hashable
 
 MOST_ANSWERS = 1_000
+MOST_ROWS = 100_000
+"""Rows remembered in all; an answer with more than a tenth of them is not."""
 
 Rows = tuple[tuple[object, ...], ...]
 
@@ -17,6 +19,7 @@ class Remembered:
         self._version = version
         self._known: int | None = None
         self._answers: dict[Hashable, Rows] = {}
+        self._rows = 0
         self._lock = threading.Lock()
 
     def get(self, key: Hashable, read: Callable[[], Rows]) -> Rows:
@@ -25,9 +28,15 @@ class Remembered:
         if version is None:
             return read()
         with self._lock:
-            if version != self._known or len(self._answers) >= MOST_ANSWERS:
-                self._known, self._answers = version, {}
+            if version != self._known or len(self._answers) >= MOST_ANSWERS or self._rows >= MOST_ROWS:
+                self._known, self._answers, self._rows = version, {}, 0
             answers = self._answers
-        if key not in answers:
-            answers[key] = read()
-        return answers[key]
+        if key in answers:
+            return answers[key]
+        rows = read()
+        if len(rows) <= MOST_ROWS // 10:
+            with self._lock:
+                if answers is self._answers:
+                    answers[key] = rows
+                    self._rows += len(rows)
+        return rows

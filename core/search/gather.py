@@ -99,14 +99,23 @@ class Gatherer:
         for leg in self.legs:
             if isinstance(leg, DenseLeg) and leg.scope.collection in models:
                 by_model.setdefault(models[leg.scope.collection].fingerprint, []).append(leg)
+        context, deadline = self.context, Deadline(self.context.leg_timeout_s)
         for variant in variants:
             for fingerprint, of_model in by_model.items() if "dense" in variant.legs else ():
                 vector = vectors.vector(variant, fingerprint)
                 keys = {leg.scope.collection: leg_key(query, leg, variant) for leg in of_model}
                 plans = {name: self.plans[name] for name, key in keys.items() if key not in self.memory.hits}
                 if vector is not None and plans:
-                    pooled = query.pooling != "none"
-                    found = rank_dense(self.context, plans, vector, query.fetch_k, model=fingerprint, pooled=pooled)
+                    found = rank_dense(
+                        context.dense,
+                        plans,
+                        vector,
+                        query.fetch_k,
+                        model=fingerprint,
+                        pooled=query.pooling != "none",
+                        ledger=context.ledger,
+                        deadline=deadline,
+                    )
                     self.memory.spreads[fingerprint, variant.target_for("dense")] = found.spread
                     for name, hits in found.hits.items():
                         self._remember_dense(keys[name], hits)
@@ -119,6 +128,9 @@ class Gatherer:
                 hits = IndexUnavailableError(copy.obstacle)
             elif copy.shortfall:
                 self.trace.report_missing("dense", collection, copy.shortfall)
+            elif not hits:  # something is selected, and the copy should have it
+                indexer.suspect("chroma", collection)
+                hits = IndexUnavailableError(f"the copy of {collection} in Chroma has none of the selected passages")
             elif isinstance(hits, IndexUnavailableError) and not isinstance(hits, StoreUnreachableError):
                 indexer.suspect("chroma", collection)
         if isinstance(hits, BraidError):

@@ -9,10 +9,11 @@ from typing import ClassVar
 
 from braid.core.errors import EmbeddingError, IndexUnavailableError
 from braid.core.indexes.bm25 import Bm25Index
-from braid.core.indexes.dense import DenseAnswer
+from braid.core.indexes.dense import DenseAnswer, DenseIndex
 from braid.core.ledger.ledger import Ledger
 from braid.core.search.context import SearchContext
 from braid.core.search.filter_plan import FilterPlan, fetch_within
+from braid.core.search.waiting import Deadline
 from braid.core.types import LEGS_OF_MODE, CollectionScope, Leg, Mode, Scope, ScoredChunk
 from braid.core.vector import Vector
 
@@ -62,26 +63,31 @@ CollectionLeg = DenseLeg | Bm25Leg
 
 
 def rank_dense(
-    context: SearchContext, plans: Mapping[str, FilterPlan], vector: Vector, k: int, *, model: str, pooled: bool
+    index: DenseIndex,
+    plans: Mapping[str, FilterPlan],
+    vector: Vector,
+    k: int,
+    *,
+    model: str,
+    pooled: bool,
+    ledger: Ledger,
+    deadline: Deadline,
 ) -> DenseAnswer:
     """Return the ``k`` nearest chunks of each plan by cosine similarity. ``vector`` is (dim,) float32 of unit length,
     of the model with the fingerprint ``model``. With ``pooled``, only the best ``k`` of all are wanted.
     """
-    index = context.dense
     direct = {name: plan.selection for name, plan in plans.items() if not plan.filters or plan.document_ids is not None}
-    answer = index.search_all(direct, vector, k, model=model, pooled=pooled, timeout_s=context.leg_timeout_s)
+    answer = index.search_all(direct, vector, k, model=model, pooled=pooled, timeout_s=deadline.left_s)
+
+    def nearest(plan: FilterPlan, n: int) -> list[ScoredChunk]:
+        collection = plan.scope.collection
+        return index.search(collection, vector, n, plan.selection, model=model, timeout_s=deadline.left_s)
+
     for name, plan in plans.items():
         if name not in direct:
-            scope = plan.selection
             try:
                 answer.hits[name] = fetch_within(
-                    plan,
-                    k,
-                    fetch=partial(index.search, name, vector, selection=scope, model=model),
-                    fetch_filtered=lambda part, n: index.search(
-                        part.scope.collection, vector, n, part.selection, model=model
-                    ),
-                    ledger=context.ledger,
+                    plan, k, fetch=partial(nearest, plan), fetch_filtered=nearest, ledger=ledger
                 )
             except (IndexUnavailableError, EmbeddingError) as error:
                 answer.hits[name] = error

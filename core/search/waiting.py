@@ -23,10 +23,15 @@ class Deadline:
     def __init__(self, seconds: float) -> None:
         self._end = time.monotonic() + seconds
 
+    @property
+    def left_s(self) -> float:
+        """Seconds until then; 0.0 when it is past."""
+        return max(0.0, self._end - time.monotonic())
+
     def result(self, future: Future[T]) -> T:
         """Return the call's result. Raises what the call raises; a late call is cancelled and raises TimeoutError."""
         try:
-            return future.result(max(0.0, self._end - time.monotonic()))
+            return future.result(self.left_s)
         except FutureTimeoutError:
             future.cancel()
             raise
