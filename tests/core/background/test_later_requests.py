@@ -165,6 +165,17 @@ def test_a_put_that_is_refused_supersedes_nothing(world: World) -> None:
     assert world.texts == ["an upload that waits"]
 
 
+def test_a_rename_wins_over_uploads_of_both_names(world: World) -> None:
+    jobs = [
+        world.accept("an upload of the old name"),
+        world.store.add(1, [new_upload(world.spool, world.dataset_id, "b.md", io.BytesIO(b"x"), max_bytes=LIMIT)])[0],
+    ]
+    document = parse_here(Incoming.from_bytes(b"first", "b.md"), IngestOptions())
+    world.directory.ledger.rename_document(world.dataset_id, SOURCE, document)
+    assert world.store.claim(0) is None
+    assert {world.store.get(1, job.id).state for job in jobs} == {"done"}
+
+
 def test_uploads_of_other_documents_and_datasets_are_read(world: World) -> None:
     other = world.directory.ledger.add_dataset(1, "other").id
     kept = [

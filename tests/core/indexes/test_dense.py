@@ -484,6 +484,19 @@ def test_many_searches_load_a_collection_once(shelf: Shelf) -> None:
     assert log.asked == 1
 
 
+def test_searches_that_wait_for_one_collection_keep_no_other_waiting(shelf: Shelf) -> None:
+    ids, log = shelf.put(shelf.dataset(), "a", VECTORS[:5]), SlowLog(shelf, "user_1")
+    index = shelf.open(log)
+    with ThreadPoolExecutor(4) as pool:
+        searches = [pool.submit(found, index, VECTORS[0]) for _ in range(4)]
+        try:
+            assert eventually(lambda: log.asked)
+            assert index.search("user_2", VECTORS[0], 3, timeout_s=20.0) == []
+        finally:
+            log.go_on.set()
+        assert [search.result() for search in searches] == [[ids[0]]] * 4
+
+
 def test_a_change_while_its_collection_is_loaded_is_not_lost(shelf: Shelf) -> None:
     """What is read may be older than the change, which is then applied to nothing."""
     dataset = shelf.dataset()

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy.exc import DBAPIError
 
 from braid.core.ledger.database import Database
-from braid.core.ledger.remembered import MOST_ANSWERS, Remembered, Rows
+from braid.core.ledger.remembered import MOST_ANSWERS, MOST_ROWS, Remembered, Rows
 
 
 @pytest.fixture
@@ -97,3 +97,20 @@ def test_only_so_much_is_remembered() -> None:
     assert reads == MOST_ANSWERS + 1
     remembered.get(0, read)
     assert reads == MOST_ANSWERS + 2
+
+
+def test_large_answers_fill_no_memory() -> None:
+    reads = 0
+
+    def read(size: int) -> Rows:
+        nonlocal reads
+        reads += 1
+        return ((0,),) * size
+
+    remembered = Remembered(lambda: 1)
+    for _ in range(2):
+        remembered.get("too large", lambda: read(MOST_ROWS // 10 + 1))
+    assert reads == 2
+    for number in range(11):
+        remembered.get(number, lambda: read(MOST_ROWS // 10))
+    assert sum(len(rows) for rows in remembered._answers.values()) <= MOST_ROWS
