@@ -192,10 +192,6 @@ class DenseIndex:
             answers[collection] = sorted(hits, key=lambda hit: (-hit.score, hit.chunk_id))[:k]
         return answers
 
-    def scores(self, collection: str, vector: Vector, chunk_ids: Collection[str]) -> dict[str, float]:
-        """Return the cosine similarity of ``vector`` (dim,) to each of these chunks that has a vector."""
-        return self._exact_scores(self._version(collection), chunk_ids, vector)
-
     def _exact_scores(self, version: str, chunk_ids: Collection[str], vector: Vector) -> dict[str, float]:
         if not chunk_ids:
             return {}

@@ -168,9 +168,7 @@ class Gatherer:
             for number, variant in enumerate(variants):
                 if leg.leg in variant.legs:
                     hits = self.memory.hits.get(leg_key(query, leg, variant))
-                    found.append(
-                        LegHits(leg.leg, leg.scope.collection, model.fingerprint if model else "", number, hits)
-                    )
+                    found.append(LegHits(leg.leg, model.fingerprint if model else "", number, hits))
         return found
 
 

@@ -16,7 +16,6 @@ class LegHits:
     """The hits of one leg in one collection for one query variant."""
 
     leg: Leg
-    collection: str
     model: str
     """Fingerprint of the embedding model; empty for the keyword leg. Scores of different models do not compare."""
     variant: int
@@ -35,8 +34,6 @@ class Ranking:
     hits: tuple[ScoredChunk, ...]
     model: str = ""
     """Fingerprint of the embedding model; empty for the keyword leg."""
-    collections: tuple[str, ...] = ()
-    """The collections whose hits are in the list."""
     spread: float = 0.0
     """Standard deviation of the query's cosine with any passage of the collections; 0 where `auto` does not need it."""
 
@@ -55,14 +52,14 @@ def pooled_rankings(query: Query, variants: Sequence[QueryVariant], found: Seque
     """Return one ranking per leg and variant over all collections whose scores compare."""
     rankings = []
     for leg in LEGS_OF_MODE[query.mode]:
-        comparable: dict[tuple[int, str], dict[str, Sequence[ScoredChunk]]] = {}
+        comparable: dict[tuple[int, str], list[Sequence[ScoredChunk]]] = {}
         for each in found:
             if each.leg == leg and each.hits is not None:
-                comparable.setdefault((each.variant, each.model), {})[each.collection] = each.hits
+                comparable.setdefault((each.variant, each.model), []).append(each.hits)
         for (number, model), lists in comparable.items():
             weight = variants[number].weight * query.weight_of(leg)
-            hits = tuple(fusion.pool(lists.values(), query.fetch_k))
-            rankings.append(Ranking(leg, variants[number], weight, hits, model, tuple(lists)))
+            hits = tuple(fusion.pool(lists, query.fetch_k))
+            rankings.append(Ranking(leg, variants[number], weight, hits, model))
     return rankings
 
 
@@ -76,7 +73,6 @@ def separate_rankings(query: Query, variants: Sequence[QueryVariant], found: Seq
             variants[each.variant].weight * query.weight_of(each.leg) / collections[each.leg, each.variant],
             tuple(each.hits or ()),
             each.model,
-            (each.collection,),
         )
         for each in sorted(found, key=lambda each: each.variant)
     ]

@@ -40,7 +40,7 @@ def hits(scores: Mapping[str, float]) -> tuple[ScoredChunk, ...]:
 
 def ranking(leg: Leg, scores: Mapping[str, float], *, spread: float = 0.02, model: str = "") -> Ranking:
     weight = QUERY.weight_of(leg)
-    return Ranking(leg, WORDS, weight, hits(scores), model, ("user_1",), spread if leg == "dense" else 0.0)
+    return Ranking(leg, WORDS, weight, hits(scores), model, spread if leg == "dense" else 0.0)
 
 
 def order(*rankings: Ranking) -> list[str]:
@@ -143,7 +143,7 @@ def test_how_passages_are_split_into_collections_does_not_matter(
         for leg, model, scores in legs:
             for number in collections:
                 here = {c: s for c, s in scores.items() if len(collections) == 1 or place[c] == number}
-                found.append(LegHits(leg, f"shared_{number}", model, 0, hits(here)))
+                found.append(LegHits(leg, model, 0, hits(here)))
         return pooled_rankings(QUERY, [WORDS], found)
 
     assert fuse(QUERY, pooled(range(4))).order == fuse(QUERY, pooled([0])).order
