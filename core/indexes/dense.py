@@ -50,7 +50,9 @@ class DenseAnswer(NamedTuple):
     """The answer of several collections of one model."""
 
     hits: dict[str, list[ScoredChunk] | BraidError]
-    """Best first, by collection; an error stands in the place of hits."""
+    """Best first, by collection; an error where a collection could not be searched."""
+    from_chroma: set[str]
+    """The collections that Chroma was asked for."""
     spread: float
     """Standard deviation of the cosine between the query and a chunk, of a sample of 100; 0.0 where it is not known.
 
@@ -156,11 +158,13 @@ class DenseIndex:
         answers: dict[str, list[ScoredChunk] | BraidError] = {}
         candidates: dict[str, Found] = {}
         versions: dict[str, str] = {}
+        from_chroma: set[str] = set()
         depth, deadline = max(MIN_CANDIDATES, 2 * k), time.monotonic() + timeout_s
         for collection, selection in where.items():
             try:
                 loaded = self._load(collection, deadline, model)
                 if loaded is None:
+                    from_chroma.add(collection)
                     left_s = max(0.1, deadline - time.monotonic())
                     answers[collection] = self._search_chroma(collection, vector, k, selection, left_s)
                 else:
@@ -171,7 +175,7 @@ class DenseIndex:
         sample = Found.joined(list(candidates.values()), 0).sample_scores if candidates else ()
         spread = float(np.std(sample)) if len(sample) > 1 else 0.0
         answers.update(self._rescored(_best(candidates, depth) if pooled else candidates, versions, vector, k))
-        return DenseAnswer(answers, spread)
+        return DenseAnswer(answers, from_chroma, spread)
 
     def _rescored(
         self, candidates: Mapping[str, Found], versions: Mapping[str, str], vector: Vector, k: int
@@ -207,11 +211,6 @@ class DenseIndex:
     ) -> list[ScoredChunk]:
         where = selection_filter(selection.dataset_ids, selection.document_ids)
         return self._copy.search(collection, vector, k, where=where, timeout_s=timeout_s)
-
-    def is_in_chroma(self, collection: str) -> bool:
-        """Whether searches of the collection ask Chroma, as far as is known before it has been searched."""
-        with self._lock:
-            return self._mode == "chroma" or collection in self._too_large
 
     # ------------------------------------------------------------ memory
 

@@ -118,23 +118,28 @@ class Gatherer:
                     )
                     self.memory.spreads[fingerprint, variant.target_for("dense")] = found.spread
                     for name, hits in found.hits.items():
+                        if name in found.from_chroma:
+                            hits = self._judged(name, hits)
                         self._remember_dense(keys[name], hits)
 
+    def _judged(self, collection: str, hits: list[ScoredChunk] | BraidError) -> list[ScoredChunk] | BraidError:
+        """Return an answer of Chroma, or an error where its copy is not to be believed."""
+        indexer = self.context.indexer
+        copy = indexer.copy_progress(collection)
+        if copy.obstacle:  # it may have vectors of another model, or not all
+            return IndexUnavailableError(copy.obstacle)
+        if copy.shortfall:
+            self.trace.report_missing("dense", collection, copy.shortfall)
+        elif not hits:  # something is selected, and the copy should have it
+            indexer.suspect("chroma", collection)
+            return IndexUnavailableError(f"the copy of {collection} in Chroma has none of the selected passages")
+        elif isinstance(hits, IndexUnavailableError) and not isinstance(hits, StoreUnreachableError):
+            indexer.suspect("chroma", collection)
+        return hits
+
     def _remember_dense(self, key: LegKey, hits: list[ScoredChunk] | BraidError) -> None:
-        indexer, collection = self.context.indexer, key.collection
-        if self.context.dense.is_in_chroma(collection):
-            copy = indexer.copy_progress(collection)
-            if copy.obstacle:  # the copy may have vectors of another model, or not all
-                hits = IndexUnavailableError(copy.obstacle)
-            elif copy.shortfall:
-                self.trace.report_missing("dense", collection, copy.shortfall)
-            elif not hits:  # something is selected, and the copy should have it
-                indexer.suspect("chroma", collection)
-                hits = IndexUnavailableError(f"the copy of {collection} in Chroma has none of the selected passages")
-            elif isinstance(hits, IndexUnavailableError) and not isinstance(hits, StoreUnreachableError):
-                indexer.suspect("chroma", collection)
         if isinstance(hits, BraidError):
-            self.trace.report_missing("dense", collection, str(hits))
+            self.trace.report_missing("dense", key.collection, str(hits))
             self.memory.hits[key] = None
         else:
             self.memory.hits[key] = hits

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
-from braid.core.errors import EmbeddingError, IndexUnavailableError
+from braid.core.errors import BraidError, EmbeddingError, IndexUnavailableError
 from braid.core.indexes.bm25 import Bm25Index
 from braid.core.indexes.dense import DenseAnswer, DenseIndex
 from braid.core.ledger.ledger import Ledger
@@ -76,12 +76,20 @@ def rank_dense(
     """Return the ``k`` nearest chunks of each plan by cosine similarity. ``vector`` is (dim,) float32 of unit length,
     of the model with the fingerprint ``model``. With ``pooled``, only the best ``k`` of all are wanted.
     """
+    search = partial(index.search_all, vector=vector, model=model)
     direct = {name: plan.selection for name, plan in plans.items() if not plan.filters or plan.document_ids is not None}
-    answer = index.search_all(direct, vector, k, model=model, pooled=pooled, timeout_s=deadline.left_s)
+    answer = search(direct, k=k, pooled=pooled, timeout_s=deadline.left_s)
 
     def nearest(plan: FilterPlan, n: int) -> list[ScoredChunk]:
+        nonlocal answer
         collection = plan.scope.collection
-        return index.search(collection, vector, n, plan.selection, model=model, timeout_s=deadline.left_s)
+        part = search({collection: plan.selection}, k=n, timeout_s=deadline.left_s)
+        # Where only filters apply that an index does not know, the spread is that of all that the scope selects.
+        answer = DenseAnswer(answer.hits, answer.from_chroma | part.from_chroma, answer.spread or part.spread)
+        found = part.hits[collection]
+        if isinstance(found, BraidError):
+            raise found
+        return found
 
     for name, plan in plans.items():
         if name not in direct:
