@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -22,6 +23,16 @@ EVERY_S = 0.1
 CODE = "a<b<" * 1_249_000
 """Held a parser for minutes, with 16 GB of memory."""
 CONNECTIONS = 200
+SENDER = """
+import itertools, json, sys, httpx
+url, key, code = sys.argv[1], sys.argv[2], sys.stdin.read()
+headers = {"Authorization": f"Bearer {key}", "Accept": "application/json, text/event-stream"}
+for n in itertools.count():
+    arguments = {"text": f"{code}\\n{n}", "filepath": "evil.cpp", "file_type": "cpp"}
+    params = {"name": "put_document", "arguments": arguments}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    httpx.post(url, json=call, headers=headers, timeout=120).raise_for_status()
+"""
 SLOW_BODY = b"POST /login HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1000\r\n\r\na"
 HEALTH_S = 1.0
 SEARCH_RATIO = 2.0
@@ -100,12 +111,15 @@ def _nothing(ended: threading.Event) -> None:
 
 
 def _send_code(served: Served, key: str, ended: threading.Event) -> None:
-    headers = {"Authorization": f"Bearer {key}", "Accept": "application/json, text/event-stream"}
-    while not ended.is_set():
-        arguments = {"text": CODE + f"\n{time.time()}", "filepath": "evil.cpp", "file_type": "cpp"}
-        call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
-        call |= {"params": {"name": "put_document", "arguments": arguments}}
-        httpx.post(f"{served.client.base_url}/mcp", json=call, headers=headers, timeout=120).raise_for_status()
+    """Send from a process of its own: 5 MB written here would hold up the searches that are measured."""
+    arguments = (f"{served.client.base_url}/mcp", key)
+    with subprocess.Popen([sys.executable, "-c", SENDER, *arguments], stdin=subprocess.PIPE, text=True) as sender:
+        assert sender.stdin is not None
+        sender.stdin.write(CODE)
+        sender.stdin.close()
+        while not ended.wait(0.1):
+            assert sender.poll() is None, "the attacker was refused"
+        sender.kill()
 
 
 def _hold(served: Served, ended: threading.Event) -> None:

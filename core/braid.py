@@ -118,7 +118,13 @@ class Braid(DataDirectory):
         models = AnsweringModels(self.model_of, self.model_named)
         self.answering_model = models.answering
         self.analyzer = Analyzer(options.languages)
-        self.bm25 = Bm25Index(folder / "bm25", self.analyzer, max_open_collections=options.max_open_collections)
+        self.priority = SearchPriority()
+        self.bm25 = Bm25Index(
+            folder / "bm25",
+            self.analyzer,
+            max_open_collections=options.max_open_collections,
+            priority=self.priority,
+        )
         self._closing.callback(self.bm25.close)
         self.chroma = ChromaCopy(folder / "dense", url=options.chroma_url)
         self._closing.callback(self.chroma.close)
@@ -130,7 +136,6 @@ class Braid(DataDirectory):
             mode=options.dense_search,
         )
         self._closing.callback(self.dense.close)
-        self.priority = SearchPriority()
         self.indexer = Indexer(
             self.ledger,
             self.bm25,

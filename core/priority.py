@@ -7,8 +7,11 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
+
+_Piece = TypeVar("_Piece")
 
 RECENTLY_S = 2.0
 LONGEST_REST_S = 0.25
@@ -42,6 +45,19 @@ class SearchPriority:
         """Wait until no search is running, but at most ``longest_s``: background work must finish, too."""
         with self._free:
             self._free.wait_for(lambda: not self._searches, longest_s)
+
+    def pieces(self, work: Iterable[_Piece]) -> Iterator[_Piece]:
+        """Yield short pieces of background work. Before each, running searches are waited for, in all no longer than
+        the pieces took plus 0.25 s: however many search, the work gets half of the time.
+        """
+        left_s = LONGEST_REST_S
+        for piece in work:
+            started = time.monotonic()
+            if left_s > 0:
+                self.wait_for_searches(left_s)
+            begun = time.monotonic()
+            yield piece
+            left_s += time.monotonic() - begun - (begun - started)
 
     def rest(self) -> None:
         """Call between short pieces of background work: waits for running searches, then pauses if there were any."""

@@ -17,6 +17,7 @@ from tantivy import Occur, Query
 from braid.core.errors import IndexUnavailableError
 from braid.core.indexes.base import IndexName
 from braid.core.ledger.change_log import IndexedChunk
+from braid.core.priority import SearchPriority
 from braid.core.text.analyzer import Analyzer
 from braid.core.types import Leg, ScoredChunk
 
@@ -67,9 +68,17 @@ class Bm25Index:
     stored = True
     crash_safe = True
 
-    def __init__(self, path: Path, analyzer: Analyzer, *, max_open_collections: int = 128) -> None:
+    def __init__(
+        self,
+        path: Path,
+        analyzer: Analyzer,
+        *,
+        max_open_collections: int = 128,
+        priority: SearchPriority | None = None,
+    ) -> None:
         self._path = path
         self._analyzer = analyzer
+        self._priority = priority or SearchPriority()
         self._max_open = max_open_collections
         self._schema = _schema()
         self._opened: OrderedDict[str, _Open] = OrderedDict()
@@ -148,7 +157,7 @@ class Bm25Index:
             writer.garbage_collect_files()  # a killed commit leaves a file with the name that the next one uses
             for chunk_id in [*deletes, *(chunk.id for chunk in upserts)]:
                 writer.delete_documents_by_term("id", chunk_id)
-            for chunk in upserts:
+            for chunk in self._priority.pieces(upserts):  # cutting a text into tokens holds up whoever searches
                 writer.add_document(self._document(chunk))
             writer.commit()
             writer.wait_merging_threads()

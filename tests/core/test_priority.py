@@ -92,3 +92,35 @@ def test_beside_searches_passages_are_embedded_a_few_at_a_time(tmp_path: Path) -
         braid.manager.search("passage", user_id=user.id)
         put("busy.txt")
         assert model.batches[0] == CHUNKS_BESIDE_SEARCHES
+
+
+def test_pieces_of_work_wait_for_a_search_and_get_half_of_the_time_beside_searches_without_end() -> None:
+    way = SearchPriority()
+    with way.search():
+        started = time.monotonic()
+        assert list(way.pieces("abc")) == list("abc")
+        assert time.monotonic() - started >= module.LONGEST_REST_S
+
+        worked, started = 0.0, time.monotonic()
+        for _ in way.pieces(range(30)):
+            time.sleep(0.02)
+            worked += 0.02
+        assert time.monotonic() - started < module.LONGEST_REST_S + 4 * worked
+
+
+def test_pieces_of_work_go_on_when_the_search_ends() -> None:
+    way, begun = SearchPriority(), threading.Event()
+    order: list[str] = []
+
+    def search() -> None:
+        with way.search():
+            begun.set()
+            time.sleep(0.05)
+            order.append("search")
+
+    thread = threading.Thread(target=search)
+    thread.start()
+    begun.wait(5)
+    order.extend(way.pieces(["piece"]))
+    thread.join()
+    assert order == ["search", "piece"]
