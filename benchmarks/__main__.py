@@ -7,6 +7,7 @@ import sys
 
 NAMES = (
     "quality",
+    "unembedded",
     "split",
     "speed",
     "embedding",

@@ -419,6 +419,13 @@ class Ledger:
         rows = self.database.rows(prepared.VECTORS, model=model, ids=chunk_ids)
         return {chunk_id: np.frombuffer(vector, dtype="<f4") for chunk_id, vector in rows}
 
+    def models_of_vectors(self, chunk_ids: Collection[str]) -> dict[str, set[str]]:
+        """Return the fingerprints of the models under which these chunks have a vector; those without are left out."""
+        models: dict[str, set[str]] = {}
+        for chunk_id, model in self.database.rows(prepared.MODELS_OF_VECTORS, ids=chunk_ids):
+            models.setdefault(chunk_id, set()).add(model)
+        return models
+
     def _selection(
         self, chunk_ids: Collection[str], dataset_ids: Collection[int], filters: Filters | None
     ) -> dict[str, prepared.Value]:

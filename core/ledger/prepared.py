@@ -87,6 +87,7 @@ EMBEDDED_IDS = f"SELECT e.chunk_id {_EMBEDDED}"
 EMBEDDED_COUNT = f"SELECT COUNT(*) {_EMBEDDED}"
 BYTES_OF_A_VECTOR = f"SELECT length(e.vector) {_EMBEDDED} LIMIT 1"
 VECTORS = "SELECT e.chunk_id, e.vector FROM embeddings e WHERE e.chunk_id IN :ids AND e.model = :model"
+MODELS_OF_VECTORS = "SELECT e.chunk_id, e.model FROM embeddings e WHERE e.chunk_id IN :ids"
 
 STORE_VECTOR = """
     INSERT INTO embeddings (chunk_id, model, vector)

@@ -41,7 +41,7 @@ class Gatherer:
         """Return the rankings to fuse: one per leg and variant, pooled over the collections, or one per collection,
         too.
         """
-        usable = self._usable_legs()
+        usable, incomplete = self._usable_legs()
         dense = [leg for leg in usable if isinstance(leg, DenseLeg)]
         bm25 = [leg for leg in usable if isinstance(leg, Bm25Leg)]
         models = {leg.scope.collection: self.context.model_of(leg.scope.collection) for leg in dense}
@@ -55,16 +55,40 @@ class Gatherer:
             self._search_dense(query, variants, models, vectors)
             self._collect(asked)
         pool = separate_rankings if query.pooling == "none" else pooled_rankings
-        rankings = pool(query, variants, self._remembered_hits(query, variants, models))
+        found = self._remembered_hits(query, variants, models)
+        lacking = {name: models[name].fingerprint for name in incomplete & models.keys()}
+        unembedded = self._unembedded(found, lacking) if lacking and bm25 else {}
         return [
-            replace(each, spread=self.memory.spreads.get((each.model, each.variant.target_for("dense")), 0.0))
-            for each in rankings
+            replace(
+                each,
+                spread=self.memory.spreads.get((each.model, each.variant.target_for("dense")), 0.0),
+                unembedded=unembedded if each.leg == "bm25" else {},
+            )
+            for each in pool(query, variants, found)
         ]
 
-    def _usable_legs(self) -> list[CollectionLeg]:
-        """Return the legs that can search and have something selected; report those that cannot or are incomplete."""
+    def _unembedded(self, found: Sequence[LegHits], lacking: Mapping[str, str]) -> dict[str, str]:
+        """Return those keyword hits that have no vector yet, with the fingerprint of their model.
+
+        ``lacking`` are the collections that lack vectors, with their models.
+        """
+        model_of = {
+            hit.chunk_id: lacking[each.collection]
+            for each in found
+            if each.leg == "bm25" and each.collection in lacking
+            for hit in each.hits or ()
+        }
+        embedded = self.context.ledger.models_of_vectors(model_of)
+        return {chunk_id: model for chunk_id, model in model_of.items() if model not in embedded.get(chunk_id, ())}
+
+    def _usable_legs(self) -> tuple[list[CollectionLeg], set[str]]:
+        """Return the legs that can search and have something selected, and the collections that lack vectors.
+
+        Legs that cannot search or are incomplete are reported.
+        """
         heads = self.context.indexer.heads(self.plans.keys())
         usable: list[CollectionLeg] = []
+        incomplete: set[str] = set()
         for leg in self.legs:
             collection = leg.scope.collection
             if collection in self.plans:
@@ -73,7 +97,9 @@ class Gatherer:
                     self.trace.report_missing(leg.leg, collection, reason)
                 if not progress.obstacle:
                     usable.append(leg)
-        return usable
+                if leg.leg == "dense" and (progress.pending or progress.left_out):
+                    incomplete.add(collection)
+        return usable, incomplete
 
     def _ask_bm25(self, query: Query, variants: Sequence[QueryVariant], legs: Sequence[Bm25Leg]) -> Asked:
         """Start the keyword searches that are not remembered."""
@@ -173,7 +199,8 @@ class Gatherer:
             for number, variant in enumerate(variants):
                 if leg.leg in variant.legs:
                     hits = self.memory.hits.get(leg_key(query, leg, variant))
-                    found.append(LegHits(leg.leg, model.fingerprint if model else "", number, hits))
+                    fingerprint = model.fingerprint if model else ""
+                    found.append(LegHits(leg.leg, fingerprint, number, hits, leg.scope.collection))
         return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from braid.core.search import fusion
 from braid.core.search.strategies.base import QueryVariant
@@ -22,6 +22,7 @@ class LegHits:
     """Index of the query variant."""
     hits: Sequence[ScoredChunk] | None
     """None where the leg failed."""
+    collection: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,8 @@ class Ranking:
     """Fingerprint of the embedding model; empty for the keyword leg."""
     spread: float = 0.0
     """Standard deviation of the query's cosine with any passage of the collections; 0 where `auto` does not need it."""
+    unembedded: Mapping[str, str] = field(default_factory=dict)
+    """Of a keyword ranking: chunk id → fingerprint of the model under which the chunk has no vector yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +83,8 @@ def separate_rankings(query: Query, variants: Sequence[QueryVariant], found: Seq
 
 def fuse(query: Query, rankings: Sequence[Ranking]) -> FusedRanking:
     """Fuse all rankings into one list. A single one keeps its own scores, but not in hybrid mode, where the other leg
-    failed.
+    failed. A passage without a vector stands where it would if its dense rank were its keyword rank; the keyword leg's
+    contribution counts for both.
     """
     if len(rankings) == 1 and query.mode != "hybrid":
         contributions = [{hit.chunk_id: hit.score for hit in rankings[0].hits}]
@@ -90,6 +94,8 @@ def fuse(query: Query, rankings: Sequence[Ranking]) -> FusedRanking:
         contributions = [fusion.min_max_contributions(ranking.hits, ranking.weight) for ranking in rankings]
     else:
         contributions = [fusion.rrf_contributions(ranking.hits, ranking.weight) for ranking in rankings]
+    if any(ranking.unembedded for ranking in rankings):
+        contributions = _stand_in(query, rankings, contributions)
     fused = fusion.add_contributions(contributions)
     if query.pooling == "none":
         order = fusion.by_score_then_appearance(fused)
@@ -97,6 +103,46 @@ def fuse(query: Query, rankings: Sequence[Ranking]) -> FusedRanking:
         ties = fusion.rrf_ties([(ranking.hits, ranking.weight) for ranking in rankings])
         order = fusion.by_score_then_id(fused, ties)
     return FusedRanking(tuple(rankings), tuple(order), _leg_scores(rankings, contributions))
+
+
+def _stand_in(
+    query: Query, rankings: Sequence[Ranking], contributions: Sequence[Mapping[str, float]]
+) -> list[dict[str, float]]:
+    """Add to the keyword contributions of passages without a vector what the dense leg gives the same rank."""
+    raised = [dict(given) for given in contributions]
+    dense = [(ranking, list(raised[n].values())) for n, ranking in enumerate(rankings) if ranking.leg == "dense"]
+    for variant in dict.fromkeys(ranking.variant for ranking, _ in dense):
+        for chunk_id, (rank, number) in _unembedded_ranks(rankings, variant).items():
+            model = rankings[number].unembedded[chunk_id]
+            raised[number][chunk_id] += max(
+                (
+                    _share_at(rank, ranking, given, query)
+                    for ranking, given in dense
+                    if ranking.variant is variant and ranking.model == model
+                ),
+                default=0.0,
+            )
+    return raised
+
+
+def _unembedded_ranks(rankings: Sequence[Ranking], variant: QueryVariant) -> dict[str, tuple[int, int]]:
+    """Return the best keyword rank of each passage without a vector, and the number of the ranking that has it.
+
+    Only the variant's own keyword ranking counts, unless the variant is searched by meaning alone.
+    """
+    best: dict[str, tuple[int, int]] = {}
+    for number, ranking in enumerate(rankings):
+        if ranking.unembedded and (ranking.variant is variant or "bm25" not in variant.legs):
+            for rank, hit in enumerate(ranking.hits, start=1):
+                if hit.chunk_id in ranking.unembedded:
+                    best[hit.chunk_id] = min(best.get(hit.chunk_id, (rank, number)), (rank, number))
+    return best
+
+
+def _share_at(rank: int, dense: Ranking, given: Sequence[float], query: Query) -> float:
+    if query.fusion == "rrf":
+        return dense.weight / (fusion.RRF_C + rank)
+    return given[rank - 1] if rank <= len(given) else 0.0
 
 
 def _standout(ranking: Ranking, depth: int) -> dict[str, float]:
