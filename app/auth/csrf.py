@@ -40,9 +40,9 @@ def refuse_forged_requests() -> None:
     expected = session.get(IN_SESSION, "")
     sent = request.form.get(FIELD) or next((request.headers[name] for name in HEADERS if name in request.headers), "")
     if not expected or not hmac.compare_digest(expected.encode(), sent.encode(errors="replace")):
-        raise BadRequest(_("The form is too old, or cookies are blocked. Load the page again."))
+        raise BadRequest(_("This form has expired, or cookies are blocked. Reload the page."))
     if request.is_secure and urlsplit(request.referrer or "")[:2] != ("https", request.host):
-        raise BadRequest(_("The form is too old, or cookies are blocked. Load the page again."))
+        raise BadRequest(_("This form has expired, or cookies are blocked. Reload the page."))
 
 
 def exempt_from_host(app: Flask) -> None:

@@ -40,7 +40,7 @@ def index_status(progress: Sequence[LegProgress], total: int, unread: int = 0) -
     if waiting["bm25"] or waiting["dense"]:
         return IndexStatus("indexing", _progress(progress, total, waiting), total, waiting)
     if any(part.state in ("checking", "rebuilding") for part in progress):
-        return IndexStatus("indexing", _("Checking the indexes …"), total, waiting)
+        return IndexStatus("indexing", _("Checking the indexes…"), total, waiting)
     return IndexStatus("ready", _readiness(total), total, waiting)
 
 
@@ -56,8 +56,8 @@ def unread_files(number: int) -> str:
 
 def _failure(part: LegProgress) -> str:
     if part.leg == "dense":
-        return str(_("Search by meaning is not complete: %(reason)s", reason=part.error))
-    return str(_("Search by keyword is not complete: %(reason)s", reason=part.error))
+        return str(_("Search by meaning is incomplete: %(reason)s", reason=part.error))
+    return str(_("Search by keyword is incomplete: %(reason)s", reason=part.error))
 
 
 def _progress(progress: Sequence[LegProgress], total: int, waiting: dict[Leg, int]) -> str:
@@ -70,7 +70,7 @@ def _progress(progress: Sequence[LegProgress], total: int, waiting: dict[Leg, in
         )
         return text
     text = _(
-        "Keyword search is ready. %(done)s of %(total)s passages are embedded for search by meaning",
+        "Search by keyword is ready. %(done)s of %(total)s passages are ready for search by meaning",
         done=format_decimal(total - waiting["dense"]),
         total=format_decimal(total),
     )
@@ -85,8 +85,8 @@ def _readiness(total: int) -> str:
     if not total:
         return str(_("There are no documents yet."))
     text: str = ngettext(
-        "Ready: %(count)s passage is indexed by meaning and by keyword.",
-        "Ready: %(count)s passages are indexed by meaning and by keyword.",
+        "Ready: %(count)s passage indexed by meaning and by keyword.",
+        "Ready: %(count)s passages indexed by meaning and by keyword.",
         total,
         count=format_decimal(total),
     )

@@ -19,11 +19,11 @@ NAMES: Mapping[str, str] = {
     "parent_document": _l("Whole sections"),
 }
 DESCRIPTIONS: Mapping[str, str] = {
-    "basic": _l("Searches for the query as it was typed."),
-    "multi_query": _l("Searches for several ways of putting the query and fuses what they find."),
+    "basic": _l("Searches for the query as typed."),
+    "multi_query": _l("Searches for several phrasings of the query and fuses the results."),
     "hyde": _l("Searches by meaning for a passage that might answer, and by keyword for the query."),
-    "step_back": _l("Searches for a more general question, too, for the background of the answer."),
-    "compression": _l("Shows of each passage only the sentences that answer."),
+    "step_back": _l("Also searches for a more general question, for background."),
+    "compression": _l("Shows only the sentences of each passage that answer the question."),
     "parent_document": _l("Finds passages and returns the section around each, once."),
 }
 COSTS: Mapping[tuple[str, bool], str] = {

@@ -38,18 +38,18 @@ STATUS_OF = {
 }
 OUTAGE = "the store cannot be used now; try again in a moment"
 REMEDIES = {
-    "query": _l("Type a query of 1 to 10,000 characters."),
+    "query": _l("Enter a query of 1 to 10,000 characters."),
     "k": _l("The number of passages must be a whole number from 1 to 1000."),
     "mode": _l("Choose hybrid, meaning or keywords as the mode."),
     "fusion": _l("Choose automatic fusion, or fusion by rank or by score."),
     "alpha": _l("The balance must be a number from 0 to 1."),
-    "strategy": _l("Choose a strategy of the list."),
-    "file_types": _l("Choose the kinds of files with the boxes."),
-    "date_from": _l("Type days as year-month-day; the first must not be after the last."),
-    "date_to": _l("Type days as year-month-day; the first must not be after the last."),
+    "strategy": _l("Choose a strategy from the list."),
+    "file_types": _l("Select the file types with the checkboxes."),
+    "date_from": _l("Enter dates as year-month-day; the first must not be later than the last."),
+    "date_to": _l("Enter dates as year-month-day; the first must not be later than the last."),
     "purpose": _l("Fill in purpose, materials or methods, with at most 10,000 characters in all."),
     "instruction": _l("The instruction may have at most 2,000 characters."),
-    "dataset_ids": _l("Choose the datasets with the boxes on the search page."),
+    "dataset_ids": _l("Select the datasets with the checkboxes on the search page."),
 }
 
 logger = logging.getLogger(__name__)
@@ -133,15 +133,15 @@ def problem(
 
 def _headings() -> dict[int, str]:
     return {
-        400: _("This cannot be done as asked"),
+        400: _("This request cannot be completed"),
         401: _("Sign in first"),
         403: _("This is not allowed"),
-        404: _("There is nothing here"),
-        405: _("This cannot be done here"),
-        409: _("This cannot be done as asked"),
+        404: _("Page not found"),
+        405: _("This is not possible here"),
+        409: _("This request cannot be completed"),
         413: _("This is too large"),
-        415: _("This cannot be done as asked"),
-        422: _("This cannot be done as asked"),
+        415: _("This request cannot be completed"),
+        422: _("This request cannot be completed"),
         429: _("Too many requests"),
         503: _("Not available right now"),
     }

@@ -65,10 +65,10 @@ def progress(live: LiveTurn, describe: Callable[[Event], Iterator[str]]) -> Iter
 def stage_text(stage: Stage, *, of_fields: bool = False) -> str:
     """Return the description of this stage, in the page's language."""
     texts: dict[Stage, str] = {
-        "normalize": _("Reading the fields …") if of_fields else _("Reading the question …"),
-        "generate_query": _("Writing the query …"),
-        "search": _("Searching …"),
-        "answer": _("Writing the answer …"),
-        "compare": _("Comparing …"),
+        "normalize": _("Reading the fields…") if of_fields else _("Reading the question…"),
+        "generate_query": _("Writing the query…"),
+        "search": _("Searching…"),
+        "answer": _("Writing the answer…"),
+        "compare": _("Comparing…"),
     }
     return texts[stage]

@@ -355,9 +355,9 @@ def test_an_administrator_sees_what_would_change_and_keeps_the_folder(
     assert (followed.ignore, followed.id_prefix) == (("b.*",), "wiki/")
     last_sync(background, followed)
     page = ann.get("/admin/folders").text
-    assert "1 stored, 0 renamed, 0 removed, 0 unchanged" in page
+    assert "1 stored, 0 renamed, 0 deleted, 0 unchanged" in page
     assert f'href="/datasets/{dataset}"' in page
-    assert "folder in sync: " in ann.get("/admin/jobs").text
+    assert "folder sync: " in ann.get("/admin/jobs").text
 
     (folder / "a.md").unlink()
     eventually(lambda: last_sync(background, followed).state == "failed")
@@ -367,7 +367,7 @@ def test_an_administrator_sees_what_would_change_and_keeps_the_folder(
     assert last_sync(background, followed).id > before
 
     asked = post_form(ann, f"/admin/folders/{followed.id}/remove").text
-    assert "No longer keep this folder in sync?" in asked
+    assert "Stop syncing this folder?" in asked
     assert background.folders.all() == [followed]
     assert post_form(ann, f"/admin/folders/{followed.id}/remove", confirmed="1").status_code == 302
     assert background.folders.all() == []

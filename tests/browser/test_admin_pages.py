@@ -31,7 +31,7 @@ def test_a_shared_dataset_is_added_and_switched_off_and_a_second_user_no_longer_
     expect(mia.get_by_label("Lab notes")).to_have_count(0)
     page.get_by_role("link", name="Lab notes", exact=True).click()
     page.get_by_label("Type the name again").fill("Lab notes")
-    page.get_by_role("button", name="Remove it with all its documents").click()
+    page.get_by_role("button", name="Delete with all documents").click()
     expect(page.get_by_role("table")).not_to_contain_text("Lab notes")
 
 
@@ -43,7 +43,7 @@ def test_a_change_of_the_file_is_seen_before_it_is_saved(site: Site, open_page: 
     page.get_by_role("button", name="Check").click()
     expect(page.locator("ins")).to_contain_text("Guide to Braid")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    page.get_by_role("button", name="Save this").click()
+    page.get_by_role("button", name="Save changes").click()
     expect(page.get_by_role("status")).to_contain_text("in force")
     assert site.braid.registry.entries()[0].name == "Guide to Braid"
     site.braid.registry.replace_text(before)
@@ -58,9 +58,9 @@ def test_settings_are_kept_and_the_balance_is_said_in_words(
     balance = page.get_by_role("slider", name="Balance")
     balance.fill("0.4")
     expect(page.locator("output")).to_have_text("40 % by meaning, 60 % by keyword")
-    page.get_by_label("Colours").select_option("dark")
+    page.get_by_label("Theme").select_option("dark")
     picture(page, "settings")
-    page.get_by_role("button", name="Save the settings").click()
+    page.get_by_role("button", name="Save settings").click()
     expect(page.locator(".notice")).to_contain_text("saved")
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
     stored = site_of(site.app).accounts.get(noa.id).preferences
@@ -69,5 +69,5 @@ def test_settings_are_kept_and_the_balance_is_said_in_words(
 
 def test_an_examination_shows_its_end_by_itself(open_page: Callable[..., Page]) -> None:
     page = open_page("admin/indexes")
-    page.get_by_role("button", name="Examine now").click()
+    page.get_by_role("button", name="Check now").click()
     expect(page.get_by_text("Ledger and indexes agree")).to_be_visible(timeout=40_000)

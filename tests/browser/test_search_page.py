@@ -30,7 +30,7 @@ def legs_of_first_hit(page: Page) -> list[str]:
 
 def test_first_visit(open_page: Open, picture: Picture) -> None:
     page = open_page()
-    expect(page.get_by_role("heading", level=1)).to_have_text("Ask, and see where the answer stands")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Ask, and see where the answer is")
     picture(page, "first-visit")
     page.get_by_role("link", name="データセットを削除するとどうなりますか").click()
     expect(page.locator(".hit").first.locator("mark").first).to_be_visible()
@@ -167,7 +167,7 @@ def test_error_is_shown_in_place(open_page: Open, picture: Picture) -> None:
     page.locator("#options summary").click()
     page.locator("#search").evaluate("form => { form.noValidate = true }")
     page.route("**/search?*", lambda route: route.fulfill(response=route.fetch(), status=200))
-    page.get_by_label("Passages", exact=True).fill("0")
+    page.get_by_label("Number of passages", exact=True).fill("0")
     page.keyboard.press("Enter")
     expect(page.locator("#results")).to_contain_text("must be a whole number from 1 to 1000")
     picture(page, "error")

@@ -88,7 +88,7 @@ def ask(page: Page, question: str) -> None:
 def test_from_the_first_start_to_a_second_user(visit: Callable[..., Page], fresh: Fresh, picture: object) -> None:
     # The first visit makes the administrator.
     ana = visit()
-    expect(ana.get_by_role("heading", level=1)).to_have_text("Welcome. You are the administrator.")
+    expect(ana.get_by_role("heading", level=1)).to_have_text("Welcome! Create the admin account.")
     ana.get_by_label("Name").fill("Ana")
     ana.get_by_label("Password").fill(PASSWORD)
     ana.get_by_role("button", name="Start").click()
@@ -133,11 +133,11 @@ def test_from_the_first_start_to_a_second_user(visit: Callable[..., Page], fresh
     # What is deleted is not in the very next answer, and is shown as deleted where it was cited.
     ana.goto(fresh.url + "datasets/1")
     ana.get_by_role("checkbox", name="安全").check()
-    ana.get_by_role("button", name="Delete the ticked ones").click()
+    ana.get_by_role("button", name="Delete selected").click()
     ana.get_by_role("button", name="Delete 1 document").click()
     expect(ana.locator("body")).not_to_contain_text("安全の手引き")
     ana.goto(fresh.url + "chat/1")
-    expect(ana.get_by_text("deleted since").first).to_be_visible()
+    expect(ana.get_by_text("since deleted").first).to_be_visible()
     ask(ana, "有機溶媒の廃液はどうしますか")
     expect(ana.locator(".turn").last).not_to_contain_text("毎週金曜日")
 

@@ -38,7 +38,7 @@ def test_three_fields_show_progress_and_lead_to_a_passage_and_back(open_page: Op
     compare_fields(page)
     expect(page.get_by_role("heading", name="Comparison")).to_be_visible()
     expect(page.locator(".written")).to_contain_text("fuse rankings hybrid search")
-    assert "Comparing …" in page.evaluate("window.seen")
+    assert "Comparing…" in page.evaluate("window.seen")
     picture(page, "three-fields")
     page.locator(".answer a.cite").first.click()
     expect(page.locator("#cited")).to_be_in_viewport()
@@ -58,12 +58,12 @@ def test_an_outage_is_said_in_place(open_page: Open) -> None:
     page.route("**/search/fields", lambda route: route.fulfill(body="", content_type="text/event-stream"))
     page.locator("#purpose").fill("anything")
     page.locator("#search button").click()
-    expect(page.locator("#results")).to_contain_text("Braid does not answer.")
+    expect(page.locator("#results")).to_contain_text("Braid is not responding.")
 
 
 def test_names_of_documents_are_offered_and_the_reason_is_said(open_page: Open, picture: Picture) -> None:
     page = open_page("search?q=encrypted+pdf&d=1&mode=keyword")
-    page.get_by_role("link", name="A document is missing?").click()
+    page.get_by_role("link", name="Expected another document?").click()
     page.get_by_label("a part of its name").press_sequentially("weekly", delay=20)
     expect(page.locator("#names option")).to_have_count(1)
     assert page.locator("#names option").get_attribute("value") == "notes/meeting.md"
@@ -75,12 +75,12 @@ def test_names_of_documents_are_offered_and_the_reason_is_said(open_page: Open, 
 
 def test_two_ways_are_compared(open_page: Open, picture: Picture) -> None:
     page = open_page("search?q=hybrid+search&d=1&d=-1")
-    page.get_by_role("link", name="Compare with another way").click()
+    page.get_by_role("link", name="Compare with another method").click()
     expect(page.locator(".outcome")).to_have_count(2)
     expect(page.locator(".outcome").nth(1).locator(".move")).to_have_count(5)
     second = page.locator("fieldset.side").nth(1)
     second.get_by_label("How to search").select_option("hybrid")
-    second.get_by_label("How the two rankings become one").select_option("weighted")
+    second.get_by_label("Ranking fusion").select_option("weighted")
     slider = second.get_by_role("slider", name="Balance")
     slider.fill("0.2")
     expect(second.locator("output")).to_have_text("20 % meaning, 80 % keywords")

@@ -34,7 +34,7 @@ class Doctor:
         until = time.monotonic() + EXAMINED_S
         while time.monotonic() < until:
             text = self._http.get("/admin/indexes").raise_for_status().text
-            if "Examining …" not in text:
+            if "Checking…" not in text:
                 found = [" ".join(TAG.sub(" ", html.unescape(each)).split()) for each in FINDING.findall(text)]
                 return "" if "Ledger and indexes agree" in text else "; ".join(found) or "the examination failed"
             time.sleep(0.2)

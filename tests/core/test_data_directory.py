@@ -87,7 +87,7 @@ def test_the_overview_warns_of_an_open_directory(open_folder: Path) -> None:
     with Braid(data_dir, embedding_model=HashEmbeddings()) as braid:
         client = sign_in(make_app(braid))
         page = client.get("/admin/").text
-        assert "Other users of this computer can enter the data folder." in page
+        assert "Other users of this computer can access the data folder." in page
         assert f"chmod 700 {data_dir}" in page
         data_dir.chmod(0o700)
         assert "Other users of this computer" not in client.get("/admin/").text

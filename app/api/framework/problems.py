@@ -36,13 +36,13 @@ class Problem(BaseModel):
 def on_invalid_request(error: InvalidRequestError) -> tuple[Response, int]:
     """Answer a request that does not fit the document."""
     errors = [{"field": field, "detail": detail} for field, detail in error.errors]
-    title, field = _("This cannot be done as asked"), error.errors[0][0]
+    title, field = _("This request cannot be completed"), error.errors[0][0]
     return problem(422, title, detail=str(error), field=field, more={"errors": errors}), 422
 
 
 def on_key_error(error: BraidError) -> tuple[Response, int]:
     """Answer a request whose idempotency key cannot be used, now or at all."""
-    title, field = _("This cannot be done as asked"), "Idempotency-Key"
+    title, field = _("This request cannot be completed"), "Idempotency-Key"
     response = problem(409, title, detail=str(error), field=field)
     if isinstance(error, KeyInUseError):
         response.headers["Retry-After"] = "1"
@@ -51,5 +51,5 @@ def on_key_error(error: BraidError) -> tuple[Response, int]:
 
 def on_changed_meanwhile(error: ChangedMeanwhileError) -> tuple[Response, int]:
     """Answer a conditional write to a document that has changed."""
-    title = _("This cannot be done as asked")
+    title = _("This request cannot be completed")
     return problem(412, title, detail=str(error), field=IF_MATCH), 412

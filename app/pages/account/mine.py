@@ -40,14 +40,14 @@ def change_password() -> tuple[str, int] | Response:
     """Change the password, which signs all other browsers out and, if ticked, revokes the tokens."""
     me = identity().account
     if not _knows_password(request.form.get("old", "")):
-        return _account_page(problem=_("The old password is wrong.")), 400
+        return _account_page(problem=_("The current password is wrong.")), 400
     try:
         password, ticked = request.form.get("password", ""), "tokens" in request.form
         revoked = site().accounts.set_password(me.id, password, revoke_tokens=ticked)
     except InvalidInputError as error:
         return _account_page(problem=explain_refusal(error)), 400
     sign_in(site(), me)
-    flash(_("The password is changed. All other browsers are signed out."))
+    flash(_("Password changed. All other browsers have been signed out."))
     flash_revoked(revoked)
     return redirect(url_for("braid.account.mine"))
 
@@ -79,9 +79,9 @@ def add_token() -> tuple[str, int]:
     me = identity().account
     scopes = [scope for scope in request.form.getlist("scope") if scope in TOKEN_SCOPES]
     if "admin" in scopes and not identity().is_admin:
-        abort(403, _("Only administrators may make a token with the scope admin."))
+        abort(403, _("Only administrators can create a token with admin permission."))
     if not _is_fresh() and not _knows_password(request.form.get("again", "")):
-        return _account_page(problem=_("Type your password to make a token.")), 400
+        return _account_page(problem=_("Enter your password to create a token.")), 400
     try:
         token, key = site().tokens.add(me.id, request.form.get("name", ""), scopes, days=_days())
     except InvalidInputError as error:
@@ -101,7 +101,7 @@ def revoke_token(token_id: int) -> Response:
 def flash_revoked(number: int) -> None:
     """Say how many tokens were revoked, if there were any."""
     if number:
-        flash(ngettext("%(num)s API token is revoked.", "%(num)s API tokens are revoked.", number))
+        flash(ngettext("%(num)s API token revoked.", "%(num)s API tokens revoked.", number))
 
 
 def _knows_password(password: str) -> bool:

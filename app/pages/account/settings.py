@@ -51,7 +51,7 @@ def save() -> tuple[str, int] | Response:
     except InvalidInputError as error:
         return _page(asdict(preferences_of(account)) | _typed_values(), problem=str(error), field=error.field), 400
     site().accounts.set_preferences(account.id, changes)
-    flash(_("Your settings are saved."))
+    flash(_("Settings saved."))
     response = redirect(url_for("braid.settings.page"))
     response.delete_cookie(LANGUAGE_COOKIE)
     return response
@@ -63,7 +63,7 @@ def reset() -> Response:
     """Reset every preference to the site's default."""
     account = identity().account
     site().accounts.set_preferences(account.id, dict.fromkeys(Preferences.__dataclass_fields__))
-    flash(_("Your settings are the site's again."))
+    flash(_("Settings reset to defaults."))
     return redirect(url_for("braid.settings.page"))
 
 
@@ -74,12 +74,12 @@ def set_key(provider: str) -> tuple[str, int] | Response:
     account = identity().account
     try:
         if provider not in {key.provider for key in _keys()}:
-            raise InvalidInputError(_("No model of %(name)s is offered here.", name=provider[:60]), field="provider")
+            raise InvalidInputError(_("No models from %(name)s are available here.", name=provider[:60]), field="provider")
         site().provider_keys.set(account.id, provider, request.form.get("key", ""))
     except InvalidInputError as error:
-        told = _("This is not a key. Copy it again, without blanks.") if error.field == "key" else str(error)
+        told = _("This does not look like a key. Copy it again, without spaces.") if error.field == "key" else str(error)
         return _page(asdict(preferences_of(account)), problem=told, field=f"key-{provider}"), 400
-    flash(_("Your key for %(name)s is kept, encrypted. It is not shown again.", name=provider))
+    flash(_("Your key for %(name)s is saved and encrypted. It will not be shown again.", name=provider))
     return redirect(url_for("braid.settings.page") + "#keys")
 
 
@@ -88,7 +88,7 @@ def set_key(provider: str) -> tuple[str, int] | Response:
 def remove_key(provider: str) -> Response:
     """Remove the user's own key for a provider."""
     site().provider_keys.remove(identity().account.id, provider)
-    flash(_("Your key for %(name)s is removed.", name=provider))
+    flash(_("Your key for %(name)s has been removed.", name=provider))
     return redirect(url_for("braid.settings.page") + "#keys")
 
 
@@ -137,7 +137,7 @@ def _choice(form: Mapping[str, str], name: str, choices: tuple[str, ...]) -> str
     value = form.get(name, choices[0])
     if value not in choices:
         raise InvalidInputError(
-            _("%(value)s is not among the choices. Choose again.", value=repr(value[:60])), field=name
+            _("%(value)s is not one of the options. Choose again.", value=repr(value[:60])), field=name
         )
     return value
 
@@ -148,7 +148,7 @@ def _number(form: Mapping[str, str], name: str, low: float, high: float) -> floa
     except ValueError:
         value = high + 1
     if not low <= value <= high:
-        raise InvalidInputError(_("The balance is a number from %(low)s to %(high)s.", low=low, high=high), field=name)
+        raise InvalidInputError(_("The balance must be a number from %(low)s to %(high)s.", low=low, high=high), field=name)
     return value
 
 
@@ -156,7 +156,7 @@ def _whole_number(form: Mapping[str, str], name: str, low: int, high: int) -> in
     given = form.get(name, "").strip()
     if not given.isascii() or not given.isdecimal() or not low <= int(given[:10]) <= high:
         raise InvalidInputError(
-            _("The number of passages is a whole number from %(low)s to %(high)s.", low=low, high=high), field=name
+            _("The number of passages must be a whole number from %(low)s to %(high)s.", low=low, high=high), field=name
         )
     return int(given)
 
@@ -168,7 +168,7 @@ def _datasets() -> list[int] | None:
     readable = readable_datasets(identity().account).by_id
     chosen = [dataset_id for dataset_id in _typed_values()["dataset_ids"] or () if dataset_id in readable]
     if not chosen:
-        raise InvalidInputError(_("Tick at least one dataset, or choose all."), field="datasets")
+        raise InvalidInputError(_("Select at least one dataset, or choose all."), field="datasets")
     return chosen
 
 

@@ -55,13 +55,13 @@ def _require_setup() -> None:
     if not site().accounts.need_setup():
         abort(redirect(url_for("braid.account.login")))
     if not is_local():
-        abort(403, _("Open this page on the computer that Braid runs on, to make the first administrator."))
+        abort(403, _("To create the first administrator, open this page on the computer where Braid runs."))
     if is_forwarded() and not site().settings.trusted_proxies:  # then every visitor seems to be on this computer
         abort(
             403,
             _(
-                "This page was opened through a proxy that the setting trusted_proxies does not count. To make the "
-                "first administrator, open it without the proxy, on the computer that Braid runs on, or type there: "
+                "This page was opened through a proxy that is not counted in the trusted_proxies setting. To create the "
+                "first administrator, open it without the proxy on the computer where Braid runs, or run there: "
                 "python -m app user add NAME --admin --password-stdin"
             ),
         )
@@ -91,7 +91,7 @@ def check_login() -> tuple[str, int] | Response:
     found = site().accounts.verify(name, password)
     if found is None:
         trying.fail()
-        return _login_page(name, _("The name or the password is wrong.")), 401
+        return _login_page(name, _("Wrong name or password.")), 401
     trying.succeed()
     site().audit.add(found.name, "user.signed_in", found.name, trying.address)
     sign_in(site(), found)
@@ -163,12 +163,12 @@ def explain_refusal(error: InvalidInputError) -> str:
     said = str(error)
     if error.field == "password":
         said = _(
-            "The password must have %(least)s to %(most)s characters.",
+            "The password must be %(least)s to %(most)s characters long.",
             least=MIN_PASSWORD_CHARS,
             most=MAX_PASSWORD_CHARS,
         )
     elif error.field == "name" and "exists already" in said:
-        said = _("This name is taken; choose another one.")
+        said = _("This name is taken. Choose another one.")
     elif error.field == "name":
-        said = _("Type a name of 1 to 200 visible characters.")
+        said = _("Enter a name of 1 to 200 visible characters.")
     return said

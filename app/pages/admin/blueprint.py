@@ -45,7 +45,7 @@ def _places() -> Iterator[tuple[str, str]]:
     """Yield (view, name) of the administrators' pages."""
     yield "index", _("Overview")
     yield "shared", _("Shared datasets")
-    yield "folders", _("Folders in sync")
+    yield "folders", _("Synced folders")
     yield "users", _("Users and groups")
     yield "models", _("Models")
     yield "indexes", _("Indexes")

@@ -70,7 +70,7 @@ def add_folder() -> tuple[str, int] | Response:
     except InvalidInputError as error:
         return _list_page(problem=str(error)), 400
     audit("folder.added", added.folder, _describe(added))
-    return done(_("“%(name)s” is kept in sync from now on.", name=added.folder), "folders")
+    return done(_("“%(name)s” will be kept in sync.", name=added.folder), "folders")
 
 
 @admin.post(f"{ONE}/sync")
@@ -80,8 +80,8 @@ def sync_folder(folder_id: int) -> Response:
     background = site().background
     folder = background.folders.get(folder_id)
     if background.sync_jobs.queue(folder) is None:
-        return done(_("A pass over “%(name)s” is under way already.", name=folder.folder), "folders")
-    return done(_("A pass over “%(name)s” begins now.", name=folder.folder), "folders")
+        return done(_("“%(name)s” is already being synced.", name=folder.folder), "folders")
+    return done(_("Syncing “%(name)s” now.", name=folder.folder), "folders")
 
 
 @admin.post(f"{ONE}/remove")
@@ -94,7 +94,7 @@ def remove_folder(folder_id: int) -> str | Response:
         return render_template("braid/admin/folder_remove.html", folder=folder, dataset=_dataset(folder))
     background.supervisor.remove(folder_id)
     audit("folder.removed", folder.folder, _describe(folder))
-    return done(_("“%(name)s” is no longer kept in sync. Its documents stay.", name=folder.folder), "folders")
+    return done(_("“%(name)s” is no longer synced. Its documents are kept.", name=folder.folder), "folders")
 
 
 # ---------------------------------------------------------------- what the routes share

@@ -21,21 +21,21 @@ from braid.core.types import Leg
 
 LEGS: tuple[Leg, ...] = ("bm25", "dense")
 PROBLEMS: Mapping[Problem, str] = {
-    "behind": _l("The index has not caught up"),
-    "broken": _l("The index is broken"),
+    "behind": _l("The index is behind"),
+    "broken": _l("The index is damaged"),
     "missing": _l("Passages are missing"),
     "extra": _l("Deleted passages are still in the index"),
     "not_embedded": _l("Passages are not embedded"),
-    "orphan": _l("An index that belongs to nothing"),
-    "unlisted": _l("A shared dataset is not in the list"),
+    "orphan": _l("An index that nothing uses"),
+    "unlisted": _l("A shared dataset is missing from the list"),
     "counter": _l("A count is wrong"),
 }
 REPAIRS: Mapping[str, str] = {
-    "rebuild the index": _l("Repair builds the index anew from the ledger."),
+    "rebuild the index": _l("Repair rebuilds the index from the database."),
     "embed them": _l("Repair embeds them."),
     "delete it": _l("Repair deletes it."),
-    "count again": _l("Repair counts again."),
-    "": _l("You have to decide this one."),
+    "count again": _l("Repair recounts."),
+    "": _l("This needs your decision."),
 }
 
 
@@ -83,8 +83,8 @@ def indexes() -> str:
 def examine_indexes() -> Response:
     """Start an examination."""
     if not site().checkup.examine():
-        return done(_("An examination or a repair is under way already."), "indexes")
-    return done(_("The examination has begun."), "indexes")
+        return done(_("A check or repair is already running."), "indexes")
+    return done(_("Check started."), "indexes")
 
 
 @admin.post("/indexes/repair")
@@ -93,9 +93,9 @@ def repair_indexes() -> Response:
     """Repair the findings of the last examination."""
     found = site().checkup.state.findings
     if not site().checkup.repair():
-        return done(_("An examination or a repair is under way already."), "indexes")
+        return done(_("A check or repair is already running."), "indexes")
     audit("indexes.repaired", f"{len(found)} findings", ", ".join(sorted({finding.problem for finding in found})))
-    return done(_("The repair has begun. Searches go on meanwhile."), "indexes")
+    return done(_("Repair started. Search keeps working in the meantime."), "indexes")
 
 
 @admin.post("/indexes/rebuild")
@@ -110,7 +110,7 @@ def rebuild_index() -> Response:
         raise InvalidInputError(f"there is no collection {collection[:100]!r}", field="collection")
     site().braid.indexer.rebuild(chosen, collection)
     audit("index.rebuilt", f"{chosen} {collection}")
-    return done(_("The index is being rebuilt. Meanwhile the other one answers."), "indexes")
+    return done(_("Rebuilding the index. Until it is done, searches use the other one."), "indexes")
 
 
 def _rows() -> list[CollectionRow]:

@@ -75,7 +75,7 @@ def offer_models(role: Role) -> tuple[str, int] | Response:
         return _page(problem=str(error), typed={role: text}), 400
     site().app_settings.set(LISTS[role], names)
     audit("models.offered", role, ", ".join(names) or "none")
-    return done(_("The menu is saved."), "models")
+    return done(_("Model list saved."), "models")
 
 
 @admin.post("/models/test")

@@ -61,9 +61,9 @@ def index() -> str:
 def _warnings() -> Iterator[Concern]:
     braid = site().braid
     if exposure := braid.exposure():
-        yield Concern(_("Other users of this computer can enter the data folder."), detail=exposure)
+        yield Concern(_("Other users of this computer can access the data folder."), detail=exposure)
     if problem := braid.registry.problem():
-        yield Concern(_("The list of shared datasets has a mistake."), url_for("braid.admin.registry_file"), problem)
+        yield Concern(_("The list of shared datasets contains an error."), url_for("braid.admin.registry_file"), problem)
     for dataset in unlisted():
         yield Concern(
             _("Nobody can read the shared dataset “%(name)s”: it is not in the list.", name=dataset.name),
@@ -80,4 +80,4 @@ def _warnings() -> Iterator[Concern]:
         text = ngettext("%(num)s job has failed.", "%(num)s jobs have failed.", failed)
         yield Concern(text, url_for("braid.admin.jobs", state="failed"))
     if site().sign_up_open:
-        yield Concern(_("Whoever can open this site can make an account."), url_for("braid.admin.users"))
+        yield Concern(_("Anyone who can open this site can create an account."), url_for("braid.admin.users"))

@@ -60,7 +60,7 @@ def edit_registry_file() -> tuple[str, int] | Response:
         return _conflict(text), 409
     except RegistryError as error:
         return _page(text, fingerprint, problem=str(error)), 400
-    return done(_("The file is saved and in force."), "shared")
+    return done(_("File saved. The changes are in effect."), "shared")
 
 
 def diff_lines(before: str, after: str) -> Iterator[DiffLine]:
@@ -81,7 +81,7 @@ def diff_lines(before: str, after: str) -> Iterator[DiffLine]:
 def _conflict(text: str) -> str:
     """Show the submitted text, compared with the file as somebody else has changed it meanwhile."""
     on_disk, now = site().braid.registry.text()
-    problem = _("Somebody else changed the file meanwhile. This is how your text differs from what stands there now.")
+    problem = _("Someone else has changed the file in the meantime. This is how your text differs from the current file.")
     return _page(text, now, problem=problem, diff=list(diff_lines(on_disk, text)), ask=True)
 
 

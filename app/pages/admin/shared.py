@@ -44,7 +44,7 @@ def add_shared() -> tuple[str, int] | Response:
         added = site().shared_datasets.add(**_typed_fields(), by=identity().account.name)
     except RegistryError as error:
         return _list_page(problem=str(error)), 400
-    return done(_("“%(name)s” is added. Now add documents to it.", name=added.name), "shared")
+    return done(_("“%(name)s” added. Now add documents to it.", name=added.name), "shared")
 
 
 @admin.get(ONE)
@@ -64,7 +64,7 @@ def edit_shared(dataset_id: int) -> tuple[str, int] | Response:
         after = site().shared_datasets.update(dataset_id, **fields, enabled=enabled, by=identity().account.name)
     except RegistryError as error:
         return _edit_page(dataset_id, problem=str(error)), 400
-    return done(_("“%(name)s” is saved.", name=after.name), "shared")
+    return done(_("“%(name)s” saved.", name=after.name), "shared")
 
 
 @admin.post(f"{ONE}/switch")
@@ -74,8 +74,8 @@ def switch_shared(dataset_id: int) -> Response:
     enabled = request.form.get("enabled") == "1"
     entry = site().shared_datasets.switch(dataset_id, enabled=enabled, by=identity().account.name)
     if enabled:
-        return done(_("“%(name)s” is switched on.", name=entry.name), "shared")
-    return done(_("“%(name)s” is switched off: nobody can search it now.", name=entry.name), "shared")
+        return done(_("“%(name)s” is on.", name=entry.name), "shared")
+    return done(_("“%(name)s” is off. Nobody can search it now.", name=entry.name), "shared")
 
 
 @admin.post(f"{ONE}/remove")
@@ -84,10 +84,10 @@ def remove_shared(dataset_id: int) -> tuple[str, int] | Response:
     """Remove a shared dataset with all documents, if its name is typed again."""
     found = _find_dataset(dataset_id)
     if request.form.get("name", "").strip() != found.name.strip():
-        problem = _("The name is not “%(name)s”; nothing was removed.", name=found.name)
+        problem = _("The name does not match “%(name)s”. Nothing was deleted.", name=found.name)
         return _edit_page(dataset_id, problem=problem), 400
     site().shared_datasets.remove(dataset_id, by=identity().account.name)
-    return done(_("“%(name)s” is removed, with all its documents.", name=found.name), "shared")
+    return done(_("“%(name)s” and all its documents have been deleted.", name=found.name), "shared")
 
 
 # ---------------------------------------------------------------- what the routes share

@@ -45,7 +45,7 @@ def add_user() -> tuple[str, int] | Response:
         return _list_page(problem=explain_refusal(error)), 400
     site().braid.ledger.add_dataset(added.id, _("My documents"))
     audit("user.added", added.name, "administrator" if added.is_admin else "")
-    return done(_("%(name)s is added and can sign in now.", name=added.name), "user", user_id=added.id)
+    return done(_("%(name)s added. They can sign in now.", name=added.name), "user", user_id=added.id)
 
 
 @admin.post("/users/sign-up")
@@ -56,7 +56,7 @@ def set_sign_up() -> Response:
     state = "open" if request.form.get("sign_up") == "open" else "closed"
     site().app_settings.set("sign_up", state)
     audit("sign_up.changed", state)
-    text = _("Visitors can make an account now.") if state == "open" else _("Only administrators add users now.")
+    text = _("Visitors can create accounts now.") if state == "open" else _("Only administrators can add users now.")
     return done(text, "users")
 
 
@@ -79,7 +79,7 @@ def set_groups(user_id: int) -> tuple[str, int] | Response:
         return _user_page(user_id, problem=str(error)), 400
     groups = ", ".join(sorted(_account(user_id).groups))
     audit("user.groups", account.name, groups or "none")
-    return done(_("The groups are saved."), "user", user_id=user_id)
+    return done(_("Groups saved."), "user", user_id=user_id)
 
 
 @admin.post(f"{ONE}/administrator")
@@ -94,7 +94,7 @@ def set_administrator(user_id: int) -> tuple[str, int] | Response:
         return _user_page(user_id, problem=_last_administrator()), 400
     audit("user.made_administrator" if wanted else "user.no_administrator", account.name)
     if wanted:
-        return done(_("%(name)s is an administrator now.", name=account.name), "user", user_id=user_id)
+        return done(_("%(name)s is now an administrator.", name=account.name), "user", user_id=user_id)
     return done(_("%(name)s is no longer an administrator.", name=account.name), "users")
 
 
@@ -110,7 +110,7 @@ def set_disabled(user_id: int) -> tuple[str, int] | Response:
         return _user_page(user_id, problem=_last_administrator()), 400
     audit("user.disabled" if wanted else "user.enabled", account.name)
     if wanted:
-        return done(_("%(name)s is locked out.", name=account.name), "user", user_id=user_id)
+        return done(_("The account %(name)s is suspended.", name=account.name), "user", user_id=user_id)
     return done(_("%(name)s can sign in again.", name=account.name), "user", user_id=user_id)
 
 
@@ -126,7 +126,7 @@ def set_password(user_id: int) -> tuple[str, int] | Response:
         return _user_page(user_id, problem=explain_refusal(error)), 400
     audit("user.password", account.name, f"{revoked} tokens revoked" if revoked else "")
     flash_revoked(revoked)
-    text = _("%(name)s has a new password and is signed out everywhere.", name=account.name)
+    text = _("%(name)s has a new password and has been signed out everywhere.", name=account.name)
     return done(text, "user", user_id=user_id)
 
 
@@ -137,7 +137,7 @@ def revoke_users_token(user_id: int, token_id: int) -> Response:
     account = _account(user_id)
     site().tokens.revoke(user_id, token_id)
     audit("token.revoked", account.name, str(token_id))
-    return done(_("The token is revoked."), "user", user_id=user_id)
+    return done(_("Token revoked."), "user", user_id=user_id)
 
 
 @admin.post(f"{ONE}/remove")
@@ -146,7 +146,7 @@ def remove_user(user_id: int) -> tuple[str, int] | Response:
     """Remove a user with everything they own, if the name is typed again."""
     account = _account(user_id)
     if request.form.get("name", "").strip() != account.name.strip():
-        problem = _("The name is not “%(name)s”; nothing was removed.", name=account.name)
+        problem = _("The name does not match “%(name)s”. Nothing was deleted.", name=account.name)
         return _user_page(user_id, problem=problem), 400
     datasets = site().braid.ledger.datasets(user_id)
     try:
@@ -156,8 +156,8 @@ def remove_user(user_id: int) -> tuple[str, int] | Response:
     site().braid.indexer.wake()
     audit("user.removed", account.name, f"{len(datasets)} datasets")
     text = ngettext(
-        "%(name)s is removed, with %(num)s dataset.",
-        "%(name)s is removed, with %(num)s datasets.",
+        "%(name)s and %(num)s dataset have been deleted.",
+        "%(name)s and %(num)s datasets have been deleted.",
         len(datasets),
         name=account.name,
     )
@@ -218,7 +218,7 @@ def _account(user_id: int) -> Account:
 
 
 def _last_administrator() -> str:
-    return str(_("This is the last administrator. Make another one first."))
+    return str(_("This is the last administrator. Make someone else an administrator first."))
 
 
 def _require_own_accounts() -> None:

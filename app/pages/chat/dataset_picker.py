@@ -67,7 +67,7 @@ def _state(dataset: Dataset, parts: Sequence[LegProgress], total: int) -> tuple[
     if not dataset.documents:
         return "empty", ""
     if any(part.state == "failed" or part.error for part in parts):
-        return "failed", _("not completely indexed: an index failed")
+        return "failed", _("not fully indexed: an index failed")
     waiting = max((part.pending for part in parts), default=0)
     if waiting:
         done = format_decimal(max(0, total - waiting))

@@ -245,7 +245,7 @@ def _timings(timings_ms: Mapping[str, float]) -> tuple[Timing, ...]:
         "embed": _("embedding"),
         "search": _("search"),
         "fuse": _("fusion"),
-        "read": _("reading"),
+        "read": _("reading passages"),
         "rerank": _("reranking"),
     }
     longest = max((ms for stage, ms in timings_ms.items() if stage in stages), default=0) or 1

@@ -137,7 +137,7 @@ def _queue(dataset: Dataset, jobs: Sequence[NewJob]) -> list[Job]:
 
 
 def _answer_added(dataset: Dataset, jobs: Sequence[Job]) -> AnyResponse:
-    told = ngettext("%(num)s document is being read.", "%(num)s documents are being read.", len(jobs))
+    told = ngettext("Reading %(num)s document.", "Reading %(num)s documents.", len(jobs))
     return done(told, dataset_id=dataset.id)
 
 
@@ -149,7 +149,7 @@ def _answer_refused(dataset: Dataset, problem: str) -> tuple[str, int]:
 
 def _explain(error: InvalidInputError) -> str:
     if error.field == "title" and "empty" in str(error):
-        return str(_("Type a title for the text."))
+        return str(_("Enter a title for the text."))
     if error.field == "text":
-        return str(_("Type or paste a text first."))
+        return str(_("Enter or paste some text first."))
     return str(error)

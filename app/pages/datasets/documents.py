@@ -64,8 +64,8 @@ def remove_documents(dataset_id: int) -> str | Response:
         audit(dataset, "documents.removed", each.source)
     _drop_jobs(dataset, chosen)
     site().braid.indexer.wake()
-    told = ngettext("%(num)s document is deleted.", "%(num)s documents are deleted.", len(chosen))
-    return done(told if chosen else _("Nothing was chosen."), dataset_id=dataset.id)
+    told = ngettext("%(num)s document deleted.", "%(num)s documents deleted.", len(chosen))
+    return done(told if chosen else _("Nothing was selected."), dataset_id=dataset.id)
 
 
 # ---------------------------------------------------------------- what the routes share

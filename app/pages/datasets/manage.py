@@ -27,7 +27,7 @@ def rename(dataset_id: int) -> tuple[str, int] | Response:
         renamed = site().braid.ledger.rename_dataset(dataset.id, request.form.get("name", ""))
     except InvalidInputError as error:
         return dataset_page(dataset, problem=name_problem(error)), 400
-    return done(_("It is called “%(name)s” now.", name=renamed.name), dataset_id=dataset.id)
+    return done(_("Renamed to “%(name)s”.", name=renamed.name), dataset_id=dataset.id)
 
 
 @datasets.post(f"{ONE}/delete")
@@ -36,7 +36,7 @@ def delete(dataset_id: int) -> tuple[str, int] | Response:
     """Delete the dataset with all its documents, if its name is typed again or it is empty."""
     dataset = visible_datasets().personal(dataset_id)
     if dataset.documents and request.form.get("name", "").strip() != dataset.name.strip():
-        problem = _("The name is not “%(name)s”; nothing was deleted.", name=dataset.name)
+        problem = _("The name does not match “%(name)s”. Nothing was deleted.", name=dataset.name)
         return dataset_page(dataset, problem=problem), 400
     states = get_args(JobState)
     for job in site().background.store.of_dataset(
@@ -44,4 +44,4 @@ def delete(dataset_id: int) -> tuple[str, int] | Response:
     ):
         drop(job)
     site().braid.remove_dataset(dataset.id)
-    return done(_("“%(name)s” is deleted, with all its documents.", name=dataset.name), "index")
+    return done(_("“%(name)s” and all its documents have been deleted.", name=dataset.name), "index")

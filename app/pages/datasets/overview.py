@@ -54,7 +54,7 @@ def add() -> tuple[str, int] | AnyResponse:
         added = site().braid.ledger.add_dataset(me.id, request.form.get("name", ""))
     except InvalidInputError as error:
         return _page(problem=name_problem(error)), 400
-    return done(_("“%(name)s” is there. Now add documents.", name=added.name), dataset_id=added.id)
+    return done(_("“%(name)s” created. Now add documents.", name=added.name), dataset_id=added.id)
 
 
 @datasets.post("/import")
@@ -73,13 +73,13 @@ def add_import() -> tuple[str, int] | tuple[Response, int] | AnyResponse:
         return _page(problem=name_problem(error) if error.field == "name" else str(error)), 400
     if wants_json():
         return jsonify(href=url_for("braid.datasets.dataset", dataset_id=job.dataset_id)), 202
-    return done(_("“%(name)s” is being filled from the export.", name=job.title), dataset_id=job.dataset_id)
+    return done(_("Importing into “%(name)s”.", name=job.title), dataset_id=job.dataset_id)
 
 
 def name_problem(error: InvalidInputError) -> str:
     """Return the problem with a dataset's name, in the page's language."""
     if error.field == "name" and "must have" in str(error):
-        return str(_("Type a name of 1 to %(most)s visible characters.", most=MAX_NAME_CHARS))
+        return str(_("Enter a name of 1 to %(most)s visible characters.", most=MAX_NAME_CHARS))
     return str(error)
 
 

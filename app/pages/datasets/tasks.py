@@ -23,7 +23,7 @@ def retry_job(dataset_id: int, job_id: int) -> Response:
     """Retry a failed upload."""
     job = _job(visible_datasets().writable(dataset_id), job_id)
     site().background.retry(job.user_id, job.id)
-    return done(_("“%(name)s” is tried again.", name=job.title), dataset_id=dataset_id)
+    return done(_("Trying “%(name)s” again.", name=job.title), dataset_id=dataset_id)
 
 
 @datasets.post(f"{ONE}/jobs/retry")
@@ -37,7 +37,7 @@ def retry_all(dataset_id: int) -> Response:
     latest = {job.title: job for job in reversed(found) if job.user_id == me.id}
     for job in latest.values():
         background.retry(me.id, job.id)
-    told = ngettext("%(num)s document is tried again.", "%(num)s documents are tried again.", len(latest))
+    told = ngettext("Trying %(num)s document again.", "Trying %(num)s documents again.", len(latest))
     return done(told, dataset_id=dataset_id)
 
 
@@ -47,7 +47,7 @@ def forget_job(dataset_id: int, job_id: int) -> Response:
     """Remove a waiting or failed job, and its file."""
     job = _job(visible_datasets().writable(dataset_id), job_id)
     drop(job)
-    return done(_("“%(name)s” is taken off the list.", name=job.title), dataset_id=dataset_id)
+    return done(_("“%(name)s” removed from the list.", name=job.title), dataset_id=dataset_id)
 
 
 @datasets.post(f"{ONE}/jobs/cancel")
@@ -61,7 +61,7 @@ def cancel_waiting(dataset_id: int) -> Response:
     mine = [job for job in waiting if job.user_id == me.id]
     for job in mine:
         drop(job)
-    told = ngettext("%(num)s upload is taken off the list.", "%(num)s uploads are taken off the list.", len(mine))
+    told = ngettext("%(num)s upload removed from the list.", "%(num)s uploads removed from the list.", len(mine))
     return done(told, dataset_id=dataset_id)
 
 
@@ -73,7 +73,7 @@ def reembed(dataset_id: int) -> Response:
     quotas().require_queue_room(identity().account)
     here.background.add(identity().account.id, [new_reembed(here.braid, dataset.id)])
     audit(dataset, "dataset.reembedded", f"{dataset.chunks} passages")
-    return done(_("All passages are being embedded anew. Until then the old vectors answer."), dataset_id=dataset_id)
+    return done(_("Re-embedding all passages. Until this is done, searches use the old vectors."), dataset_id=dataset_id)
 
 
 @datasets.post(f"{ONE}/export")
@@ -81,7 +81,7 @@ def reembed(dataset_id: int) -> Response:
 def export(dataset_id: int) -> Response:
     """Export the dataset to a file, which replaces the user's earlier export."""
     queue_export(identity().account, visible_datasets().writable(dataset_id))
-    return done(_("The export is being written. It can be downloaded here when it is ready."), dataset_id=dataset_id)
+    return done(_("Preparing the export. You can download it here when it is ready."), dataset_id=dataset_id)
 
 
 @datasets.get(f"{ONE}/exports/<int:job_id>")

@@ -160,7 +160,7 @@ def _timings(timings_ms: Mapping[str, float]) -> tuple[tuple[str, int], ...]:
         "embed": _("embedding"),
         "search": _("search"),
         "fuse": _("fusion"),
-        "read": _("reading"),
+        "read": _("reading passages"),
         "rerank": _("reranking"),
     }
     return tuple((stages[stage], round(ms)) for stage, ms in timings_ms.items() if stage in stages and ms >= 0.5)

@@ -33,7 +33,7 @@ class Reasoning:
         self._names = {"dense": _("Meaning"), "bm25": _("Keywords")}
         self._scores = {"dense": _("cosine %(score)s"), "bm25": _("BM25 %(score)s")}
         self._rank = _("rank %(rank)s")
-        self._share = _("%(percent)s %% of the score")
+        self._share = _("contribution %(percent)s%%")
 
     def reasons(self, legs: Sequence[LegScore]) -> tuple[Reason, ...]:
         """Return the reasons for one hit."""

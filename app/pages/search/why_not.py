@@ -139,17 +139,17 @@ def _verdict(explanation: Explanation, form: SearchForm) -> str:
     rank, said = explanation.rank, ""
     match explanation.reason:
         case "found":
-            said = _("It is in the result, at rank %(rank)s.", rank=rank)
+            said = _("It is in the results, at rank %(rank)s.", rank=rank)
         case "not_in_scope":
-            said = _("Its dataset was not searched. Tick the dataset and search again.")
+            said = _("Its dataset was not searched. Select the dataset and search again.")
         case "filtered":
-            said = _("The filters leave it out.")
+            said = _("The filters exclude it.")
         case "deduplicated":
-            said = _("The same text stands in another document, too. It is shown once, at rank %(rank)s.", rank=rank)
+            said = _("Another document contains the same text. It is shown once, at rank %(rank)s.", rank=rank)
         case "merged":
-            said = _("It is shown as a part of a longer section, at rank %(rank)s.", rank=rank)
+            said = _("It is shown as part of a longer section, at rank %(rank)s.", rank=rank)
         case "below_min_score":
-            said = _("Its score is below the lowest that is shown.")
+            said = _("Its score is too low to be shown.")
         case "cut_by_k":
             said = _cut(rank, form.k)
         case "not_reached":
@@ -160,13 +160,13 @@ def _verdict(explanation: Explanation, form: SearchForm) -> str:
 def _cut(rank: int | None, k: int) -> str:
     if rank is not None and rank > k:
         said = ngettext(
-            "It is at rank %(rank)s, but only %(num)s passage is shown. Ask for more passages.",
-            "It is at rank %(rank)s, but only %(num)s passages are shown. Ask for more passages.",
+            "It is at rank %(rank)s, but only %(num)s passage is shown. Increase the number of passages.",
+            "It is at rank %(rank)s, but only %(num)s passages are shown. Increase the number of passages.",
             k,
             rank=rank,
         )
         return str(said)
-    return str(_("It is at rank %(rank)s, but the strategy or the reranker did not choose it.", rank=rank))
+    return str(_("It is at rank %(rank)s, but the strategy or the reranker did not select it.", rank=rank))
 
 
 def _steps(explanation: Explanation, form: SearchForm, passage: Passage) -> Iterator[str]:
@@ -179,22 +179,22 @@ def _steps(explanation: Explanation, form: SearchForm, passage: Passage) -> Iter
         elif explanation.reason == "not_reached" or explanation.legs:
             yield _describe_absence(leg, form, passage)
     if FORGOTTEN in explanation.detail:
-        yield str(_("What the model wrote for this search is not remembered; search again, and then ask."))
+        yield str(_("What the model wrote for this search is no longer available. Search again, then try this again."))
 
 
 def _describe_rank(leg: Leg, rank: int) -> str:
     shown = format_decimal(rank)
     if leg == "dense":
-        return str(_("By meaning it is at rank %(rank)s.", rank=shown))
-    return str(_("By keyword it is at rank %(rank)s.", rank=shown))
+        return str(_("By meaning: rank %(rank)s.", rank=shown))
+    return str(_("By keyword: rank %(rank)s.", rank=shown))
 
 
 def _describe_absence(leg: Leg, form: SearchForm, passage: Passage) -> str:
     limit = format_decimal(FETCHED_AT_MOST)
     if leg == "dense":
-        return str(_("By meaning it is not among those that were looked at, at most %(limit)s.", limit=limit))
+        return str(_("By meaning: not among the up to %(limit)s passages examined.", limit=limit))
     analyzer = site().braid.analyzer
     there = set(analyzer.tokens(indexed_text(passage.title, passage.heading_path, passage.text)))
     if not there & set(analyzer.tokens(form.text)):
-        return str(_("By keyword it cannot be found: it has no word of the query."))
-    return str(_("By keyword it is not among those that were looked at, at most %(limit)s.", limit=limit))
+        return str(_("By keyword: not found, because it contains no word of the query."))
+    return str(_("By keyword: not among the up to %(limit)s passages examined.", limit=limit))

@@ -257,7 +257,7 @@ def test_wrong_login_does_not_say_what_is_wrong(
     form = {"name": known if name is None else name, "password": password, "csrf_token": csrf_token(client, "/login")}
     response = client.post("/login", data=form)
     assert response.status_code == 401
-    assert "The name or the password is wrong." in response.text
+    assert "Wrong name or password." in response.text
     assert not is_signed_in(client)
 
 

@@ -178,7 +178,7 @@ def test_a_dataset_that_left_the_list_can_still_be_removed(admin: FlaskClient, b
     assert "Lost" in admin.get("/admin/shared").text
     assert "not in the list" in admin.get("/admin/").text
     assert post_form(admin, "/admin/shared/-1/remove", name="Lost").status_code == 302
-    assert "is removed" in admin.get("/admin/shared").text
+    assert "have been deleted" in admin.get("/admin/shared").text
     assert "Lost" not in admin.get("/admin/shared").text
 
 
@@ -209,7 +209,7 @@ def test_entries_that_leave_the_list_are_named(admin: FlaskClient, braid: Braid)
     braid.registry.add("Handbook", "shared_lab")
     _text, fingerprint = _file(admin)
     shown = post_form(admin, "/admin/shared/file", text="[]", fingerprint=fingerprint, action="check")
-    assert "nobody can read them then: Handbook" in shown.text
+    assert "nobody will be able to read them: Handbook" in shown.text
 
 
 def test_what_somebody_else_wrote_meanwhile_is_not_written_over(admin: FlaskClient, braid: Braid) -> None:
@@ -359,7 +359,7 @@ def test_in_a_host_app_users_are_the_hosts_to_change(braid: Braid) -> None:
     register_braid(host, lambda: HostUser("zoe", is_admin=True), braid=braid, settings=Settings(), url_prefix="/braid")
     client = host.test_client()
     page = client.get("/braid/admin/users").text
-    assert "come from the app that Braid is built into" in page
+    assert "are managed by the app that Braid is built into" in page
     assert 'type="password"' not in page
     zoe = site_of(host).accounts.all()[0]
     one = f"/braid/admin/users/{zoe.id}"
@@ -380,10 +380,10 @@ def test_models_are_shown_without_their_keys_and_tested(admin: FlaskClient, serv
     assert "key from the settings" in page
     assert server.url.split("/")[2] in page
     tested = post_form(admin, "/admin/models/test", role="search", name="openai:small")
-    assert "openai:small answers after" in tested.text
+    assert "openai:small answered in" in tested.text
     server.broken = 401
     failed = post_form(admin, "/admin/models/test", role="search", name="openai:small")
-    assert "does not answer" in failed.text
+    assert "is not responding" in failed.text
     assert "Incorrect API key provided (***)" in failed.text
     assert all("the-sites-key" not in text for text in (page, tested.text, failed.text))
     assert "dimensions" in post_form(admin, "/admin/models/test", role="embedding").text
@@ -415,14 +415,14 @@ def test_the_examination_finds_and_repairs(admin: FlaskClient, braid: Braid, put
     _share(braid, put)
     chunk = next(iter(braid.dense.ids("shared_lab")))
     post_form(admin, "/admin/indexes/examine")
-    assert "Ledger and indexes agree" in _when_still(admin)
+    assert "Database and indexes agree" in _when_still(admin)
     braid.dense.apply("shared_lab", [], [chunk])
     post_form(admin, "/admin/indexes/examine")
     page = _when_still(admin)
     assert "Passages are missing" in page
-    assert "Repair builds the index anew" in page
+    assert "Repair rebuilds the index" in page
     post_form(admin, "/admin/indexes/repair")
-    assert "Ledger and indexes agree" in _when_still(admin)
+    assert "Database and indexes agree" in _when_still(admin)
     assert chunk in braid.dense.ids("shared_lab")
 
 

@@ -124,18 +124,18 @@ def test_a_dataset_is_made_renamed_and_deleted(ann: FlaskClient, here: Site, dat
 def test_a_name_that_cannot_be_is_refused_in_words(ann: FlaskClient, name: str) -> None:
     response = post_form(ann, "/datasets", name=name)
     assert response.status_code == 400
-    assert "Type a name of 1 to 200 visible characters." in response.get_data(as_text=True)
+    assert "Enter a name of 1 to 200 visible characters." in response.get_data(as_text=True)
 
 
 def test_a_full_dataset_goes_only_when_its_name_is_typed_again(ann: FlaskClient, here: Site, dataset: Dataset) -> None:
     document = DocumentInput("a.md", "A", "md", (ChunkInput("one"), ChunkInput("two")))
     here.braid.ledger.put_document(dataset.id, document)
     page = text_of(ann, f"/datasets/{dataset.id}")
-    assert re.search(r"What goes, at once and for good:\s*<strong>1 document, 2 passages</strong>", page)
+    assert re.search(r"This permanently deletes:\s*<strong>1 document, 2 passages</strong>", page)
     for wrong in ({}, {"name": "notes"}):
         response = post_form(ann, f"/datasets/{dataset.id}/delete", **wrong)
         assert response.status_code == 400
-        assert "nothing was deleted" in response.get_data(as_text=True)
+        assert "Nothing was deleted" in response.get_data(as_text=True)
     assert post_form(ann, f"/datasets/{dataset.id}/delete", name="Notes").status_code == 302
     assert ann.get(f"/datasets/{dataset.id}").status_code == 404
 
@@ -167,7 +167,7 @@ def test_one_file_and_several_come_in_without_scripts(ann: FlaskClient, dataset:
     files = [(io.BytesIO(f"# {name}\n\nText of {name}.".encode()), f"{name}.md") for name in ("one", "two")]
     response = post_form(ann, f"/datasets/{dataset.id}/files/form", file=files)
     assert response.location == f"/datasets/{dataset.id}"
-    assert "2 documents are being read." in text_of(ann, response.location)
+    assert "Reading 2 documents." in text_of(ann, response.location)
     assert rows(settled(ann, dataset)) == {"one": "done", "two": "done"}
     response = post_form(ann, f"/datasets/{dataset.id}/files/form")
     assert (response.status_code, "Choose a file first." in response.get_data(as_text=True)) == (400, True)
@@ -181,7 +181,7 @@ def test_pasted_text_becomes_a_document(ann: FlaskClient, dataset: Dataset) -> N
 
 @pytest.mark.parametrize(
     ("form", "told"),
-    [({"title": " ", "text": "x"}, "Type a title"), ({"title": "x", "text": " \n"}, "Type or paste a text first")],
+    [({"title": " ", "text": "x"}, "Enter a title"), ({"title": "x", "text": " \n"}, "Enter or paste some text first")],
 )
 def test_texts_without_title_or_content_are_refused(
     ann: FlaskClient, dataset: Dataset, form: dict[str, str], told: str
@@ -400,7 +400,7 @@ def test_shared_datasets_are_read_by_users_and_filled_by_administrators(
         assert post_form(ann, f"/datasets/{shared.id}{path}").status_code == 403
     here.braid.registry.update(shared.id, enabled=False)
     assert ann.get(f"/datasets/{shared.id}").status_code == 404
-    assert "switched off" in text_of(admin, "/datasets")
+    assert "turned off" in text_of(admin, "/datasets")
     assert admin.get(f"/datasets/{shared.id}").status_code == 200
 
 

@@ -121,7 +121,7 @@ def results_of(client: FlaskClient, query: str, **arguments: object) -> str:
 def test_first_page_offers_personal_and_shared_datasets_with_sizes(client: FlaskClient) -> None:
     page = text_of(client.get("/search").text)
     assert re.search(
-        r"Yours.*My notes 3 documents · 3 passages.*Empty empty"
+        r"Personal.*My notes 3 documents · 3 passages.*Empty empty"
         r".*Shared Handbook 1 document · 2 passages.*For everybody",
         page,
     )
@@ -135,7 +135,7 @@ def test_everything_is_ticked_until_somebody_chooses(client: FlaskClient) -> Non
 def test_an_empty_query_is_the_first_page(client: FlaskClient) -> None:
     page = client.get("/search?q=+&d=1")
     assert page.status_code == 200
-    assert "Ask, and see where the answer stands" in page.text
+    assert "Ask, and see where the answer is" in page.text
 
 
 def test_first_page_is_light(client: FlaskClient) -> None:
@@ -157,7 +157,7 @@ def test_first_page_is_light(client: FlaskClient) -> None:
 def test_hit_is_cited_with_title_source_dataset_and_reasons(client: FlaskClient) -> None:
     results = results_of(client, "printer error E-4711")
     first = text_of(results.partition("</li>\n  <li")[0])
-    for part in ("[1] Printer notes", "My notes", "notes/printer.md", "rank 1", "cosine", "BM25", "% of the score"):
+    for part in ("[1] Printer notes", "My notes", "notes/printer.md", "rank 1", "cosine", "BM25", "contribution "):
         assert part in first
     assert "<mark>printer</mark>" in results
     assert "Took " in results
@@ -165,7 +165,7 @@ def test_hit_is_cited_with_title_source_dataset_and_reasons(client: FlaskClient)
 
 def test_shares_of_a_hit_add_up_to_a_hundred(client: FlaskClient) -> None:
     first = results_of(client, "printer").partition("</article>")[0]
-    assert sum(map(int, re.findall(r"(\d+) % of the score", first))) in (99, 100, 101)
+    assert sum(map(int, re.findall(r"contribution (\d+)%", first))) in (99, 100, 101)
 
 
 @pytest.mark.parametrize(
@@ -214,8 +214,8 @@ def test_a_mode_asks_its_legs(client: FlaskClient, mode: str, legs: set[str]) ->
 
 def test_alpha_weighs_the_legs(client: FlaskClient) -> None:
     by_keyword = results_of(client, "printer tray", fusion="weighted", alpha="0").partition("</article>")[0]
-    assert '<li class="dense">' not in by_keyword or "0 % of the score" in text_of(by_keyword)
-    assert "100 % of the score" in text_of(by_keyword)
+    assert '<li class="dense">' not in by_keyword or "contribution 0%" in text_of(by_keyword)
+    assert "contribution 100%" in text_of(by_keyword)
 
 
 def test_k_limits_the_passages(client: FlaskClient) -> None:
@@ -241,14 +241,14 @@ def test_dead_leg_is_named_and_the_other_answers(own_client: FlaskClient, embedd
 def test_outage_is_never_nothing_found(own_client: FlaskClient, embeddings: HashEmbeddings) -> None:
     embeddings.failing = True
     page = text_of(results_of(own_client, "printer", mode="semantic"))
-    assert "No passages came back, but a part of the search is missing" in page
+    assert "No passages found, but part of the search did not run" in page
     assert "Nothing found" not in page
 
 
 def test_nothing_found_is_said_when_nothing_is_missing(client: FlaskClient) -> None:
     page = text_of(results_of(client, "zeppelin", mode="keyword"))
     assert "Nothing found" in page
-    assert "None of these words occurs in the chosen datasets." in page
+    assert "None of these words occur in the selected datasets." in page
 
 
 def test_dataset_of_another_user_is_left_out_and_listed(own_client: FlaskClient, library: Braid, put: Put) -> None:
@@ -256,7 +256,7 @@ def test_dataset_of_another_user_is_left_out_and_listed(own_client: FlaskClient,
     theirs = library.ledger.add_dataset(other.id, "Diary")
     put(theirs.id, "diary.md", "The secret printer.")
     page = own_client.get(f"/search?q=printer&d={theirs.id}&d={NOTES}&d=77").text
-    assert f"Datasets {theirs.id}, 77 were left out" in page
+    assert f"Datasets {theirs.id}, 77 were skipped" in page
     assert "Diary" not in page
     assert "secret" not in page
 
@@ -264,7 +264,7 @@ def test_dataset_of_another_user_is_left_out_and_listed(own_client: FlaskClient,
 def test_broken_registry_is_reported(own_client: FlaskClient, library: Braid) -> None:
     (library.data_dir / "shared_dbs.json").write_text("[")
     page = text_of(own_client.get("/search").text)
-    assert "The list of shared datasets has a mistake." in page
+    assert "The list of shared datasets contains an error." in page
     assert "Handbook" in page
 
 
@@ -301,9 +301,9 @@ def test_documents_and_queries_cannot_inject_markup(own_client: FlaskClient, lib
         ({"fusion": "weighted", "alpha": "2"}, "The balance must be a number"),
         ({"fusion": "weighted", "alpha": "nan"}, "The balance must be a number"),
         ({"alpha": "half"}, "The balance must be a number"),
-        ({"d": "one"}, "Choose the datasets"),
-        ({"d": "0"}, "Choose the datasets"),
-        ({"q": "x" * 11_000}, "Type a query of 1 to 10,000 characters."),
+        ({"d": "one"}, "Select the datasets"),
+        ({"d": "0"}, "Select the datasets"),
+        ({"q": "x" * 11_000}, "Enter a query of 1 to 10,000 characters."),
     ],
 )
 def test_wrong_input_is_refused_with_the_remedy(client: FlaskClient, arguments: dict[str, str], remedy: str) -> None:
@@ -415,7 +415,7 @@ def test_marking_never_changes_the_text(text: str) -> None:
 @pytest.mark.parametrize(
     ("language", "expected"),
     [
-        ("en", "12 of 40 passages are embedded for search by meaning, about 10 seconds left."),
+        ("en", "12 of 40 passages are ready for search by meaning, about 10 seconds left."),
         ("ja", "40 箇所中 12 箇所まで準備できました（残り約 10 秒）。"),
         ("ko", "40개 중 12개까지 준비되었습니다(약 10초 남음)."),
     ],
@@ -431,7 +431,7 @@ def test_progress_is_said_in_the_readers_language(client: FlaskClient, language:
 def test_status_is_live(own_client: FlaskClient, library: Braid, embeddings: HashEmbeddings) -> None:
     assert own_client.get("/status.json").json == {
         "state": "ready",
-        "text": "Ready: 5 passages are indexed by meaning and by keyword.",
+        "text": "Ready: 5 passages indexed by meaning and by keyword.",
         "total": 5,
         "waiting": {"bm25": 0, "dense": 0},
     }
@@ -445,7 +445,7 @@ def test_status_is_live(own_client: FlaskClient, library: Braid, embeddings: Has
     embeddings.delay_s = 0.0
     assert status["state"] == "indexing"
     assert status["waiting"]["bm25"] == 0
-    assert "Keyword search is ready." in status["text"]
+    assert "Search by keyword is ready." in status["text"]
 
 
 def test_failing_model_is_said_in_the_status(client: FlaskClient) -> None:

@@ -101,7 +101,7 @@ def test_filters_stay_in_the_form_and_are_named_when_nothing_is_found(client: Fl
     assert 'value="mail" checked' in page
     assert 'name="source" value="lab/"' in page
     assert 'name="from" value="2026-01-01"' in page
-    assert "Take filters away." in page
+    assert "Remove filters." in page
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_every_strategy_searches(client: FlaskClient, strategy: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("alpha", "words"), [("", "70 % meaning, 30 % keywords"), ("0", "0 % meaning, 100 % keywords")]
+    ("alpha", "words"), [("", "70% meaning, 30% keywords"), ("0", "0% meaning, 100% keywords")]
 )
 def test_the_balance_is_said_in_words(client: FlaskClient, alpha: str, words: str) -> None:
     page = client.get("/search", query_string={"alpha": alpha}).text
@@ -165,7 +165,7 @@ def test_the_users_preferences_are_the_forms_defaults(library: Braid) -> None:
         assert checked in page
     assert 'name="d" value="1" checked' not in page
     assert 'name="k" min="1" max="1000" value="3"' in page
-    assert "40 % meaning, 60 % keywords" in page
+    assert "40% meaning, 60% keywords" in page
     assert 'value="semantic" checked' in client.get("/search?mode=semantic").text
 
 
@@ -206,7 +206,7 @@ def events(response: TestResponse) -> list[tuple[str, dict[str, Any]]]:
 def test_three_fields_begin_with_the_semantic_mode(client: FlaskClient) -> None:
     page = client.get("/search/fields").text
     assert 'value="semantic" checked' in page
-    assert "Instruction for the comparison" in page
+    assert "Instructions for the comparison" in page
 
 
 def test_fields_become_one_query_and_passages_are_compared_with_them(client: FlaskClient) -> None:
@@ -234,10 +234,10 @@ def test_a_script_sees_the_comparison_as_it_comes_about(model_client: FlaskClien
     assert kinds[0] == "stage"
     assert list(dict.fromkeys(kinds)) == ["stage", "query", "search", "text", "answer"]
     assert [values["text"] for kind, values in told if kind == "stage"] == [
-        "Reading the fields …",
-        "Writing the query …",
-        "Searching …",
-        "Comparing …",
+        "Reading the fields…",
+        "Writing the query…",
+        "Searching…",
+        "Comparing…",
     ]
     assert titles(told[-1][1]["html"])[0] == "Alloy trial"
 
@@ -247,7 +247,7 @@ def test_an_outage_of_the_model_is_named_and_the_passages_are_compared_without_i
 ) -> None:
     model.broken = 500
     page = send(model_client, **FIELDS).text
-    assert "The language model did not help." in page
+    assert "The language model could not be used." in page
     assert "agrees" in text_of(page)
 
 
@@ -295,13 +295,13 @@ def why(client: FlaskClient, name: str, **arguments: object) -> str:
 @pytest.mark.parametrize(
     ("name", "arguments", "expected"),
     [
-        ("alloy", {}, "It is in the result, at rank 1."),
+        ("alloy", {}, "It is in the results, at rank 1."),
         ("handbook", {}, "Its dataset was not searched."),
-        ("garden", {"kind": "pdf"}, "The filters leave it out."),
+        ("garden", {"kind": "pdf"}, "The filters exclude it."),
         ("garden", {"mode": "keyword"}, "The search did not reach it."),
-        ("garden", {"mode": "keyword"}, "By keyword it cannot be found: it has no word of the query."),
+        ("garden", {"mode": "keyword"}, "By keyword: not found, because it contains no word of the query."),
         ("garden", {"mode": "semantic", "k": 1}, "but only 1 passage is shown."),
-        ("garden", {"mode": "semantic", "k": 1}, "By meaning it is at rank"),
+        ("garden", {"mode": "semantic", "k": 1}, "By meaning: rank"),
     ],
 )
 def test_a_missing_document_is_explained(
@@ -310,7 +310,7 @@ def test_a_missing_document_is_explained(
     assert expected in why(client, name, **arguments)
 
 
-@pytest.mark.parametrize(("language", "expected"), [("en", "The filters leave it out."), ("ja", None), ("ko", None)])
+@pytest.mark.parametrize(("language", "expected"), [("en", "The filters exclude it."), ("ja", None), ("ko", None)])
 def test_the_explanation_is_in_the_pages_language(client: FlaskClient, language: str, expected: str | None) -> None:
     page = why(client, "garden", kind="pdf", lang=language)
     assert expected is None or expected in page
@@ -319,8 +319,8 @@ def test_the_explanation_is_in_the_pages_language(client: FlaskClient, language:
 def test_equal_text_is_explained(client: FlaskClient, put: Put) -> None:
     put(OTHER, "copy.md", LIBRARY[0][4], title="Copied trial")
     texts = {why(client, name) for name in ("lab/alloy", "copy.md")}
-    assert any("The same text stands in another document, too." in text for text in texts)
-    assert any("It is in the result, at rank 1." in text for text in texts)
+    assert any("Another document contains the same text." in text for text in texts)
+    assert any("It is in the results, at rank 1." in text for text in texts)
 
 
 def test_several_documents_are_offered(client: FlaskClient) -> None:
@@ -339,16 +339,16 @@ def test_an_unreadable_document_is_explained(client: FlaskClient, library: Braid
 
 
 def test_unknown_names_and_empty_forms_are_answered(client: FlaskClient) -> None:
-    assert "None of your datasets has a document" in why(client, "zeppelin")
+    assert "No document in your datasets has" in why(client, "zeppelin")
     assert client.get("/search/why-not").status_code == 200
-    assert "Type what you searched for." in client.get("/search/why-not?name=alloy").text
+    assert "Enter what you searched for." in client.get("/search/why-not?name=alloy").text
 
 
 def test_documents_of_others_are_neither_offered_nor_explained(client: FlaskClient, library: Braid, put: Put) -> None:
     other = add_user(client.application, "bob")
     put(library.ledger.add_dataset(other.id, "Diary").id, "lab/secret.md", "The secret alloy.")
     assert "secret" not in client.get("/search/documents.json?name=lab").text
-    assert "None of your datasets" in why(client, "secret")
+    assert "No document in your datasets" in why(client, "secret")
     (document,) = documents_named(library.ledger.database, {3}, "secret")
     assert client.get(f"/search/why-not?q=alloy&document={document.id}").status_code == 404
     assert library.ledger.document_with_id(document.id, {NOTES}) is None
@@ -401,18 +401,18 @@ def test_two_configurations_stand_side_by_side(client: FlaskClient) -> None:
     assert "Garden" not in first
     assert 'class="move new">new' in second
     assert "1 passage is in both results" in page
-    assert "same place" in text_of(second)
+    assert "same rank" in text_of(second)
 
 
 def test_what_is_gone_is_marked_in_the_first_list(client: FlaskClient) -> None:
     ways = {"a_mode": "semantic", "b_mode": "keyword", "a_d": [NOTES], "b_d": [NOTES]}
     page = client.get("/search/compare", query_string={"q": "annealed", **ways}).text
-    assert page.count('class="move gone">gone') == 1
+    assert page.count('class="move gone">dropped out') == 1
 
 
 def test_the_search_page_leads_to_the_comparison_with_its_choices(client: FlaskClient) -> None:
     page = client.get("/search?q=annealed&d=1&mode=hybrid&strategy=hyde&kind=pdf").text
-    href = re.search(r'<a href="(/search/compare[^"]+)">Compare with another way', page)
+    href = re.search(r'<a href="(/search/compare[^"]+)">Compare with another method', page)
     assert href is not None
     compared = client.get(href[1].replace("&amp;", "&")).text
     assert compared.count('<option value="hyde" selected>') == 2
@@ -425,5 +425,5 @@ def test_the_search_page_leads_to_the_comparison_with_its_choices(client: FlaskC
 
 def test_the_comparison_asks_for_a_query_first(client: FlaskClient) -> None:
     page = client.get("/search/compare").text
-    assert "See what another way of searching changes" in page
+    assert "See what another search method changes" in page
     assert client.get("/search/compare?q=x&a_mode=wrong").status_code == 400
