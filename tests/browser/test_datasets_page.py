@@ -63,7 +63,7 @@ def test_files_are_uploaded_with_live_progress(
     new_dataset(page, "Library")
     page.evaluate("window.stayed = true")
     page.locator("#files").set_input_files([files / "図書館.pdf", files / "manual.docx", files / "photo.png"])
-    expect(page.locator("#sending-count")).to_have_text("3 of 3 files sent", timeout=20_000)
+    expect(page.locator("#sending-count")).to_have_text("3 of 3 files uploaded", timeout=20_000)
     expect(row(page, "図書館の案内").locator(".state")).to_have_text("done", timeout=30_000)
     expect(row(page, "Library manual").locator(".state")).to_have_text("done")
     expect(row(page, "photo.png")).to_contain_text("photo.png is a PNG image")
@@ -92,8 +92,8 @@ def test_what_is_too_large_is_said_before_it_is_sent(
     new_dataset(page, "Large")
     page.evaluate("document.getElementById('upload').dataset.maxMb = '0.00001'")
     page.locator("#files").set_input_files(files / "manual.docx")
-    expect(page.locator("#sending-files li")).to_contain_text("which is the limit")
-    expect(page.get_by_role("button", name="Send again: manual.docx")).to_be_visible()
+    expect(page.locator("#sending-files li")).to_contain_text("the limit of")
+    expect(page.get_by_role("button", name="Upload again: manual.docx")).to_be_visible()
 
 
 def test_by_keyboard_on_a_phone(open_anonymous: Open, visitor: dict[str, str], picture: Picture) -> None:

@@ -61,7 +61,7 @@ def test_mode_switch_searches_again(open_page: Open) -> None:
     page = open_page()
     search(page, "hybrid search")
     assert len(legs_of_first_hit(page)) == 2
-    page.get_by_text("These very words").click()
+    page.get_by_text("Exact words").click()
     page.wait_for_url("**mode=keyword*")
     expect(page.locator(".hit").first.locator(".leg")).to_have_text(["Keywords"])
     expect(page.get_by_role("radio", name="Keywords")).to_be_checked()
@@ -78,9 +78,9 @@ def test_balance_appears_only_when_it_counts(open_page: Open, picture: Picture) 
     balance.focus()
     page.keyboard.press("ArrowLeft")
     page.wait_for_url("**alpha=0.65*")
-    expect(page.locator("output")).to_have_text("65 % meaning, 35 % keywords")
+    expect(page.locator("output")).to_have_text("65% meaning, 35% keywords")
     picture(page, "balance")
-    page.get_by_text("Same sense").click()
+    page.get_by_text("Same meaning").click()
     expect(balance).to_be_hidden()
     page.wait_for_url("**mode=semantic*")
     assert "alpha" not in page.url
@@ -135,7 +135,7 @@ def test_language_switch_keeps_the_search_and_stays(open_page: Open, site: Site)
 def test_choices_are_remembered(open_page: Open, site: Site) -> None:
     page = open_page()
     page.get_by_role("checkbox", name="Braid guide").uncheck()
-    page.get_by_text("These very words").click()
+    page.get_by_text("Exact words").click()
     page.goto(site.url + "search")
     expect(page.get_by_role("checkbox", name="Braid guide")).not_to_be_checked()
     expect(page.get_by_role("checkbox", name="My documents")).to_be_checked()
@@ -156,7 +156,7 @@ def test_missing_leg_is_said(open_page: Open, picture: Picture, site: Site) -> N
     page = open_page("search?q=hybrid+search&d=1&d=-1&d=-77")
     site.embeddings.failing = False
     expect(page.locator(".notice").first).to_contain_text("Search by meaning is incomplete.")
-    expect(page.locator(".notice").nth(1)).to_contain_text("Dataset -77 was left out")
+    expect(page.locator(".notice").nth(1)).to_contain_text("Dataset -77 was skipped")
     expect(page.locator(".hit")).to_have_count(5)
     picture(page, "degraded")
 
@@ -193,7 +193,7 @@ def test_indexing_progress_is_live(open_page: Open, picture: Picture, site: Site
     site.embeddings.delay_s = 0.1
     chunks = tuple(ChunkInput(f"temporary passage {n}") for n in range(96))
     site.braid.ledger.put_document(1, DocumentInput("temporary.md", "Temporary", "md", chunks))
-    expect(page.locator("#status")).to_contain_text("Keyword search is ready.", timeout=15_000)
+    expect(page.locator("#status")).to_contain_text("Search by keyword is ready.", timeout=15_000)
     picture(page, "indexing")
     site.embeddings.delay_s = 0.0
     expect(page.locator("#status")).to_contain_text("Ready:", timeout=15_000)

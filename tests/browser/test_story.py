@@ -156,7 +156,7 @@ def test_from_the_first_start_to_a_second_user(visit: Callable[..., Page], fresh
     expect(min_.locator(".hit").first).to_be_visible()
     expect(min_.locator("#results")).not_to_contain_text("Library manual")
     ana.goto(fresh.url + "admin/shared")
-    ana.get_by_role("button", name="Switch off Lab rules").click()
+    ana.get_by_role("button", name="Turn off Lab rules").click()
     expect(ana.get_by_role("status")).to_contain_text("nobody can search it now")
     min_.reload()
     expect(min_.get_by_label("Lab rules")).to_have_count(0)

@@ -64,12 +64,12 @@ def test_an_outage_is_said_in_place(open_page: Open) -> None:
 def test_names_of_documents_are_offered_and_the_reason_is_said(open_page: Open, picture: Picture) -> None:
     page = open_page("search?q=encrypted+pdf&d=1&mode=keyword")
     page.get_by_role("link", name="Expected another document?").click()
-    page.get_by_label("a part of its name").press_sequentially("weekly", delay=20)
+    page.get_by_label("Part of the missing document's name").press_sequentially("weekly", delay=20)
     expect(page.locator("#names option")).to_have_count(1)
     assert page.locator("#names option").get_attribute("value") == "notes/meeting.md"
     page.keyboard.press("Enter")
     expect(page.locator(".verdict")).to_have_text("The search did not reach it.")
-    expect(page.locator("#explanation")).to_contain_text("it has no word of the query")
+    expect(page.locator("#explanation")).to_contain_text("it contains no word of the query")
     picture(page, "why-not")
 
 
@@ -83,7 +83,7 @@ def test_two_ways_are_compared(open_page: Open, picture: Picture) -> None:
     second.get_by_label("Ranking fusion").select_option("weighted")
     slider = second.get_by_role("slider", name="Balance")
     slider.fill("0.2")
-    expect(second.locator("output")).to_have_text("20 % meaning, 80 % keywords")
+    expect(second.locator("output")).to_have_text("20% meaning, 80% keywords")
     page.get_by_role("button", name="Compare").click()
     page.wait_for_url("**b_alpha=0.2*")
     expect(page.get_by_role("heading", level=1)).to_contain_text("in both results")
@@ -112,7 +112,7 @@ def test_phone_needs_no_sideways_scrolling(
 
 def test_preferences_that_change_win_over_what_the_browser_remembers(open_page: Open, site: Site) -> None:
     page = open_page()
-    page.get_by_text("These very words").click()
+    page.get_by_text("Exact words").click()
     page.goto(site.url + "search")
     expect(page.get_by_role("radio", name="Keywords")).to_be_checked()
     accounts = site.app.extensions["braid"].accounts

@@ -74,10 +74,14 @@ def set_key(provider: str) -> tuple[str, int] | Response:
     account = identity().account
     try:
         if provider not in {key.provider for key in _keys()}:
-            raise InvalidInputError(_("No models from %(name)s are available here.", name=provider[:60]), field="provider")
+            raise InvalidInputError(
+                _("No models from %(name)s are available here.", name=provider[:60]), field="provider"
+            )
         site().provider_keys.set(account.id, provider, request.form.get("key", ""))
     except InvalidInputError as error:
-        told = _("This does not look like a key. Copy it again, without spaces.") if error.field == "key" else str(error)
+        told = (
+            _("This does not look like a key. Copy it again, without spaces.") if error.field == "key" else str(error)
+        )
         return _page(asdict(preferences_of(account)), problem=told, field=f"key-{provider}"), 400
     flash(_("Your key for %(name)s is saved and encrypted. It will not be shown again.", name=provider))
     return redirect(url_for("braid.settings.page") + "#keys")
@@ -148,7 +152,9 @@ def _number(form: Mapping[str, str], name: str, low: float, high: float) -> floa
     except ValueError:
         value = high + 1
     if not low <= value <= high:
-        raise InvalidInputError(_("The balance must be a number from %(low)s to %(high)s.", low=low, high=high), field=name)
+        raise InvalidInputError(
+            _("The balance must be a number from %(low)s to %(high)s.", low=low, high=high), field=name
+        )
     return value
 
 

@@ -60,8 +60,9 @@ def _require_setup() -> None:
         abort(
             403,
             _(
-                "This page was opened through a proxy that is not counted in the trusted_proxies setting. To create the "
-                "first administrator, open it without the proxy on the computer where Braid runs, or run there: "
+                "This page was opened through a proxy that is not counted in the trusted_proxies setting. "
+                "To create the first administrator, open it without the proxy on the computer where Braid runs, "
+                "or run there: "
                 "python -m app user add NAME --admin --password-stdin"
             ),
         )

@@ -63,7 +63,9 @@ def _warnings() -> Iterator[Concern]:
     if exposure := braid.exposure():
         yield Concern(_("Other users of this computer can access the data folder."), detail=exposure)
     if problem := braid.registry.problem():
-        yield Concern(_("The list of shared datasets contains an error."), url_for("braid.admin.registry_file"), problem)
+        yield Concern(
+            _("The list of shared datasets contains an error."), url_for("braid.admin.registry_file"), problem
+        )
     for dataset in unlisted():
         yield Concern(
             _("Nobody can read the shared dataset “%(name)s”: it is not in the list.", name=dataset.name),

@@ -81,7 +81,9 @@ def diff_lines(before: str, after: str) -> Iterator[DiffLine]:
 def _conflict(text: str) -> str:
     """Show the submitted text, compared with the file as somebody else has changed it meanwhile."""
     on_disk, now = site().braid.registry.text()
-    problem = _("Someone else has changed the file in the meantime. This is how your text differs from the current file.")
+    problem = _(
+        "Someone else has changed the file in the meantime. This is how your text differs from the current file."
+    )
     return _page(text, now, problem=problem, diff=list(diff_lines(on_disk, text)), ask=True)
 
 

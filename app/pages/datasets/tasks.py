@@ -73,7 +73,9 @@ def reembed(dataset_id: int) -> Response:
     quotas().require_queue_room(identity().account)
     here.background.add(identity().account.id, [new_reembed(here.braid, dataset.id)])
     audit(dataset, "dataset.reembedded", f"{dataset.chunks} passages")
-    return done(_("Re-embedding all passages. Until this is done, searches use the old vectors."), dataset_id=dataset_id)
+    return done(
+        _("Re-embedding all passages. Until this is done, searches use the old vectors."), dataset_id=dataset_id
+    )
 
 
 @datasets.post(f"{ONE}/export")

@@ -136,9 +136,7 @@ def test_every_strategy_searches(client: FlaskClient, strategy: str) -> None:
     assert f'value="{strategy}" checked' in page
 
 
-@pytest.mark.parametrize(
-    ("alpha", "words"), [("", "70% meaning, 30% keywords"), ("0", "0% meaning, 100% keywords")]
-)
+@pytest.mark.parametrize(("alpha", "words"), [("", "70% meaning, 30% keywords"), ("0", "0% meaning, 100% keywords")])
 def test_the_balance_is_said_in_words(client: FlaskClient, alpha: str, words: str) -> None:
     page = client.get("/search", query_string={"alpha": alpha}).text
     assert f'<output for="alpha">{words}</output>' in page
