@@ -28,6 +28,7 @@ from braid.core.chat.live_turn import LiveTurns
 from braid.core.chat.store import ConversationStore
 from braid.core.chat.thumbs import AnswerThumbs
 from braid.core.datasets.languages import DatasetLanguages
+from braid.core.datasets.outlines import Outlines
 from braid.core.datasets.shared_changes import SharedDatasets
 from braid.core.folders.rules import FolderRules
 from braid.core.ingest.plan import MEBIBYTE, IngestOptions
@@ -72,6 +73,7 @@ class Site:
         self.feedback = FeedbackStore(ledger)
         self.answer_thumbs = AnswerThumbs(ledger)
         self.dataset_languages = DatasetLanguages(ledger)
+        self.outlines = Outlines(ledger)
         self.turns = LiveTurns()
         self.windows = Windows()
         self.limiter = MovingWindowRateLimiter(self.windows)

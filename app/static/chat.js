@@ -94,11 +94,11 @@ function happened(turn, text, kind, values) {
 }
 
 function pendingTurn(text) {
-  document.getElementById("welcome")?.remove();
+  for (const part of document.querySelectorAll(".first")) part.remove();
   const turn = document.getElementById("pending").content.firstElementChild.cloneNode(true);
   turn.querySelector(".question p").textContent = text;
   log.append(turn);
-  turn.scrollIntoView({ block: "start" });
+  if (turn.previousElementSibling) turn.scrollIntoView({ block: "start" }); // the first one is at the top
   return turn;
 }
 
@@ -372,4 +372,4 @@ countTicked();
 nameOptions();
 grow();
 if (matchMedia("(min-width: 801px)").matches) box.focus({ preventScroll: true });
-if (!location.hash) log.lastElementChild?.scrollIntoView({ block: "start" });
+if (!location.hash && log.children.length > 1) log.lastElementChild.scrollIntoView({ block: "start" });

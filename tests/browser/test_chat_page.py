@@ -26,6 +26,7 @@ ARTIFACTS = Path(__file__).parents[2] / ".artifacts"
 PHONE = {"width": 360, "height": 740}
 ANSWER = "They are fused **by rank** [1]. <script>alert(1)</script>"
 QUESTION = "How are the two rankings fused?"
+STARTER = "What is “Weekly meeting” about?"
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ def chat_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chat]:
     data = tmp_path_factory.mktemp("chat") / "data"
     with model_server(ANSWER) as model, Braid(data, embedding_model=HashEmbeddings()) as braid:
         first_start.prepare(braid)
-        note = ChunkInput("We agreed to fuse the rankings by rank.", line=1, line_end=1)
+        note = ChunkInput("At the weekly meeting we agreed to fuse the rankings by rank.", line=1, line_end=1)
         braid.ledger.put_document(1, DocumentInput("meeting.md", "Weekly meeting", "md", (note,)))
         assert braid.indexer.wait(60)
         settings = replace(
@@ -109,12 +110,12 @@ def answered(page: Page, turns: int = 1) -> None:
 def test_first_visit_to_a_cited_passage(open_chat: Callable[..., Page]) -> None:
     page = open_chat()
     expect(page.get_by_role("heading", name="What would you like to know?")).to_be_visible()
-    page.get_by_role("button", name=QUESTION).click()
+    page.get_by_role("button", name=STARTER).click()
     answered(page)
     expect(page.locator(".prose strong")).to_have_text("by rank")
     expect(page.locator(".prose")).to_contain_text("<script>")
     expect(page.locator("#announcer")).to_have_text("The answer is ready.")
-    expect(page.locator("#conversations a[aria-current]")).to_have_text(QUESTION)
+    expect(page.locator("#conversations a[aria-current]")).to_have_text(STARTER)
     page.wait_for_url("**/chat/*")
     page.screenshot(path=ARTIFACTS / "chat-answer.png")
     page.locator(".prose a.cite").focus()

@@ -9,7 +9,6 @@ from flask_babel import gettext as _
 
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
-from braid.app.opening import SAMPLE_NAME
 from braid.app.pages.chat import ask as chat_ask
 from braid.app.pages.chat import manage as chat_manage
 from braid.app.pages.chat.blueprint import chat, list_conversations, make_shelf, render_sidebar
@@ -20,6 +19,7 @@ from braid.app.site import site
 from braid.app.user.datasets import Readable, readable_datasets
 from braid.app.user.index_progress import progress_with
 from braid.app.user.models import choose_models
+from braid.app.user.starters import starters
 from braid.app.user.strategy_menu import strategy_choices
 from braid.app.web.languages import language_names
 from braid.core.chat.store import StoredConversation, StoredMessage
@@ -69,7 +69,7 @@ def _page(shown: StoredConversation | None, messages: Sequence[StoredMessage]) -
         choices=choices,
         picker=_make_picker(readable, choices),
         strategies=strategy_choices(with_model=choose_models(user).search is not None),
-        examples=_examples(readable),
+        starters=starters(readable) if not messages else [],
         has_documents=any(dataset.documents for dataset in readable.all),
         add_url=_where_to_add(readable),
         registry_problem=here.braid.registry.problem(),
@@ -95,14 +95,3 @@ def _where_to_add(readable: Readable) -> str:
     if any(dataset.documents for dataset in readable.personal) or not readable.personal:
         return ""
     return url_for("braid.datasets.dataset", dataset_id=readable.personal[0].id)
-
-
-def _examples(readable: Readable) -> list[str]:
-    """Return questions that the sample answers, in the page's language."""
-    if not any(dataset.name == SAMPLE_NAME and dataset.documents for dataset in readable.shared):
-        return []
-    return [
-        _("How are the two rankings fused?"),
-        _("What happens when a dataset is deleted?"),
-        _("What can be done when a file cannot be read?"),
-    ]

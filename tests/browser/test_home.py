@@ -1,0 +1,78 @@
+"""The first page: the composer in the middle, and a header that is never cut, in a real browser."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+pytestmark = pytest.mark.browser
+
+PHONE = {"width": 390, "height": 844}
+ZOOMED = {"width": 320, "height": 200}
+"""A window of 1280 × 800 at 400 %."""
+
+
+def box(page: Page, selector: str) -> dict[str, float]:
+    found: dict[str, float] = page.locator(selector).bounding_box()
+    return found
+
+
+def ask(page: Page, text: str, turns: int) -> None:
+    page.locator("#text").fill(text)
+    page.keyboard.press("Enter")
+    expect(page.locator(".turn:not(.pending)")).to_have_count(turns)
+
+
+@pytest.mark.parametrize("look", [{}, {"viewport": PHONE, "locale": "ja-JP"}, {"java_script_enabled": False}])
+def test_the_composer_is_between_the_heading_and_the_questions_to_begin_with(
+    open_page: Callable[..., Page], look: dict[str, object]
+) -> None:
+    page = open_page("chat", **look)
+    heading, composer, starters = box(page, "#welcome h2"), box(page, "#composer"), box(page, "#starters")
+    assert heading["y"] + heading["height"] <= composer["y"]
+    assert composer["y"] + composer["height"] <= starters["y"]
+    middle = (composer["y"] + composer["height"] / 2) / page.viewport_size["height"]
+    assert 0.25 < middle < 0.6
+    expect(page.locator(".starters button")).to_have_count(3)
+    expect(page.locator(".starters")).to_contain_text("検索チーム定例会")
+
+
+def test_a_question_to_begin_with_is_asked_at_a_click(open_page: Callable[..., Page]) -> None:
+    page = open_page("chat")
+    page.get_by_role("button", name="What is “Search team, weekly meeting” about?").click()
+    expect(page.locator(".turn:not(.pending) .sources")).to_contain_text("Search team, weekly meeting")
+    expect(page.locator(".first")).to_have_count(0)
+    assert box(page, "#composer")["y"] > 500
+
+
+@pytest.mark.parametrize(
+    "look",
+    [{}, {"viewport": PHONE}, {"locale": "ja-JP", "color_scheme": "dark"}, {"locale": "ko-KR", "viewport": PHONE}],
+)
+def test_the_header_is_never_cut(open_page: Callable[..., Page], look: dict[str, object]) -> None:
+    page = open_page("chat", **look)
+    for turns, text in enumerate(("hybrid search", "fuse the rankings", "hybrid search"), 1):
+        ask(page, text, turns)
+        assert box(page, ".top")["y"] == 0
+        question = page.locator(".turn").last.locator(".question p").bounding_box()
+        assert question["y"] >= box(page, ".top")["height"]
+    page.reload()
+    page.wait_for_timeout(100)
+    assert box(page, ".top")["y"] == 0
+
+
+def test_a_first_question_moves_nothing(open_page: Callable[..., Page]) -> None:
+    page = open_page("chat", viewport={"width": 1280, "height": 800})
+    ask(page, "hybrid search", 1)
+    assert page.evaluate("scrollY") == 0
+
+
+def test_at_400_percent_the_composer_leaves_room_to_read(open_page: Callable[..., Page]) -> None:
+    page = open_page("chat", viewport=ZOOMED)
+    ask(page, "hybrid search", 1)
+    page.evaluate("scrollTo(0, 0)")
+    assert box(page, "#composer")["y"] > ZOOMED["height"]
+    page.evaluate("scrollTo(0, document.querySelector('.prose').offsetTop)")
+    assert box(page, ".top")["y"] < 0
