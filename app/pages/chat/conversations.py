@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flask import render_template, request, url_for
-from flask_babel import gettext as _
 
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
