@@ -63,6 +63,10 @@ class EmbeddingError(BraidError):
     """The embedding model cannot be loaded or gave something that is not a vector."""
 
 
+class TooManyError(BraidError):
+    """The user, or everybody together, has as much running as is allowed at once; later there is room."""
+
+
 class ModelError(BraidError):
     """A chat model or reranker failed, is slow, or cannot be loaded."""
 

@@ -14,14 +14,21 @@ from braid.core.json_form import to_json
 DELETED = "deleted since"
 
 
-def conversation_json(conversation: StoredConversation, messages: Sequence[StoredMessage]) -> dict[str, Any]:
-    """Return one object: the conversation's fields, and ``messages`` with their settings and citations."""
-    return {**to_json(conversation), "messages": to_json(messages)}
+def conversation_json(
+    conversation: StoredConversation, messages: Sequence[StoredMessage], others: Sequence[StoredMessage] = ()
+) -> dict[str, Any]:
+    """Return one object: the conversation's fields, and ``messages`` with their settings and citations.
+
+    ``others`` are the messages that are not among the chosen variants: ``other_variants`` of the object.
+    """
+    return {**to_json(conversation), "messages": to_json(messages), "other_variants": to_json(others)}
 
 
-def as_json(conversation: StoredConversation, messages: Sequence[StoredMessage]) -> str:
+def as_json(
+    conversation: StoredConversation, messages: Sequence[StoredMessage], others: Sequence[StoredMessage] = ()
+) -> str:
     """Return `conversation_json` as text."""
-    return json.dumps(conversation_json(conversation, messages), ensure_ascii=False, indent=2)
+    return json.dumps(conversation_json(conversation, messages, others), ensure_ascii=False, indent=2)
 
 
 def as_markdown(conversation: StoredConversation, messages: Sequence[StoredMessage]) -> str:
@@ -33,10 +40,12 @@ def as_markdown(conversation: StoredConversation, messages: Sequence[StoredMessa
     for message in messages:
         who = "Question" if message.role == "user" else "Answer"
         when = datetime.fromtimestamp(message.created_at, UTC).strftime("%Y-%m-%d %H:%M UTC")
-        stopped = ", stopped" if message.settings.get("stopped") else ""
+        state = "" if message.state == "complete" else f", {message.state}"
+        if len(message.variants) > 1:
+            state += f", variant {message.variants.index(message.id) + 1} of {len(message.variants)}"
         thumb = f", thumbs {message.thumb}" if message.thumb else ""
         text = check_links(message.text, [citation.text for citation in message.citations])
-        parts.append(f"## {who} ({when}{stopped}{thumb})\n\n{text}")
+        parts.append(f"## {who} ({when}{state}{thumb})\n\n{text}")
         parts += [_citation(citation) for citation in message.citations]
     return "\n\n".join(parts) + "\n"
 

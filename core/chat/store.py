@@ -7,9 +7,22 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sqlalchemy import Connection, Select, delete, func, insert, select, update
+from sqlalchemy import Connection, delete, insert, select, update
 
-from braid.core.chat.columns import citation_columns, request_settings, result_settings
+from braid.core.chat.turns.branches import Branches
+from braid.core.chat.turns.find import excerpt, find_messages, fold, words_of
+from braid.core.chat.turns.rows import (
+    MAX_TURN_S,
+    State,
+    StoredTurn,
+    insert_answer,
+    insert_question,
+    read_branches,
+    require_conversation,
+    touch,
+    write_answer,
+)
+from braid.core.chat.turns.turn_store import require_user
 from braid.core.chat.types import ChatRequest, ChatResult, Turn
 from braid.core.datasets.registry import Registry
 from braid.core.datasets.scope import resolve_scope
@@ -17,11 +30,12 @@ from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ledger.database import storable
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.tables import CitationRow, ConversationRow, MessageRow
-from braid.core.types import MAX_ID
 
 MAX_TITLE_CHARS = 200
-TITLE_CHARS = 80
-"""Longest title that a conversation gets from its first question."""
+OVERDUE_S = MAX_TURN_S + 60
+"""Seconds after which nothing writes an answer any more, whatever is stored of it."""
+MOST_IDS = 1_000
+"""Ids of messages in one statement."""
 MESSAGE = (
     MessageRow.id,
     MessageRow.role,
@@ -29,6 +43,8 @@ MESSAGE = (
     MessageRow.settings,
     MessageRow.created_at,
     MessageRow.thumb,
+    MessageRow.parent_id,
+    MessageRow.state,
 )
 
 
@@ -41,6 +57,16 @@ class StoredConversation:
     title: str
     created_at: float
     updated_at: float
+    pinned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FoundConversation:
+    """A conversation that was searched for, with the part of its newest message in which the words are."""
+
+    conversation: StoredConversation
+    excerpt: str
+    """Empty if the words are in the title."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,21 +98,12 @@ class StoredMessage:
     created_at: float
     thumb: str = ""
     """The user's thumb on the answer: ``up``, ``down`` or empty."""
+    parent_id: int | None = None
+    """The question of an answer, or the answer that a question follows."""
+    state: State = "complete"
+    variants: tuple[int, ...] = ()
+    """Ids of the message and its variants: edited questions, or further answers to one question."""
     citations: tuple[StoredCitation, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class StoredTurn:
-    """The ids of a stored turn: those of its conversation and of its two messages."""
-
-    conversation_id: int
-    question_id: int
-    answer_id: int
-
-    @property
-    def message_ids(self) -> tuple[int, int]:
-        """Both ids, for `ConversationStore.messages`."""
-        return self.question_id, self.answer_id
 
 
 class ConversationStore:
@@ -116,12 +133,27 @@ class ConversationStore:
         return StoredConversation(id=conversation_id, **values)
 
     def conversations(self, user_id: int, *, limit: int | None = None, offset: int = 0) -> list[StoredConversation]:
-        """Return the user's conversations, the one used last first."""
-        statement = _select_conversations().where(ConversationRow.user_id == user_id)
-        statement = statement.order_by(ConversationRow.updated_at.desc(), ConversationRow.id.desc())
+        """Return the user's conversations: pinned ones first, then the one used last."""
+        order = (ConversationRow.pinned.desc(), ConversationRow.updated_at.desc(), ConversationRow.id.desc())
+        statement = select(*ConversationRow.__table__.columns).where(ConversationRow.user_id == user_id)
         with self._ledger.database.read() as connection:
-            rows = connection.execute(statement.limit(limit).offset(offset))
+            rows = connection.execute(statement.order_by(*order).limit(limit).offset(offset))
             return [StoredConversation(**row._mapping) for row in rows]
+
+    def find(self, user_id: int, text: str, *, limit: int) -> list[FoundConversation]:
+        """Return the conversations with a title, a question or an answer that has all words of the text."""
+        words = words_of(text)
+        if not words:
+            return []
+        with self._ledger.database.read() as connection:
+            texts = find_messages(connection, user_id, words)
+        found: list[FoundConversation] = []
+        for one in self.conversations(user_id):
+            if all(word in fold(one.title) for word in words):
+                found.append(FoundConversation(one, ""))
+            elif one.id in texts:
+                found.append(FoundConversation(one, excerpt(texts[one.id], words[0])))
+        return found[:limit]
 
     def conversation(self, user_id: int, conversation_id: int) -> StoredConversation:
         """Return one of the user's conversations."""
@@ -138,6 +170,14 @@ class ConversationStore:
             connection.execute(update(ConversationRow).where(ConversationRow.id == conversation_id).values(title=title))
             return _require(connection, user_id, conversation_id)
 
+    def pin(self, user_id: int, conversation_id: int, pinned: bool) -> StoredConversation:
+        """Keep a conversation at the top of the list, or no longer."""
+        with self._ledger.database.write() as connection:
+            _require(connection, user_id, conversation_id)
+            row = update(ConversationRow).where(ConversationRow.id == conversation_id)
+            connection.execute(row.values(pinned=pinned))
+            return _require(connection, user_id, conversation_id)
+
     def delete(self, user_id: int, conversation_id: int) -> None:
         """Delete it with its messages and citations."""
         with self._ledger.database.write() as connection:
@@ -145,74 +185,87 @@ class ConversationStore:
             connection.execute(delete(ConversationRow).where(ConversationRow.id == conversation_id))
 
     def add(self, conversation_id: int, request: ChatRequest, result: ChatResult) -> StoredTurn:
-        """Store a turn: the question with its settings, the answer with its citations, in one transaction.
+        """Store a turn after the last one: the question with its settings, the answer with its citations.
 
-        The result of a turn that was stopped comes from a `braid.core.chat.turn_recorder.TurnRecorder`.
+        Everything is one transaction. The result of a turn that was stopped comes from a
+        `braid.core.chat.turn_recorder.TurnRecorder`. A turn that is stored while it runs: `TurnStore`.
         """
-        if request.user_id is None:
-            raise InvalidInputError("conversations are stored for a user; give a user_id", field="user_id")
-        now = time.time()
+        user_id = require_user(request)
         with self._ledger.database.write() as connection:
-            _require(connection, request.user_id, conversation_id, lock=True)
-            last = select(func.coalesce(func.max(MessageRow.position), 0))
-            position = connection.execute(last.where(MessageRow.conversation_id == conversation_id)).scalar_one()
-            common = {"conversation_id": conversation_id, "created_at": now}
-            question = {"position": position + 1, "role": "user", "text": storable(request.typed_text)}
-            answer = {"position": position + 2, "role": "assistant", "text": storable(result.text)}
-            question_id = _insert(connection, **common, **question, settings=request_settings(request))
-            answer_id = _insert(connection, **common, **answer, settings=result_settings(result))
-            if result.citations:
-                rows = [citation_columns(answer_id, citation) for citation in result.citations]
-                connection.execute(insert(CitationRow), rows)
-            row = update(ConversationRow).where(ConversationRow.id == conversation_id)
-            connection.execute(row.values(updated_at=now))
-            title = _first_title(request.typed_text)
-            connection.execute(row.where(ConversationRow.title == "").values(title=title))
-        return StoredTurn(conversation_id, question_id, answer_id)
+            _require(connection, user_id, conversation_id, lock=True)
+            parent_id = next(iter(read_branches(connection, conversation_id).path()[-1:]), None)
+            question_id = insert_question(connection, conversation_id, request, parent_id)
+            turn = StoredTurn(conversation_id, question_id, insert_answer(connection, conversation_id, question_id))
+            write_answer(connection, turn, result, "stopped" if result.stopped else "cut" if result.cut else "complete")
+            touch(connection, conversation_id)
+        return turn
+
+    def path(self, user_id: int, conversation_id: int) -> list[int]:
+        """Return the ids of the chosen messages, in order."""
+        with self._ledger.database.read() as connection:
+            _require(connection, user_id, conversation_id)
+            return read_branches(connection, conversation_id).path()
 
     def messages(
         self, user_id: int, conversation_id: int, *, ids: Collection[int] | None = None
     ) -> list[StoredMessage]:
-        """Return the messages in order: all, or those with the given ids."""
-        wanted = MessageRow.conversation_id == conversation_id
-        if ids is not None:
-            wanted &= MessageRow.id.in_(ids)
+        """Return the messages in order: the chosen ones of all variants, or those with the given ids."""
         with self._ledger.database.read() as connection:
             _require(connection, user_id, conversation_id)
-            rows = connection.execute(select(*MESSAGE).where(wanted).order_by(MessageRow.position)).all()
-            cited = connection.execute(
-                select(*CitationRow.__table__.columns)
-                .join(MessageRow, MessageRow.id == CitationRow.message_id)
-                .where(wanted)
-                .order_by(CitationRow.message_id, CitationRow.number)
-            ).all()
+            branches = read_branches(connection, conversation_id)
+            wanted = branches.path() if ids is None else [id_ for id_ in sorted(ids) if id_ in branches]
+            rows, cited = _read_messages(connection, conversation_id, wanted)
+        return self._stored(user_id, branches, rows, cited)
+
+    def other_variants(self, user_id: int, conversation_id: int) -> list[StoredMessage]:
+        """Return the messages that are not among the chosen ones, in the order in which they were stored."""
+        with self._ledger.database.read() as connection:
+            _require(connection, user_id, conversation_id)
+            branches = read_branches(connection, conversation_id)
+            rows, cited = _read_messages(connection, conversation_id, sorted(branches.ids - set(branches.path())))
+        return self._stored(user_id, branches, rows, cited)
+
+    def history(self, user_id: int, conversation_id: int, *, before: int | None = None) -> tuple[Turn, ...]:
+        """Return the chosen turns so far, for the next ChatRequest; or those that lead to the message ``before``."""
+        columns = select(MessageRow.id, MessageRow.role, MessageRow.text)
+        with self._ledger.database.read() as connection:
+            _require(connection, user_id, conversation_id)
+            branches = read_branches(connection, conversation_id)
+            if before is not None and before not in branches:
+                raise NotFoundError(f"there is no message {before} in this conversation")
+            rows = connection.execute(columns.where(MessageRow.conversation_id == conversation_id)).all()
+        texts = {row.id: row for row in rows if row.text}
+        wanted = branches.path() if before is None else branches.above(before)
+        return tuple(Turn(texts[id_].role, texts[id_].text) for id_ in wanted if id_ in texts)
+
+    def last_settings(self, user_id: int, conversation_id: int) -> Mapping[str, Any]:
+        """Return the settings of the last question, as in `StoredMessage.settings`; empty before the first."""
+        with self._ledger.database.read() as connection:
+            _require(connection, user_id, conversation_id)
+            questions = read_branches(connection, conversation_id).path()[::2]
+            if not questions:
+                return {}
+            wanted = select(MessageRow.settings).where(MessageRow.id == questions[-1])
+            settings: Mapping[str, Any] = connection.execute(wanted).scalar_one()
+        return settings
+
+    def _stored(
+        self, user_id: int, branches: Branches, rows: Sequence[Any], cited: Sequence[Any]
+    ) -> list[StoredMessage]:
         there = self._still_there(user_id, cited)
         citations: dict[int, list[StoredCitation]] = {}
         for row in cited:
             values = {name: value for name, value in row._mapping.items() if name != "message_id"}
             deleted = row.chunk_id not in there
             citations.setdefault(row.message_id, []).append(StoredCitation(**values, deleted=deleted))
-        return [StoredMessage(**row._mapping, citations=tuple(citations.get(row.id, ()))) for row in rows]
-
-    def history(self, user_id: int, conversation_id: int) -> tuple[Turn, ...]:
-        """Return the turns so far, for the next ChatRequest."""
-        statement = select(MessageRow.role, MessageRow.text).order_by(MessageRow.position)
-        with self._ledger.database.read() as connection:
-            _require(connection, user_id, conversation_id)
-            rows = connection.execute(statement.where(MessageRow.conversation_id == conversation_id)).all()
-        return tuple(Turn(row.role, row.text) for row in rows if row.text)
-
-    def last_settings(self, user_id: int, conversation_id: int) -> Mapping[str, Any]:
-        """Return the settings of the last question, as in `StoredMessage.settings`; empty before the first."""
-        with self._ledger.database.read() as connection:
-            _require(connection, user_id, conversation_id)
-            settings = connection.execute(
-                select(MessageRow.settings)
-                .where(MessageRow.conversation_id == conversation_id, MessageRow.role == "user")
-                .order_by(MessageRow.position.desc())
-                .limit(1)
-            ).scalar_one_or_none()
-        return settings or {}
+        return [
+            StoredMessage(
+                **{**row._mapping, "state": _state(row)},
+                variants=branches.variants(row.id),
+                citations=tuple(citations.get(row.id, ())),
+            )
+            for row in rows
+        ]
 
     def _still_there(self, user_id: int, cited: Sequence[Any]) -> set[str]:
         """Return the ids of the cited chunks that the user may read now."""
@@ -225,24 +278,32 @@ class ConversationStore:
         return readable
 
 
-def _select_conversations() -> Select[Any]:
-    return select(*ConversationRow.__table__.columns)
-
-
 def _require(connection: Connection, user_id: int, conversation_id: int, *, lock: bool = False) -> StoredConversation:
-    row = None
-    if 0 < conversation_id <= MAX_ID:
-        statement = _select_conversations().where(
-            ConversationRow.id == conversation_id, ConversationRow.user_id == user_id
-        )
-        row = connection.execute(statement.with_for_update() if lock else statement).one_or_none()
-    if row is None:
-        raise NotFoundError(f"there is no conversation {conversation_id}")
-    return StoredConversation(**row._mapping)
+    return StoredConversation(**require_conversation(connection, user_id, conversation_id, lock=lock)._mapping)
 
 
-def _insert(connection: Connection, **values: Any) -> int:
-    return connection.execute(insert(MessageRow).values(**values).returning(MessageRow.id)).scalar_one()
+def _read_messages(
+    connection: Connection, conversation_id: int, ids: Sequence[int]
+) -> tuple[Sequence[Any], Sequence[Any]]:
+    """Return the rows of these messages, in this order, and those of their citations."""
+    wanted = MessageRow.conversation_id == conversation_id
+    if len(ids) <= MOST_IDS:  # else those that are not wanted are few
+        wanted &= MessageRow.id.in_(ids)
+    by_id = {row.id: row for row in connection.execute(select(*MESSAGE).where(wanted))}
+    cited = connection.execute(
+        select(*CitationRow.__table__.columns)
+        .join(MessageRow, MessageRow.id == CitationRow.message_id)
+        .where(wanted)
+        .order_by(CitationRow.message_id, CitationRow.number)
+    ).all()
+    return [by_id[id_] for id_ in ids], cited
+
+
+def _state(row: Any) -> State:
+    """Return the state of a message; nothing writes an answer any more that has taken longer than it may."""
+    is_lost = row.state == "running" and row.created_at < time.time() - OVERDUE_S
+    state: State = "interrupted" if is_lost else row.state
+    return state
 
 
 def _title(title: str) -> str:
@@ -252,8 +313,3 @@ def _title(title: str) -> str:
             f"the title has {len(title)} characters; at most {MAX_TITLE_CHARS} are allowed", field="title"
         )
     return title
-
-
-def _first_title(text: str) -> str:
-    line = " ".join(storable(text).split())
-    return line if len(line) <= TITLE_CHARS else line[: TITLE_CHARS - 1].rstrip() + "…"

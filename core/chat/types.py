@@ -158,6 +158,8 @@ class ChatResult:
     """What a limit left out although nothing failed; includes the notes of the search."""
     stopped: bool = False
     """The turn ended before its answer was complete; see `braid.core.chat.turn_recorder`."""
+    cut: bool = False
+    """The model ended without the mark that its answer is complete, or reached its own limit."""
 
 
 Event = StageStarted | QueryWritten | Searched | AnswerText | AnswerWithdrawn | ChatResult

@@ -4,7 +4,21 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from sqlalchemy import JSON, Double, ForeignKey, Index, LargeBinary, MetaData, Text, UniqueConstraint, false
+from sqlalchemy import (
+    JSON,
+    Double,
+    ForeignKey,
+    Index,
+    LargeBinary,
+    MetaData,
+    Text,
+    UniqueConstraint,
+    false,
+    true,
+)
+from sqlalchemy import (
+    text as sql_text,
+)
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 NAMES = {
@@ -14,6 +28,7 @@ NAMES = {
     "pk": "pk_%(table_name)s",
 }
 NEVER_REUSE_IDS = {"sqlite_autoincrement": True}
+IS_RUNNING = "state = 'running'"
 
 
 class Base(DeclarativeBase):
@@ -154,20 +169,28 @@ class ConversationRow(Base):
     """A user's conversation."""
 
     __tablename__ = "conversations"
-    __table_args__ = (Index(None, "user_id", "updated_at"), NEVER_REUSE_IDS)
+    __table_args__ = (Index(None, "user_id", "pinned", "updated_at"), NEVER_REUSE_IDS)
 
     id: Mapped[int] = mapped_column(primary_key=True)
     user_id: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="CASCADE"))
     title: Mapped[str]
     created_at: Mapped[float]
     updated_at: Mapped[float]
+    pinned: Mapped[bool] = mapped_column(default=False, server_default=false())
 
 
 class MessageRow(Base):
-    """A question or an answer. ``settings`` are the options of the question, or how the answer was made."""
+    """A question or an answer. ``settings`` are the options of the question, or how the answer was made.
+
+    The messages of a conversation are a tree: those with the same parent are variants, of which one is chosen.
+    """
 
     __tablename__ = "messages"
-    __table_args__ = (UniqueConstraint("conversation_id", "position"), NEVER_REUSE_IDS)
+    __table_args__ = (
+        UniqueConstraint("conversation_id", "position"),
+        Index(None, "state", sqlite_where=sql_text(IS_RUNNING), postgresql_where=sql_text(IS_RUNNING)),
+        NEVER_REUSE_IDS,
+    )
 
     id: Mapped[int] = mapped_column(primary_key=True)
     conversation_id: Mapped[int] = mapped_column(ForeignKey("conversations.id", ondelete="CASCADE"))
@@ -178,6 +201,21 @@ class MessageRow(Base):
     created_at: Mapped[float]
     thumb: Mapped[str] = mapped_column(default="", server_default="")
     """The user's thumb for an answer as a whole: ``up``, ``down`` or nothing."""
+    parent_id: Mapped[int | None]
+    """The question of an answer, or the answer that a question follows; None for a first question."""
+    chosen: Mapped[bool] = mapped_column(default=True, server_default=true())
+    state: Mapped[str] = mapped_column(default="complete", server_default="complete")
+    """``complete``, ``running``, ``stopped`` (by the user), ``interrupted``, ``cut`` (by the model) or ``failed``."""
+
+
+class MessageTextRow(Base):
+    """A message's text in the form in which it is searched, apart from the wide rows of `messages`."""
+
+    __tablename__ = "message_texts"
+
+    message_id: Mapped[int] = mapped_column(ForeignKey("messages.id", ondelete="CASCADE"), primary_key=True)
+    conversation_id: Mapped[int] = mapped_column(ForeignKey("conversations.id", ondelete="CASCADE"), index=True)
+    folded: Mapped[str]
 
 
 class CitationRow(Base):

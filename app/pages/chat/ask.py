@@ -20,7 +20,7 @@ from braid.app.site import site
 from braid.app.user.datasets import readable_datasets
 from braid.app.user.models import choose_models, model_shelf
 from braid.app.web.event_stream import event_stream
-from braid.core.chat.store import StoredTurn
+from braid.core.chat.turns.rows import StoredTurn
 from braid.core.chat.types import ChatRequest, ChatResult, Turn
 
 

@@ -22,8 +22,8 @@ from braid.app.web.errors import on_braid_error, on_unexpected
 from braid.app.web.event_stream import event, when_gone
 from braid.app.web.turn_progress import progress, stage_text
 from braid.core.chat.live_turn import LiveTurn
-from braid.core.chat.store import StoredTurn
 from braid.core.chat.turn_recorder import TurnRecorder
+from braid.core.chat.turns.rows import StoredTurn
 from braid.core.chat.types import (
     ChatRequest,
     ChatResult,

@@ -1,0 +1,48 @@
+"""Finds messages by their words, in any script: each word is a part of the text, whatever its case and width."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy import Connection, and_, func, select
+
+from braid.core.ledger.tables import ConversationRow, MessageRow, MessageTextRow
+from braid.core.text.normalization import normalize
+
+MAX_WORDS = 8
+MAX_WORD_CHARS = 200
+BEFORE_CHARS = 30
+AFTER_CHARS = 70
+"""Characters of an excerpt before and after the first word."""
+
+
+def fold(text: str) -> str:
+    """Return the text as it is compared: NFKC, without case."""
+    return normalize(text).casefold()
+
+
+def words_of(text: str) -> list[str]:
+    """Return the folded words of what somebody searches for; of a longer text only the beginning."""
+    return [word[:MAX_WORD_CHARS] for word in fold(text).split()[:MAX_WORDS]]
+
+
+def find_messages(connection: Connection, user_id: int, words: Sequence[str]) -> dict[int, str]:
+    """Return conversation id → text of its newest message that has all the words. Reads this user's messages alone."""
+    has_all = and_(*(MessageTextRow.folded.contains(word, autoescape=True) for word in words))
+    newest = (
+        select(func.max(MessageTextRow.message_id))
+        .join(ConversationRow, ConversationRow.id == MessageTextRow.conversation_id)
+        .where(ConversationRow.user_id == user_id, has_all)
+        .group_by(MessageTextRow.conversation_id)
+    )
+    rows = connection.execute(select(MessageRow.conversation_id, MessageRow.text).where(MessageRow.id.in_(newest)))
+    return {row.conversation_id: row.text for row in rows}
+
+
+def excerpt(text: str, word: str) -> str:
+    """Return the part of the text around the first occurrence of a folded word, in one line."""
+    line = " ".join(text.split())
+    at = fold(line).find(word)  # folding seldom changes a length: the place is about right
+    start = max(0, min(at, len(line)) - BEFORE_CHARS)
+    end = max(0, at) + len(word) + AFTER_CHARS
+    return f"{'…' if start else ''}{line[start:end]}{'…' if end < len(line) else ''}"

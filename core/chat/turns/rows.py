@@ -1,0 +1,128 @@
+"""The rows of stored turns: questions, answers with their citations, and the words by which they are found."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from sqlalchemy import Connection, Row, delete, func, insert, select, update
+
+from braid.core.chat.columns import citation_columns, request_settings, result_settings
+from braid.core.chat.turns.branches import Branches, Node
+from braid.core.chat.turns.find import fold
+from braid.core.chat.types import ChatRequest, ChatResult
+from braid.core.errors import NotFoundError
+from braid.core.ledger.database import storable
+from braid.core.ledger.tables import CitationRow, ConversationRow, MessageRow, MessageTextRow
+from braid.core.types import MAX_ID
+
+State = Literal["complete", "running", "stopped", "interrupted", "cut", "failed"]
+"""Of an answer: being written, whole, stopped by the user, lost in the middle, cut off by the model, or failed."""
+MAX_TURN_S = 1_800
+"""Seconds that a turn may take; one that is longer is interrupted."""
+TITLE_CHARS = 80
+"""Longest title that a conversation gets from its first question."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTurn:
+    """The ids of a stored turn: those of its conversation and of its two messages."""
+
+    conversation_id: int
+    question_id: int
+    answer_id: int
+
+    @property
+    def message_ids(self) -> tuple[int, int]:
+        """Both ids, for `ConversationStore.messages`."""
+        return self.question_id, self.answer_id
+
+
+def require_conversation(connection: Connection, user_id: int, conversation_id: int, *, lock: bool = False) -> Row[Any]:
+    """Return the row of a conversation of this user. Raises NotFoundError for any other."""
+    row = None
+    if 0 < conversation_id <= MAX_ID:
+        statement = select(*ConversationRow.__table__.columns).where(
+            ConversationRow.id == conversation_id, ConversationRow.user_id == user_id
+        )
+        row = connection.execute(statement.with_for_update() if lock else statement).one_or_none()
+    if row is None:
+        raise NotFoundError(f"there is no conversation {conversation_id}")
+    return row
+
+
+def read_branches(connection: Connection, conversation_id: int) -> Branches:
+    """Return the tree of a conversation's messages."""
+    columns = (MessageRow.id, MessageRow.parent_id, MessageRow.chosen)
+    statement = select(*columns).where(MessageRow.conversation_id == conversation_id)
+    return Branches(Node(*row) for row in connection.execute(statement.order_by(MessageRow.position)))
+
+
+def insert_question(connection: Connection, conversation_id: int, request: ChatRequest, parent_id: int | None) -> int:
+    """Insert a question below an answer, choose it among its variants, and return its id.
+
+    A conversation without a title gets the question as one.
+    """
+    text = storable(request.typed_text)
+    values = {"role": "user", "text": text, "settings": request_settings(request), "parent_id": parent_id}
+    question_id = _insert(connection, conversation_id, values)
+    _make_findable(connection, conversation_id, question_id, text)
+    row = update(ConversationRow).where(ConversationRow.id == conversation_id)
+    connection.execute(row.where(ConversationRow.title == "").values(title=_first_title(text)))
+    return question_id
+
+
+def insert_answer(connection: Connection, conversation_id: int, question_id: int) -> int:
+    """Insert an answer that is about to be written, choose it among its variants, and return its id."""
+    values = {"role": "assistant", "text": "", "settings": {}, "parent_id": question_id, "state": "running"}
+    return _insert(connection, conversation_id, values)
+
+
+def write_answer(connection: Connection, turn: StoredTurn, result: ChatResult, state: State) -> None:
+    """Write the answer as far as it came. Raises NotFoundError if it was deleted."""
+    text = storable(result.text)
+    row = update(MessageRow).where(MessageRow.id == turn.answer_id)
+    if not connection.execute(row.values(text=text, settings=result_settings(result), state=state)).rowcount:
+        raise NotFoundError(f"there is no conversation {turn.conversation_id}")
+    connection.execute(delete(CitationRow).where(CitationRow.message_id == turn.answer_id))
+    if result.citations:
+        rows = [citation_columns(turn.answer_id, citation) for citation in result.citations]
+        connection.execute(insert(CitationRow), rows)
+    if state != "running":
+        _make_findable(connection, turn.conversation_id, turn.answer_id, text)
+
+
+def choose(connection: Connection, conversation_id: int, message_id: int, parent_id: int | None) -> None:
+    """Choose a message among its variants."""
+    variants = update(MessageRow).where(
+        MessageRow.conversation_id == conversation_id, MessageRow.parent_id.is_not_distinct_from(parent_id)
+    )
+    connection.execute(variants.values(chosen=MessageRow.id == message_id))
+
+
+def touch(connection: Connection, conversation_id: int) -> None:
+    """Make the conversation the one used last."""
+    row = update(ConversationRow).where(ConversationRow.id == conversation_id)
+    connection.execute(row.values(updated_at=time.time()))
+
+
+def _insert(connection: Connection, conversation_id: int, values: dict[str, Any]) -> int:
+    last = select(func.coalesce(func.max(MessageRow.position), 0)).where(MessageRow.conversation_id == conversation_id)
+    position = connection.execute(last).scalar_one() + 1
+    common = {"conversation_id": conversation_id, "position": position, "created_at": time.time()}
+    statement = insert(MessageRow).values(**common, **values).returning(MessageRow.id)
+    message_id: int = connection.execute(statement).scalar_one()
+    choose(connection, conversation_id, message_id, values["parent_id"])
+    return message_id
+
+
+def _make_findable(connection: Connection, conversation_id: int, message_id: int, text: str) -> None:
+    connection.execute(delete(MessageTextRow).where(MessageTextRow.message_id == message_id))
+    values = {"message_id": message_id, "conversation_id": conversation_id, "folded": fold(text)}
+    connection.execute(insert(MessageTextRow).values(**values))
+
+
+def _first_title(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= TITLE_CHARS else line[: TITLE_CHARS - 1].rstrip() + "…"

@@ -1,0 +1,252 @@
+"""Turns that run in threads of their own until their end, whoever listens: they can be followed, left and stopped."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from braid.core.chat.turn_recorder import TurnRecorder
+from braid.core.chat.turns.rows import MAX_TURN_S, State, StoredTurn
+from braid.core.chat.turns.turn_store import TurnStore
+from braid.core.chat.types import AnswerText, AnswerWithdrawn, ChatRequest, ChatResult, Event
+from braid.core.errors import BraidError, TooManyError
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+SAVE_EVERY_S = 2.0
+"""Seconds between two times that an answer is stored while it is written: what a crash may cost."""
+MAX_ANSWER_CHARS = 200_000
+"""Longest answer; a longer one is cut there."""
+MOST_TURNS = 96
+MOST_OF_A_USER = 16
+"""Turns that run at once; each has a thread, and the passages that it found in memory."""
+
+Done = Callable[[ChatResult], object]
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What has happened since the change ``number`` that a listener saw last."""
+
+    number: int
+    steps: tuple[Event, ...]
+    text: str | None
+    """The whole answer so far; None if it has not changed."""
+
+
+class RunningTurn:
+    """A turn that runs in a thread, is stored now and then, and can be followed by any number of threads.
+
+    It keeps its steps, of which there are few, and its text so far: who comes later loses nothing.
+    """
+
+    def __init__(
+        self, ids: StoredTurn, request: ChatRequest, events: Iterator[Event], *, store: TurnStore, done: Done
+    ) -> None:
+        self.ids = ids
+        self.error: Exception | None = None
+        self._request = request
+        self._events = events
+        self._store = store
+        self._done = done
+        self._recorder = TurnRecorder(request)
+        self._started = self._saved = time.monotonic()
+        self._changed = threading.Condition()
+        self._writing = threading.Lock()
+        self._number = self._text_number = 0
+        self._steps: list[tuple[int, Event]] = []
+        self._text = ""
+        self._ending = False
+        self._over = threading.Event()
+
+    def start(self, forget: Callable[[], None]) -> None:
+        """Begin; calls ``forget`` when the turn is over."""
+
+        def run() -> None:
+            try:
+                self._run()
+            finally:
+                forget()
+
+        threading.Thread(target=run, name="braid-turn", daemon=True).start()
+
+    @property
+    def overdue(self) -> bool:
+        """Whether the turn has had all the time that it may take."""
+        return time.monotonic() - self._started > MAX_TURN_S
+
+    def end(self, state: State) -> None:
+        """End the turn now, for everybody who follows it, and store what there is. Does nothing to one that ended.
+
+        The model stops as soon as its next piece comes.
+        """
+        with self._changed:
+            if self._ending:
+                return
+            self._ending = True
+            result = self._recorder.result()
+        self._close(result, state if result.stopped else "cut" if result.cut else "complete")
+
+    def follow(self, after: int, every_s: float) -> Iterator[Progress]:
+        """Yield what has happened since the change ``after``, every ``every_s`` seconds until the turn is over.
+
+        Raises what the turn raised.
+        """
+        seen = after
+        while True:
+            is_over, progress = self._wait_for_more(seen, every_s)
+            seen = progress.number
+            yield progress
+            if is_over:
+                break
+            self._over.wait(every_s)  # further words are sent together
+        if self.error:
+            raise self.error
+
+    def wait(self) -> None:
+        """Wait until the turn is over. Raises what it raised."""
+        self._over.wait(MAX_TURN_S)
+        if self.error:
+            raise self.error
+
+    def _wait_for_more(self, seen: int, patience_s: float) -> tuple[bool, Progress]:
+        with self._changed:
+            self._changed.wait_for(lambda: self._number > seen or self._over.is_set(), timeout=patience_s)
+            return self._over.is_set(), self._since(seen)
+
+    def _since(self, seen: int) -> Progress:
+        steps = tuple(step for number, step in self._steps if number > seen)
+        return Progress(self._number, steps, self._text if self._text_number > seen else None)
+
+    # ------------------------------------------------------------ in the turn's own thread
+
+    def _run(self) -> None:
+        try:
+            with closing(cast("Generator[Event]", self._events)):
+                for event in self._events:
+                    if not self._take(event):
+                        return
+                    self._save_now_and_then()
+            self.end("complete")
+        except Exception as error:  # the edge of the thread: whoever follows the turn is told
+            self._fail(error)
+
+    def _take(self, event: Event) -> bool:
+        """Record an event; False when the turn has ended meanwhile, or ends now because of a limit."""
+        with self._changed:
+            if self._ending:
+                return False
+            self._recorder.feed(event)
+            self._number += 1
+            if isinstance(event, (AnswerText, AnswerWithdrawn)):
+                self._text = self._text + event.text if isinstance(event, AnswerText) else ""
+                self._text_number = self._number
+            elif not isinstance(event, ChatResult):
+                self._steps.append((self._number, event))
+            self._changed.notify_all()
+        if len(self._text) > MAX_ANSWER_CHARS:
+            self.end("cut")
+        elif self.overdue:
+            self.end("interrupted")
+        return not self._ending
+
+    def _save_now_and_then(self) -> None:
+        if time.monotonic() - self._saved < SAVE_EVERY_S:
+            return
+        with self._writing:
+            if not self._ending:
+                self._store.save(self.ids, self._recorder.result(), "running")
+        self._saved = time.monotonic()
+
+    def _fail(self, error: Exception) -> None:
+        with self._changed:
+            if self._ending:
+                return
+            self._ending = True
+        if not isinstance(error, BraidError):
+            frames = traceback.extract_tb(error.__traceback__)[-4:]
+            at = " < ".join(f"{frame.filename}:{frame.lineno}" for frame in reversed(frames))
+            logger.error("event=turn_failed type=%s at=%s", type(error).__name__, at)  # its text may quote a document
+        self.error = error
+        self._finish(lambda: self._store.fail(self.ids, str(error) if isinstance(error, BraidError) else ""))
+
+    def _close(self, result: ChatResult, state: State) -> None:
+        self._finish(lambda: self._store.save(self.ids, result, state))
+        self._done(result)
+
+    def _finish(self, write: Callable[[], None]) -> None:
+        try:
+            with self._writing:
+                write()
+        except Exception as error:  # the conversation was deleted, or the database is out: whoever follows is told
+            self.error = self.error or error
+        finally:
+            with self._changed:
+                self._over.set()
+                self._changed.notify_all()
+
+
+class RunningTurns:
+    """The running turns of all users. Nobody can follow or stop another user's turn."""
+
+    def __init__(self, store: TurnStore, *, most: int = MOST_TURNS, most_of_a_user: int = MOST_OF_A_USER) -> None:
+        self._store = store
+        self._most = most
+        self._most_of_a_user = most_of_a_user
+        self._lock = threading.Lock()
+        self._starting: list[int] = []
+        self._turns: dict[tuple[int, int], RunningTurn] = {}
+
+    def start(
+        self, request: ChatRequest, events: Iterator[Event], *, begin: Callable[[], StoredTurn], done: Done
+    ) -> RunningTurn:
+        """Run a turn, which ``begin`` stores; ``done`` is given its result. Raises TooManyError if too many run."""
+        user_id = request.user_id or 0
+        self._take_place(user_id)
+        try:
+            ids = begin()
+            turn = RunningTurn(ids, request, events, store=self._store, done=done)
+            key = user_id, ids.answer_id
+            with self._lock:
+                self._turns[key] = turn
+            turn.start(lambda: self._forget(key))
+        finally:
+            with self._lock:
+                self._starting.remove(user_id)
+        return turn
+
+    def find(self, user_id: int, answer_id: int) -> RunningTurn | None:
+        """Return the user's turn that writes this answer; None if none does."""
+        with self._lock:
+            return self._turns.get((user_id, answer_id))
+
+    def interrupt_all(self) -> None:
+        """End every turn and store what there is, before the server ends."""
+        with self._lock:
+            turns = list(self._turns.values())
+        for turn in turns:
+            turn.end("interrupted")
+
+    def _take_place(self, user_id: int) -> None:
+        with self._lock:
+            overdue = [turn for turn in self._turns.values() if turn.overdue]
+        for turn in overdue:
+            turn.end("interrupted")
+        with self._lock:
+            of_user = self._starting.count(user_id) + sum(key[0] == user_id for key in self._turns)
+            if of_user >= self._most_of_a_user or len(self._starting) + len(self._turns) >= self._most:
+                raise TooManyError(f"{of_user} of your questions are being answered; wait for one, or stop one")
+            self._starting.append(user_id)
+
+    def _forget(self, key: tuple[int, int]) -> None:
+        with self._lock:
+            self._turns.pop(key, None)

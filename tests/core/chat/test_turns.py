@@ -1,0 +1,237 @@
+"""Turns as they are stored while they run: variants, states, history, and the search for words, on both databases."""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from braid.core.chat.export import as_json, as_markdown
+from braid.core.chat.store import ConversationStore
+from braid.core.chat.turns.find import fold
+from braid.core.chat.turns.rows import StoredTurn
+from braid.core.chat.turns.turn_store import TurnStore
+from braid.core.chat.types import ChatRequest, ChatResult
+from braid.core.datasets.registry import Registry
+from braid.core.errors import InvalidInputError, NotFoundError
+from braid.core.ledger.ledger import Ledger
+from braid.core.types import Query, SearchResult
+
+
+@pytest.fixture
+def store(ledger: Ledger, tmp_path: Path) -> ConversationStore:
+    return ConversationStore(ledger, Registry(tmp_path / "shared_dbs.json", retired_ids=ledger.retired_shared_ids))
+
+
+@pytest.fixture
+def turns(ledger: Ledger) -> TurnStore:
+    return TurnStore(ledger)
+
+
+@pytest.fixture
+def ann(ledger: Ledger) -> int:
+    return ledger.add_user("ann").id
+
+
+def said(text: str, *, stopped: bool = False) -> ChatResult:
+    search = SearchResult(Query("q"), "basic", "none", ("q",), (), ())
+    return ChatResult("question", "query", "none", search, text, "extractive", True, stopped=stopped)
+
+
+def texts(store: ConversationStore, user_id: int, conversation_id: int) -> list[str]:
+    return [message.text for message in store.messages(user_id, conversation_id)]
+
+
+def turn(turns: TurnStore, user_id: int, conversation_id: int, question: str, answer: str) -> StoredTurn:
+    ids = turns.begin(conversation_id, ChatRequest(user_id, question))
+    turns.save(ids, said(answer), "complete")
+    return ids
+
+
+def test_the_question_is_there_before_the_answer(store: ConversationStore, turns: TurnStore, ann: int) -> None:
+    conversation = store.create(ann).id
+    ids = turns.begin(conversation, ChatRequest(ann, "How long?"))
+    question, answer = store.messages(ann, conversation)
+    assert (question.text, answer.text, answer.state, answer.parent_id) == ("How long?", "", "running", question.id)
+    assert store.conversation(ann, conversation).title == "How long?"
+    assert store.history(ann, conversation) == store.history(ann, conversation, before=answer.id)
+    turns.save(ids, said("Three y", stopped=True), "running")
+    assert turns.interrupt_all() == 1
+    assert turns.interrupt_all() == 0
+    answer = store.messages(ann, conversation)[1]
+    assert (answer.text, answer.state) == ("Three y", "interrupted")
+
+
+def test_only_what_is_not_complete_is_continued(store: ConversationStore, turns: TurnStore, ann: int) -> None:
+    conversation = store.create(ann).id
+    ids = turns.begin(conversation, ChatRequest(ann, "How long?"))
+    with pytest.raises(InvalidInputError, match="is being written"):
+        turns.resume(ann, conversation, ids.answer_id)
+    turns.fail(ids, "the index is broken")
+    failed = store.messages(ann, conversation)[1]
+    assert (failed.state, failed.settings["error"]) == ("failed", "the index is broken")
+    assert turns.resume(ann, conversation, ids.answer_id) == ids
+    turns.save(ids, said("Three years."), "complete")
+    with pytest.raises(InvalidInputError, match="is complete"):
+        turns.resume(ann, conversation, ids.answer_id)
+    with pytest.raises(NotFoundError):
+        turns.resume(ann, conversation, ids.question_id)
+
+
+def test_another_answer_is_a_variant_and_what_follows_hangs_below_it(
+    store: ConversationStore, turns: TurnStore, ann: int
+) -> None:
+    conversation = store.create(ann).id
+    first = turn(turns, ann, conversation, "Which pump?", "The red one.")
+    turn(turns, ann, conversation, "How long?", "Three years.")
+    again = turns.begin_variant(ann, conversation, first.answer_id)
+    assert again.question_id == first.question_id
+    turns.save(again, said("The blue one."), "complete")
+    assert texts(store, ann, conversation) == ["Which pump?", "The blue one."]
+    shown = store.messages(ann, conversation)[1]
+    assert shown.variants == (first.answer_id, again.answer_id)
+    assert [one.text for one in store.history(ann, conversation)] == ["Which pump?", "The blue one."]
+    turn(turns, ann, conversation, "Why blue?", "Paint.")
+    assert texts(store, ann, conversation)[2:] == ["Why blue?", "Paint."]
+    turns.choose(ann, conversation, first.answer_id)
+    assert texts(store, ann, conversation) == ["Which pump?", "The red one.", "How long?", "Three years."]
+    others = [message.text for message in store.other_variants(ann, conversation)]
+    assert others == ["The blue one.", "Why blue?", "Paint."]
+    assert [one.text for one in store.history(ann, conversation, before=again.answer_id)] == ["Which pump?"]
+
+
+def test_an_edited_question_is_a_branch(store: ConversationStore, turns: TurnStore, ann: int) -> None:
+    conversation = store.create(ann).id
+    first = turn(turns, ann, conversation, "Which pump?", "The red one.")
+    later = turn(turns, ann, conversation, "How long?", "Three years.")
+    edited = turns.begin(conversation, ChatRequest(ann, "How heavy?"), instead_of=later.question_id)
+    turns.save(edited, said("Two tons."), "complete")
+    assert texts(store, ann, conversation) == ["Which pump?", "The red one.", "How heavy?", "Two tons."]
+    root = turns.begin(conversation, ChatRequest(ann, "Which valve?"), instead_of=first.question_id)
+    turns.save(root, said("None."), "complete")
+    assert texts(store, ann, conversation) == ["Which valve?", "None."]
+    assert store.messages(ann, conversation)[0].variants == (first.question_id, root.question_id)
+    turns.choose(ann, conversation, first.question_id)
+    assert texts(store, ann, conversation)[2:] == ["How heavy?", "Two tons."]
+    assert store.last_settings(ann, conversation)["strategy"] == "basic"
+    with pytest.raises(NotFoundError, match="no question"):
+        turns.begin(conversation, ChatRequest(ann, "No"), instead_of=first.answer_id)
+
+
+def test_exports_have_the_chosen_variants_and_the_others_apart(
+    store: ConversationStore, turns: TurnStore, ann: int
+) -> None:
+    conversation = store.create(ann).id
+    first = turn(turns, ann, conversation, "Which pump?", "The red one.")
+    again = turns.begin_variant(ann, conversation, first.answer_id)
+    turns.save(again, said("The blue", stopped=True), "interrupted")
+    found, messages = store.conversation(ann, conversation), store.messages(ann, conversation)
+    others = store.other_variants(ann, conversation)
+    markdown = as_markdown(found, messages)
+    assert "interrupted, variant 2 of 2)" in markdown
+    assert "The red one." not in markdown
+    exported = as_json(found, messages, others)
+    assert '"The red one."' in exported.partition('"other_variants"')[2]
+
+
+def test_nobody_changes_the_turns_of_others(
+    ledger: Ledger, store: ConversationStore, turns: TurnStore, ann: int
+) -> None:
+    bob = ledger.add_user("bob").id
+    conversation = store.create(ann).id
+    ids = turn(turns, ann, conversation, "Which pump?", "The red one.")
+    for act in (
+        lambda: turns.begin(conversation, ChatRequest(bob, "q")),
+        lambda: turns.begin_variant(bob, conversation, ids.answer_id),
+        lambda: turns.resume(bob, conversation, ids.answer_id),
+        lambda: turns.choose(bob, conversation, ids.answer_id),
+        lambda: turns.end(bob, conversation, ids.answer_id, "stopped"),
+        lambda: store.pin(bob, conversation, True),
+        lambda: store.other_variants(bob, conversation),
+        lambda: turns.choose(ann, store.create(ann).id, ids.answer_id),
+    ):
+        with pytest.raises(NotFoundError):
+            act()
+    assert texts(store, ann, conversation) == ["Which pump?", "The red one."]
+
+
+def test_an_answer_that_nothing_writes_any_more_is_interrupted(
+    ledger: Ledger, store: ConversationStore, turns: TurnStore, ann: int
+) -> None:
+    conversation = store.create(ann).id
+    turns.begin(conversation, ChatRequest(ann, "How long?"))
+    with ledger.database.write() as connection:
+        connection.exec_driver_sql("UPDATE messages SET created_at = created_at - 1900")
+    assert store.messages(ann, conversation)[1].state == "interrupted"
+
+
+def test_pinned_conversations_come_first(store: ConversationStore, ann: int) -> None:
+    ids = [store.create(ann, title).id for title in ("a", "b", "c")]
+    assert store.pin(ann, ids[0], True).pinned
+    assert [one.id for one in store.conversations(ann)] == [ids[0], ids[2], ids[1]]
+    assert not store.pin(ann, ids[0], False).pinned
+    assert [one.id for one in store.conversations(ann)] == [ids[2], ids[1], ids[0]]
+
+
+@pytest.mark.parametrize(
+    ("typed", "found"),
+    [
+        ("mushroom", ["en"]),
+        ("MUSHROOM soup", ["en"]),
+        ("soup toast", []),
+        ("きのこ", ["ja"]),
+        ("ｷﾉｺ", ["ja"]),
+        ("キノコのスープ", ["ja"]),
+        ("버섯", ["ko"]),
+        ("버섯 수프", ["ko"]),
+        ("ＭＵＳＨＲＯＯＭ", ["en"]),
+        ("100%", ["en"]),
+        ("1_0", []),
+        ("100", ["en"]),
+        ("Straße", ["de"]),
+        ("STRASSE", ["de"]),
+        (" ", []),
+        ("Pinned title", ["de"]),
+    ],
+)
+def test_conversations_are_found_by_the_words_of_their_messages(
+    ledger: Ledger, store: ConversationStore, turns: TurnStore, ann: int, typed: str, found: list[str]
+) -> None:
+    answers = {
+        "en": "A Mushroom is 100% in the soup.",
+        "ja": "きのこのスープとキノコのスープ。",
+        "ko": unicodedata.normalize("NFD", "버섯으로 만든 수프."),
+        "de": "In der Straße.",
+    }
+    bob = ledger.add_user("bob").id
+    for owner in (bob, ann):
+        for name, answer in answers.items():
+            conversation = store.create(owner, "Pinned title" if name == "de" else name).id
+            turn(turns, owner, conversation, "What?", answer)
+    hits = store.find(ann, typed, limit=10)
+    assert {hit.conversation.user_id for hit in hits} <= {ann}
+    by_text = {answers[name]: name for name in answers}
+    names = [next(by_text[text] for text in texts(store, ann, hit.conversation.id) if text in by_text) for hit in hits]
+    assert names == found
+    assert all(hit.excerpt or fold(typed) in fold(hit.conversation.title) for hit in hits)
+
+
+def test_what_a_long_answer_says_is_shown_in_an_excerpt(store: ConversationStore, turns: TurnStore, ann: int) -> None:
+    conversation = store.create(ann, "Cooking").id
+    turn(
+        turns, ann, conversation, "What?", f"{'Before that, water. ' * 20}Then the Mushroom.{' After that, salt.' * 20}"
+    )
+    (hit,) = store.find(ann, "mushroom", limit=10)
+    assert "Mushroom" in hit.excerpt
+    assert hit.excerpt.startswith("…")
+    assert hit.excerpt.endswith("…")
+    assert len(hit.excerpt) < 130
+    ids = turns.begin(conversation, ChatRequest(ann, "And?"))
+    turns.save(ids, replace(said("A chanterelle"), stopped=True), "running")
+    assert store.find(ann, "chanterelle", limit=10) == []
+    turns.save(ids, said("A chanterelle, too."), "complete")
+    assert store.find(ann, "chanterelle", limit=10)[0].excerpt == "A chanterelle, too."
+    store.delete(ann, conversation)
+    assert store.find(ann, "chanterelle", limit=10) == []
