@@ -12,6 +12,7 @@ NAMES = (
     "speed",
     "embedding",
     "many_users",
+    "team",
     "crash",
     "strategies",
     "conversation",
@@ -22,6 +23,8 @@ NAMES = (
     "folders",
     "mcp_calls",
     "attacks",
+    "growth",
+    "start",
 )
 
 

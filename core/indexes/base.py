@@ -56,5 +56,8 @@ class LegIndex(Protocol):
     def collections(self) -> list[str]:
         """Return the names of the collections that exist, sorted."""
 
+    def rest(self) -> None:
+        """Give back what has not been used for a while, if it is quickly had again; called when there is no work."""
+
     def close(self) -> None:
         """Release files and threads."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,6 +25,7 @@ from braid.core.types import Leg, ScoredChunk
 K1 = 1.2  # tantivy's constants
 B = 0.75
 WRITER_HEAP_BYTES = 64_000_000
+UNUSED_S = 120.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,7 @@ class Bm25Index:
         self._max_open = max_open_collections
         self._schema = _schema()
         self._opened: OrderedDict[str, _Open] = OrderedDict()
+        self._used: dict[str, float] = {}
         self._lock = threading.Lock()
 
     # ------------------------------------------------------------ searching
@@ -216,6 +219,14 @@ class Bm25Index:
         """Return the names of the collections that exist, sorted."""
         return sorted(path.name for path in self._path.iterdir() if path.is_dir()) if self._path.is_dir() else []
 
+    def rest(self) -> None:
+        """Close indexes that nobody has searched for 2 minutes: tantivy has a thread for each open one."""
+        before = time.monotonic() - UNUSED_S
+        with self._lock:
+            for collection in [name for name, used in self._used.items() if used < before]:
+                del self._used[collection]
+                self._opened.pop(collection, None)
+
     def close(self) -> None:
         """Release the open indexes."""
         with self._lock:
@@ -225,6 +236,7 @@ class Bm25Index:
         """Return the collection's current searcher; None when it was never written."""
         signature = _signature(self._path / collection)
         with self._lock:
+            self._used[collection] = time.monotonic()
             opened = self._opened.get(collection)
             if opened is not None and opened.signature == signature:
                 self._opened.move_to_end(collection)

@@ -368,6 +368,9 @@ class DenseIndex:
         with self._lock:
             return sorted(self._loaded)
 
+    def rest(self) -> None:
+        """Keep what is loaded: a large collection takes seconds to load again, and ``memory_mb`` bounds them all."""
+
     def close(self) -> None:
         """Give back the memory."""
         self._closed = True

@@ -60,7 +60,6 @@ class Indexer:
         bm25_source = Bm25Source(self._changes, analyzer_version)
         dense_source = DenseSource(self._changes, embedder, models)
         copy_source = CopySource(self._changes, models)
-        self._copy = copy
         self.followers: dict[IndexName, IndexFollower] = {
             "bm25": IndexFollower(bm25, self._changes, bm25_source, crashed=crashed),
             "dense": IndexFollower(dense, self._changes, dense_source, crashed=crashed, keep=models.keep),
@@ -189,8 +188,7 @@ class Indexer:
                 logger.exception("indexing %s failed; trying again in %.1f s", index, retry_s)
                 retry_s = min(2 * retry_s, 30.0)
             if not busy:
-                if index == "chroma":
-                    self._copy.rest()
+                look.follower.index.rest()
                 wake.wait(retry_s)
 
     def _prune(self) -> None:

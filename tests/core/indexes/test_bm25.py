@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+import os
 import random
 import shutil
+import sys
 import threading
+import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -326,3 +329,27 @@ def test_a_damaged_collection_can_be_dropped_and_made_anew(
     index.apply(WHERE, chunks("bird"), [])
     assert list(index.ids(WHERE)) == ["c0"]
     assert found(index, "bird") == ["c0"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts threads in /proc")
+def test_an_index_that_nobody_searches_is_closed_with_its_thread(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    index = Bm25Index(folder, ANALYZER)
+    before = _threads()
+    for number in range(5):
+        index.apply(f"user_{number}", chunks("a pump"), [])
+        assert found(index, "pump", collection=f"user_{number}") == ["c0"]
+    assert _threads() >= before + 5
+    index.rest()
+    assert _threads() >= before + 5, "they were used a moment ago"
+
+    monkeypatch.setattr("braid.core.indexes.bm25.UNUSED_S", 0.0)
+    index.rest()
+    until = time.monotonic() + 10
+    while _threads() > before and time.monotonic() < until:
+        time.sleep(0.05)
+    assert _threads() <= before
+    assert found(index, "pump") == ["c0"]
+
+
+def _threads() -> int:
+    return len(os.listdir("/proc/self/task"))
