@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from sqlalchemy import ColumnElement, case, func, literal, or_, select
 
 from braid.core.ledger.database import Database, storable
 from braid.core.ledger.queries import select_documents
 from braid.core.ledger.tables import DatasetRow, DocumentRow, IndexStateRow, JobRow
-from braid.core.types import Dataset, Document
+from braid.core.types import Dataset, Document, Leg
 
 DocumentState = Literal["waiting", "done", "failed"]
 """Not in both indexes yet, in both, or not readable."""
-LEGS = 2
+LEGS: tuple[Leg, ...] = get_args(Leg)
 NAMES = (DocumentRow.title, DocumentRow.source)
 
 
@@ -133,9 +133,10 @@ def _applied_seqs(database: Database, collections: Collection[str]) -> dict[str,
     """Return collection → the last change that both indexes have, if neither is missing or being rebuilt."""
     states = (
         select(IndexStateRow.collection, func.min(IndexStateRow.applied_seq))
-        .where(IndexStateRow.collection.in_(collections), IndexStateRow.state != "rebuilding")
+        .where(IndexStateRow.leg.in_(LEGS), IndexStateRow.collection.in_(collections))
+        .where(IndexStateRow.state != "rebuilding")
         .group_by(IndexStateRow.collection)
-        .having(func.count() == LEGS)
+        .having(func.count() == len(LEGS))
     )
     with database.read() as connection:
         return {row[0]: row[1] for row in connection.execute(states)}
