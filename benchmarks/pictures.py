@@ -1,0 +1,248 @@
+"""Pictures of the pages for docs/design.md: a real browser, the app as it is served, a model that answers by a script.
+
+    python -m benchmarks.pictures docs/design/after
+
+The documents are made up, in English, Japanese and Korean. Names on the command line take these pictures only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import json
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from flask import Flask
+from playwright.sync_api import Browser, Page, sync_playwright
+from werkzeug.serving import make_server
+
+from braid.app import first_start
+from braid.config.settings import Settings
+from braid.core.braid import Braid
+from braid.core.types import ChunkInput, DocumentInput
+from tests.fakes import HashEmbeddings
+from tests.model_server import model_server
+from tests.web import make_app, post_form, sign_in, site_of
+
+CHROMIUM = "/usr/bin/chromium"
+LAPTOP = {"locale": "en-US", "viewport": {"width": 1280, "height": 800}}
+PHONE_JA = {"locale": "ja-JP", "viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+MANY = 500
+DATASETS: dict[str, tuple[tuple[str, str, str], ...]] = {
+    "My documents": (
+        ("notes/2026-06-02.md", "Weekly meeting", "The press stays in hall 4. Ana orders new gaskets until Friday."),
+        ("notes/ideas.md", "Ideas for the workshop", "Print the coolant table and hang it beside the press."),
+    ),
+    "Travel and expenses": (
+        ("travel/rules.md", "Travel rules", "Without a receipt only the daily allowance is paid: 6,500 JPY in Japan."),
+        ("travel/trains.md", "Trains and flights", "Trips under four hours are made by train, second class."),
+        ("travel/hotels.md", "Hotels", "A hotel may cost up to 140 EUR a night; above that the lead agrees first."),
+        ("travel/receipts.md", "Receipts", "Receipts are handed in within thirty days after the trip."),
+    ),
+    "Pump manuals": (
+        (
+            "pumps/p200.pdf",
+            "Pump P-200",
+            "Change the coolant every 2,000 hours, and the gasket at every second change.",
+        ),
+        ("pumps/p300.pdf", "Pump P-300", "The pump stops by itself above 90 °C. Let it cool for an hour."),
+        ("pumps/spares.xlsx", "Spare parts", "The gasket of the P-200 is part 4711 and is stored in hall 4."),
+    ),
+    "社内規程": (
+        ("規程/在宅勤務.md", "在宅勤務規程", "在宅勤務を希望する者は、希望日の3営業日前までに上長へ申請する。"),
+        ("規程/休暇.md", "休暇規程", "年次有給休暇は、入社から6か月後に10日付与される。"),
+        ("規程/防災.md", "防災の手引き", "地震のときは机の下に入り、揺れが収まってから正門前の広場に集まる。"),
+    ),
+    "사내 규정": (
+        ("규정/휴가.md", "휴가 규정", "본인 결혼 휴가는 5일이며 한 달 안에 사용할 수 있다."),
+        ("규정/안전.md", "안전 안내", "화재가 나면 정문 앞 광장에 모인다."),
+    ),
+    "Contracts": (
+        ("contracts/lease.md", "Lease of hall 4", "The lease ends on 31 March 2028 with six months' notice."),
+    ),
+    "Minutes 2026": (("minutes/june.md", "Board, June", "The board agreed to buy a second press in autumn."),),
+    "Product catalogue": (("catalogue/pumps.md", "Pumps", "The P-200 moves 200 litres a minute, the P-300 300."),),
+}
+PASSAGES_MORE = (
+    "Write down the hours of every machine on the first working day of the month.",
+    "Questions go to the lead of the workshop, in writing or at the meeting on Tuesday.",
+    "What is not in this document is decided by the lead; tell the others in the weekly notes.",
+)
+ANSWERS = {
+    "coolant": "Change the coolant of the **P-200 every 2,000 hours**, and the gasket at every second change. [1]\n\n"
+    "| Part | Interval |\n|---|---|\n| Coolant | 2,000 hours |\n| Gasket | 4,000 hours |\n\n"
+    "The gasket is part 4711 and is stored in hall 4. [2]",
+    "在宅": "在宅勤務は、**希望日の3営業日前まで**に上長へ申請してください。[1]\n\n- 申請先：上長\n"
+    "- 対象：在宅勤務を希望する者",
+}
+QUESTION = "How often is the coolant of the P-200 changed?"
+QUESTION_JA = "在宅勤務の申請はいつまでに出せばよいですか"
+ASKED = (
+    "Where are the gaskets stored?",
+    "본인 결혼 휴가는 며칠인가요?",
+    "地震のときはどこに集まりますか",
+    "What may a hotel cost?",
+    "When does the lease of hall 4 end?",
+    "Which trips are made by train?",
+    "How long does a pump have to cool?",
+    "What did the board agree in June?",
+)
+
+
+@dataclass(frozen=True)
+class World:
+    """A served app with documents and conversations, and a browser."""
+
+    url: str
+    app: Flask
+    braid: Braid
+    browser: Browser
+
+    def open(self, path: str, options: dict[str, object]) -> Page:
+        """Open a page as the administrator."""
+        context = self.browser.new_context(**options)  # type: ignore[arg-type]
+        cookie = sign_in(self.app).get_cookie("braid_session")
+        assert cookie is not None
+        context.add_cookies([{"name": "braid_session", "value": cookie.value, "url": self.url}])
+        page = context.new_page()
+        page.goto(self.url + path, wait_until="networkidle")
+        return page
+
+
+def _reply(messages: Sequence[tuple[str, str]]) -> str:
+    asked = messages[-1][1]
+    return next((text for word, text in ANSWERS.items() if word in asked.lower()), "They are in hall 4. [1]")
+
+
+def _fill(braid: Braid) -> None:
+    user = braid.ledger.users()[0]
+    ids = {each.name: each.id for each in braid.ledger.all_datasets()}
+    for name, documents in DATASETS.items():
+        dataset_id = ids.get(name) or braid.ledger.add_dataset(user.id, name).id
+        for source, title, text in documents:
+            texts = (text, *PASSAGES_MORE[: 1 + len(title) % 3])
+            chunks = tuple(ChunkInput(each, heading_path=title, line=n, line_end=n) for n, each in enumerate(texts, 1))
+            kind = source.rpartition(".")[2]
+            braid.ledger.put_document(dataset_id, DocumentInput(source, title, kind, chunks, size_bytes=2048))
+
+
+@contextmanager
+def _world() -> Iterator[World]:
+    with (
+        tempfile.TemporaryDirectory(prefix="braid-pictures-", ignore_cleanup_errors=True) as folder,
+        model_server(_reply) as model,
+        Braid(Path(folder) / "data", embedding_model=HashEmbeddings(256)) as braid,
+        sync_playwright() as playwright,
+    ):
+        first_start.prepare(braid)
+        _fill(braid)
+        assert braid.indexer.wait(120)
+        writer = {"summary_model": "openai:writer", "summary_model_base_url": model.url, "summary_model_api_key": "k"}
+        app = make_app(braid, replace(Settings(), **writer), jobs=True)
+        client = sign_in(app)
+        for question in ASKED:
+            post_form(client, "/chat/messages", text=question)
+        server = make_server("127.0.0.1", 0, app, threaded=True)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield World(f"http://127.0.0.1:{server.port}/", app, braid, browser)
+        browser.close()
+        server.shutdown()
+        site_of(app).close()
+
+
+# ---------------------------------------------------------------- the pictures
+
+
+def _at(path: str, options: dict[str, object] = LAPTOP) -> Callable[[World], Page]:
+    return lambda world: world.open(path, options)
+
+
+def _answer(question: str, options: dict[str, object]) -> Callable[[World], Page]:
+    def ask(world: World) -> Page:
+        page = world.open("chat", options)
+        page.locator("#text").fill(question)
+        page.keyboard.press("Enter")
+        page.locator(".turn:not(.pending) .sources").first.wait_for()
+        page.wait_for_timeout(400)
+        return page
+
+    return ask
+
+
+def _picker(world: World) -> Page:
+    user = world.braid.ledger.users()[0]
+    for number in range(len(world.braid.ledger.all_datasets()), MANY):
+        world.braid.ledger.add_dataset(user.id, f"Project {number:03d}")
+    page = world.open("chat", LAPTOP)
+    page.locator("#picker-button").click()
+    page.wait_for_timeout(300)
+    return page
+
+
+def _dataset(world: World) -> Page:
+    wanted = next(each.id for each in world.braid.ledger.all_datasets() if each.name == "Travel and expenses")
+    return world.open(f"datasets/{wanted}", LAPTOP)
+
+
+def _document(world: World) -> Page:
+    page = world.open("search?q=change+the+coolant+hours&mode=keyword", LAPTOP)
+    page.locator(".hit a").first.click()
+    page.wait_for_load_state("networkidle")
+    return page
+
+
+PICTURES: dict[str, Callable[[World], Page]] = {
+    "home": _at("chat"),
+    "answer": _answer(QUESTION, LAPTOP),
+    "results": _at("search?q=coolant+gasket"),
+    "datasets": _at("datasets"),
+    "dataset": _dataset,
+    "document": _document,
+    "settings": _at("settings"),
+    "overview": _at("admin/"),
+    "models": _at("admin/models"),
+    "home-phone-ja": _at("chat", PHONE_JA),
+    "answer-phone-ja": _answer(QUESTION_JA, PHONE_JA),
+    "picker": _picker,
+}
+"""By name; the picker is the last, since it adds datasets."""
+
+
+def main() -> int:
+    """Take the pictures. Returns 2 for an unknown name."""
+    parser = argparse.ArgumentParser(description="Pictures of the pages, as WebP.")
+    parser.add_argument("folder", type=Path, help="where they are written to, such as docs/design/after")
+    parser.add_argument("names", nargs="*", help=f"only these: {', '.join(PICTURES)}")
+    parser.add_argument("--dark", action="store_true", help="in the dark theme")
+    args = parser.parse_args()
+    if unknown := [name for name in args.names if name not in PICTURES]:
+        print(f"there is no picture {unknown[0]!r}; choose from {', '.join(PICTURES)}", file=sys.stderr)
+        return 2
+    args.folder.mkdir(parents=True, exist_ok=True)
+    sizes = {}
+    with _world() as world:
+        for name, take in PICTURES.items():
+            if args.names and name not in args.names:
+                continue
+            page = take(world)
+            if args.dark:
+                page.emulate_media(color_scheme="dark")
+            session = page.context.new_cdp_session(page)
+            taken = session.send("Page.captureScreenshot", {"format": "webp", "quality": 72})
+            path = args.folder / f"{name}.webp"
+            path.write_bytes(base64.b64decode(taken["data"]))
+            sizes[path.name] = path.stat().st_size
+            page.context.close()
+    print(json.dumps(sizes | {"all": sum(sizes.values())}, indent=1))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
