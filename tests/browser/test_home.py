@@ -55,9 +55,11 @@ def test_the_header_is_never_cut(open_page: Callable[..., Page], look: dict[str,
     page = open_page("chat", **look)
     for turns, text in enumerate(("hybrid search", "fuse the rankings", "hybrid search"), 1):
         ask(page, text, turns)
-        assert box(page, ".top")["y"] == 0
+        header = box(page, ".top")
+        assert header["y"] == 0
         question = page.locator(".turn").last.locator(".question p").bounding_box()
-        assert question["y"] >= box(page, ".top")["height"]
+        assert question["y"] >= header["height"] or question["x"] >= header["width"]  # below it, or beside the rail
+        assert question["y"] >= 0
     page.reload()
     page.wait_for_timeout(100)
     assert box(page, ".top")["y"] == 0
