@@ -14,6 +14,8 @@ def keep_translations(app: Flask) -> None:
         gettext=lambda text: _translations().ugettext(text),
         ngettext=lambda one, many, number: _translations().ungettext(one, many, number),
         newstyle=True,
+        pgettext=lambda context, text: _translations().upgettext(context, text),
+        npgettext=lambda context, one, many, number: _translations().unpgettext(context, one, many, number),
     )
 
 

@@ -25,7 +25,7 @@ def test_a_shared_dataset_is_added_and_switched_off_and_a_second_user_no_longer_
     mia = open_page("search", cookies=[site.cookie("Mia")])
     expect(mia.get_by_label("Lab notes")).to_be_visible()
     page.get_by_role("button", name="Turn off Lab notes").click()
-    expect(page.get_by_role("status")).to_contain_text("nobody can search it now")
+    expect(page.get_by_role("status")).to_contain_text("Nobody can search it now")
     picture(page, "admin-shared")
     mia.reload()
     expect(mia.get_by_label("Lab notes")).to_have_count(0)
@@ -44,7 +44,7 @@ def test_a_change_of_the_file_is_seen_before_it_is_saved(site: Site, open_page: 
     expect(page.locator("ins")).to_contain_text("Guide to Braid")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     page.get_by_role("button", name="Save changes").click()
-    expect(page.get_by_role("status")).to_contain_text("in force")
+    expect(page.get_by_role("status")).to_contain_text("in effect")
     assert site.braid.registry.entries()[0].name == "Guide to Braid"
     site.braid.registry.replace_text(before)
 

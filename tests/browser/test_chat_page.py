@@ -156,7 +156,7 @@ def test_how_it_was_found_is_the_same_after_a_reload(open_chat: Callable[..., Pa
     page.get_by_text("How this was found").click()
     before = page.locator(".how").inner_text()
     assert "Searched for" in before
-    assert "of the score" in before
+    assert "contribution" in before
     page.reload()
     page.get_by_text("How this was found").click()
     assert page.locator(".how").inner_text() == before

@@ -70,7 +70,7 @@ def test_files_are_uploaded_with_live_progress(
     expect(page.locator("#announcer")).to_contain_text("Everything is searchable.")
     assert page.evaluate("window.stayed")
     picture(page, "dataset")
-    page.get_by_role("button", name="Remove: photo.png").click()
+    page.get_by_role("button", name="Delete: photo.png").click()
     expect(row(page, "photo.png")).to_have_count(0)
     page.get_by_role("link", name="図書館の案内").click()
     expect(page.locator(".passages li")).to_have_count(2)

@@ -103,7 +103,7 @@ def test_from_the_first_start_to_a_second_user(visit: Callable[..., Page], fresh
         ]
     )
     expect(ana.locator("body")).to_contain_text("安全の手引き")
-    expect(ana.get_by_text("on its way into the search")).to_have_count(0, timeout=30_000)
+    expect(ana.get_by_text("still indexing")).to_have_count(0, timeout=30_000)
     assert fresh.braid.indexer.wait(30)
 
     # A second shared dataset, for which the administrator needs no file.
@@ -157,7 +157,7 @@ def test_from_the_first_start_to_a_second_user(visit: Callable[..., Page], fresh
     expect(min_.locator("#results")).not_to_contain_text("Library manual")
     ana.goto(fresh.url + "admin/shared")
     ana.get_by_role("button", name="Turn off Lab rules").click()
-    expect(ana.get_by_role("status")).to_contain_text("nobody can search it now")
+    expect(ana.get_by_role("status")).to_contain_text("Nobody can search it now")
     min_.reload()
     expect(min_.get_by_label("Lab rules")).to_have_count(0)
     expect(min_.get_by_label("Braid guide")).to_be_attached()
