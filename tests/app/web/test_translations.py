@@ -61,5 +61,9 @@ def test_translation_is_complete_and_holds_nothing_else(language: str) -> None:
 @pytest.mark.parametrize("language", TRANSLATED)
 def test_compiled_translation_is_up_to_date(language: str) -> None:
     with (APP / "translations" / language / "LC_MESSAGES" / "messages.mo").open("rb") as file:
-        compiled = {(m.context, _strings(m.id)): _strings(m.string) for m in read_mo(file) if m.id}
+        compiled = {(_decoded(m.context), _strings(m.id)): _strings(m.string) for m in read_mo(file) if m.id}
     assert compiled == texts_of(language)
+
+
+def _decoded(context: str | bytes | None) -> str | None:
+    return context.decode() if isinstance(context, bytes) else context  # Babel reads the context of a .mo as bytes
