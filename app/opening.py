@@ -33,11 +33,12 @@ def open_data_directory(settings: Settings) -> DataDirectory:
 
 def open_braid(settings: Settings) -> Braid:
     """Open the data directory with its indexes. Raises NotOwnerError when another process owns the directory."""
-    from braid.config.models import models_of, prompts_of
+    from braid.config.models import SiteModels, models_of, prompts_of
+    from braid.core.accounts.secret_key import secret_key
     from braid.core.braid import Braid, IndexOptions
 
     log_briefly(debug=settings.log_level == "DEBUG")
-    return Braid(
+    braid = Braid(
         settings.data_dir,
         **_directory_values(settings),
         index_options=IndexOptions(
@@ -52,6 +53,9 @@ def open_braid(settings: Settings) -> Braid:
         models=models_of(settings),
         prompts=prompts_of(settings),
     )
+    connected = SiteModels(settings, braid.ledger, secret_key(braid.data_dir))
+    braid.manager.use_models(connected.chat_models())
+    return braid
 
 
 def _directory_values(settings: Settings) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from limits.strategies import MovingWindowRateLimiter
 
 from braid.app.metrics import Metrics
 from braid.app.rate_windows import Windows
+from braid.config.models import SiteModels
 from braid.config.settings import Settings, config_file
 from braid.core.accounts.accounts import Accounts
 from braid.core.accounts.app_settings import AppSettings
@@ -78,10 +79,17 @@ class Site:
         self.windows = Windows()
         self.limiter = MovingWindowRateLimiter(self.windows)
         self.metrics = Metrics(braid)
-        self.provider_keys = ProviderKeys(ledger, secret_key(braid.data_dir))
+        secret = secret_key(braid.data_dir)
+        self.provider_keys = ProviderKeys(ledger, secret)
+        self.models = SiteModels(settings, ledger, secret)
+        self.use_chosen_models()
         self.checkup = Checkup(braid)
         self.shared_datasets = SharedDatasets(braid, self.audit.add)
         self.background = _background(settings, braid)
+
+    def use_chosen_models(self) -> None:
+        """Let searches that bring no models ask those that administrators chose. Call it after each change."""
+        self.braid.manager.use_models(self.models.chat_models())
 
     def start_jobs(self) -> None:
         """Start to run queued jobs, mostly uploads, in this process, which must own the indexes."""

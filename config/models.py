@@ -1,16 +1,94 @@
-"""Chat models and prompts made from the settings."""
+"""Chat models and prompts of the site: those of the settings, and those that administrators connect on the pages."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from braid.config.settings import DEFAULT_PROMPTS, Settings
+from braid.core.accounts.app_settings import AppSettings
+from braid.core.accounts.model_connections import Connection, ModelConnections
+from braid.core.ledger.ledger import Ledger
 from braid.core.models.chat import ChatModels, ModelSettings, Role, chat_models
 from braid.core.models.prompts import Prompts, read_prompts
 
 BASE_URL_PROVIDER = "openai"
 """Provider of a model whose address is set without a name."""
+CLIENT = "openai"
+"""Provider whose package asks the models of connected servers."""
+
+
+CHOSEN: Mapping[Role, str] = {"search": "search_model", "summary": "summary_model"}
+"""The app setting with each role's model, where administrators chose one on the pages."""
+MENUS: Mapping[Role, str] = {"search": "search_models", "summary": "summary_models"}
+"""The app setting that lists each role's additional models."""
+
+
+class SiteModels:
+    """The site's models by role, as they are now: what administrators chose and connected, else the settings'.
+
+    ``secret`` is the data directory's.
+    """
+
+    def __init__(self, settings: Settings, ledger: Ledger, secret: bytes) -> None:
+        self._settings = settings
+        self._chosen = AppSettings(ledger)
+        self.connections = ModelConnections(ledger, secret)
+
+    def default(self, role: Role) -> str:
+        """Return the name of the role's model when nobody chooses one; empty for none."""
+        chosen: str = self._chosen.get(CHOSEN[role], "")
+        configured = role_model(self._settings, role)
+        return chosen or (configured.name if configured else "")
+
+    def menu(self, role: Role) -> tuple[str, ...]:
+        """Return the models that users may choose, the default first."""
+        names = (self.default(role), *self.offered_besides(role))
+        return tuple(dict.fromkeys(name for name in names if name))
+
+    def model(self, role: Role, name: str = "") -> ModelSettings | None:
+        """Return a model with its address and key, or the role's default; None for no model.
+
+        The settings' own model keeps the settings' address. Raises InvalidInputError for a malformed name.
+        """
+        name = name or self.default(role)
+        configured = role_model(self._settings, role, name) if name else None
+        if configured is None or self._is_configured(role, name):
+            return configured
+        server = self.connection_of(name)
+        if server is None:
+            return configured
+        return replace(configured, base_url=server.base_url, api_key=server.key, client=CLIENT)
+
+    def connection_of(self, name: str) -> Connection | None:
+        """Return the connected server that is asked for this model; None for one of the settings."""
+        return self.connections.get(name.partition(":")[0])
+
+    def choose(self, role: Role, name: str) -> None:
+        """Make this the role's model; an empty name leaves it to the settings."""
+        self._chosen.set(CHOSEN[role], name or None)
+
+    def is_chosen(self, role: Role) -> bool:
+        """Return whether an administrator chose the role's model, so that the settings' is not used."""
+        return bool(self._chosen.get(CHOSEN[role], ""))
+
+    def offered_besides(self, role: Role) -> list[str]:
+        """Return the models that administrators added to the role's menu."""
+        return list(self._chosen.get(MENUS[role], []))
+
+    def offer(self, role: Role, names: Sequence[str]) -> None:
+        """Set the models that users may choose besides the role's."""
+        self._chosen.set(MENUS[role], list(names))
+
+    def chat_models(self) -> ChatModels:
+        """Return the models that administrators chose; None where they left it to the settings. None is loaded yet."""
+        search, summary = (self.model(role) if self.is_chosen(role) else None for role in CHOSEN)
+        return chat_models(search, summary)
+
+    def _is_configured(self, role: Role, name: str) -> bool:
+        configured = role_model(self._settings, role)
+        return configured is not None and configured.name == name
 
 
 def models_of(settings: Settings) -> ChatModels:

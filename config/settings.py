@@ -63,12 +63,13 @@ def _resolve_path(value: object, info: ValidationInfo) -> Path:
     return Path(info.context or "") / os.path.expanduser(value)
 
 
+MODEL_NAME = r"|[a-z][a-z0-9_]*:(?!//)\S+"
 FilePath = Annotated[Path, BeforeValidator(_resolve_path)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Seconds = Annotated[float, Field(ge=0.01, le=3600)]
 ModelName = Annotated[
     str,
-    Form(r"|[a-z_0-9]+:\S.*", "empty or `provider:model` such as openai:gpt-4.1-mini or ollama:qwen3"),
+    Form(MODEL_NAME, "empty or `provider:model` such as openai:gpt-4.1-mini or ollama:qwen3"),
 ]
 ModelUrl = Annotated[str, Form(r"|https?://\S+", "empty or a URL such as http://localhost:11434/v1", secret=True)]
 Key = Annotated[str, Form(r"\S*", "empty or a key", secret=True)]
@@ -193,7 +194,7 @@ class Settings:
     ] = 6000
     llm_model: Annotated[
         str,
-        Form(r"|[a-z_0-9]+:\S.*", "empty or `provider:model`"),
+        Form(MODEL_NAME, "empty or `provider:model`"),
         "Deprecated: used for `search_model` and `summary_model` where they are empty",
     ] = ""
     model_retries: Annotated[int, Field(ge=0, le=10), "Retries after a transient chat-model failure"] = 2

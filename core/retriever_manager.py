@@ -42,6 +42,7 @@ class RetrieverManager:
 
     def __init__(self, context: SearchContext, registry: Registry) -> None:
         self._context = context
+        self._opened_with = context.models.chat
         self._registry = registry
 
     @cached_property
@@ -59,6 +60,12 @@ class RetrieverManager:
     def models(self) -> ChatModels:
         """The chat models of searches that bring none."""
         return self._context.models.chat
+
+    def use_models(self, models: ChatModels) -> None:
+        """Ask these models from now on; where there is none, the one that the data directory was opened with."""
+        opened_with = self._opened_with
+        chat = ChatModels(models.search or opened_with.search, models.summary or opened_with.summary)
+        self._context = replace(self._context, models=replace(self._context.models, chat=chat))
 
     @property
     def prompts(self) -> Prompts:

@@ -6,7 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -47,6 +47,12 @@ class ModelServer:
     """HTTP states of the next calls, used up one a call; 200 when there is none."""
     broken: int = 0
     """HTTP state of every call; 0 for none."""
+    wants_own_temperature: bool = False
+    """Whether a temperature is refused, as reasoning models do."""
+    models: tuple[str, ...] = ("search-model", "text-embedding-3-small")
+    """What the server lists."""
+    keys: list[str] = field(default_factory=list)
+    """The key of each request for the list."""
     calls: list[Call] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
@@ -62,9 +68,9 @@ class ModelServer:
 
 
 @contextmanager
-def model_server(reply: Reply | str = "") -> Iterator[ModelServer]:
-    """Serve on a free port of this computer until the block ends."""
-    http = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+def model_server(reply: Reply | str = "", *, ports: Sequence[int] = (0,)) -> Iterator[ModelServer]:
+    """Serve on the first of these ports that is free until the block ends; 0 is any."""
+    http = _listen(ports)
     http.daemon_threads = True
     answer: Reply = (lambda _: reply) if isinstance(reply, str) else reply
     server = ModelServer(f"http://127.0.0.1:{http.server_port}/v1", answer)
@@ -79,8 +85,26 @@ def model_server(reply: Reply | str = "") -> Iterator[ModelServer]:
         thread.join()
 
 
+def _listen(ports: Sequence[int]) -> ThreadingHTTPServer:
+    for port in ports:
+        with suppress(OSError):
+            return ThreadingHTTPServer(("127.0.0.1", port), _Handler)
+    raise AssertionError(f"none of the ports {ports} is free")
+
+
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        server: ModelServer = self.server.model_server  # type: ignore[attr-defined]
+        key = self.headers.get("Authorization", "").removeprefix("Bearer ") or self.headers.get("x-api-key", "")
+        with server.lock:
+            server.keys.append(key)
+        status = server.state() if self.path == "/v1/models" else 404
+        if status == 200:
+            self._send(200, {"object": "list", "data": [{"id": name, "object": "model"} for name in server.models]})
+        else:
+            self._send(status, {"error": {"message": f"{REASONS.get(status, 'no')} ({key})"}})
 
     def do_POST(self) -> None:
         server: ModelServer = self.server.model_server  # type: ignore[attr-defined]
@@ -93,7 +117,9 @@ class _Handler(BaseHTTPRequestHandler):
         status = server.state()
         try:
             time.sleep(server.delay_s)
-            if status != 200:
+            if server.wants_own_temperature and call.temperature is not None:
+                self._send(400, {"error": {"message": "Unsupported value: 'temperature'", "type": "error"}})
+            elif status != 200:
                 message = f"{REASONS.get(status, 'no')} ({key})"
                 self._send(status, {"error": {"message": message, "type": "error", "code": str(status)}})
             elif call.stream:

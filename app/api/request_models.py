@@ -23,8 +23,8 @@ from braid.app.user.models import (
     model_shelf,
     offered_models,
     site_default,
+    takes_own_keys,
 )
-from braid.config.models import role_model
 from braid.core.chat.conversation import Conversation
 from braid.core.errors import InvalidInputError
 from braid.core.models.chat import ModelSettings, Role
@@ -83,7 +83,12 @@ def _choose_model(role: Role, name: str | None) -> ChosenModel | None:
         field = f"{role}_llm_model"
         raise InvalidInputError(f"{KEY_HEADERS[role]} is given without a model; name one in {field}", field=field)
     if name in offered_models().of(role):
-        offered = role_model(site().settings, role, name)
+        if not takes_own_keys(name):
+            raise InvalidInputError(
+                f"{name} is asked at a server of this site, which gets no key of yours; leave {KEY_HEADERS[role]} out",
+                field=f"{role}_llm_model",
+            )
+        offered = site().models.model(role, name)
         if offered is not None:
             return ChosenModel(replace(offered, api_key=key), own_key=True)
     return ChosenModel(_settings_of_own_key(role, name, key), own_key=True)

@@ -10,7 +10,6 @@ from flask import current_app
 
 from braid.app.site import site
 from braid.app.user.preferences import preferences_of
-from braid.config.models import role_model
 from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account
 from braid.core.braid import Braid
@@ -22,8 +21,6 @@ from braid.core.search.context import SearchModels
 
 NO_MODEL = "none"
 """A choice that is always offered: feedback completes the query, and answers are quoted."""
-LISTS: Mapping[Role, str] = {"search": "search_models", "summary": "summary_models"}
-"""The app setting that lists each role's additional models, see `braid.core.accounts.app_settings`."""
 MAX_KEPT = 32
 """Largest number of models, and of conversations, kept at once. An evicted one is made again when it is needed."""
 SHELF = "braid.models"
@@ -47,18 +44,13 @@ class OfferedModels:
 
 def offered_models() -> OfferedModels:
     """Return the configured models and those that administrators added."""
-    return OfferedModels(_menu("search"), _menu("summary"))
+    models = site().models
+    return OfferedModels(models.menu("search"), models.menu("summary"))
 
 
 def site_default(role: Role) -> str:
     """Return the role's model when nobody chooses one; empty for none."""
-    configured = role_model(site().settings, role)
-    return configured.name if configured else ""
-
-
-def _menu(role: Role) -> tuple[str, ...]:
-    added = site().app_settings.get(LISTS[role], [])
-    return tuple(dict.fromkeys(name for name in (site_default(role), *added) if name))
+    return site().models.default(role)
 
 
 # ---------------------------------------------------------------- what is chosen
@@ -108,16 +100,26 @@ def choose_model(
 ) -> ChosenModel | None:
     """Choose the model of one role as `choose_models` does; None for no model."""
     name = _name(account, role, wanted)
-    model = None if name == NO_MODEL else role_model(site().settings, role, name)
+    model = None if name == NO_MODEL else site().models.model(role, name)
     if model is None:
         return None
+    if not takes_own_keys(model.name):
+        return ChosenModel(model)
     key = {**site().provider_keys.of_user(account.id), **(api_keys or {})}.get(model.provider, "")
     return ChosenModel(replace(model, api_key=key), own_key=True) if key else ChosenModel(model)
 
 
+def takes_own_keys(name: str) -> bool:
+    """Return whether users' own keys are sent to this model's server. They are not to an address that administrators
+    gave, for which no user gave a key.
+    """
+    server = site().models.connection_of(name)
+    return server is None or server.takes_own_keys
+
+
 def _name(account: Account, role: Role, wanted: str | None) -> str:
     """Return the name of the chosen model; empty for the site's default."""
-    offered = (*_menu(role), NO_MODEL)
+    offered = (*site().models.menu(role), NO_MODEL)
     if wanted:
         if wanted not in offered:
             raise InvalidInputError(

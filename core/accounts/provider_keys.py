@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import base64
 import re
 from collections.abc import Mapping
 
-from cryptography.fernet import Fernet, InvalidToken
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from sqlalchemy import ColumnElement, delete, insert, select
 
+from braid.core.accounts.secret_key import checked_key, decrypt, encrypt
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.tables import ProviderKeyRow
 
-MAX_KEY_CHARS = 500
 _PROVIDER = re.compile(r"[a-z][a-z0-9_]{0,59}")
-_KEY = re.compile(r"[!-~]+")
 
 
 class ProviderKeys:
@@ -32,16 +27,11 @@ class ProviderKeys:
 
     def set(self, user_id: int, provider: str, key: str) -> None:
         """Store a key, replacing an earlier one. Raises InvalidInputError, which does not repeat the key."""
-        key = key.strip()
         if not _PROVIDER.fullmatch(provider):
             raise InvalidInputError(
                 f"the provider is {provider[:60]!r}; write it as in provider:model, such as openai", field="provider"
             )
-        if not _KEY.fullmatch(key) or len(key) > MAX_KEY_CHARS:
-            raise InvalidInputError(
-                f"a key is one word of 1 to {MAX_KEY_CHARS} letters, digits and signs; copy it again", field="key"
-            )
-        secret = self._fernet(user_id, provider).encrypt(key.encode()).decode()
+        secret = encrypt(self._secret, _purpose(user_id, provider), checked_key(key))
         with self._database.write() as connection:
             connection.execute(delete(ProviderKeyRow).where(_row(user_id, provider)))
             connection.execute(insert(ProviderKeyRow).values(user_id=user_id, provider=provider, secret=secret))
@@ -60,18 +50,11 @@ class ProviderKeys:
         statement = columns.where(ProviderKeyRow.user_id == user_id).order_by(ProviderKeyRow.provider)
         with self._database.read() as connection:
             rows = connection.execute(statement).all()
-        return {provider: self._decrypt(user_id, provider, secret) for provider, secret in rows}
+        return {provider: decrypt(self._secret, _purpose(user_id, provider), encrypted) for provider, encrypted in rows}
 
-    def _decrypt(self, user_id: int, provider: str, secret: str) -> str:
-        try:
-            return self._fernet(user_id, provider).decrypt(secret.encode()).decode()
-        except InvalidToken:
-            return ""
 
-    def _fernet(self, user_id: int, provider: str) -> Fernet:
-        info = f"provider key {user_id} {provider}".encode()
-        derived = HKDF(SHA256(), length=32, salt=None, info=info).derive(self._secret)
-        return Fernet(base64.urlsafe_b64encode(derived))
+def _purpose(user_id: int, provider: str) -> str:
+    return f"provider key {user_id} {provider}"
 
 
 def _row(user_id: int, provider: str) -> ColumnElement[bool]:

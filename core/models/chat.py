@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import os
 import queue
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -44,13 +46,17 @@ KEY_VARIABLES: Mapping[str, str] = {
     "mistralai": "MISTRAL_API_KEY",
 }
 """Provider → the variable of its key, where that is not ``<PROVIDER>_API_KEY``."""
+_NAME = re.compile(r"[a-z][a-z0-9_]*:(?!//)[^\s]+")
 MAX_REASON_CHARS = 300
 """Longest part of a provider's error message that is shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
-    """A model and its address. ``name`` is ``provider:model``; an empty ``base_url`` means the provider's own."""
+    """A model and its address. ``name`` is ``provider:model``; an empty ``base_url`` means the provider's own.
+
+    Raises InvalidInputError for what is no model's name, such as an address.
+    """
 
     name: str
     base_url: str = ""
@@ -60,14 +66,22 @@ class ModelSettings:
     retries: int = 2
     pause_s: float = 30.0
     """Seconds for which calls fail at once after a timeout or a lost connection; 0 turns this off."""
+    client: str = ""
+    """Provider whose package asks the model; empty means the name's own. ``openai`` asks every compatible server."""
 
     def __post_init__(self) -> None:
-        provider, _, model = self.name.partition(":")
-        if not provider or not model:
+        if _NAME.fullmatch(self.name):
+            return
+        if "://" in self.name:
             raise InvalidInputError(
-                f"the model is {self.name!r}; write provider:model such as openai:gpt-4.1-mini or ollama:qwen3",
+                f"the model is {self.name[:200]!r}, which is an address; connect the server under Administration, "
+                "Models, and write the model as provider:model such as ollama:qwen3",
                 field="model",
             )
+        raise InvalidInputError(
+            f"the model is {self.name[:200]!r}; write provider:model such as openai:gpt-4.1-mini or ollama:qwen3",
+            field="model",
+        )
 
     @property
     def provider(self) -> str:
@@ -88,6 +102,7 @@ class ChatModel:
         self._circuit = CircuitBreaker(settings.pause_s, clock)
         self._lock = threading.Lock()
         self._model: BaseChatModel | None = None
+        self._temperature: float | None = 0
 
     def complete(self, messages: Sequence[Message], *, timeout_s: float | None = None) -> str:
         """Return the answer, without reasoning, within the deadline. Raises ModelError."""
@@ -158,19 +173,27 @@ class ChatModel:
         raise ModelError(reason) from outcome.error
 
     def _with_retries(self, ask: Callable[[], T], deadline: float) -> T:
-        pause = FIRST_PAUSE_S
-        for attempt in range(self._settings.retries + 1):
+        pause, retries = FIRST_PAUSE_S, self._settings.retries
+        while True:
             try:
                 return ask()
             except ModelError:
                 raise
             except Exception as error:  # the edge to a provider: any of them raises its own family
-                last = attempt == self._settings.retries
-                if last or not _is_transient(error) or time.monotonic() + pause >= deadline:
+                if self._leave_out_temperature(error):
+                    continue
+                if not retries or not _is_transient(error) or time.monotonic() + pause >= deadline:
                     raise
             time.sleep(pause)
-            pause *= 2
-        raise AssertionError("the last attempt returns or raises")
+            pause, retries = pause * 2, retries - 1
+
+    def _leave_out_temperature(self, error: Exception) -> bool:
+        """Load the model without a temperature if it refuses ours, as reasoning models do; return whether it did."""
+        with self._lock:
+            if self._temperature is None or getattr(error, "status_code", 0) != 400 or "temperature" not in str(error):
+                return False
+            self._temperature, self._model = None, None
+            return True
 
     def _safe(self, error: BaseException) -> str:
         """Return the error in one line, without the key, which some providers repeat."""
@@ -189,12 +212,18 @@ class ChatModel:
         from langchain.chat_models import init_chat_model
         from langchain_core.language_models import BaseChatModel
 
-        provider = self._settings.provider
-        package = PACKAGES.get(provider, f"langchain-{provider.replace('_', '-')}")
+        client = self._settings.client or self._settings.provider
+        options = (
+            self._options() if self._temperature is None else {**self._options(), "temperature": self._temperature}
+        )
         try:
-            model = init_chat_model(self.name, temperature=0, **self._options())
+            model = init_chat_model(self.name.partition(":")[2], model_provider=client, **options)
         except ImportError as error:
-            raise ModelError(f"the model {self.name!r} needs a package: pip install {package}") from error
+            importlib.invalidate_caches()  # once the package is installed, the next call finds it
+            raise ModelError(
+                f"the model {self.name!r} needs a package: python -m pip install {package_of(client)} in Braid's own "
+                "environment; no restart is needed"
+            ) from error
         except Exception as error:  # the edge to a provider: each checks its options in its own way
             raise ModelError(f"the model {self.name!r} cannot be loaded: {self._safe(error)}") from error
         if not isinstance(model, BaseChatModel):
@@ -204,11 +233,12 @@ class ChatModel:
     def _options(self) -> dict[str, Any]:
         settings = self._settings
         options: dict[str, Any] = {"base_url": settings.base_url} if settings.base_url else {}
-        if settings.provider == "ollama":
+        client = settings.client or settings.provider
+        if client == "ollama":
             return {**options, "client_kwargs": {"timeout": settings.timeout_s}}
         if settings.api_key:
             options["api_key"] = settings.api_key
-        elif settings.provider == "openai" and settings.base_url:
+        elif client == "openai" and settings.base_url:
             options["api_key"] = "none"  # self-hosted servers often need no key, but the client does
         return {**options, "timeout": settings.timeout_s, "max_retries": 0}
 
@@ -250,6 +280,15 @@ def _await_first(pieces: Iterator[T]) -> Iterator[T]:
     """Wait for the first piece, then return all. A failure after it is not retried."""
     first = list(itertools.islice(pieces, 1))
     return itertools.chain(first, pieces)
+
+
+def package_of(provider: str) -> str:
+    """Return the package that asks a provider's models.
+
+    >>> package_of("google_genai")
+    'langchain-google-genai'
+    """
+    return PACKAGES.get(provider, f"langchain-{provider.replace('_', '-')}")
 
 
 def key_variable(provider: str) -> str:

@@ -16,11 +16,10 @@ from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.site import site
 from braid.app.user.datasets import readable_datasets
-from braid.app.user.models import NO_MODEL, choose_models, offered_models, site_default
+from braid.app.user.models import NO_MODEL, choose_models, offered_models, site_default, takes_own_keys
 from braid.app.user.preferences import DEFAULT_STRATEGY, LANGUAGES, THEMES, Preferences, preferences_of
 from braid.app.user.strategy_menu import strategy_choices
 from braid.app.web.languages import LANGUAGE_COOKIE
-from braid.config.models import role_model
 from braid.core.errors import InvalidInputError
 from braid.core.models.chat import Role
 from braid.core.search.strategies import strategies
@@ -215,12 +214,13 @@ def _page(shown: Mapping[str, Any], *, problem: str = "", field: str = "") -> st
 def _keys() -> list[_Key]:
     kept = site().provider_keys.of_user(identity().account.id)
     offered = offered_models()
-    wanted = {name.partition(":")[0] for name in (*offered.search, *offered.summary)} - set(KEYLESS)
+    wanted = {name.partition(":")[0] for name in (*offered.search, *offered.summary) if takes_own_keys(name)}
+    wanted -= set(KEYLESS)
     return [_key(provider, kept) for provider in sorted(wanted | kept.keys())]
 
 
 def _key(provider: str, kept: Mapping[str, str]) -> _Key:
     state = "none" if provider not in kept else "set" if kept[provider] else "lost"
-    models = (role_model(site().settings, role, f"{provider}:any") for role in ROLES)
+    models = (site().models.model(role, f"{provider}:any") for role in ROLES)
     hosts = {urlsplit(model.base_url).hostname or "" for model in models if model and model.base_url}
     return _Key(provider, state, ", ".join(sorted(hosts)))

@@ -6,7 +6,28 @@ Way in: `blueprint.admin`, the blueprint.
 
 from __future__ import annotations
 
-from braid.app.pages.admin import activity, folders, indexes, models, overview, registry_file, shared, users
+from braid.app.pages.admin import (
+    activity,
+    folders,
+    indexes,
+    model_servers,
+    models,
+    overview,
+    registry_file,
+    shared,
+    users,
+)
 from braid.app.pages.admin.blueprint import admin
 
-__all__ = ["activity", "admin", "folders", "indexes", "models", "overview", "registry_file", "shared", "users"]
+__all__ = [
+    "activity",
+    "admin",
+    "folders",
+    "indexes",
+    "model_servers",
+    "models",
+    "overview",
+    "registry_file",
+    "shared",
+    "users",
+]

@@ -1,69 +1,79 @@
-"""Models by role: the configured and the additionally offered ones, with a test of each. Never shows keys."""
+"""Models by role: the site's own and the additionally offered ones, with a test of each. Never shows keys."""
 
 from __future__ import annotations
 
+import importlib.util
 import os
+import sys
 import time
-from dataclasses import dataclass
-from urllib.parse import urlsplit
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 from flask import render_template, request
+from flask_babel import get_locale
 from flask_babel import gettext as _
 from werkzeug.wrappers import Response
 
 from braid.app.auth.access import rule
 from braid.app.pages.admin.blueprint import admin, audit, done
 from braid.app.site import site
-from braid.app.user.models import LISTS, offered_models, site_default
-from braid.config.models import role_model
+from braid.app.user.models import offered_models, site_default
+from braid.app.web.event_stream import event, event_stream
+from braid.core.accounts.model_connections import Connection
 from braid.core.errors import EmbeddingError, InvalidInputError, ModelError
-from braid.core.models.chat import ChatModel, ModelSettings, Role, key_variable
+from braid.core.models.chat import ChatModel, ModelSettings, Role, key_variable, package_of
 from braid.core.models.embeddings import embed_queries
+from braid.core.models.model_servers import PROVIDERS, LocalServer, find_local_servers, host_of
+from braid.core.models.reasoning import answer_pieces
 
 ROLES: tuple[Role, ...] = ("search", "summary")
 TEST_S = 30.0
-ANSWER_CHARS = 80
+ANSWER_CHARS = 300
 MAX_OFFERED = 100
 ANY_PERSONAL = "user_0"
 """A collection whose embedding model is the site's."""
-QUESTION = [("user", "Answer with one word: ready")]
+IN_LANGUAGE = {"ja": "日本語で一文で", "ko": "한국어로 한 문장으로"}
 
 
 @dataclass(frozen=True, slots=True)
 class ModelRow:
     """A model of a role as it would be asked.
 
-    ``key`` is the source of its key: ``settings``, the name of an environment variable, or empty if there is none.
+    ``key`` is the source of its key: ``connection``, ``settings``, the name of an environment variable, ``none`` for a
+    connected server without one, or empty if users may have theirs. ``install`` is the command that installs a missing
+    package.
     """
 
     name: str
     host: str
     key: str
     is_default: bool
+    install: str
 
 
 @dataclass(frozen=True, slots=True)
 class TestResult:
-    """The outcome of a test. ``error`` is empty if the model answered; ``seconds`` is the duration."""
+    """The outcome of a test. ``error`` is empty if the model answered; ``first_s`` is the time to the first word."""
 
     role: str
     name: str
     answer: str
     error: str
     seconds: float
+    first_s: float = 0.0
 
 
 @admin.get("/models")
 @rule("admin")
 def models() -> str:
-    """Show the models of all roles."""
-    return _page()
+    """Show the models of all roles, the connected servers, and those that run on this computer."""
+    return models_page()
 
 
 @admin.post("/models/<any(search,summary):role>")
 @rule("admin")
 def offer_models(role: Role) -> tuple[str, int] | Response:
-    """Set the models that users may choose besides the configured one."""
+    """Set the models that users may choose besides the role's own."""
     text = request.form.get("models", "")
     names = list(dict.fromkeys(line.strip() for line in text.splitlines() if line.strip()))
     try:
@@ -72,36 +82,92 @@ def offer_models(role: Role) -> tuple[str, int] | Response:
         for name in names:
             _require_name(name)
     except InvalidInputError as error:
-        return _page(problem=str(error), typed={role: text}), 400
-    site().app_settings.set(LISTS[role], names)
+        return models_page(problem=str(error), typed={role: text}), 400
+    site().models.offer(role, names)
     audit("models.offered", role, ", ".join(names) or "none")
     return done(_("Model list saved."), "models")
 
 
+@admin.post("/models/use")
+@rule("admin")
+def use_model() -> Response:
+    """Make a model the one that everybody's answers or queries are written by, unless they choose another one."""
+    roles = [role for role in ROLES if role in request.form.getlist("role")]
+    name = request.form.get("name") or f"{request.form.get('server', '')}:{request.form.get('model', '').strip()}"
+    if not roles:
+        raise InvalidInputError(_("Tick what the model is for: answers, queries or both."), field="role")
+    _require_name(name)
+    choose_for_everyone(roles, name)
+    return done(_("%(name)s is in use from now on.", name=name), "models")
+
+
+@admin.post("/models/<any(search,summary):role>/reset")
+@rule("admin")
+def reset_model(role: Role) -> Response:
+    """Leave a role's model to the settings again."""
+    choose_for_everyone([role], "")
+    return done(_("The settings' model is used again."), "models")
+
+
+def choose_for_everyone(roles: list[Role], name: str) -> None:
+    """Make this the model of the roles, in force at once; an empty name leaves them to the settings."""
+    for role in roles:
+        site().models.choose(role, name)
+        audit("models.chosen", role, name or "settings")
+    site().use_chosen_models()
+
+
+# ---------------------------------------------------------------- tests
+
+
 @admin.post("/models/test")
 @rule("admin")
-def test_model() -> tuple[str, int]:
-    """Ask a model for one word, or the embedding model for one vector."""
-    role, name = request.form.get("role", ""), request.form.get("name", "")
+def test_model() -> tuple[str, int] | Response:
+    """Ask a model for one sentence, streamed to scripts, or the embedding model for one vector."""
+    role, name = request.form.get("test") or request.form.get("role", ""), request.form.get("name", "")
     if role == "embedding":
-        return _page(tested=_test_embedding()), 200
-    found = next((known for known in ROLES if known == role), None)
-    if found is None or name not in offered_models().of(found):
+        return models_page(tested=_test_embedding()), 200
+    name = name or f"{request.form.get('server', '')}:{request.form.get('model', '').strip()}"
+    found: Role = "search" if role == "search" else "summary"
+    offered = role in ROLES and name in offered_models().of(found)
+    if not offered and site().models.connection_of(name) is None:
         raise InvalidInputError(f"{name[:100]!r} is not offered for {role[:20]!r}; add it to the list first")
-    model = role_model(site().settings, found, name)
+    model = site().models.model(found, name)
     if model is None:
         raise InvalidInputError("no model is configured for this role")
-    return _page(tested=_test(found, model)), 200
+    steps = _test(role, model)
+    if request.accept_mimetypes.best == "text/event-stream":
+        return event_stream(_told(step) for step in steps)
+    *_before, last = steps
+    return models_page(tested=last), 200
 
 
-def _test(role: Role, model: ModelSettings) -> TestResult:
-    started = time.perf_counter()
-    answer = error = ""
+def _test(role: str, model: ModelSettings) -> Iterator[TestResult]:
+    """Yield the sentence as it grows; the last result is the whole one, or the failure."""
+    started, answer, error, first_s = time.perf_counter(), "", "", 0.0
+    asked = ChatModel(replace(model, timeout_s=min(model.timeout_s, TEST_S), retries=0, pause_s=0))
+    pieces = asked.stream([("user", _question())])
     try:
-        answer = ChatModel(model).complete(QUESTION, timeout_s=TEST_S)[:ANSWER_CHARS]
+        for piece in answer_pieces(pieces):
+            answer = "" if piece.restart else answer + piece.text
+            first_s = first_s or time.perf_counter() - started
+            if len(answer) > ANSWER_CHARS or time.perf_counter() - started > TEST_S:
+                break
+            yield TestResult(role, model.name, answer, "", time.perf_counter() - started, first_s)
+        if not answer.strip():
+            error = f"the model {model.name} gives no text"
     except ModelError as failed:
         error = str(failed)
-    return TestResult(role, model.name, answer, error, time.perf_counter() - started)
+    yield TestResult(role, model.name, answer[:ANSWER_CHARS], error, time.perf_counter() - started, first_s)
+
+
+def _question() -> str:
+    return f"Say hello {IN_LANGUAGE.get(str(get_locale()), 'in one sentence')}."
+
+
+def _told(result: TestResult) -> str:
+    """Return the state of a test as an event."""
+    return event("test", {"text": result.answer, "html": render_template("braid/admin/_test.html", tested=result)})
 
 
 def _test_embedding() -> TestResult:
@@ -115,11 +181,25 @@ def _test_embedding() -> TestResult:
     return TestResult("embedding", site().settings.embedding_model, answer, error, time.perf_counter() - started)
 
 
-def _page(*, problem: str = "", typed: dict[Role, str] | None = None, tested: TestResult | None = None) -> str:
-    here = site().settings
+# ---------------------------------------------------------------- what is shown
+
+
+def models_page(
+    *,
+    problem: str = "",
+    typed: dict[Role, str] | None = None,
+    connecting: dict[str, str] | None = None,
+    tested: TestResult | None = None,
+) -> str:
+    """Render the page. ``typed`` and ``connecting`` are what was sent with a mistake; keys are not among it."""
+    here, connected = site().settings, site().models.connections.all()
     return render_template(
         "braid/admin/models.html",
-        roles=[(role, _rows(role), _list(role, typed or {})) for role in ROLES],
+        found=_found_here(connected),
+        servers=connected,
+        providers=PROVIDERS,
+        connecting=connecting or {},
+        roles=[(role, _rows(role), _list(role, typed or {}), site().models.is_chosen(role)) for role in ROLES],
         timeouts={"search": here.search_model_timeout_s, "summary": here.summary_model_timeout_s},
         embedding_model=here.embedding_model,
         reranker=here.reranker,
@@ -129,22 +209,39 @@ def _page(*, problem: str = "", typed: dict[Role, str] | None = None, tested: Te
     )
 
 
+def _found_here(connected: list[Connection]) -> list[tuple[LocalServer, tuple[str, ...]]]:
+    """Return the servers of this computer that are not connected yet."""
+    names = {server.name for server in connected}
+    found = find_local_servers(but_not=site().settings.port)
+    return [(server, models) for server, models in found if server.name not in names]
+
+
 def _rows(role: Role) -> list[ModelRow]:
-    found = (role_model(site().settings, role, name) for name in offered_models().of(role))
+    found = (site().models.model(role, name) for name in offered_models().of(role))
     return [_row(model, site_default(role)) for model in found if model]
 
 
 def _row(model: ModelSettings, default: str) -> ModelRow:
+    server = site().models.connection_of(model.name) if model.client else None
+    return ModelRow(model.name, host_of(model.base_url), _key(model, server), model.name == default, _install(model))
+
+
+def _key(model: ModelSettings, server: Connection | None) -> str:
+    if server:
+        return "connection" if server.has_key else "none"
     variable = key_variable(model.provider)
-    key = "settings" if model.api_key else variable if os.environ.get(variable) else ""
-    parts = urlsplit(model.base_url)
-    host = (parts.hostname or "") + (f":{parts.port}" if parts.port else "")
-    return ModelRow(model.name, host, key, model.name == default)
+    return "settings" if model.api_key else variable if os.environ.get(variable) else ""
+
+
+def _install(model: ModelSettings) -> str:
+    package = package_of(model.client or model.provider)
+    if importlib.util.find_spec(package.replace("-", "_")):
+        return ""
+    return f"{sys.executable} -m pip install {package}"
 
 
 def _list(role: Role, typed: dict[Role, str]) -> str:
-    kept: list[str] = site().app_settings.get(LISTS[role], [])
-    return typed.get(role, "\n".join(kept))
+    return typed.get(role, "\n".join(site().models.offered_besides(role)))
 
 
 def _other_embeddings() -> list[tuple[str, str]]:
@@ -154,6 +251,20 @@ def _other_embeddings() -> list[tuple[str, str]]:
 
 
 def _require_name(name: str) -> None:
+    """Raise InvalidInputError unless this is the name of a connected server's model, or of a known provider's."""
     if len(name) > 200 or not name.isprintable():
         raise InvalidInputError(f"{name[:60]!r} is too long or not printable", field="models")
-    ModelSettings(name)
+    model = ModelSettings(name)
+    if site().models.connection_of(name) is None and model.provider not in _providers():
+        raise InvalidInputError(
+            f"{name!r} begins with {model.provider!r}, which is neither a connected server nor a provider; connect the "
+            "server on this page first, or correct the name",
+            field="models",
+        )
+
+
+def _providers() -> frozenset[str]:
+    """Return the providers that LangChain has a package for."""
+    from langchain.chat_models import base  # here, since it takes a second to load
+
+    return frozenset(base._BUILTIN_PROVIDERS)

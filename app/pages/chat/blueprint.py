@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from flask import Blueprint, render_template, request
 
@@ -16,7 +17,35 @@ from braid.core.chat.store import StoredConversation, StoredMessage
 SHOWN_CONVERSATIONS = 100
 """Conversations in the side bar; older ones can be found by title."""
 
+SHOWN_ADMINISTRATORS = 3
+
 chat = Blueprint("chat", __name__, url_prefix="/chat")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAdvice:
+    """How somebody whose answers are quoted gets a model: connect one, choose one, or ask one of ``names``."""
+
+    connect: bool = False
+    choose: bool = False
+    names: tuple[str, ...] = ()
+
+
+@chat.context_processor
+def _in_templates() -> dict[str, object]:
+    return {"model_advice": _model_advice}
+
+
+def _model_advice() -> ModelAdvice:
+    here, me = site(), identity()
+    if here.models.menu("summary"):
+        return ModelAdvice(choose=True)
+    if me.is_admin:
+        return ModelAdvice(connect=True)
+    if not here.standalone:
+        return ModelAdvice()
+    admins = [account.name for account in here.accounts.all() if account.is_admin and not account.disabled]
+    return ModelAdvice(names=tuple(admins[:SHOWN_ADMINISTRATORS]))
 
 
 def list_conversations() -> list[StoredConversation]:

@@ -160,10 +160,10 @@ def test_without_scripts_the_form_answers_with_a_page(client: FlaskClient) -> No
     assert "Rankings are fused by rank" in client.get("/chat/1").get_data(as_text=True)
 
 
-def test_without_a_model_the_answer_says_so_and_leads_to_the_settings(client: FlaskClient) -> None:
+def test_without_a_model_the_answer_says_so_and_leads_administrators_to_the_models(client: FlaskClient) -> None:
     html = last(ask(client))["html"]
     assert "without a language model" in html
-    assert 'href="/settings"' in html
+    assert 'href="/admin/models"' in html
 
 
 def test_no_dataset_means_all_personal_ones_by_name(client: FlaskClient, library: Braid) -> None:

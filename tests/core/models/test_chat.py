@@ -106,9 +106,29 @@ def test_a_missing_package_is_named_with_how_to_install_it(name: str, package: s
 def test_an_unknown_provider_and_a_wrong_name() -> None:
     with pytest.raises(ModelError, match="'nobody:model' cannot be loaded"):
         ChatModel(ModelSettings("nobody:model")).complete(MESSAGES)
-    for name in ("", "gpt", "openai:", ":gpt"):
+    for name in ("", "gpt", "openai:", ":gpt", "openai:two words", "OpenAI:gpt"):
         with pytest.raises(InvalidInputError, match="write provider:model"):
             ModelSettings(name)
+
+
+@pytest.mark.parametrize("name", ["http://127.0.0.1:9555/v1 ux-model", "https://api.example.org/v1"])
+def test_an_address_is_no_models_name(name: str) -> None:
+    with pytest.raises(InvalidInputError, match="which is an address; connect the server under Administration, Models"):
+        ModelSettings(name)
+
+
+def test_a_model_that_wants_its_own_temperature_gets_it(server: ModelServer) -> None:
+    server.wants_own_temperature = True
+    model = ChatModel(server.settings(retries=0))
+    assert "".join(model.stream(MESSAGES)).strip() == "Fish and rice"
+    assert model.complete(MESSAGES) == "Fish and rice"
+    assert [call.temperature for call in server.calls] == [0, None, None]
+
+
+def test_a_server_is_asked_by_the_package_of_another_provider(server: ModelServer) -> None:
+    model = ChatModel(ModelSettings("ollama:qwen3:8b", server.url, client="openai", retries=0))
+    assert model.complete(MESSAGES) == "Fish and rice"
+    assert [(call.model, call.key) for call in server.calls] == [("qwen3:8b", "none")]
 
 
 def test_a_key_at_the_end_of_a_long_message_is_masked_before_the_cut(monkeypatch: pytest.MonkeyPatch) -> None:

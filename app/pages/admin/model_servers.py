@@ -1,0 +1,115 @@
+"""Servers of chat models: connecting one, fetching its models, using one that runs on this computer, removing it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from flask import flash, redirect, request, url_for
+from flask_babel import gettext as _
+from werkzeug.wrappers import Response
+
+from braid.app.auth.access import rule
+from braid.app.pages.admin.blueprint import admin, audit, done
+from braid.app.pages.admin.models import ROLES, choose_for_everyone, models_page
+from braid.app.site import site
+from braid.core.accounts.model_connections import Connection
+from braid.core.errors import InvalidInputError, ModelError, NotFoundError
+from braid.core.models.chat import Role
+from braid.core.models.model_servers import LOCAL_SERVERS, fetch_models
+
+
+@admin.post("/models/servers")
+@rule("admin")
+def connect_server() -> tuple[str, int] | Response:
+    """Store a server's address and key, if it answers, with the list of its models."""
+    typed = {name: request.form.get(name, "") for name in ("provider", "base_url")}
+    connections = site().models.connections
+    try:
+        made = connections.prepare(typed["provider"], typed["base_url"], request.form.get("key", ""))
+        made = _with_models(made)
+        connections.put(made)
+    except (InvalidInputError, ModelError) as error:
+        return models_page(problem=str(error), connecting=typed), 400
+    audit("models.connected", made.name, made.base_url)
+    site().use_chosen_models()
+    return _done_at(made, _("%(name)s is connected. Choose a model.", name=made.host))
+
+
+@admin.post("/models/servers/<name>/fetch")
+@rule("admin")
+def fetch_server(name: str) -> tuple[str, int] | Response:
+    """Fetch the list of a server's models again."""
+    found = _get(name)
+    try:
+        found = _with_models(found)
+    except ModelError as error:
+        return models_page(problem=str(error)), 400
+    site().models.connections.put(found)
+    return _done_at(found, _("The list of models is fetched."))
+
+
+@admin.post("/models/servers/<name>/remove")
+@rule("admin")
+def remove_server(name: str) -> Response:
+    """Remove a server with its key, and its models from every menu."""
+    removed = site().models.connections.remove(name)
+    for role in ROLES:
+        _forget(role, f"{name}:")
+    audit("models.disconnected", name, removed.base_url)
+    site().use_chosen_models()
+    return done(_("%(name)s is removed, with its key.", name=removed.host), "models")
+
+
+@admin.post("/models/local/<name>")
+@rule("admin")
+def use_local(name: str) -> tuple[str, int] | Response:
+    """Connect a server that runs on this computer, and let its model write the answers. Then the chat is shown.
+
+    Queries are left as they are: a model on one's own computer would make each search wait.
+    """
+    server = next((known for known in LOCAL_SERVERS if known.name == name), None)
+    if server is None:
+        raise NotFoundError(f"there is no usual model server {name[:60]!r}")
+    connections = site().models.connections
+    try:
+        made = _with_models(connections.prepare(server.provider, server.base_url))
+        model = request.form.get("model") or made.models[0]
+        if model not in made.models:
+            raise InvalidInputError(
+                _("%(name)s has no model %(model)s any more.", name=server.label, model=repr(model[:100]))
+            )
+        connections.put(made)
+    except (InvalidInputError, ModelError) as error:
+        return models_page(problem=str(error)), 400
+    audit("models.connected", made.name, made.base_url)
+    choose_for_everyone(["summary"], f"{made.name}:{model}")
+    flash(_("%(name)s writes the answers from now on.", name=model))
+    return redirect(url_for("braid.chat.page"))
+
+
+def _get(name: str) -> Connection:
+    found = site().models.connections.get(name)
+    if found is None:
+        raise NotFoundError(f"no model server {name[:60]!r} is connected")
+    return found
+
+
+def _with_models(server: Connection) -> Connection:
+    """Return the server with the models that it lists. Raises ModelError if it lists none."""
+    models = fetch_models(server.provider, server.base_url, server.key)
+    if not models:
+        raise ModelError(_("%(name)s answers, but has no model yet. Load one there first.", name=server.host))
+    return replace(server, models=models)
+
+
+def _forget(role: Role, prefix: str) -> None:
+    here = site().models
+    if here.default(role).startswith(prefix):
+        here.choose(role, "")
+    here.offer(role, [offered for offered in here.offered_besides(role) if not offered.startswith(prefix)])
+
+
+def _done_at(server: Connection, text: str) -> Response:
+    """Redirect to the server's card, with the text."""
+    flash(text)
+    return redirect(url_for("braid.admin.models", _anchor=f"server-{server.name}"))

@@ -1,0 +1,117 @@
+"""Connections to servers of chat models that administrators make on the pages, their keys encrypted."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from typing import TypedDict
+
+from braid.core.accounts.app_settings import AppSettings
+from braid.core.accounts.secret_key import checked_key, decrypt, encrypt
+from braid.core.errors import InvalidInputError, NotFoundError
+from braid.core.ledger.ledger import Ledger
+from braid.core.models.model_servers import PROVIDERS, checked_url, host_of, server_name
+
+SETTING = "model_connections"
+"""Name of the app setting that keeps them: name → `_Stored`."""
+MAX_CONNECTIONS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """A server that is connected. Its models are called ``name:model``."""
+
+    name: str
+    provider: str
+    base_url: str
+    key: str = field(default="", repr=False)
+    has_key: bool = False
+    """Whether a key is stored. One that cannot be read, as the data directory has another secret, is empty."""
+    models: tuple[str, ...] = ()
+    """What the server listed last."""
+
+    @property
+    def label(self) -> str:
+        """The name of the server for people."""
+        return PROVIDERS[self.provider].label
+
+    @property
+    def host(self) -> str:
+        """The host, and the port, that the questions go to."""
+        return host_of(self.base_url)
+
+    @property
+    def takes_own_keys(self) -> bool:
+        """Whether users may have keys of their own: the address is the provider's, whatever an administrator does."""
+        return PROVIDERS[self.provider].has_fixed_address
+
+
+class _Stored(TypedDict):
+    provider: str
+    base_url: str
+    secret: str
+    models: list[str]
+
+
+class ModelConnections:
+    """The connections of a data directory. ``secret`` is the directory's; a key is encrypted for its address."""
+
+    def __init__(self, ledger: Ledger, secret: bytes) -> None:
+        self._settings = AppSettings(ledger)
+        self._secret = secret
+        self._lock = threading.Lock()
+
+    def all(self) -> list[Connection]:
+        """Return the connections by name."""
+        stored: dict[str, _Stored] = self._settings.get(SETTING, {})
+        return [self._read(name, stored[name]) for name in sorted(stored)]
+
+    def get(self, name: str) -> Connection | None:
+        """Return the connection of this name, if there is one."""
+        return next((found for found in self.all() if found.name == name), None)
+
+    def prepare(self, provider: str, address: str, key: str = "") -> Connection:
+        """Return the connection that `put` would store. An empty key keeps the stored one of the same address.
+
+        Raises InvalidInputError.
+        """
+        base_url = checked_url(provider, address)
+        kept = self.get(server_name(provider, base_url))
+        if key.strip():
+            key = checked_key(key)
+        elif kept is not None and kept.base_url == base_url:
+            key = kept.key
+        if PROVIDERS[provider].has_fixed_address and not key:
+            raise InvalidInputError(f"{PROVIDERS[provider].label} needs a key; copy it from your account", field="key")
+        return Connection(server_name(provider, base_url), provider, base_url, key, bool(key))
+
+    def put(self, made: Connection) -> None:
+        """Store a connection in place of the one of the same name, whose key goes with its address."""
+        secret = encrypt(self._secret, _purpose(made.base_url), made.key) if made.key else ""
+        with self._lock:
+            stored = self._settings.get(SETTING, {})
+            if made.name not in stored and len(stored) >= MAX_CONNECTIONS:
+                raise InvalidInputError(f"{MAX_CONNECTIONS} servers are connected; remove one first")
+            stored[made.name] = _Stored(
+                provider=made.provider, base_url=made.base_url, secret=secret, models=list(made.models)
+            )
+            self._settings.set(SETTING, stored)
+
+    def remove(self, name: str) -> Connection:
+        """Delete a connection with its key, and return it. Raises NotFoundError."""
+        with self._lock:
+            stored = self._settings.get(SETTING, {})
+            if name not in stored:
+                raise NotFoundError(f"no model server {name[:60]!r} is connected")
+            removed = self._read(name, stored.pop(name))
+            self._settings.set(SETTING, stored)
+        return removed
+
+    def _read(self, name: str, stored: _Stored) -> Connection:
+        secret = stored["secret"]
+        key = decrypt(self._secret, _purpose(stored["base_url"]), secret) if secret else ""
+        return Connection(name, stored["provider"], stored["base_url"], key, bool(secret), tuple(stored["models"]))
+
+
+def _purpose(base_url: str) -> str:
+    return f"model server {base_url}"
