@@ -1,6 +1,7 @@
-// The page works without this file. With it, the balance is said in words.
+// The page works without this file. With it, a section is saved as soon as a field changes, and the balance is said in words.
 "use strict";
 
+const page = document.getElementById("settings");
 const alpha = document.getElementById("alpha");
 const words = alpha.labels[0].querySelector("output");
 
@@ -12,3 +13,52 @@ function sayBalance() {
 
 alpha.addEventListener("input", sayBalance);
 sayBalance();
+
+function say(form, text, wrong) {
+  const said = form.querySelector(".saved");
+  said.classList.toggle("wrong", wrong);
+  said.value = text;
+}
+
+async function save(form) {
+  if (!form.reportValidity()) return say(form, "", false);
+  if (form.querySelector("#datasets-these:checked") && !form.querySelector(".these :checked")) return say(form, page.dataset.none, true);
+  const sent = new FormData(form);
+  form.sent = sent;
+  say(form, "", false);
+  const response = await fetch(form.action, { method: "POST", body: sent, headers: { Accept: "application/json" } }).catch(() => null);
+  if (form.sent !== sent) return; // what was changed since is on its way
+  const problem = response && !response.ok ? await response.json().catch(() => ({})) : null;
+  if (!response?.ok) return say(form, problem?.detail ?? problem?.title ?? page.dataset.offline, true);
+  say(form, page.dataset.saved, false);
+  const { language, theme } = form.elements;
+  if (!language) return;
+  if (language.value !== language.dataset.was) return location.reload();
+  if (theme.value === "auto") delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = theme.value;
+}
+
+for (const form of document.querySelectorAll("form[data-saves]")) {
+  form.querySelector(".actions").hidden = true;
+  if (form.elements.language) form.elements.language.dataset.was = form.elements.language.value;
+  form.addEventListener("change", () => save(form));
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    save(form);
+  });
+}
+
+// Which section one reads.
+const links = document.querySelectorAll(".sections a[href^='#']");
+const seen = new IntersectionObserver(
+  (entries) => {
+    for (const { target } of entries.filter((entry) => entry.isIntersecting)) {
+      for (const link of links) {
+        if (link.hash === `#${target.id}`) link.setAttribute("aria-current", "true");
+        else link.removeAttribute("aria-current");
+      }
+    }
+  },
+  { rootMargin: "-10% 0px -75%" },
+);
+for (const link of links) seen.observe(document.querySelector(link.hash));

@@ -49,22 +49,44 @@ def test_a_change_of_the_file_is_seen_before_it_is_saved(site: Site, open_page: 
     site.braid.registry.replace_text(before)
 
 
-def test_settings_are_kept_and_the_balance_is_said_in_words(
+def test_settings_are_saved_at_once_and_the_balance_is_said_in_words(
     site: Site, open_page: Callable[..., Page], picture: Callable[[Page, str], None]
 ) -> None:
     noa = add_user(site.app, "Noa")
     page = open_page("settings", cookies=[site.cookie("Noa")])
+    expect(page.get_by_role("button", name="Save", exact=True)).to_have_count(0)
     page.get_by_label("By score").check()
-    balance = page.get_by_role("slider", name="Balance")
-    balance.fill("0.4")
-    expect(page.locator("output")).to_have_text("40% meaning, 60% keywords")
+    expect(page.locator("#expert .saved")).to_have_text("Saved")
+    page.get_by_role("slider", name="Balance").fill("0.4")
+    expect(page.locator("output[for=alpha]")).to_have_text("40% meaning, 60% keywords")
     page.get_by_label("Theme").select_option("dark")
-    picture(page, "settings")
-    page.get_by_role("button", name="Save settings").click()
-    expect(page.locator(".notice")).to_contain_text("saved")
+    expect(page.locator("#look .saved")).to_have_text("Saved")
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    picture(page, "settings")
+    page.reload()
+    expect(page.get_by_label("By score")).to_be_checked()
     stored = site_of(site.app).accounts.get(noa.id).preferences
     assert dict(stored) == {"fusion": "weighted", "alpha": 0.4, "theme": "dark"}
+    page.locator("#language").select_option("ja")
+    expect(page.get_by_role("heading", level=1)).to_have_text("設定")
+
+
+def test_a_setting_that_cannot_be_is_said_beside_it(site: Site, open_page: Callable[..., Page]) -> None:
+    add_user(site.app, "Kai")
+    page = open_page("settings", cookies=[site.cookie("Kai")])
+    page.get_by_label("Only these").check()
+    expect(page.locator("#search .saved")).to_have_text("Select at least one dataset, or choose all.")
+    page.locator(".these input").first.check()
+    expect(page.locator("#search .saved")).to_have_text("Saved")
+
+
+def test_settings_without_scripts_have_a_button_in_each_section(site: Site, open_page: Callable[..., Page]) -> None:
+    add_user(site.app, "Uma")
+    page = open_page("settings", cookies=[site.cookie("Uma")], java_script_enabled=False)
+    page.get_by_label("Theme").select_option("dark")
+    page.locator("#look").get_by_role("button", name="Save").click()
+    expect(page.locator(".notice")).to_contain_text("saved")
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
 
 
 def test_an_examination_shows_its_end_by_itself(open_page: Callable[..., Page]) -> None:

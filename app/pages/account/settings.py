@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, get_args
 from urllib.parse import urlsplit
@@ -12,7 +12,7 @@ from flask import Blueprint, flash, redirect, render_template, request, url_for
 from flask_babel import gettext as _
 from werkzeug.wrappers import Response
 
-from braid.app.auth.access import rule
+from braid.app.auth.access import rule, wants_json
 from braid.app.auth.identity import identity
 from braid.app.site import site
 from braid.app.user.datasets import readable_datasets
@@ -28,6 +28,7 @@ from braid.core.types import MAX_K, Fusion, Mode
 KEYLESS = ("ollama", "bedrock", "bedrock_converse", "google_vertexai")
 """Providers that take no key, or more than one."""
 ROLES: tuple[Role, ...] = ("search", "summary")
+SECTIONS = ("models", "search", "expert", "look")
 DATASET_ID = re.compile(r"-?[0-9]{1,10}")
 
 settings = Blueprint("settings", __name__)
@@ -43,15 +44,21 @@ def page() -> str:
 @settings.post("/settings")
 @rule("user")
 def save() -> tuple[str, int] | Response:
-    """Check and store all preferences; stores none if one is invalid."""
+    """Check and store the preferences in the form, of one section or of all; stores none if one is invalid."""
     account = identity().account
     try:
         changes = _read_preferences(request.form)
     except InvalidInputError as error:
+        if wants_json():
+            raise
         return _page(asdict(preferences_of(account)) | _typed_values(), problem=str(error), field=error.field), 400
     site().accounts.set_preferences(account.id, changes)
-    flash(_("Settings saved."))
-    response = redirect(url_for("braid.settings.page"))
+    if wants_json():
+        response = Response("{}", mimetype="application/json")
+    else:
+        flash(_("Settings saved."))
+        section = request.form.get("section")
+        response = redirect(url_for("braid.settings.page", _anchor=section if section in SECTIONS else None))
     response.delete_cookie(LANGUAGE_COOKIE)
     return response
 
@@ -101,20 +108,23 @@ _TYPED = ("mode", "fusion", "alpha", "k", "strategy", "search_model", "summary_m
 
 
 def _read_preferences(form: Mapping[str, str]) -> dict[str, Any]:
-    """Return the preferences as they are stored; None for the site's default. Raises InvalidInputError."""
+    """Return the preferences in the form as they are stored; None for the site's default. Raises InvalidInputError."""
     here = site().settings
-    found: dict[str, Any] = {
-        "search_model": _choice(form, "search_model", ("", *offered_models().search, NO_MODEL)),
-        "summary_model": _choice(form, "summary_model", ("", *offered_models().summary, NO_MODEL)),
-        "mode": _choice(form, "mode", get_args(Mode)),
-        "fusion": _choice(form, "fusion", get_args(Fusion)),
-        "alpha": _number(form, "alpha", 0, 1),
-        "k": _whole_number(form, "k", 1, MAX_K),
-        "strategy": _choice(form, "strategy", tuple(strategies())),
-        "language": _choice(form, "language", ("", *LANGUAGES)),
-        "theme": _choice(form, "theme", THEMES),
-        "dataset_ids": _datasets(),
+    readers: dict[str, Callable[[], Any]] = {
+        "search_model": lambda: _choice(form, "search_model", ("", *offered_models().search, NO_MODEL)),
+        "summary_model": lambda: _choice(form, "summary_model", ("", *offered_models().summary, NO_MODEL)),
+        "mode": lambda: _choice(form, "mode", get_args(Mode)),
+        "fusion": lambda: _choice(form, "fusion", get_args(Fusion)),
+        "alpha": lambda: _number(form, "alpha", 0, 1),
+        "k": lambda: _whole_number(form, "k", 1, MAX_K),
+        "strategy": lambda: _choice(form, "strategy", tuple(strategies())),
+        "language": lambda: _choice(form, "language", ("", *LANGUAGES)),
+        "theme": lambda: _choice(form, "theme", THEMES),
+        "datasets": _datasets,
     }
+    found: dict[str, Any] = {name: read() for name, read in readers.items() if name in form}
+    if "datasets" in found:
+        found["dataset_ids"] = found.pop("datasets")
     defaults = {
         "search_model": "",
         "summary_model": "",
@@ -133,7 +143,8 @@ def _typed_values() -> dict[str, Any]:
     """Return the submitted values, valid or not, to show them again."""
     typed: dict[str, Any] = {name: request.form[name] for name in _TYPED if name in request.form}
     ticked = [int(given) for given in request.form.getlist("d") if DATASET_ID.fullmatch(given)]
-    return typed | {"dataset_ids": ticked if request.form.get("datasets") == "these" else None}
+    chosen = request.form.get("datasets")
+    return typed if chosen is None else typed | {"dataset_ids": ticked if chosen == "these" else None}
 
 
 def _choice(form: Mapping[str, str], name: str, choices: tuple[str, ...]) -> str:
@@ -171,7 +182,7 @@ def _datasets() -> list[int] | None:
     if request.form.get("datasets", "all") == "all":
         return None
     readable = readable_datasets(identity().account).by_id
-    chosen = [dataset_id for dataset_id in _typed_values()["dataset_ids"] or () if dataset_id in readable]
+    chosen = [dataset_id for dataset_id in _typed_values().get("dataset_ids") or () if dataset_id in readable]
     if not chosen:
         raise InvalidInputError(_("Select at least one dataset, or choose all."), field="datasets")
     return chosen

@@ -13,7 +13,7 @@ from braid.app.user.preferences import Preferences, preferences_of
 from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account
 from braid.core.braid import Braid
-from tests.web import add_user, make_app, post_form, sign_in, site_of
+from tests.web import add_user, csrf_token, make_app, post_form, sign_in, site_of
 
 FORM = {
     "mode": "keyword",
@@ -54,11 +54,31 @@ def test_what_is_saved_is_the_default_from_then_on(app: Flask, client: FlaskClie
     with app.app_context():
         assert choose_models(site_of(app).accounts.get(ben.id)).summary is None
     page = client.get("/settings").get_data(as_text=True)
-    assert '<html lang="ko" data-theme="dark">' in page
+    assert '<html lang="ko" data-theme="dark"' in page
     for checked in ('id="mode-keyword"', 'id="strategy-hyde"', 'id="fusion-weighted"'):
         assert re.search(f"{checked}[^>]* checked", page), checked
     assert 'value="0.25"' in page
     assert '<option value="anthropic:claude" selected>' in page
+
+
+def test_a_section_is_saved_alone_and_the_others_stay(app: Flask, client: FlaskClient, ben: Account) -> None:
+    post_form(client, "/settings", **FORM)
+    answer = post_form(client, "/settings", section="look", language="ja", theme="light")
+    assert (answer.status_code, answer.location) == (302, "/settings#look")
+    mine = _preferences(app, ben)
+    assert mine == Preferences("keyword", "weighted", 0.25, 12, "hyde", "anthropic:claude", "none", "ja", "light", None)
+    assert post_form(client, "/settings", section="elsewhere").location == "/settings"
+
+
+def test_a_script_is_told_of_a_mistake_in_json(app: Flask, client: FlaskClient, ben: Account) -> None:
+    token = csrf_token(client)
+    json = {"Accept": "application/json"}
+    saved = client.post("/settings", data={"csrf_token": token, "k": "9"}, headers=json)
+    refused = client.post("/settings", data={"csrf_token": token, "k": "many", "mode": "keyword"}, headers=json)
+    assert (saved.status_code, saved.json) == (200, {})
+    assert refused.status_code == 400
+    assert "whole number" in refused.json["detail"]
+    assert (_preferences(app, ben).k, _preferences(app, ben).mode) == (9, "hybrid")
 
 
 def test_what_equals_the_sites_default_follows_it(app: Flask, client: FlaskClient, ben: Account) -> None:
