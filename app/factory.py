@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from flask import Blueprint, Flask, Response, g, request
-from flask.sessions import SecureCookieSessionInterface
+from flask.sessions import SecureCookieSessionInterface, SessionMixin
 from flask_babel import Babel, get_locale
 from flask_babel import gettext as _
 from werkzeug.middleware.proxy_fix import ProxyFix
@@ -29,10 +29,12 @@ from braid.app.pages import PAGES
 from braid.app.pages.account import account
 from braid.app.site import EXTENSION, HostUser, Site, site
 from braid.app.user.models import SHELF, ModelShelf
+from braid.app.web.compression import compress
 from braid.app.web.errors import handle_errors, on_http_error, on_unexpected
 from braid.app.web.health import health
 from braid.app.web.languages import keep_language, language_links, language_names, select_language, theme
 from braid.app.web.security_headers import SECURITY_HEADERS
+from braid.app.web.static_files import hash_name, send_static
 from braid.app.web.template_texts import keep_translations
 from braid.app.web.times import moment
 from braid.config.settings import Settings, load_settings
@@ -69,7 +71,7 @@ def create_app(settings: Settings | None = None, braid: Braid | None = None) -> 
         MAX_CONTENT_LENGTH=MAX_FORM_BYTES,
         MAX_FORM_MEMORY_SIZE=MAX_FORM_BYTES,
     )
-    app.session_interface = _SecureOverHttps()
+    app.session_interface = _Cookies()
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     Babel(app, locale_selector=select_language, default_translation_directories=str(TRANSLATIONS))
     keep_translations(app)
@@ -127,7 +129,9 @@ def register_braid(
 
 def _mount(app: Flask, here: Site, *, url_prefix: str, more: list[Blueprint]) -> None:
     """Register all blueprints below one, whose hooks apply to Braid's routes only."""
-    root = Blueprint("braid", __name__, static_folder="static", template_folder="templates", static_url_path="/static")
+    root = Blueprint("braid", __name__, template_folder="templates")
+    root.add_url_rule("/static/<path:filename>", endpoint="static", view_func=send_static)
+    root.url_defaults(hash_name)
     root.before_request(_begin)
     root.before_request(admit)
     root.after_request(_finish)
@@ -179,8 +183,15 @@ def _open_until_exit(settings: Settings) -> Braid:
     return stack.enter_context(open_braid(settings))
 
 
-class _SecureOverHttps(SecureCookieSessionInterface):
-    """Marks cookies as secure only if the page was loaded over HTTPS; on this computer the page comes over HTTP."""
+class _Cookies(SecureCookieSessionInterface):
+    """Marks cookies as secure only if the page was loaded over HTTPS; on this computer the page comes over HTTP.
+
+    Static files, which caches may keep for everybody, come without one.
+    """
+
+    def save_session(self, app: Flask, session: SessionMixin, response: Response) -> None:  # type: ignore[override]
+        if request.endpoint != STATIC:
+            super().save_session(app, session, response)
 
     def get_cookie_secure(self, app: Flask) -> bool:
         return request.is_secure
@@ -223,12 +234,11 @@ def _finish(response: Response) -> Response:
     for name, value in SECURITY_HEADERS.items():
         response.headers.setdefault(name, value)
     response.headers["X-Request-ID"] = g.braid_request_id
-    if request.endpoint == STATIC:
-        response.headers["Cache-Control"] = "public, max-age=3600"
-    else:
+    if request.endpoint != STATIC:
         response.headers.setdefault("Cache-Control", "no-store")
-        response.headers["Vary"] = "Accept, Accept-Language, Authorization, Cookie"
+        response.headers["Vary"] = "Accept, Accept-Encoding, Accept-Language, Authorization, Cookie"
         keep_language(response)
+        compress(response)
     route = request.url_rule.rule if request.url_rule else "-"
     took = time.perf_counter() - g.braid_started
     metrics = site().metrics

@@ -6,12 +6,14 @@ blueprints are exempt from it, and nothing of its configuration is read or chang
 
 from __future__ import annotations
 
+import binascii
 import hmac
 import secrets
 import sys
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from urllib.parse import urlsplit
 
-from flask import Flask, current_app, request, session
+from flask import Flask, current_app, g, request, session
 from flask_babel import gettext as _
 from werkzeug.exceptions import BadRequest
 
@@ -25,10 +27,36 @@ ROOT = "braid"
 
 
 def csrf_token() -> str:
-    """Return the token that a form of this browser's session must send; it lives as long as the session."""
+    """Return the token that a form of this browser's session must send; it is valid as long as the session.
+
+    It is another one in each answer, the session's secret under a random mask: the lengths of compressed pages would
+    otherwise give away a secret that is repeated in them (BREACH).
+    """
     if IN_SESSION not in session:
         session[IN_SESSION] = secrets.token_urlsafe(TOKEN_BYTES)
-    return str(session[IN_SESSION])
+    if "braid_csrf_token" not in g:
+        g.braid_csrf_token = masked(str(session[IN_SESSION]))
+    return str(g.braid_csrf_token)
+
+
+def masked(secret: str) -> str:
+    """Return a session's secret under a new random mask."""
+    mask = secrets.token_bytes(len(secret))
+    return urlsafe_b64encode(mask + _xor(mask, secret.encode())).decode()
+
+
+def _unmasked(token: str) -> bytes:
+    """Return the secret under the mask; empty when the token is none."""
+    try:
+        both = urlsafe_b64decode(token.encode())
+    except (binascii.Error, ValueError):
+        return b""
+    half = len(both) // 2
+    return _xor(both[:half], both[half:])
+
+
+def _xor(one: bytes, other: bytes) -> bytes:
+    return bytes(a ^ b for a, b in zip(one, other, strict=False))
 
 
 def refuse_forged_requests() -> None:
@@ -39,7 +67,7 @@ def refuse_forged_requests() -> None:
     """
     expected = session.get(IN_SESSION, "")
     sent = request.form.get(FIELD) or next((request.headers[name] for name in HEADERS if name in request.headers), "")
-    if not expected or not hmac.compare_digest(expected.encode(), sent.encode(errors="replace")):
+    if not expected or not hmac.compare_digest(expected.encode(), _unmasked(sent)):
         raise BadRequest(_("This form has expired, or cookies are blocked. Reload the page."))
     if request.is_secure and urlsplit(request.referrer or "")[:2] != ("https", request.host):
         raise BadRequest(_("This form has expired, or cookies are blocked. Reload the page."))

@@ -13,7 +13,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from braid.app.auth.access import SAFE
-from braid.app.auth.csrf import IN_SESSION
+from braid.app.auth.csrf import IN_SESSION, masked
 from braid.app.factory import routes_of
 from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account
@@ -260,7 +260,7 @@ class World:
 
     def browser(self, caller: str) -> FlaskClient:
         client = self.app.test_client()
-        client.environ_base["HTTP_X_CSRFTOKEN"] = "known"  # forged requests are another test
+        client.environ_base["HTTP_X_CSRFTOKEN"] = masked("known")  # forged requests are another test
         with client.session_transaction() as session:
             session[IN_SESSION] = "known"
             if caller in self.people:
