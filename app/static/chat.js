@@ -188,47 +188,27 @@ document.addEventListener("keydown", (event) => {
   box.focus();
 });
 
-// ---- datasets and options
+// ---- how to search
 
-const picker = document.getElementById("picker");
 const options = document.getElementById("options");
+const paces = form.elements.pace;
 
-function countTicked() {
-  const all = [...picker.querySelectorAll("input[name=d]")];
-  const ticked = all.filter((input) => input.checked).length;
-  const button = document.getElementById("picker-button");
-  const text = ticked ? button.dataset.some.replace("{ticked}", ticked).replace("{all}", all.length) : button.dataset.none;
-  button.querySelector("output").textContent = text;
-  for (const group of picker.querySelectorAll(".picked")) {
-    const boxes = [...group.querySelectorAll("input[name=d]")];
-    const every = group.querySelector(".select-all");
-    every.checked = boxes.every((input) => input.checked);
-    every.indeterminate = !every.checked && boxes.some((input) => input.checked);
-  }
-}
-
+// What the experts' values are is said only while they are in force.
 function nameOptions() {
+  const isExpert = paces.value === "expert";
   for (const name of ["mode", "strategy"]) {
     const chosen = options.querySelector(`[name=${name}]:checked`)?.parentElement.querySelector(".name");
-    document.querySelector(`#options-button .${name}`).textContent = chosen?.firstChild.textContent.trim() ?? "";
+    const text = chosen?.firstChild.textContent.trim() ?? "";
+    document.querySelector(`#options-button .${name}`).textContent = isExpert ? text : "";
   }
   options.querySelector("output[for=alpha]").textContent = Number(form.elements.alpha.value).toFixed(2);
 }
 
-picker.addEventListener("change", (event) => {
-  if (event.target.classList.contains("select-all")) {
-    const shown = event.target.closest(".picked").querySelectorAll(".dataset:not([hidden]) input");
-    for (const input of shown) input.checked = event.target.checked;
-  }
-  countTicked();
+options.addEventListener("input", () => {
+  paces.value = "expert";
+  nameOptions();
 });
-document.getElementById("filter").addEventListener("input", (event) => {
-  const wanted = event.target.value.normalize("NFKC").toLowerCase().trim();
-  for (const line of picker.querySelectorAll(".dataset")) {
-    line.hidden = !line.textContent.normalize("NFKC").toLowerCase().includes(wanted);
-  }
-});
-options.addEventListener("input", nameOptions);
+for (const pace of paces) pace.addEventListener("change", nameOptions);
 
 // ---- the side bar
 
@@ -368,7 +348,6 @@ addEventListener("scroll", hidePreview, { passive: true });
 // ---- start
 
 reveal(document);
-countTicked();
 nameOptions();
 grow();
 if (matchMedia("(min-width: 801px)").matches) box.focus({ preventScroll: true });

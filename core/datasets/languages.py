@@ -20,6 +20,10 @@ SAMPLE = 200
 """Documents of a dataset in the sample."""
 LEAST_SHARE = 0.05
 """Smallest share of the sample that a language needs to be named."""
+FEW = 20
+"""Up to this number of datasets each one's sample is as large as `SAMPLE`, and read again after any change of its
+collection; of more, samples are smaller, and read again when the dataset's own counts change."""
+LEAST_SAMPLE = 10
 AGAIN_S = 5.0
 """Minimum seconds between two samples of a dataset that keeps changing, as in a long upload."""
 HASH_MODULUS = 2**32
@@ -31,6 +35,7 @@ HASH_FACTOR = 2_654_435_761
 class _Seen:
     counts: Counter[str]
     head: int
+    size: tuple[int, int]
     at: float
 
 
@@ -50,7 +55,7 @@ class DatasetLanguages:
             return {}
         heads = self._changes.heads({dataset.collection for dataset in filled})
         return {
-            dataset.id: _frequent_languages(self._counts(dataset, heads.get(dataset.collection, 0)))
+            dataset.id: _frequent_languages(self._counts(dataset, heads.get(dataset.collection, 0), beside=len(filled)))
             for dataset in filled
         }
 
@@ -58,27 +63,31 @@ class DatasetLanguages:
         """Count the sample's documents by language code; an empty code is for unrecognized texts."""
         return self._counts(dataset, self._changes.heads({dataset.collection}).get(dataset.collection, 0))
 
-    def _counts(self, dataset: Dataset, head: int) -> Counter[str]:
-        now = time.monotonic()
+    def _counts(self, dataset: Dataset, head: int, *, beside: int = 1) -> Counter[str]:
+        """Count the languages of one of ``beside`` datasets that are asked for together."""
+        now, size = time.monotonic(), (dataset.documents, dataset.chunks)
         with self._lock:
             seen = self._seen.get(dataset.id)
-        if seen is None or (seen.head != head and now - seen.at >= AGAIN_S):
-            seen = _Seen(Counter(map(text_language, self._sample(dataset))), head, now)
+        is_old = seen is not None and seen.head != head and (beside <= FEW or seen.size != size)
+        if seen is None or (is_old and now - seen.at >= AGAIN_S):
+            most = SAMPLE if beside <= FEW else max(LEAST_SAMPLE, SAMPLE * FEW // beside)
+            seen = _Seen(Counter(map(text_language, self._sample(dataset, most))), head, size, now)
             with self._lock:
                 self._seen[dataset.id] = seen
         return seen.counts
 
-    def _sample(self, dataset: Dataset) -> list[str]:
-        """Read the beginnings of about `SAMPLE` documents, which costs a walk over a part of one index."""
-        chosen = select(DocumentRow.id).where(DocumentRow.dataset_id == dataset.id, _in_sample(dataset.documents))
+    def _sample(self, dataset: Dataset, most: int) -> list[str]:
+        """Read the beginnings of about ``most`` documents, which costs a walk over a part of one index."""
+        is_chosen = _in_sample(dataset.documents, most)
+        chosen = select(DocumentRow.id).where(DocumentRow.dataset_id == dataset.id, is_chosen)
         text = select(func.substr(ChunkRow.text, 1, SEEN_CHARS))
-        first = text.where(ChunkRow.position == 0, ChunkRow.document_id.in_(chosen.limit(2 * SAMPLE)))
+        first = text.where(ChunkRow.position == 0, ChunkRow.document_id.in_(chosen.limit(2 * most)))
         with self._ledger.database.read() as connection:
             return list(connection.execute(first).scalars())
 
 
-def _in_sample(documents: int) -> ColumnElement[bool]:
-    below = HASH_MODULUS * SAMPLE // max(documents, SAMPLE)
+def _in_sample(documents: int, most: int) -> ColumnElement[bool]:
+    below = HASH_MODULUS * most // max(documents, most)
     return (cast(DocumentRow.id, BigInteger) * HASH_FACTOR) % HASH_MODULUS < below
 
 

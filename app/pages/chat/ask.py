@@ -12,7 +12,7 @@ from werkzeug.wrappers import Response as Redirect
 from braid.app.auth.access import rule, wants_json
 from braid.app.auth.identity import identity
 from braid.app.pages.chat.blueprint import chat, make_shelf, render_sidebar
-from braid.app.pages.chat.choices import LAST_CHOICE, ChatChoices, first_choices, read_choices
+from braid.app.pages.chat.choices import ChatChoices, first_choices, keep_choices, read_choices
 from braid.app.pages.chat.stream import StreamedTurn, stream_turn
 from braid.app.pages.chat.view import Exchange, build_exchanges
 from braid.app.pages.status import unread_files
@@ -53,8 +53,7 @@ def _answer(conversation_id: int | None, history: tuple[Turn, ...]) -> Response 
     events = (
         model_shelf().conversation(choose_models(user)).stream(asked)
     )  # raises InvalidInputError here, before anything is kept
-    if user.preferences.get(LAST_CHOICE) != choices.to_json():
-        here.accounts.set_preferences(user.id, {LAST_CHOICE: choices.to_json()})
+    keep_choices(user, choices)
     here.usage.count(user.id, "chat")
 
     def store(result: ChatResult) -> StoredTurn:

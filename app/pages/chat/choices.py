@@ -8,6 +8,8 @@ from typing import Any, TypeVar, cast
 
 from werkzeug.datastructures import MultiDict
 
+from braid.app.site import site
+from braid.app.user.pace import Pace, Way, pace_of, ways
 from braid.app.user.preferences import VALID, preferences_of
 from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account
@@ -16,6 +18,9 @@ from braid.core.types import Fusion, Mode
 
 LAST_CHOICE = "chat"
 """Name of the preference that a new conversation starts with."""
+RECENT = "recent_datasets"
+"""Name of the preference with the datasets that were chosen last."""
+MOST_RECENT = 8
 
 Number = TypeVar("Number", int, float)
 
@@ -39,6 +44,11 @@ class ChatChoices:
     def alpha_text(self) -> str:
         """Alpha with two digits."""
         return f"{self.alpha:.2f}"
+
+    @property
+    def pace(self) -> Pace:
+        """Fast, thorough, or ``expert`` for other values than those of the two."""
+        return pace_of(Way(self.strategy, self.mode, self.fusion, self.alpha, self.k), site().settings)
 
     def options(self, settings: Settings) -> dict[str, Any]:
         """Return the search options of a request; fusion and alpha are set only if they have an effect."""
@@ -73,11 +83,11 @@ def choices_of_turn(settings: Mapping[str, Any], default: ChatChoices) -> ChatCh
 
 
 def read_choices(form: MultiDict[str, str], default: ChatChoices) -> ChatChoices:
-    """Read the form; the search checks the values.
+    """Read the form; the search checks the values. A pace replaces those of the experts' fields.
 
     Raises InvalidInputError with the field's name for a value that is not a number.
     """
-    return ChatChoices(
+    chosen = ChatChoices(
         dataset_ids=tuple(_number("dataset_ids", given, int) for given in form.getlist("d")),
         strategy=form.get("strategy") or default.strategy,
         mode=cast(Mode, form.get("mode") or default.mode),
@@ -85,6 +95,25 @@ def read_choices(form: MultiDict[str, str], default: ChatChoices) -> ChatChoices
         alpha=_number("alpha", form.get("alpha") or str(default.alpha), float),
         k=_number("k", form.get("k") or str(default.k), int),
     )
+    way = ways(site().settings).get(cast(Pace, form.get("pace")))
+    return replace(chosen, **asdict(way)) if way else chosen
+
+
+def recent_datasets(account: Account) -> list[int]:
+    """Return the datasets that the user chose last, the last one first."""
+    kept = account.preferences.get(RECENT)
+    return kept if VALID["dataset_ids"](kept) else []
+
+
+def keep_choices(account: Account, choices: ChatChoices) -> None:
+    """Remember the choices for the next conversation, and which few datasets were chosen."""
+    chosen = choices.dataset_ids or ()
+    recent = recent_datasets(account)
+    if 0 < len(chosen) <= MOST_RECENT:
+        recent = list(dict.fromkeys((*chosen, *recent)))[:MOST_RECENT]
+    kept = {LAST_CHOICE: choices.to_json(), RECENT: recent}
+    if any(account.preferences.get(name) != value for name, value in kept.items()):
+        site().accounts.set_preferences(account.id, kept)
 
 
 def _with(default: ChatChoices, kept: Mapping[str, Any]) -> ChatChoices:

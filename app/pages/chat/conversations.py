@@ -11,10 +11,10 @@ from braid.app.auth.identity import identity
 from braid.app.pages.chat import ask as chat_ask
 from braid.app.pages.chat import manage as chat_manage
 from braid.app.pages.chat.blueprint import chat, list_conversations, make_shelf, render_sidebar
-from braid.app.pages.chat.choices import ChatChoices, choices_of_turn, first_choices
-from braid.app.pages.chat.dataset_picker import Picker, make_picker
+from braid.app.pages.chat.choices import ChatChoices, choices_of_turn, first_choices, recent_datasets
 from braid.app.pages.chat.view import build_exchanges
 from braid.app.site import site
+from braid.app.user.dataset_picker import CHIPS, Picker, make_picker
 from braid.app.user.datasets import Readable, readable_datasets
 from braid.app.user.index_progress import progress_with
 from braid.app.user.models import choose_models
@@ -67,6 +67,7 @@ def _page(shown: StoredConversation | None, messages: Sequence[StoredMessage]) -
         left_out=len(messages) > len(recent),
         choices=choices,
         picker=_make_picker(readable, choices),
+        most_chips=CHIPS,
         strategies=strategy_choices(with_model=choose_models(user).search is not None),
         starters=starters(readable) if not messages else [],
         has_documents=any(dataset.documents for dataset in readable.all),
@@ -86,7 +87,8 @@ def _choices(messages: Sequence[StoredMessage]) -> ChatChoices:
 
 def _make_picker(readable: Readable, choices: ChatChoices) -> Picker:
     progress = progress_with(site().braid, readable.all)
-    return make_picker(readable, choices.dataset_ids, progress, language_names(readable.all))
+    names, recent = language_names(readable.all), recent_datasets(identity().account)
+    return make_picker(readable, choices.dataset_ids, names, progress=progress, recent=recent)
 
 
 def _where_to_add(readable: Readable) -> str:

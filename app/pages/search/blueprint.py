@@ -12,11 +12,13 @@ from braid.app.pages.search.filters import KINDS
 from braid.app.pages.search.form import SearchForm, read_form
 from braid.app.pages.status import IndexStatus, index_status
 from braid.app.site import Site, site
+from braid.app.user.dataset_picker import make_picker
 from braid.app.user.datasets import Readable
 from braid.app.user.index_progress import progress_with
 from braid.app.user.models import choose_models, model_shelf
 from braid.app.user.preferences import preferences_of
 from braid.app.user.strategy_menu import strategy_choices
+from braid.app.web.languages import language_names
 from braid.core.types import MAX_K, MAX_QUERY_CHARS, Dataset, Mode, SearchResult
 
 search = Blueprint("search", __name__)
@@ -48,6 +50,7 @@ def template_values(form: SearchForm, readable: Readable) -> dict[str, Any]:
         "form": form,
         "personal": personal,
         "shared": shared,
+        "picker": make_picker(readable, form.ticked_ids, language_names(readable.all)),
         "strategies": strategy_choices(with_model=choose_models(account).search is not None),
         "kinds": [(kind, name) for kind, (name, _) in KINDS.items()],
         "reranker": here.settings.reranker,

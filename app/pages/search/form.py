@@ -57,10 +57,14 @@ class SearchForm:
         """Alpha in percent."""
         return round(100 * self.alpha)
 
+    @property
+    def ticked_ids(self) -> tuple[int, ...] | None:
+        """The datasets that the picker shows as chosen; None for all."""
+        return self.preferred_ids if self.dataset_ids is None else self.dataset_ids
+
     def ticks(self, dataset_id: int) -> bool:
         """Return whether the picker shows this dataset as chosen."""
-        chosen = self.preferred_ids if self.dataset_ids is None else self.dataset_ids
-        return chosen is None or dataset_id in chosen
+        return self.ticked_ids is None or dataset_id in self.ticked_ids
 
     def options(self, settings: Settings) -> dict[str, Any]:
         """Return the values of the fields of `braid.core.types.SearchOptions`, and the strategy."""

@@ -77,10 +77,26 @@ def test_a_change_is_seen_and_nothing_is_read_without_one(ledger: Ledger, monkey
     assert languages_of(found, ledger, ann) == {"notes": ("ja", "en")}
 
 
-def test_of_many_documents_a_sample_is_read(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dataset_languages, "SAMPLE", 10)
+def test_of_many_datasets_only_those_are_read_again_whose_counts_changed(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dataset_languages, "AGAIN_S", 0.0)
+    monkeypatch.setattr(dataset_languages, "FEW", 2)
+    ann = ledger.add_user("ann").id
+    ids = [ledger.add_dataset(ann, name).id for name in ("one", "two", "three")]
+    for dataset_id in ids:
+        put(ledger, dataset_id, ["en"])
+    found = DatasetLanguages(ledger)
+    languages_of(found, ledger, ann)
+    before = {dataset_id: found._seen[dataset_id].at for dataset_id in ids}
+    put(ledger, ids[0], ["ja", "ja"])
+    assert languages_of(found, ledger, ann) == {"one": ("ja", "en"), "two": ("en",), "three": ("en",)}
+    assert [found._seen[dataset_id].at == before[dataset_id] for dataset_id in ids] == [False, True, True]
+
+
+def test_of_many_documents_a_sample_is_read(ledger: Ledger) -> None:
     ann = ledger.add_user("ann").id
     dataset = ledger.add_dataset(ann, "notes")
     put(ledger, dataset.id, ["en"] * 60)
     [stored] = ledger.datasets(ann)
-    assert 4 <= len(DatasetLanguages(ledger)._sample(stored)) <= 20
+    assert 4 <= len(DatasetLanguages(ledger)._sample(stored, 10)) <= 20
