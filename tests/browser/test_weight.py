@@ -11,7 +11,11 @@ from tests.browser.conftest import Site
 
 pytestmark = pytest.mark.browser
 
-QUESTIONS = ("How are the two rankings fused?", "What happens when a dataset is deleted?", "Which formats are read?") * 2
+QUESTIONS = (
+    "How are the two rankings fused?",
+    "What happens when a dataset is deleted?",
+    "Which formats are read?",
+) * 2
 MAX_BYTES = 70_000
 
 

@@ -279,7 +279,12 @@ def test_documents_and_queries_cannot_inject_markup(own_client: FlaskClient, lib
     for response in (page, document):
         assert response.status_code == 200
         assert "&lt;" in response.text
-        assert re.findall(r"<script(?! src=\"/static/(?:balance|status|search|times)\.[0-9a-f]{10}\.js\" defer>)", response.text) == []
+        assert (
+            re.findall(
+                r"<script(?! src=\"/static/(?:balance|status|search|times)\.[0-9a-f]{10}\.js\" defer>)", response.text
+            )
+            == []
+        )
         assert "<img src=x" not in response.text
 
 

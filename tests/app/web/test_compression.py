@@ -82,7 +82,9 @@ def test_lengths_have_a_random_part(client: FlaskClient) -> None:
 
 
 def test_each_answer_has_another_token_and_all_are_valid(client: FlaskClient) -> None:
-    tokens = {client.get("/settings").text.partition('name="csrf_token" value="')[2].partition('"')[0] for _ in range(3)}
+    tokens = {
+        client.get("/settings").text.partition('name="csrf_token" value="')[2].partition('"')[0] for _ in range(3)
+    }
     assert len(tokens) == 3
     for token in tokens:
         assert client.post("/datasets", data={"name": "x", "csrf_token": token}).status_code == 302
@@ -115,7 +117,11 @@ def host(shelf: Braid) -> Iterator[FlaskClient]:
 
 
 def addresses(page: str) -> list[str]:
-    return [part.partition('"')[0] for part in page.replace('src="', 'href="').split('href="')[1:] if "/static/" in part[:60]]
+    return [
+        part.partition('"')[0]
+        for part in page.replace('src="', 'href="').split('href="')[1:]
+        if "/static/" in part[:60]
+    ]
 
 
 @pytest.mark.parametrize("where", ["alone", "in a host"])
