@@ -79,8 +79,8 @@ def make_picker(
 ) -> Picker:
     """Return the picker. ``chosen`` None ticks all.
 
-    ``progress`` is of the readable datasets alone, None for a picker without states. ``recent`` are ids of datasets, the
-    one used last first.
+    ``progress`` is of the readable datasets alone, None for a picker without states. ``recent`` are ids of datasets,
+    the one used last first.
     """
     parts: dict[str, list[LegProgress]] = {}
     for part in progress or ():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -19,7 +19,7 @@ PHONE = {"viewport": {"width": 390, "height": 844}, "locale": "ja-JP", "color_sc
 
 
 @pytest.fixture(scope="module")
-def many(site: Site) -> Iterator[dict[str, str]]:
+def many(site: Site) -> dict[str, str]:
     """The session of somebody with 500 datasets, a third of which are empty."""
     account = add_user(site.app, "collector")
     for number in range(MANY):
@@ -28,7 +28,7 @@ def many(site: Site) -> Iterator[dict[str, str]]:
             text = ChunkInput(f"Shelf {number} holds gasket {number}.", line=1, line_end=1)
             site.braid.ledger.put_document(dataset.id, DocumentInput("a.md", f"List {number}", "md", (text,)))
     assert site.braid.indexer.wait(120)
-    yield site.cookie("collector")
+    return site.cookie("collector")
 
 
 @pytest.fixture

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterator
-
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
@@ -104,7 +102,7 @@ def test_a_page_has_one_token_so_that_it_compresses(client: FlaskClient) -> None
 
 
 @pytest.fixture
-def host(shelf: Braid) -> Iterator[FlaskClient]:
+def host(shelf: Braid) -> FlaskClient:
     outer = Flask("host", static_folder=None)
     outer.secret_key = "the host's own"
 
@@ -113,7 +111,7 @@ def host(shelf: Braid) -> Iterator[FlaskClient]:
         return filename
 
     register_braid(outer, lambda: HostUser("ann"), braid=shelf, url_prefix="/tools/braid")
-    yield outer.test_client()
+    return outer.test_client()
 
 
 def addresses(page: str) -> list[str]:
