@@ -90,7 +90,7 @@ def test_from_the_first_start_to_a_second_user(visit: Callable[..., Page], fresh
     ana = visit()
     expect(ana.get_by_role("heading", level=1)).to_have_text("Welcome! Create the admin account.")
     ana.get_by_label("Name").fill("Ana")
-    ana.get_by_label("Password").fill(PASSWORD)
+    ana.get_by_label("Password", exact=True).fill(PASSWORD)
     ana.get_by_role("button", name="Start").click()
 
     # One click to adding documents: a Japanese PDF and an English Word file.
@@ -165,7 +165,7 @@ def test_from_the_first_start_to_a_second_user(visit: Callable[..., Page], fresh
 
 def test_the_whole_way_by_keyboard(visit: Callable[..., Page], fresh: Fresh) -> None:
     page = visit()
-    page.get_by_label("Password").focus()
+    page.get_by_label("Password", exact=True).focus()
     page.keyboard.type(PASSWORD)
     page.keyboard.press("Enter")
     page.wait_for_url("**/chat")

@@ -40,9 +40,11 @@ def setup() -> str | Response:
 def make_administrator() -> tuple[str, int] | Response:
     """Create the administrator and sign them in."""
     _require_setup()
-    name = request.form.get("name", "")
+    name, password = request.form.get("name", ""), request.form.get("password", "")
     try:
-        made = site().accounts.create_first(name, request.form.get("password", ""))
+        if request.form.get("again", password) != password:  # without scripts the password cannot be shown
+            raise InvalidInputError(_("The two passwords differ. Type them again."), field="again")
+        made = site().accounts.create_first(name, password)
     except InvalidInputError as error:
         page = render_template("braid/setup.html", name=name, problem=explain_refusal(error), least=MIN_PASSWORD_CHARS)
         return page, 400
