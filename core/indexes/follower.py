@@ -18,8 +18,6 @@ from braid.core.indexes.retries import Retries
 from braid.core.indexes.sources import ChunkSource
 from braid.core.ledger.change_log import Change, ChangeLog, IndexState
 
-CHANGES_PER_READ = 512
-
 logger = logging.getLogger(__name__)
 
 
@@ -211,7 +209,7 @@ class IndexFollower:
 
     def _replay(self, collection: str, state: IndexState, head: int) -> bool:
         """Apply one batch of the changes after ``state``; return False when there are none."""
-        changes = self._changes.after(collection, state.applied_seq, CHANGES_PER_READ)
+        changes = self._changes.after(collection, state.applied_seq, self._source.changes_per_read)
         changes = [change for change in changes if change.seq <= head]
         if not changes:
             self._retries.succeed(collection)

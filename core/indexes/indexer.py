@@ -69,6 +69,7 @@ class Indexer:
         self._wakes = {name: threading.Event() for name in self.followers}
         self._looked = {name: threading.Event() for name in self.followers}
         self._stopping = threading.Event()
+        self._keywords_done = threading.Event()
         self._legs = tuple(follow)
         followed: tuple[IndexName, ...] = (*follow, "chroma") if "dense" in follow else self._legs
         self._threads = {
@@ -89,7 +90,7 @@ class Indexer:
     def stop(self) -> None:
         """Finish the running batches and stop; what is left is done at the next start."""
         self._stopping.set()
-        for event in self._wakes.values():
+        for event in (*self._wakes.values(), self._keywords_done):
             event.set()
         for thread in self._threads.values():
             if thread.ident is not None:
@@ -172,12 +173,18 @@ class Indexer:
         lower_thread_priority()
         if index == "chroma":
             wake.wait(retry_s)
+            if "bm25" not in self._legs:
+                self._keywords_done.set()
         while not self._stopping.is_set():
             woken, busy = wake.is_set(), False
             if woken:
                 wake.clear()
+            if index == "chroma":  # what answers comes before the copy, which still gets on under a stream of documents
+                self._keywords_done.wait(COPY_POLL_S)
             try:
                 if look.is_needed(woken):
+                    if index == "bm25":
+                        self._keywords_done.clear()
                     busy = look.follower.work(self._stopping)
                     if not busy:
                         self._prune()
@@ -188,6 +195,8 @@ class Indexer:
                 logger.exception("indexing %s failed; trying again in %.1f s", index, retry_s)
                 retry_s = min(2 * retry_s, 30.0)
             if not busy:
+                if index == "bm25":
+                    self._keywords_done.set()
                 look.follower.index.rest()
                 wake.wait(retry_s)
 

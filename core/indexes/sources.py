@@ -10,11 +10,16 @@ from braid.core.indexes.embedder import ChunkEmbedder
 from braid.core.ledger.change_log import ChangeLog, IndexedChunk
 
 CHUNKS_PER_READ = 2000
-"""Chunks read at a time for a rebuild."""
+"""Chunks read at a time for a rebuild with vectors."""
+TEXTS_PER_READ = 4000
+"""Chunks read at a time for a rebuild of a keyword index, whose every commit takes some 50 ms."""
 
 
 class ChunkSource(Protocol):
     """A leg's chunks for its follower, made ready for the index. Methods may raise EmbeddingError."""
+
+    changes_per_read: int
+    """How many changes of a collection are applied at a time."""
 
     def version(self, collection: str) -> str:
         """Return the analyzer version or model fingerprint that the collection's index must have."""
@@ -47,6 +52,8 @@ class ChunkSource(Protocol):
 class Bm25Source:
     """Chunks of the BM25 leg: indexed as they are, under the analyzer's version."""
 
+    changes_per_read = 2048
+
     def __init__(self, changes: ChangeLog, analyzer_version: str) -> None:
         self._changes = changes
         self._version = analyzer_version
@@ -65,7 +72,7 @@ class Bm25Source:
 
     def read_all(self, collection: str) -> Iterator[list[IndexedChunk]]:
         """Read every chunk of the collection, in batches."""
-        return self._changes.all_chunks(collection, CHUNKS_PER_READ)
+        return self._changes.all_chunks(collection, TEXTS_PER_READ)
 
     def to_read(self, collection: str) -> int:
         """Count the collection's chunks."""
@@ -85,6 +92,8 @@ class Bm25Source:
 
 class DenseSource:
     """Chunks of the dense leg: with vectors of the collection's model, embedded where they have none."""
+
+    changes_per_read = 512
 
     def __init__(self, changes: ChangeLog, embedder: ChunkEmbedder, models: AnsweringModels) -> None:
         self._changes = changes
@@ -129,6 +138,8 @@ class DenseSource:
 
 class CopySource:
     """Chunks of the copy in Chroma: those that have a vector of the model that answers."""
+
+    changes_per_read = 512
 
     def __init__(self, changes: ChangeLog, models: AnsweringModels) -> None:
         self._changes = changes

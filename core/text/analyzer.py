@@ -196,6 +196,8 @@ class Analyzer:
         return tokens
 
     def _tokens_of_run(self, run: str, kind: int | None) -> tuple[str, ...]:
+        if run.isascii() and run.isalpha() and run.islower() and len(run) <= MAX_TOKEN_CHARS:  # a word without parts
+            return () if self._stemming.is_stop_word(run) else (self._stemming.stem(run)[:MAX_TOKEN_CHARS],)
         return tuple([piece.token for piece in self._pieces_of_run(run, kind, False)])
 
     def _pieces(self, normalized: str, *, keep_all: bool = False) -> Iterator[Piece]:
