@@ -33,6 +33,7 @@ from braid.app.web.compression import compress
 from braid.app.web.errors import handle_errors, on_http_error, on_unexpected
 from braid.app.web.health import health
 from braid.app.web.languages import keep_language, language_links, language_names, select_language, theme
+from braid.app.web.reasons import shown
 from braid.app.web.security_headers import SECURITY_HEADERS
 from braid.app.web.static_files import hash_name, send_static
 from braid.app.web.template_texts import keep_translations
@@ -138,6 +139,7 @@ def _mount(app: Flask, here: Site, *, url_prefix: str, more: list[Blueprint]) ->
     handle_errors(root)
     root.context_processor(_in_templates)
     root.add_app_template_filter(moment, "moment")
+    root.add_app_template_filter(shown, "reason")
     for routes in (*PAGES, api, health, owner, *more):
         root.register_blueprint(routes)
     app.extensions[EXTENSION] = here

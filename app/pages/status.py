@@ -10,6 +10,7 @@ from typing import Literal
 from flask_babel import format_decimal, format_timedelta, ngettext
 from flask_babel import gettext as _
 
+from braid.app.web.reasons import told
 from braid.core.indexes.leg_progress import LegProgress
 from braid.core.types import Leg
 
@@ -46,18 +47,18 @@ def index_status(progress: Sequence[LegProgress], total: int, unread: int = 0) -
 
 def unread_files(number: int) -> str:
     """Return the sentence that this many files cannot be found yet."""
-    told: str = ngettext(
+    sentence: str = ngettext(
         "%(num)s file is still being read and cannot be found yet.",
         "%(num)s files are still being read and cannot be found yet.",
         number,
     )
-    return told
+    return sentence
 
 
 def _failure(part: LegProgress) -> str:
     if part.leg == "dense":
-        return str(_("Search by meaning is incomplete: %(reason)s", reason=part.error))
-    return str(_("Search by keyword is incomplete: %(reason)s", reason=part.error))
+        return str(_("Search by meaning is incomplete: %(reason)s", reason=told(part.error) or part.error))
+    return str(_("Search by keyword is incomplete: %(reason)s", reason=told(part.error) or part.error))
 
 
 def _progress(progress: Sequence[LegProgress], total: int, waiting: dict[Leg, int]) -> str:
@@ -76,7 +77,7 @@ def _progress(progress: Sequence[LegProgress], total: int, waiting: dict[Leg, in
     )
     left = [part.seconds_left for part in progress if part.leg == "dense" and part.seconds_left is not None]
     if not left:
-        return text + " …"
+        return text + "…"
     time = format_timedelta(timedelta(seconds=max(1, round(sum(left)))), granularity="second", threshold=2)
     return str(_("%(done)s, about %(time)s left.", done=text, time=time))
 

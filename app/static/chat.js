@@ -133,13 +133,13 @@ function fail(turn, text, problem) {
   const notice = turn.querySelector(".notice");
   notice.hidden = false;
   notice.querySelector("strong").textContent = problem.title || said.failed;
-  notice.querySelector(".detail").textContent = problem.detail ?? "";
+  notice.querySelector(".detail").textContent = problem.message ?? problem.detail ?? "";
   notice.querySelector(".again").addEventListener("click", () => {
     if (running) return;
     turn.remove();
     ask(text);
   });
-  announce(`${problem.title || said.failed} ${problem.detail ?? ""}`);
+  announce(`${problem.title || said.failed} ${problem.message ?? problem.detail ?? ""}`);
 }
 
 function busy(is) {

@@ -101,7 +101,7 @@ document.querySelector("[data-import]")?.addEventListener("submit", (event) => {
   request.onerror = () => stop(form.dataset.offline);
   request.onload = () => {
     if (request.status === 202) location.href = request.response.href;
-    else stop(request.response?.detail || request.response?.title || form.dataset.offline);
+    else stop(request.response?.message || request.response?.detail || request.response?.title || form.dataset.offline);
   };
   bar.hidden = false;
   request.send(form.elements.file.files[0]);

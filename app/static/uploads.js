@@ -78,7 +78,7 @@ function send(upload) {
     request.onload = () => {
       if (request.status === 202) resolve("");
       else if ([429, 502, 504].includes(request.status)) resolve("again");
-      else resolve(request.response?.detail || request.response?.title || said.offline);
+      else resolve(request.response?.message || request.response?.detail || request.response?.title || said.offline);
     };
     request.send(upload.file);
   });

@@ -13,6 +13,7 @@ from flask_babel import lazy_gettext as _l
 from werkzeug.exceptions import HTTPException
 
 from braid.app.auth.access import wants_json
+from braid.app.web.reasons import told
 from braid.core.errors import (
     BraidError,
     EmbeddingError,
@@ -117,12 +118,16 @@ def answer(status: int, *, detail: str = "", field: str = "") -> tuple[Response 
 def problem(
     status: int, title: str, *, detail: str = "", field: str = "", more: Mapping[str, object] | None = None
 ) -> Response:
-    """Return problem details (RFC 9457) with the invalid field, the request's id and the members of ``more``."""
+    """Return problem details (RFC 9457) with the invalid field, the request's id and the members of ``more``.
+
+    ``detail`` is in English, ``message`` the same in the language of the request.
+    """
     body = {
         "type": "about:blank",
         "title": title,
         "status": status,
         "detail": detail,
+        "message": told(detail),
         "field": field,
         "request_id": _request_id(),
         **(more or {}),

@@ -27,7 +27,8 @@ class Problem(BaseModel):
     type: str = Field(examples=["about:blank"])
     title: str
     status: int
-    detail: str = ""
+    detail: str = Field("", description="What is wrong and what to do, in English")
+    message: str = Field("", description="The detail in the language of the request, where it is translated")
     field: str = Field("", description="The invalid parameter or body field")
     errors: list[FieldError] = Field(default=[], description="All errors, if the request does not fit the document")
     request_id: str = Field("", description="Also in the server's log")

@@ -88,8 +88,8 @@ def _format_of(file: SourceFile) -> Format:
     if form is not None:
         raise file.unreadable(_wrong_content(form, sniffed))
     if sniffed.kind == "text":
-        kind = f"the type {file.suffix}" if file.suffix else "no file extension, so its type"
-        raise file.unreadable(f"has {kind} that is not known; save it as one of {READABLE}")
+        kind = f"the type {file.suffix} that" if file.suffix else "no file extension, so its type"
+        raise file.unreadable(f"has {kind} is not known; save it as one of {READABLE}")
     raise file.unreadable(f"is {sniffed.label}, which cannot be read; save its text as one of {READABLE}")
 
 

@@ -145,7 +145,7 @@ def test_a_document_is_ready_when_both_indexes_have_it_and_the_copy_too(
 ) -> None:
     here.braid.ledger.put_document(dataset.id, DocumentInput("a.md", "A", "md", (ChunkInput("one"),)))
     assert here.braid.indexer.wait(60, legs=("bm25", "dense", "chroma"))
-    assert "on its way into the search" not in text_of(ann, f"/datasets/{dataset.id}")
+    assert "still indexing" not in text_of(ann, f"/datasets/{dataset.id}")
 
 
 def test_a_dataset_that_goes_takes_its_uploads_along(ann: FlaskClient, here: Site, dataset: Dataset) -> None:

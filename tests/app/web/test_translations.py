@@ -20,6 +20,7 @@ KEYWORDS = {
     "_": None,
     "_l": None,
     "gettext": None,
+    "N_": None,
     "ngettext": (1, 2),
     "pgettext": ((1, "c"), 2),
     "npgettext": ((1, "c"), 2, 3),

@@ -1,0 +1,73 @@
+"""Reasons of failures in the language of the page. Core writes them in English and the ledger stores them so."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import cache, lru_cache
+
+from flask_babel import get_locale
+from flask_babel import gettext as _
+from markupsafe import Markup
+
+from braid.app.web.reason_texts import LABELS, TEMPLATES
+
+MAX_REASON_CHARS = 2000
+"""Longer ones are shown as they are."""
+
+_LABEL_PARTS = ("what", "other", "advice")
+_PART = re.compile(r"%\((\w+)\)s")
+_Parts = tuple[tuple[str, str], ...]
+
+
+def told(reason: str) -> str | None:
+    """Return the reason in the language of the request; None for one that is not known."""
+    found = _recognize(reason)
+    return _translate(TEMPLATES[found[0]], found[1]) if found else None
+
+
+def shown(reason: str) -> Markup:
+    """Return the reason for a page, marked as English where it cannot be translated."""
+    text = told(reason)
+    if text is not None:
+        return Markup.escape(text)
+    locale = get_locale()
+    if locale is None or locale.language == "en":
+        return Markup.escape(reason)
+    return Markup('<span lang="en">{}</span>').format(reason)
+
+
+def _translate(text: str, parts: _Parts) -> str:
+    translated: str = _(text, **{name: _told_part(name, value) for name, value in parts})
+    return translated
+
+
+def _told_part(name: str, value: str) -> str:
+    if name == "reason":
+        return told(value) or value
+    if name in _LABEL_PARTS and (label := match(LABELS, value)):
+        return _translate(*label)
+    return value
+
+
+@lru_cache(maxsize=1000)
+def _recognize(reason: str) -> tuple[str, _Parts] | None:
+    """Return the template that the reason was made of, and the values of its parts."""
+    return match(TEMPLATES, reason) if len(reason) <= MAX_REASON_CHARS else None
+
+
+def match(templates: Iterable[str], text: str) -> tuple[str, _Parts] | None:
+    """Return the first template that the text was made of, and the values of its parts."""
+    for template in templates:
+        found = _pattern(template).fullmatch(text)
+        if found and all(match(LABELS, value) for name, value in found.groupdict().items() if name in _LABEL_PARTS):
+            return template, tuple(found.groupdict().items())
+    return None
+
+
+@cache
+def _pattern(template: str) -> re.Pattern[str]:
+    pieces = _PART.split(template)
+    fixed = [re.escape(piece) for piece in pieces[::2]]
+    named = [f"(?P<{name}>.+?)" for name in pieces[1::2]]
+    return re.compile("".join(a + b for a, b in zip(fixed, [*named, ""], strict=True)), re.DOTALL)
