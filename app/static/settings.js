@@ -29,7 +29,7 @@ async function save(form) {
   const response = await fetch(form.action, { method: "POST", body: sent, headers: { Accept: "application/json" } }).catch(() => null);
   if (form.sent !== sent) return; // what was changed since is on its way
   const problem = response && !response.ok ? await response.json().catch(() => ({})) : null;
-  if (!response?.ok) return say(form, problem?.detail ?? problem?.title ?? page.dataset.offline, true);
+  if (!response?.ok) return say(form, problem?.message ?? problem?.detail ?? problem?.title ?? page.dataset.offline, true);
   say(form, page.dataset.saved, false);
   const { language, theme } = form.elements;
   if (!language) return;

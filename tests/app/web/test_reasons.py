@@ -182,6 +182,7 @@ def _rendered(message: ast.expr) -> str:
 
 def _sample(part: str) -> str:
     samples_of = {
+        "shown": "is 7",
         "label": "a PDF document",
         "advice": "save it as .docx",
         "named": "",
@@ -189,7 +190,6 @@ def _sample(part: str) -> str:
         "called": "a.txt",
         "kind": "the type .x that",
         "why": "it unpacks to more than 7 bytes",
-        "shown": "is 7",
     }
     return next((value for name, value in samples_of.items() if name in part), "7")
 
