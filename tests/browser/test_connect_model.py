@@ -82,7 +82,7 @@ def test_from_the_first_start_to_a_streamed_cited_answer_by_clicks(
     picture(page, "models-offer")
     offer.get_by_role("button").click()
     clicks += 1
-    expect(page.get_by_role("status").first).to_contain_text("qwen3:8b writes the answers from now on.")
+    expect(page.get_by_role("status").first).to_contain_text("qwen3:8b now writes the answers.")
     page.locator(".starters button").first.click()
     clicks += 1
     prose = page.locator(".turn .prose").last
@@ -111,13 +111,13 @@ def test_a_server_is_connected_tested_and_used_on_the_page(
         page.get_by_label("Address").fill(server.url)
         page.get_by_label("Key", exact=True).fill("sk-very-secret-1")
         page.get_by_role("button", name="Connect and fetch models").click()
-        card = page.locator(".card", has=page.get_by_text("key kept, encrypted"))
+        card = page.locator(".card", has=page.get_by_text("key stored, encrypted"))
         card.locator("select").select_option("small")
         card.get_by_role("button", name="Test", exact=True).click()
         expect(card.locator(".result")).to_contain_text("Hello from")
         assert "wire" not in card.locator(".result").inner_text(), "the sentence comes at once, not streamed"
         expect(card.locator(".result")).to_contain_text("wire.")
-        expect(card.locator(".result")).to_contain_text("s in all")
+        expect(card.locator(".result")).to_contain_text("s in total")
         picture(page, "models-tested")
         assert overflow(page) == 0
         assert "sk-very-secret-1" not in page.content()
@@ -125,7 +125,7 @@ def test_a_server_is_connected_tested_and_used_on_the_page(
         expect(page.get_by_role("status").first).to_contain_text("in use from now on")
         page.get_by_role("button", name="Stop using").click()
         page.get_by_role("button", name="Remove 127.0.0.1").click()
-        expect(page.get_by_text("is removed, with its key.")).to_be_visible()
+        expect(page.get_by_text("and its key have been deleted.")).to_be_visible()
 
 
 @pytest.mark.parametrize("locale", ["ja-JP", "ko-KR"])

@@ -72,7 +72,7 @@ def test_without_scripts_the_password_is_typed_twice(chromium: Browser, address:
     page.locator("input[name=password]").fill(PASSWORD)
     page.locator("input[name=again]").fill(PASSWORD + "x")
     page.get_by_role("button", name="Start").click()
-    expect(page.get_by_role("alert")).to_have_text("The two passwords differ. Type them again.")
+    expect(page.get_by_role("alert")).to_have_text("The passwords do not match. Enter them again.")
     page.locator("input[name=password]").fill(PASSWORD)
     page.locator("input[name=again]").fill(PASSWORD)
     page.get_by_role("button", name="Start").click()

@@ -43,7 +43,7 @@ def make_administrator() -> tuple[str, int] | Response:
     name, password = request.form.get("name", ""), request.form.get("password", "")
     try:
         if request.form.get("again", password) != password:  # without scripts the password cannot be shown
-            raise InvalidInputError(_("The two passwords differ. Type them again."), field="again")
+            raise InvalidInputError(_("The passwords do not match. Enter them again."), field="again")
         made = site().accounts.create_first(name, password)
     except InvalidInputError as error:
         page = render_template("braid/setup.html", name=name, problem=explain_refusal(error), least=MIN_PASSWORD_CHARS)

@@ -32,7 +32,7 @@ def connect_server() -> tuple[str, int] | Response:
         return models_page(problem=str(error), connecting=typed), 400
     audit("models.connected", made.name, made.base_url)
     site().use_chosen_models()
-    return _done_at(made, _("%(name)s is connected. Choose a model.", name=made.host))
+    return _done_at(made, _("%(name)s connected. Choose a model.", name=made.host))
 
 
 @admin.post("/models/servers/<name>/fetch")
@@ -45,7 +45,7 @@ def fetch_server(name: str) -> tuple[str, int] | Response:
     except ModelError as error:
         return models_page(problem=str(error)), 400
     site().models.connections.put(found)
-    return _done_at(found, _("The list of models is fetched."))
+    return _done_at(found, _("Model list updated."))
 
 
 @admin.post("/models/servers/<name>/remove")
@@ -57,7 +57,7 @@ def remove_server(name: str) -> Response:
         _forget(role, f"{name}:")
     audit("models.disconnected", name, removed.base_url)
     site().use_chosen_models()
-    return done(_("%(name)s is removed, with its key.", name=removed.host), "models")
+    return done(_("%(name)s and its key have been deleted.", name=removed.host), "models")
 
 
 @admin.post("/models/local/<name>")
@@ -76,14 +76,14 @@ def use_local(name: str) -> tuple[str, int] | Response:
         model = request.form.get("model") or made.models[0]
         if model not in made.models:
             raise InvalidInputError(
-                _("%(name)s has no model %(model)s any more.", name=server.label, model=repr(model[:100]))
+                _("%(name)s no longer has the model %(model)s.", name=server.label, model=repr(model[:100]))
             )
         connections.put(made)
     except (InvalidInputError, ModelError) as error:
         return models_page(problem=str(error)), 400
     audit("models.connected", made.name, made.base_url)
     choose_for_everyone(["summary"], f"{made.name}:{model}")
-    flash(_("%(name)s writes the answers from now on.", name=model))
+    flash(_("%(name)s now writes the answers.", name=model))
     return redirect(url_for("braid.chat.page"))
 
 
@@ -98,7 +98,7 @@ def _with_models(server: Connection) -> Connection:
     """Return the server with the models that it lists. Raises ModelError if it lists none."""
     models = fetch_models(server.provider, server.base_url, server.key)
     if not models:
-        raise ModelError(_("%(name)s answers, but has no model yet. Load one there first.", name=server.host))
+        raise ModelError(_("%(name)s is responding, but has no model yet. Load a model there first.", name=server.host))
     return replace(server, models=models)
 
 

@@ -95,10 +95,10 @@ def use_model() -> Response:
     roles = [role for role in ROLES if role in request.form.getlist("role")]
     name = request.form.get("name") or f"{request.form.get('server', '')}:{request.form.get('model', '').strip()}"
     if not roles:
-        raise InvalidInputError(_("Tick what the model is for: answers, queries or both."), field="role")
+        raise InvalidInputError(_("Select what the model is for: answers, queries or both."), field="role")
     _require_name(name)
     choose_for_everyone(roles, name)
-    return done(_("%(name)s is in use from now on.", name=name), "models")
+    return done(_("%(name)s is now in use.", name=name), "models")
 
 
 @admin.post("/models/<any(search,summary):role>/reset")
@@ -106,7 +106,7 @@ def use_model() -> Response:
 def reset_model(role: Role) -> Response:
     """Leave a role's model to the settings again."""
     choose_for_everyone([role], "")
-    return done(_("The settings' model is used again."), "models")
+    return done(_("The default model is used again."), "models")
 
 
 def choose_for_everyone(roles: list[Role], name: str) -> None:

@@ -66,7 +66,7 @@ def test_a_server_is_connected_tested_and_used_without_a_restart(
     page = admin.get("/admin/models").text
     assert "<option>writer</option>" in page
     assert "nomic-embed-text" not in page
-    assert "key kept, encrypted" in page
+    assert "key stored, encrypted" in page
     tested = post_form(admin, "/admin/models/test", test="server", server=name, model="writer", role="summary").text
     assert f"{name}:writer answered in" in tested
     assert "At 12 bar" in tested
