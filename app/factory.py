@@ -30,6 +30,7 @@ from braid.app.pages.account import account
 from braid.app.site import EXTENSION, HostUser, Site, site
 from braid.app.user.models import SHELF, ModelShelf
 from braid.app.web.compression import compress
+from braid.app.web.dataset_names import dataset_name
 from braid.app.web.errors import handle_errors, on_http_error, on_unexpected
 from braid.app.web.health import health
 from braid.app.web.languages import keep_language, language_links, language_names, select_language, theme
@@ -140,6 +141,7 @@ def _mount(app: Flask, here: Site, *, url_prefix: str, more: list[Blueprint]) ->
     root.context_processor(_in_templates)
     root.add_app_template_filter(moment, "moment")
     root.add_app_template_filter(shown, "reason")
+    root.add_app_template_filter(dataset_name)
     for routes in (*PAGES, api, health, owner, *more):
         root.register_blueprint(routes)
     app.extensions[EXTENSION] = here

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
-from braid.app.opening import FIRST_DATASET, LOCAL_USER, SAMPLE_NAME
+from braid.app.opening import FIRST_DATASET, LOCAL_USER, SAMPLE_DESCRIPTION, SAMPLE_NAME
 from braid.core.braid import Braid
 from braid.core.datasets.registry import SharedDataset
 from braid.core.ingest.ingest import ingest_bytes
@@ -14,7 +14,6 @@ from braid.core.ledger.change_log import ChangeLog
 logger = logging.getLogger(__name__)
 
 SAMPLE_COLLECTION = "shared_main_db"
-SAMPLE_DESCRIPTION = "What Braid is and how to use it, in English, Japanese and Korean"
 SAMPLE_FOLDER = Path(__file__).parent / "sample"
 
 

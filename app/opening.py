@@ -21,6 +21,7 @@ FIRST_DATASET = "My documents"
 """Name of the personal dataset that a user without one gets."""
 SAMPLE_NAME = "Braid guide"
 """Name of the shared dataset with the sample, see `braid.app.first_start`."""
+SAMPLE_DESCRIPTION = "What Braid is and how to use it, in English, Japanese and Korean"
 
 
 def open_data_directory(settings: Settings) -> DataDirectory:

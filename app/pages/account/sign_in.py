@@ -14,6 +14,7 @@ from braid.app.auth.attempts import attempt, remember_device
 from braid.app.auth.authenticate import sign_in, sign_out
 from braid.app.auth.identity import identity, signed_in
 from braid.app.auth.origins import origin_of
+from braid.app.opening import FIRST_DATASET
 from braid.app.site import site
 from braid.core.accounts.accounts import MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS
 from braid.core.errors import InvalidInputError
@@ -133,7 +134,7 @@ def make_account() -> tuple[str, int] | Response:
     except InvalidInputError as error:
         page = render_template("braid/signup.html", name=name, problem=explain_refusal(error), least=MIN_PASSWORD_CHARS)
         return page, 400
-    site().braid.ledger.add_dataset(made.id, _("My documents"))
+    site().braid.ledger.add_dataset(made.id, FIRST_DATASET)
     sign_in(site(), made)
     return redirect(_home())
 

@@ -14,6 +14,7 @@ from werkzeug.wrappers import Response
 from braid.app.auth.access import rule
 from braid.app.pages.admin.blueprint import admin, audit, done
 from braid.app.site import site
+from braid.app.web.dataset_names import dataset_name
 from braid.core.doctor import Problem
 from braid.core.errors import InvalidInputError
 from braid.core.indexes.leg_progress import LegProgress
@@ -118,7 +119,7 @@ def _rows() -> list[CollectionRow]:
     names: dict[str, list[str]] = {}
     passages: dict[str, int] = {}
     for dataset in braid.ledger.all_datasets():
-        names.setdefault(dataset.collection, []).append(dataset.name)
+        names.setdefault(dataset.collection, []).append(dataset_name(dataset.name))
         passages[dataset.collection] = passages.get(dataset.collection, 0) + dataset.chunks
     rows = [
         CollectionRow(

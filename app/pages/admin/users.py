@@ -8,6 +8,7 @@ from flask_babel import ngettext
 from werkzeug.wrappers import Response
 
 from braid.app.auth.access import rule
+from braid.app.opening import FIRST_DATASET
 from braid.app.pages.account.mine import flash_revoked
 from braid.app.pages.account.sign_in import explain_refusal
 from braid.app.pages.admin.blueprint import admin, audit, done, known_groups, read_groups
@@ -43,7 +44,7 @@ def add_user() -> tuple[str, int] | Response:
         )
     except InvalidInputError as error:
         return _list_page(problem=explain_refusal(error)), 400
-    site().braid.ledger.add_dataset(added.id, _("My documents"))
+    site().braid.ledger.add_dataset(added.id, FIRST_DATASET)
     audit("user.added", added.name, "administrator" if added.is_admin else "")
     return done(_("%(name)s added. They can sign in now.", name=added.name), "user", user_id=added.id)
 

@@ -18,6 +18,7 @@ from flask_babel import gettext as _
 from flask_babel import ngettext
 
 from braid.app.site import site
+from braid.app.web.dataset_names import dataset_name
 from braid.app.web.errors import on_braid_error, on_unexpected
 from braid.app.web.event_stream import event, when_gone
 from braid.app.web.turn_progress import progress, stage_text
@@ -93,7 +94,9 @@ def _describe(recorder: TurnRecorder, happened: Event) -> Iterator[str]:
 
 
 def _describe_result(result: SearchResult) -> str:
-    names = {dataset.id: dataset.name for dataset in site().braid.ledger.datasets_in(set(result.collections))}
+    names = {
+        dataset.id: dataset_name(dataset.name) for dataset in site().braid.ledger.datasets_in(set(result.collections))
+    }
     where = dict.fromkeys(names.get(hit.passage.dataset_id, "") for hit in result.hits)
     found: str = ngettext("%(num)s passage", "%(num)s passages", len(result.hits))
     return str(_("%(found)s from %(names)s", found=found, names=_(", ").join(where))) if where else found

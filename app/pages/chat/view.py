@@ -14,6 +14,7 @@ from markupsafe import Markup
 from braid.app.pages.search.answer import Missing
 from braid.app.pages.search.reasons import Reason, Reasoning
 from braid.app.user.strategy_menu import NAMES
+from braid.app.web.dataset_names import dataset_name
 from braid.app.web.markdown import answer_html
 from braid.core.chat.feedback import Kind
 from braid.core.chat.store import StoredCitation, StoredMessage
@@ -119,7 +120,7 @@ class Shelf:
     def dataset_name(self, dataset_id: int) -> str:
         """Return the dataset's name; its number if the user may no longer read it."""
         found = self.datasets.get(dataset_id)
-        return found.name if found else f"#{dataset_id}"
+        return dataset_name(found.name) if found else f"#{dataset_id}"
 
     def href(self, chunk_id: str, question: str) -> str:
         """Return the address of a passage in its document."""
@@ -260,7 +261,7 @@ def _missing_parts(parts: Sequence[Mapping[str, str]], datasets: Iterable[Datase
     """Return the missing parts of an answer, one entry per part; an entry without datasets concerns all."""
     by_collection: dict[str, list[str]] = {}
     for dataset in datasets:
-        by_collection.setdefault(dataset.collection, []).append(dataset.name)
+        by_collection.setdefault(dataset.collection, []).append(dataset_name(dataset.name))
     found: dict[str, list[Mapping[str, str]]] = {}
     for part in parts:
         found.setdefault(part["leg"], []).append(part)

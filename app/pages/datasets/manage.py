@@ -13,6 +13,7 @@ from braid.app.pages.datasets.blueprint import ONE, datasets, done, visible_data
 from braid.app.pages.datasets.dataset import dataset_page
 from braid.app.pages.datasets.overview import name_problem
 from braid.app.site import site
+from braid.app.web.dataset_names import dataset_name
 from braid.app.web.transfers import MOST_AT_ONCE, drop
 from braid.core.errors import InvalidInputError
 from braid.core.jobs.store import JobKind, JobState
@@ -23,11 +24,14 @@ from braid.core.jobs.store import JobKind, JobState
 def rename(dataset_id: int) -> tuple[str, int] | Response:
     """Rename the dataset."""
     dataset = visible_datasets().personal(dataset_id)
+    name = request.form.get("name", "")
     try:
-        renamed = site().braid.ledger.rename_dataset(dataset.id, request.form.get("name", ""))
+        renamed = site().braid.ledger.rename_dataset(
+            dataset.id, dataset.name if name == dataset_name(dataset.name) else name
+        )
     except InvalidInputError as error:
         return dataset_page(dataset, problem=name_problem(error)), 400
-    return done(_("Renamed to “%(name)s”.", name=renamed.name), dataset_id=dataset.id)
+    return done(_("Renamed to “%(name)s”.", name=dataset_name(renamed.name)), dataset_id=dataset.id)
 
 
 @datasets.post(f"{ONE}/delete")
@@ -35,8 +39,11 @@ def rename(dataset_id: int) -> tuple[str, int] | Response:
 def delete(dataset_id: int) -> tuple[str, int] | Response:
     """Delete the dataset with all its documents, if its name is typed again or it is empty."""
     dataset = visible_datasets().personal(dataset_id)
-    if dataset.documents and request.form.get("name", "").strip() != dataset.name.strip():
-        problem = _("The name does not match “%(name)s”. Nothing was deleted.", name=dataset.name)
+    if dataset.documents and request.form.get("name", "").strip() not in {
+        dataset.name.strip(),
+        dataset_name(dataset.name),
+    }:
+        problem = _("The name does not match “%(name)s”. Nothing was deleted.", name=dataset_name(dataset.name))
         return dataset_page(dataset, problem=problem), 400
     states = get_args(JobState)
     for job in site().background.store.of_dataset(
@@ -44,4 +51,4 @@ def delete(dataset_id: int) -> tuple[str, int] | Response:
     ):
         drop(job)
     site().braid.remove_dataset(dataset.id)
-    return done(_("“%(name)s” and all its documents have been deleted.", name=dataset.name), "index")
+    return done(_("“%(name)s” and all its documents have been deleted.", name=dataset_name(dataset.name)), "index")

@@ -11,6 +11,7 @@ from flask_babel import gettext as _
 from braid.app.pages.search.form import Carried, SearchForm
 from braid.app.pages.search.marking import PROSE, Segment, flow, snippet, wanted_tokens
 from braid.app.pages.search.reasons import Reason, Reasoning
+from braid.app.web.dataset_names import dataset_name
 from braid.core.text.analyzer import Analyzer
 from braid.core.text.scripts import display_language
 from braid.core.types import Dataset, Degraded, Hit, Occurrence, Part, Passage, SearchResult
@@ -79,7 +80,7 @@ def build_answer(
     ``carried`` are the query arguments that lead back to the search; None means those of the form.
     """
     way_back = form.query_arguments() if carried is None else carried
-    names = {dataset.id: dataset.name for dataset in datasets}
+    names = {dataset.id: dataset_name(dataset.name) for dataset in datasets}
     searched = [dataset for dataset in datasets if _was_searched(dataset, form)]
     wanted = wanted_tokens(analyzer, result.query.text)
     return Answer(
@@ -89,7 +90,7 @@ def build_answer(
         ),
         degraded=tuple(_missing(leg, result.degraded, searched) for leg in _parts(result.degraded)),
         unresolved=result.unresolved_dataset_ids,
-        searched=tuple(dataset.name for dataset in searched),
+        searched=tuple(dataset_name(dataset.name) for dataset in searched),
         searched_chunks=sum(dataset.chunks for dataset in searched),
         total_ms=round(result.timings_ms.get("total", 0.0)),
         timings=_timings(result.timings_ms),
@@ -148,7 +149,7 @@ def _missing(leg: Part, degraded: Sequence[Degraded], searched: Sequence[Dataset
     """Return one missing part, with the datasets concerned and the reasons."""
     parts = [part for part in degraded if part.leg == leg]
     concerned = {part.collection for part in parts}
-    named = tuple(dataset.name for dataset in searched if dataset.collection in concerned)
+    named = tuple(dataset_name(dataset.name) for dataset in searched if dataset.collection in concerned)
     everything = "" in concerned or len(named) == len(searched)
     return Missing(leg, () if everything else named, tuple(dict.fromkeys(part.reason for part in parts)))
 

@@ -19,6 +19,7 @@ from braid.app.pages.search.marking import PROSE, Segment, flow, snippet, wanted
 from braid.app.site import site
 from braid.app.user.datasets import readable_datasets
 from braid.app.user.models import choose_models, model_shelf
+from braid.app.web.dataset_names import dataset_name
 from braid.core.datasets.listing import documents_named
 from braid.core.errors import NotFoundError
 from braid.core.ledger.database import Database
@@ -53,7 +54,7 @@ def why_not() -> str:
     """Show the form that finds a document by part of its name, and explain why the document is, or is not, found."""
     form = form_of_request()
     readable = readable_datasets(identity().account)
-    names = {dataset.id: dataset.name for dataset in readable.all}
+    names = {dataset.id: dataset_name(dataset.name) for dataset in readable.all}
     name = request.args.get("name", "").strip()
     document = _choose_document(names) if "document" in request.args else None
     found = documents_named(_database(), names, name, limit=OFFERED) if name and document is None else []
