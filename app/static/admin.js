@@ -21,3 +21,7 @@ async function refresh() {
 }
 
 refresh();
+
+// On phones the sections are one row: the one that is open is brought into view.
+const here = document.querySelector(".sections [aria-current]");
+here?.parentElement.scrollTo({ left: here.offsetLeft - here.parentElement.offsetLeft - 40 });

@@ -93,3 +93,12 @@ def test_an_examination_shows_its_end_by_itself(open_page: Callable[..., Page]) 
     page = open_page("admin/indexes")
     page.get_by_role("button", name="Check now").click()
     expect(page.get_by_text("Database and indexes agree")).to_be_visible(timeout=40_000)
+
+
+def test_on_a_phone_the_open_section_the_places_and_the_language_are_in_view(open_page: Callable[..., Page]) -> None:
+    page = open_page("admin/audit", viewport={"width": 390, "height": 844})
+    expect(page.locator(".sections [aria-current]")).to_be_in_viewport(ratio=1)
+    for place in page.locator(".places a").all():
+        expect(place).to_be_in_viewport(ratio=1)
+    page.locator("#languages").get_by_text("日本語").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("監査ログ")
