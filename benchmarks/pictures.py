@@ -146,8 +146,9 @@ def _world() -> Iterator[World]:
         writer = {"summary_model": "openai:writer", "summary_model_base_url": model.url, "summary_model_api_key": "k"}
         app = make_app(braid, replace(Settings(), **writer), jobs=True)
         client = sign_in(app)
+        everything = [str(each.id) for each in braid.ledger.all_datasets()]
         for question in ASKED:
-            post_form(client, "/chat/messages", text=question)
+            post_form(client, "/chat/messages", text=question, d=everything)
         server = make_server("127.0.0.1", 0, app, threaded=True)
         threading.Thread(target=server.serve_forever, daemon=True).start()
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
@@ -179,7 +180,10 @@ def _answer(question: str, options: dict[str, object]) -> Callable[[World], Page
 def _picker(world: World) -> Page:
     user = world.braid.ledger.users()[0]
     for number in range(len(world.braid.ledger.all_datasets()), MANY):
-        world.braid.ledger.add_dataset(user.id, f"Project {number:03d}")
+        added = world.braid.ledger.add_dataset(user.id, f"Project {number:03d}")
+        note = ChunkInput(f"The plan of project {number}.", line=1, line_end=1)
+        world.braid.ledger.put_document(added.id, DocumentInput("plan.md", f"Plan {number}", "md", (note,)))
+    assert world.braid.indexer.wait(120)
     page = world.open("chat", LAPTOP)
     page.locator("#picker-button").click()
     page.wait_for_timeout(300)
