@@ -161,8 +161,6 @@ FOLDERS = (
     N_("%(folder)s holds files of the system itself; choose another"),
     N_("%(folder)s holds a settings file with its keys; choose another"),
     N_("%(folder)s is a link out of the folders of folder_roots"),
-    N_("%(folder)s is in the data directory, which holds keys and the documents of all; choose another"),
-    N_("the data directory %(data)s is in %(folder)s; choose a folder beside it"),
     N_("%(folder)s is not below %(roots)s (setting folder_roots); choose a folder there"),
     N_("%(count)s patterns are more than %(most)s; put them into a .braidignore"),
 )
@@ -179,7 +177,6 @@ SEARCH = (
     N_("%(reason)s; the answer is made of sentences of the passages instead"),
     N_("%(reason)s; feedback is used instead"),
     N_("%(reason)s; it is asked again in %(seconds)s s"),
-    N_("no search model is configured (setting search_model)"),
     N_("the model %(model)s gave nothing usable (%(said)s)"),
     N_("the model %(model)s stopped within a thought; its answer may lack the end"),
     N_("the model %(model)s took longer than %(seconds)s s"),
@@ -191,6 +188,13 @@ SEARCH = (
 )
 
 SHOWN = {
+    "no search model is configured (setting search_model)": N_("no query model is configured (setting search_model)"),
+    "%(folder)s is in the data directory, which holds keys and the documents of all; choose another": N_(
+        "%(folder)s is in the data folder, which holds keys and everyone's documents; choose another"
+    ),
+    "the data directory %(data)s is in %(folder)s; choose a folder beside it": N_(
+        "the data folder %(data)s is in %(folder)s; choose a folder beside it"
+    ),
     "%(name)s is %(what)s, not %(other)s; only its text can be read, saved as one of %(formats)s": N_(
         "%(name)s is %(what)s, not %(other)s; save its text as PDF, Word, Markdown or plain text and add that"
     ),
