@@ -13,6 +13,7 @@ from braid.app.pages.account.mine import flash_revoked
 from braid.app.pages.account.sign_in import explain_refusal
 from braid.app.pages.admin.blueprint import admin, audit, done, known_groups, read_groups
 from braid.app.site import site
+from braid.app.web.dataset_names import dataset_name
 from braid.core.accounts.accounts import MIN_PASSWORD_CHARS, Account
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.types import MAX_ID
@@ -188,7 +189,9 @@ def _user_page(user_id: int, *, problem: str = "") -> str:
         account=account,
         datasets=site().braid.ledger.datasets(user_id),
         tokens=site().tokens.of_user(user_id),
-        readable=[e.name for e in site().braid.registry.entries() if _may_read(account, e.allowed_groups)],
+        readable=[
+            dataset_name(e.name) for e in site().braid.registry.entries() if _may_read(account, e.allowed_groups)
+        ],
         suggested=known_groups(),
         problem=problem,
         least=MIN_PASSWORD_CHARS,
@@ -202,7 +205,7 @@ def _members() -> list[tuple[str, list[str], list[str]]]:
         (
             group,
             [account.name for account in accounts if group in account.groups],
-            [entry.name for entry in entries if group in entry.allowed_groups],
+            [dataset_name(entry.name) for entry in entries if group in entry.allowed_groups],
         )
         for group in known_groups()
     ]
