@@ -10,13 +10,13 @@ Language = Literal["en", "ja", "ko"]
 TEXTS: Mapping[str, Mapping[Language, str]] = {
     "not_found": {
         "en": "This was not found in the selected datasets.",
-        "ja": "選択されたデータセットには見つかりませんでした。",
-        "ko": "선택한 데이터셋에서 찾을 수 없습니다.",
+        "ja": "選択したデータセットには見つかりませんでした。",
+        "ko": "선택한 데이터셋에서 찾지 못했어요.",
     },
     "another_script": {
         "en": "The passages found are in another language than the question, and are quoted without a language model.",
-        "ja": "見つかった箇所は質問と別の言語で書かれています(言語モデルを使わない抜粋)。",
-        "ko": "찾은 구절은 질문과 다른 언어로 쓰여 있습니다(언어 모델 없이 발췌).",
+        "ja": "見つかったパッセージは質問と別の言語で書かれています（言語モデルを使わない抜粋）。",
+        "ko": "찾은 구절은 질문과 다른 언어로 쓰여 있어요(언어 모델 없이 발췌).",
     },
     "nearest": {
         "en": "The nearest passages:",
@@ -25,7 +25,7 @@ TEXTS: Mapping[str, Mapping[Language, str]] = {
     },
     "extractive": {
         "en": "The best matching sentences, quoted without a language model:",
-        "ja": "最もよく一致する文(言語モデルを使わない抜粋):",
+        "ja": "最もよく一致する文（言語モデルを使わない抜粋）：",
         "ko": "가장 잘 맞는 문장(언어 모델 없이 발췌):",
     },
     "agrees": {"en": "agrees", "ja": "一致", "ko": "일치"},
@@ -36,18 +36,18 @@ TEXTS: Mapping[str, Mapping[Language, str]] = {
     "summary": {"en": "Summary", "ja": "まとめ", "ko": "요약"},
     "closest": {
         "en": "[{number}] has {agreed} of {total} terms.",
-        "ja": "[{number}]: {total} 語中 {agreed} 語が一致。",
+        "ja": "[{number}]：{total} 語中 {agreed} 語が一致。",
         "ko": "[{number}]: {total}개 단어 중 {agreed}개 일치.",
     },
     "in_none": {
         "en": "In none of the passages: {terms}.",
-        "ja": "どの箇所にもない語: {terms}。",
+        "ja": "どのパッセージにもない語：{terms}。",
         "ko": "어느 구절에도 없는 단어: {terms}.",
     },
     "compared_without_model": {
         "en": "Compared by words and quantities, without a language model.",
         "ja": "言語モデルを使わず、語と数量で比較しました。",
-        "ko": "언어 모델 없이 단어와 수량으로 비교했습니다.",
+        "ko": "언어 모델 없이 단어와 수량으로 비교했어요.",
     },
     "purpose": {"en": "Purpose", "ja": "目的", "ko": "목적"},
     "materials": {"en": "Materials", "ja": "材料", "ko": "재료"},
