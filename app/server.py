@@ -98,7 +98,7 @@ def _run(settings: Settings, braid: Braid, listener: socket.socket) -> None:
     gc.freeze()  # what is loaded now stays
     gc.enable()  # the command `serve` (app/cli/maintenance.py) has turned it off, so that loading is faster
     try:
-        _ReadyServer(config, on_ready, here.turns.stop_all).run(sockets=[listener])
+        _ReadyServer(config, on_ready, here.end_turns).run(sockets=[listener])
     except KeyboardInterrupt:
         log.info("event=stopped")
     finally:

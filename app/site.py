@@ -28,6 +28,8 @@ from braid.core.chat.feedback import FeedbackStore
 from braid.core.chat.live_turn import LiveTurns
 from braid.core.chat.store import ConversationStore
 from braid.core.chat.thumbs import AnswerThumbs
+from braid.core.chat.turns.running import RunningTurns
+from braid.core.chat.turns.turn_store import TurnStore
 from braid.core.datasets.languages import DatasetLanguages
 from braid.core.datasets.outlines import Outlines
 from braid.core.datasets.shared_changes import SharedDatasets
@@ -75,7 +77,9 @@ class Site:
         self.answer_thumbs = AnswerThumbs(ledger)
         self.dataset_languages = DatasetLanguages(ledger)
         self.outlines = Outlines(ledger)
-        self.turns = LiveTurns()
+        self.turn_store = TurnStore(ledger)
+        self.turns = RunningTurns(self.turn_store)
+        self.streams = LiveTurns()
         self.windows = Windows()
         self.limiter = MovingWindowRateLimiter(self.windows)
         self.metrics = Metrics(braid)
@@ -92,14 +96,24 @@ class Site:
         self.braid.manager.use_models(self.models.chat_models())
 
     def start_jobs(self) -> None:
-        """Start to run queued jobs, mostly uploads, in this process, which must own the indexes."""
+        """Start to run queued jobs, mostly uploads, in this process, which must own the indexes.
+
+        Answers that a process before it left unfinished are interrupted.
+        """
+        self.turn_store.interrupt_all()
         self.background.start()
+
+    def end_turns(self) -> None:
+        """End every turn that runs, and store what there is of its answer."""
+        self.streams.stop_all()
+        self.turns.interrupt_all()
 
     def close(self) -> None:
         """Stop the jobs. Call it before Braid is closed.
 
         Jobs that do not end within `CLOSING_S` seconds run again at the next start.
         """
+        self.end_turns()
         self.background.close(CLOSING_S)
         self.usage.write()
 

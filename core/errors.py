@@ -71,6 +71,10 @@ class ModelError(BraidError):
     """A chat model or reranker failed, is slow, or cannot be loaded."""
 
 
+class ModelCutError(ModelError):
+    """A chat model ended its answer before it was complete."""
+
+
 class IndexUnavailableError(BraidError):
     """An index cannot answer now: it is broken, being rebuilt, or its store cannot be reached."""
 

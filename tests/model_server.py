@@ -53,6 +53,8 @@ class ModelServer:
     """What the server lists."""
     keys: list[str] = field(default_factory=list)
     """The key of each request for the list."""
+    unfinished: int = 0
+    """Words after which a stream ends without its finish mark; 0 for one that ends as it should."""
     calls: list[Call] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
@@ -142,9 +144,13 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Connection", "close")
         self.end_headers()
-        for word in text.splitlines(keepends=True) if "\n" in text else [f"{word} " for word in text.split(" ")]:
+        words = text.splitlines(keepends=True) if "\n" in text else [f"{word} " for word in text.split(" ")]
+        for word in words[: server.unfinished or None]:
             self._event(_completion(call, {"delta": _said(word)}, kind="chat.completion.chunk"))
             time.sleep(server.delay_s)
+        if server.unfinished:
+            self.close_connection = True
+            return
         end = {"delta": {}, "finish_reason": "stop"}
         self._event(_completion(call, end, kind="chat.completion.chunk"))
         self.wfile.write(b"data: [DONE]\n\n")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import uuid
 from collections.abc import Callable, Iterator
 
 from flask import Response, request
@@ -30,9 +29,8 @@ def stream_response(asked: ChatRequest, events: Iterator[Event], keep: Callable[
 
 
 def _lines(asked: ChatRequest, events: Iterator[Event], keep: Callable[[ChatResult], object]) -> Iterator[str]:
-    recorder, turn, name = TurnRecorder(asked), LiveTurn(events), uuid.uuid4().hex
-    user_id, turns = asked.user_id or 0, site().turns
-    turns.add(user_id, name, turn)
+    recorder, turn, turns = TurnRecorder(asked), LiveTurn(events), site().streams
+    turns.add(turn)
     when_gone(turn.stop)
     not_kept = True
     try:
@@ -50,7 +48,7 @@ def _lines(asked: ChatRequest, events: Iterator[Event], keep: Callable[[ChatResu
         not_kept = False
         yield _problem(on_unexpected(error)[0])
     finally:
-        turns.remove(user_id, name)
+        turns.remove(turn)
         turn.stop()
         if not_kept:
             keep(recorder.result())

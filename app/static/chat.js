@@ -5,10 +5,13 @@ const form = document.getElementById("composer");
 const box = form.elements.text;
 const log = document.getElementById("log");
 const said = form.dataset;
+const refused = document.getElementById("refused");
 const csrf = document.querySelector("meta[name=csrf-token]").content;
 const SILENCE_MS = 45_000; // the server says something every 15 seconds
 
-let running = null; // { abort, stop } while an answer is being written
+const REATTACH_MS = [300, 1000, 2000, 4000, 8000]; // the server may be restarting
+
+let running = null; // { abort, stop, follow, seen } while an answer is being written
 
 function announce(text) {
   document.getElementById("announcer").textContent = text;
@@ -24,15 +27,76 @@ function reveal(root) {
 
 // ---- asking
 
-async function ask(text) {
-  if (running || !text.trim()) return;
-  const turn = pendingTurn(text);
+function ask(text) {
+  if (running || refuse(text)) return;
   const fields = new FormData(form);
   fields.set("text", text);
-  const abort = new AbortController();
-  running = { abort, stop: null };
+  const turn = pendingTurn(text);
+  log.append(turn);
+  if (turn.previousElementSibling) turn.scrollIntoView({ block: "start" }); // the first one is at the top
+  run(turn, text, () => stream(form.action, fields), () => turn.remove());
+}
+
+// A question that was edited, or an answer that is written again: what followed it belongs to another version.
+function askInPlace(turn, text, address, fields, keepText) {
+  if (running || refuse(text)) return;
+  const later = [];
+  for (let next = turn.nextElementSibling; next; next = next.nextElementSibling) later.push(next);
+  const pending = pendingTurn(text);
+  if (keepText) pending.querySelector(".prose").replaceWith(turn.querySelector(".prose").cloneNode(true));
+  else for (const next of later) next.remove();
+  turn.replaceWith(pending);
+  if (!keepText) pending.scrollIntoView({ block: "nearest" });
+  run(pending, text, () => stream(address, fields), () => {
+    pending.replaceWith(turn);
+    turn.after(...later);
+  });
+}
+
+// An answer that is being written, also by a question in another tab or before this page was loaded.
+function attach(turn) {
+  if (running) return;
+  const text = turn.querySelector(".question p").textContent;
+  const pending = pendingTurn(text);
+  pending.querySelector(".prose").replaceWith(turn.querySelector(".prose"));
+  turn.replaceWith(pending);
+  run(pending, text, () => follow(turn.dataset.follow), () => {});
+}
+
+function stream(address, fields) {
+  return post(address, fields, { signal: running.abort.signal, headers: { Accept: "text/event-stream" } });
+}
+
+function follow(address) {
+  const headers = { Accept: "text/event-stream", "Last-Event-ID": running.seen };
+  return fetch(address, { signal: running.abort.signal, headers });
+}
+
+// The turn goes on at the server, whatever becomes of the connection: it is followed again until it has ended.
+async function run(turn, text, begin, undo) {
+  running = { abort: new AbortController(), stop: "", follow: "", seen: 0, wanted: true };
   busy(true);
   announce(said.asking);
+  try {
+    let problem = await listen(turn, begin);
+    for (const pause of REATTACH_MS) {
+      if (!problem?.lost || !running.follow || !running.wanted) break;
+      await new Promise((resolve) => setTimeout(resolve, pause));
+      running.abort = new AbortController();
+      problem = await listen(turn, () => follow(running.follow));
+    }
+    if (problem) fail(turn, text, problem, running.follow ? () => {} : undo);
+  } finally {
+    running = null;
+    busy(false);
+    const next = log.querySelector(".turn[data-follow]"); // it is written by another process
+    if (next) setTimeout(() => attach(next), 2000);
+  }
+}
+
+// Returns what is wrong, or null when the answer has come.
+async function listen(turn, begin) {
+  const { abort } = running;
   let silence = null;
   const watch = () => {
     clearTimeout(silence);
@@ -40,24 +104,22 @@ async function ask(text) {
   };
   try {
     watch();
-    const response = await post(form.action, fields, { signal: abort.signal, headers: { Accept: "text/event-stream" } });
+    const response = await begin();
     if (!response.ok || !response.headers.get("Content-Type").startsWith("text/event-stream")) {
-      fail(turn, text, await problemOf(response));
-      return;
+      return response.redirected ? { status: 401 } : await problemOf(response);
     }
-    let finished = false;
-    for await (const { kind, values } of events(response.body, watch)) {
-      finished ||= kind === "answer" || kind === "error";
-      happened(turn, text, kind, values);
+    for await (const { kind, id, values } of events(response.body, watch)) {
+      running.seen = id || running.seen;
+      if (kind === "error") return values;
+      happened(turn, kind, values);
+      if (kind === "answer") return null;
     }
-    if (!finished) fail(turn, text, { title: said.broken });
+    return { title: said.broken, lost: true };
   } catch {
     const stopped = abort.signal.aborted && abort.signal.reason !== "silence";
-    fail(turn, text, { title: stopped ? said.stopped : said.offline });
+    return stopped ? { title: said.stopped } : { title: said.offline, lost: true };
   } finally {
     clearTimeout(silence);
-    running = null;
-    busy(false);
   }
 }
 
@@ -71,8 +133,8 @@ async function* events(body, received) {
     const blocks = (rest + value).split("\n\n");
     rest = blocks.pop();
     for (const block of blocks) {
-      const [, kind, data] = /^event: (\w+)\ndata: (.*)$/s.exec(block) ?? [];
-      if (kind) yield { kind, values: JSON.parse(data) };
+      const [, id, kind, data] = /^(?:id: (\d+)\n)?event: (\w+)\ndata: (.*)$/s.exec(block) ?? [];
+      if (kind) yield { kind, id: Number(id ?? 0), values: JSON.parse(data) };
     }
   }
 }
@@ -85,26 +147,43 @@ async function problemOf(response) {
   }
 }
 
-function happened(turn, text, kind, values) {
-  if (kind === "turn") running.stop = values.stop;
+function happened(turn, kind, values) {
+  if (kind === "turn") begun(values);
   else if (kind === "text") turn.querySelector(".prose").innerHTML = values.html;
   else if (kind === "answer") finish(turn, values);
-  else if (kind === "error") fail(turn, text, values);
   else progress(turn, kind, values.text);
+}
+
+// The question is stored: from now on the page has an address at which the turn is found again.
+function begun(values) {
+  running.stop = values.stop;
+  running.follow = values.follow;
+  sessionStorage.removeItem(KEPT);
+  if (form.action !== new URL(values.messages, location).href) {
+    form.action = values.messages;
+    history.replaceState(null, "", values.conversation);
+  }
+  if (values.title) entitle(values);
+}
+
+function entitle({ title, sidebar }) {
+  document.getElementById("conversations").innerHTML = sidebar;
+  const heading = document.getElementById("chat-heading");
+  heading.textContent = title;
+  heading.classList.remove("visually-hidden");
+  document.title = `${title} · Braid`;
 }
 
 function pendingTurn(text) {
   for (const part of document.querySelectorAll(".first")) part.remove();
   const turn = document.getElementById("pending").content.firstElementChild.cloneNode(true);
   turn.querySelector(".question p").textContent = text;
-  log.append(turn);
-  if (turn.previousElementSibling) turn.scrollIntoView({ block: "start" }); // the first one is at the top
   return turn;
 }
 
 function progress(turn, kind, text) {
   const line = document.createElement("li");
-  line.className = kind;
+  line.className = `step-${kind}`;
   line.textContent = text;
   turn.querySelector(".progress").append(line);
 }
@@ -114,32 +193,57 @@ function finish(turn, values) {
   reveal(page);
   page.classList.add("fresh");
   turn.replaceWith(page);
-  document.getElementById("conversations").innerHTML = values.sidebar;
-  if (form.action !== new URL(values.messages, location).href) {
-    form.action = values.messages;
-    history.replaceState(null, "", values.conversation);
-  }
-  const heading = document.getElementById("chat-heading");
-  heading.textContent = values.title;
-  heading.classList.remove("visually-hidden");
-  document.title = `${values.title} · Braid`;
+  entitle(values);
   announce(said.ready);
 }
 
-// The question stays where it is, with a button to ask it again.
-function fail(turn, text, problem) {
+// The question stays where it is, with a button to ask it again; if the session is over, it goes back into the box.
+function fail(turn, text, problem, undo) {
+  if (problem.status === 401) return signedOut(turn, text, undo);
   turn.classList.add("failed");
   turn.removeAttribute("aria-busy");
   const notice = turn.querySelector(".notice");
   notice.hidden = false;
   notice.querySelector("strong").textContent = problem.title || said.failed;
   notice.querySelector(".detail").textContent = problem.message ?? problem.detail ?? "";
+  const { follow: address } = running;
   notice.querySelector(".again").addEventListener("click", () => {
     if (running) return;
-    turn.remove();
+    if (address) return location.reload(); // it is stored: the page knows how it stands
+    undo();
     ask(text);
   });
   announce(`${problem.title || said.failed} ${problem.message ?? problem.detail ?? ""}`);
+}
+
+function signedOut(turn, text, undo) {
+  undo();
+  if (turn.isConnected) turn.remove();
+  if (!running.follow && !box.value) box.value = text;
+  grow();
+  sessionStorage.setItem(KEPT, box.value);
+  const link = document.createElement("a");
+  link.href = said.login ? `${said.login}?next=${encodeURIComponent(location.pathname + location.search)}` : location.href;
+  link.textContent = said.signIn;
+  tell(`${said.signedOut} `, link);
+}
+
+const KEPT = "braid.question"; // what was in the box when the session ended
+
+// ---- what is wrong with a question, above the buttons
+
+function tell(...parts) {
+  refused.replaceChildren(...parts);
+  refused.hidden = !parts.length;
+}
+
+function refuse(text) {
+  const count = [...text].length;
+  const most = Number(said.most);
+  if (!text.trim()) tell(said.empty);
+  else if (count > most) tell(said.tooLong.replace("{count}", count.toLocaleString()).replace("{most}", most.toLocaleString()));
+  else tell();
+  return !refused.hidden;
 }
 
 function busy(is) {
@@ -151,6 +255,7 @@ function busy(is) {
 function stop() {
   const { stop: address, abort } = running ?? {};
   if (!abort) return;
+  running.wanted = false;
   if (!address) abort.abort("stopped");
   else post(address, new FormData()).catch(() => abort.abort("stopped"));
 }
@@ -163,7 +268,10 @@ function grow() {
   box.style.setProperty("height", `${box.scrollHeight + 2}px`);
 }
 
-box.addEventListener("input", grow);
+box.addEventListener("input", () => {
+  grow();
+  if (!refused.querySelector("a")) tell();
+});
 box.addEventListener("keydown", (event) => {
   // While Japanese or Korean is being composed, Enter accepts a candidate; Safari says so by the key code alone.
   if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
@@ -175,6 +283,7 @@ form.addEventListener("submit", (event) => {
   if (running) return;
   const example = event.submitter?.name === "example" ? event.submitter.value : "";
   const text = example || box.value;
+  if (refuse(text)) return box.focus();
   if (!example) box.value = "";
   grow();
   ask(text);
@@ -229,6 +338,27 @@ find.addEventListener("input", () => {
   }, 200);
 });
 
+// One stop of the tab key for each conversation; arrows lead to the next one, and to what can be done with it.
+const list = document.getElementById("conversations");
+
+function tame() {
+  for (const link of list.querySelectorAll(".manage")) link.tabIndex = -1;
+}
+
+list.addEventListener("keydown", (event) => {
+  const row = event.target.closest("li");
+  if (!row || event.altKey || event.ctrlKey || event.metaKey) return;
+  const rows = [...list.querySelectorAll("li")];
+  const at = rows.indexOf(row);
+  const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: rows.length - 1 }[event.key];
+  const inRow = { ArrowRight: ".manage", ArrowLeft: ".title" }[event.key];
+  const next = inRow ? row.querySelector(inRow) : rows[to]?.querySelector(".title");
+  if (!next) return;
+  event.preventDefault();
+  next.focus();
+});
+new MutationObserver(tame).observe(list, { childList: true });
+
 async function manage(link) {
   const response = await fetch(link.href).catch(() => null);
   const page = response?.ok && new DOMParser().parseFromString(await response.text(), "text/html").getElementById("manage");
@@ -246,30 +376,73 @@ async function manage(link) {
   dialog.showModal();
 }
 
-// ---- answers: copy, ask again, thumbs, citations
+// ---- answers: copy, regenerate, continue, edit, versions, thumbs, citations
+
+// The answer as it is read, with its sources: as HTML for a mail, and as text.
+function copied(turn) {
+  const prose = turn.querySelector(".answer .prose");
+  const sources = [...turn.querySelectorAll(".source")].map((source) => {
+    const title = source.querySelector(".source-title :is(a, del)").textContent.trim();
+    const places = [...source.querySelectorAll(".place span")].map((part) => part.textContent.trim());
+    return `[${source.dataset.number}] ${[title, ...places].join(" · ")}`;
+  });
+  const page = document.createElement("div");
+  page.append(...prose.cloneNode(true).childNodes);
+  for (const cite of page.querySelectorAll("a.cite")) cite.replaceWith(cite.textContent);
+  for (const text of sources.length ? [said.sources, ...sources] : []) {
+    page.append(Object.assign(document.createElement("p"), { textContent: text }));
+  }
+  const text = sources.length ? `${prose.innerText}\n\n${said.sources}\n${sources.join("\n")}` : prose.innerText;
+  return { "text/html": page.innerHTML, "text/plain": text };
+}
 
 async function copy(button) {
   const label = button.querySelector("span");
   const before = label.textContent;
+  const forms = copied(button.closest(".turn"));
   let done = true;
   try {
-    await navigator.clipboard.writeText(button.dataset.text);
+    const blobs = Object.entries(forms).map(([kind, text]) => [kind, new Blob([text], { type: kind })]);
+    await navigator.clipboard.write([new ClipboardItem(Object.fromEntries(blobs))]);
   } catch {
-    done = copyTheOldWay(button.dataset.text); // over plain HTTP there is no clipboard
+    done = copyTheOldWay(forms); // over plain HTTP there is no clipboard
   }
   label.textContent = done ? said.copied : said.uncopied;
   announce(label.textContent);
   setTimeout(() => (label.textContent = before), 2000);
 }
 
-function copyTheOldWay(text) {
-  const area = document.createElement("textarea");
-  area.value = text;
-  document.body.append(area);
-  area.select();
+function copyTheOldWay(forms) {
+  const fill = (event) => {
+    event.preventDefault();
+    for (const [kind, text] of Object.entries(forms)) event.clipboardData.setData(kind, text);
+  };
+  document.addEventListener("copy", fill);
   const done = document.execCommand("copy");
-  area.remove();
+  document.removeEventListener("copy", fill);
   return done;
+}
+
+async function chooseVariant(button) {
+  const turn = button.closest(".turn");
+  const label = button.getAttribute("aria-label");
+  const place = [...log.children].indexOf(turn);
+  const part = button.closest(".answer") ? ".answer" : ".question";
+  const response = await fetch(button.formAction, { method: "POST", body: new FormData(button.form) }).catch(() => null);
+  if (!response?.ok) return announce(said.failed);
+  const page = new DOMParser().parseFromString(await response.text(), "text/html");
+  log.replaceChildren(...page.getElementById("log").children);
+  reveal(log);
+  const buttons = [...(log.children[place]?.querySelectorAll(`${part} .variants button:not(:disabled)`) ?? [])];
+  (buttons.find((one) => one.getAttribute("aria-label") === label) ?? buttons[0])?.focus({ preventScroll: true });
+}
+
+async function loadHow(details) {
+  const link = details.querySelector("p > a");
+  const response = link && (await fetch(link.href).catch(() => null));
+  if (!response?.ok) return;
+  const page = new DOMParser().parseFromString(await response.text(), "text/html");
+  link.parentElement.replaceWith(page.querySelector(".how-found"));
 }
 
 function clicked(link) {
@@ -280,10 +453,9 @@ function clicked(link) {
 }
 
 document.addEventListener("click", (event) => {
-  const link = event.target.closest("a.manage, a[data-number], button.copy, button.retry");
+  const link = event.target.closest("a.manage, a[data-number], button.copy");
   if (!link || event.ctrlKey || event.metaKey) return;
   if (link.matches(".copy")) copy(link);
-  else if (link.matches(".retry")) ask(link.dataset.text);
   else if (link.dataset.number) clicked(link);
   else {
     event.preventDefault();
@@ -291,20 +463,51 @@ document.addEventListener("click", (event) => {
   }
 });
 
-document.addEventListener("submit", async (event) => {
-  if (!event.target.matches(".thumbs")) return;
+document.addEventListener("submit", (event) => {
+  const { target, submitter } = event;
+  const turn = (submitter ?? target).closest(".turn");
+  if (!turn) return;
   event.preventDefault();
-  const button = event.submitter;
-  const fields = new FormData(event.target, button);
-  const response = await post(event.target.action, fields).catch(() => null);
+  const text = turn.querySelector(".question p").textContent;
+  if (submitter?.matches(".thumb")) rate(submitter);
+  else if (submitter?.matches(".variants button")) chooseVariant(submitter);
+  else if (submitter?.matches(".again")) askInPlace(turn, text, submitter.formAction, new FormData(target), false);
+  else if (submitter?.matches(".resume")) askInPlace(turn, text, submitter.formAction, new FormData(target), true);
+  else if (target.closest(".edit")) {
+    const fields = new FormData(form);
+    fields.set("text", target.elements.text.value);
+    askInPlace(turn, target.elements.text.value, target.action, fields, false);
+  }
+});
+
+async function rate(button) {
+  const response = await post(button.formAction, new FormData(button.form, button)).catch(() => null);
   if (!response?.ok) return announce(said.failed);
   const withdrawn = button.value === "none";
-  for (const thumb of event.target.querySelectorAll(".thumb")) {
+  for (const thumb of button.parentElement.querySelectorAll(".thumb")) {
     const on = thumb === button && !withdrawn;
     thumb.setAttribute("aria-pressed", on);
     thumb.value = on ? "none" : thumb.dataset.kind;
   }
   announce(withdrawn ? said.withdrawn : said.thanks);
+}
+
+log.addEventListener("toggle", (event) => {
+  if (!event.target.open) return;
+  if (event.target.matches(".how")) loadHow(event.target);
+  if (event.target.matches(".edit")) event.target.querySelector("textarea").focus();
+}, true);
+log.addEventListener("keydown", (event) => {
+  const edit = event.target.closest(".edit");
+  if (!edit || event.isComposing || event.keyCode === 229) return;
+  if (event.key === "Enter" && !event.shiftKey && event.target.matches("textarea")) {
+    event.preventDefault();
+    event.target.form.requestSubmit();
+  } else if (event.key === "Escape") {
+    event.stopPropagation();
+    edit.open = false;
+    edit.querySelector("summary").focus();
+  }
 });
 
 // ---- a look at a cited passage
@@ -347,8 +550,17 @@ addEventListener("scroll", hidePreview, { passive: true });
 
 // ---- start
 
+document.cookie = `braid_minutes=${-new Date().getTimezoneOffset()};path=/;max-age=31536000;samesite=lax`;
+form.noValidate = true; // what is wrong with a question is said in the page's language
 reveal(document);
+tame();
+if (sessionStorage.getItem(KEPT)) {
+  box.value = sessionStorage.getItem(KEPT);
+  sessionStorage.removeItem(KEPT);
+}
 nameOptions();
 grow();
 if (matchMedia("(min-width: 801px)").matches) box.focus({ preventScroll: true });
 if (!location.hash && log.children.length > 1) log.lastElementChild.scrollIntoView({ block: "start" });
+const unfinished = log.querySelector(".turn[data-follow]");
+if (unfinished) attach(unfinished);

@@ -23,6 +23,7 @@ from braid.core.errors import (
     NotFoundError,
     NotOwnerError,
     RegistryError,
+    TooManyError,
 )
 from braid.core.ingest.parse_pool import ParserUnavailableError
 from braid.core.ledger.database import is_outage
@@ -36,9 +37,11 @@ STATUS_OF = {
     NotOwnerError: 503,
     ParserUnavailableError: 503,
     ModelError: 503,
+    TooManyError: 429,
 }
 OUTAGE = "the store cannot be used now; try again in a moment"
 REMEDIES = {
+    "text": _l("Type a question of 1 to 10,000 characters."),
     "query": _l("Enter a query of 1 to 10,000 characters."),
     "k": _l("The number of passages must be a whole number from 1 to 1000."),
     "mode": _l("Choose hybrid, meaning or keywords as the mode."),

@@ -29,18 +29,24 @@ class Written:
 
 
 def write(
-    pieces: Iterable[str], given: frozenset[int], show: Callable[[str], None], withdraw: Callable[[str], None]
+    pieces: Iterable[str],
+    given: frozenset[int],
+    show: Callable[[str], None],
+    withdraw: Callable[[str], None],
+    *,
+    begun: str = "",
 ) -> Written:
     """Show the answer as it comes, without links, and withdraw it if it turns out to have been reasoning.
 
-    ``given`` are the numbers of the passages in the prompt. Raises ModelError when the answer is empty, or breaks off.
+    ``given`` are the numbers of the passages in the prompt, ``begun`` is the text that the pieces continue. Raises
+    ModelError when the answer is empty, or breaks off.
     """
-    draft, cut = _Draft(given, show), False
+    draft, cut = _Draft(given, show, begun), False
     for piece in answer_pieces(pieces):
         if piece.restart:
             if draft.written:
                 withdraw("the text so far was a thought of the model")
-            draft = _Draft(given, show)
+            draft = _Draft(given, show, begun)
         draft.feed(piece.text)
         cut = piece.cut
         if draft.says_not_found:
@@ -54,21 +60,32 @@ def write(
     return Written(text, True, tuple(draft.citations.cited), draft.citations.removed, cut)
 
 
+def _joined(begun: str, piece: str) -> str:
+    """Return the first piece of a continuation with the space, if any, that it needs after what was there."""
+    if begun[-1].isspace():
+        return piece.lstrip(" ")
+    return f" {piece}" if begun[-1] in ".,;:!?)]" and piece[0].isalnum() and piece[0].isascii() else piece
+
+
 class _Draft:
     """An answer so far. Its beginning is held back while it may become "not found".
 
     It is shown without links, since the passages that it cites are known at its end.
     """
 
-    def __init__(self, given: frozenset[int], show: Callable[[str], None]) -> None:
+    def __init__(self, given: frozenset[int], show: Callable[[str], None], begun: str = "") -> None:
         self.citations = CitationFilter(given)
         self.written: list[str] = []
         self.says_not_found = False
         self._links = LinkFilter()
         self._show = show
         self._opening: str | None = ""
+        self._begun = begun
+        self.feed(begun)
 
     def feed(self, piece: str) -> None:
+        if self._begun and piece and piece is not self._begun:
+            piece, self._begun = _joined(self._begun, piece), ""
         if self._opening is None:
             self._write(self.citations.feed(piece))
             return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -12,8 +13,8 @@ from braid.core.chat.extractive import Extract
 from braid.core.chat.links import check_links
 from braid.core.chat.passage_block import PassageBlock, passage_block
 from braid.core.chat.texts import Language, say
-from braid.core.chat.types import AnswerText, AnswerWithdrawn, ChatResult, Event
-from braid.core.errors import ModelError
+from braid.core.chat.types import AnswerText, AnswerWithdrawn, ChatResult, Draft, Event
+from braid.core.errors import ModelCutError, ModelError
 from braid.core.models.chat import ChatModel
 from braid.core.models.prompts import Prompt
 from braid.core.text.token_budget import estimate_tokens, fitting
@@ -23,6 +24,17 @@ EXTRACT_TOKENS = 50_000
 """Tokens of the passages from which sentences are chosen; the limit only leaves out enormous passages."""
 QUESTION_SHARE = 1 / 3
 """Largest share of the prompt for the question with the turns that it refers to."""
+DRAFT_SHARE = 1 / 3
+"""Largest share of the prompt for an earlier answer; a longer one is not continued, and quoted in part."""
+CONTINUE = (
+    "Your answer broke off at this point. Write only what follows, from exactly here on: no word of what is there "
+    "already, no remark about the break. The rules for passages and citations stay the same."
+)
+ANOTHER = (
+    "Answer the same question once more, in another way: more exact, better arranged, or more complete. Do not mention "
+    "the earlier answer. The rules for passages and citations stay the same."
+)
+_BROKEN_WORD = re.compile(r"(?<=\s)[A-Za-z\u00c0-\u024f\d'’-]+$")
 
 Emit = Callable[[Event], None]
 
@@ -37,6 +49,17 @@ class AnswerTask:
     language: Language
     without_model: Callable[[Sequence[Citation]], Extract]
     """Answers without a model."""
+    draft: Draft | None = None
+    """An earlier answer, to be continued or to be replaced by another one."""
+
+    def begun(self, passages: Sequence[Passage]) -> str:
+        """Return the text to continue, without a word that may be broken; empty if the passages are others."""
+        if self.draft is None or self.draft.is_complete:
+            return ""
+        known = self.draft.chunk_ids
+        if tuple(passage.chunk_id for passage in passages[: len(known)]) != known:
+            return ""
+        return _BROKEN_WORD.sub("", self.draft.text)
 
 
 class Answerer:
@@ -71,18 +94,24 @@ class Answerer:
         self, model: ChatModel, task: AnswerTask, result: ChatResult, emit: Emit, stopped: threading.Event
     ) -> ChatResult:
         passages = _passages(result)
-        messages, block = self._messages(task, passages)
+        begun = task.begun(passages)
+        if estimate_tokens(begun) > self._prompt_tokens * DRAFT_SHARE:
+            begun = ""
+        messages, block = self._messages(task, passages, self._turns(task, begun))
         limit = f"answer_prompt_tokens ({self._prompt_tokens})"
         if not block.citations:
             reason = "no passage fits into the prompt, so the model was not asked; shorten the prompt, or raise"
             return _without_model(task, _add_degraded(result, f"{reason} {limit}"), emit)
-        pieces = _until(stopped, model.stream(messages))
+        pieces = _Pieces(model.stream(messages), stopped, keeps=bool(begun))
         written = write(
             pieces,
             block.numbers,
             show=lambda text: emit(AnswerText(text)),
             withdraw=lambda reason: emit(AnswerWithdrawn(reason, model.name)),
+            begun=begun,
         )
+        if pieces.broken:
+            result = replace(result, cut=True, notes=(*result.notes, pieces.broken))
         if written.cut:
             reason = f"the model {model.name} stopped within a thought; its answer may lack the end"
             result = _add_degraded(result, reason)
@@ -100,18 +129,29 @@ class Answerer:
             removed_citations=written.removed,
         )
 
-    def _messages(self, task: AnswerTask, passages: Sequence[Passage]) -> tuple[list[tuple[str, str]], PassageBlock]:
-        """Return the system and the user message within the budget, and the passages in the latter.
+    def _turns(self, task: AnswerTask, begun: str) -> list[tuple[str, str]]:
+        """Return the messages after the question: an earlier answer, and what is asked of it."""
+        if begun:
+            return [("assistant", begun), ("user", CONTINUE)]
+        if task.draft is None or not task.draft.is_complete or not task.draft.text:
+            return []
+        return [("assistant", fitting(task.draft.text, int(self._prompt_tokens * DRAFT_SHARE))), ("user", ANOTHER)]
+
+    def _messages(
+        self, task: AnswerTask, passages: Sequence[Passage], more: list[tuple[str, str]]
+    ) -> tuple[list[tuple[str, str]], PassageBlock]:
+        """Return the system, the user and further messages within the budget, and the passages in the second.
 
         The system message has only our own words: the prompt and the rules for passages.
         """
         question = fitting(task.question, int(self._prompt_tokens * QUESTION_SHARE))
         empty = task.prompt.messages(passages="", question=question)
         rules = passage_block(passages, tokens=self._prompt_tokens).rules
-        left = self._prompt_tokens - sum(estimate_tokens(text) for _, text in empty) - estimate_tokens(rules) - 8
+        taken = sum(estimate_tokens(text) for _, text in (*empty, *more)) + estimate_tokens(rules)
+        left = self._prompt_tokens - taken - 8
         block = passage_block(passages, tokens=left)
         (role, system), user = task.prompt.messages(passages=block.text, question=question)
-        return [(role, system + block.rules), user], block
+        return [(role, system + block.rules), user, *more], block
 
 
 def _left_out(passages: Sequence[Passage], block: PassageBlock, limit: str) -> tuple[str, ...]:
@@ -123,11 +163,29 @@ def _left_out(passages: Sequence[Passage], block: PassageBlock, limit: str) -> t
     return (f"{left_out}; ask for fewer, or raise {limit}",)
 
 
-def _until(stopped: threading.Event, pieces: Iterator[str]) -> Iterator[str]:
-    for piece in pieces:
-        if stopped.is_set():
-            return
-        yield piece
+class _Pieces:
+    """The pieces of a model until the turn is stopped, or the model breaks off."""
+
+    def __init__(self, pieces: Iterator[str], stopped: threading.Event, *, keeps: bool) -> None:
+        self.broken = ""
+        """Why the answer is not complete."""
+        self._pieces = pieces
+        self._stopped = stopped
+        self._keeps = keeps
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the pieces. Raises ModelError for a model that fails, unless what is there already is to be kept."""
+        try:
+            for piece in self._pieces:
+                if self._stopped.is_set():
+                    return
+                yield piece
+        except ModelCutError as error:
+            self.broken = str(error)
+        except ModelError as error:
+            if not self._keeps:
+                raise
+            self.broken = str(error)
 
 
 def _check_links(text: str, citations: Sequence[Citation]) -> str:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from braid.core.chat.citations import Citation, citation_json
-from braid.core.chat.types import HIT_PLACE, ChatRequest, ChatResult, result_json
+from braid.core.chat.comparison import ThreeFields
+from braid.core.chat.types import HIT_PLACE, ChatRequest, ChatResult, Draft, Turn, result_json
 from braid.core.json_form import pick, to_json
 from braid.core.ledger.database import storable
+from braid.core.types import Filters
 
 MAX_STORED_QUERY_CHARS = 300
 """Longest part of a query that is stored; a hypothetical passage is long."""
@@ -25,6 +28,30 @@ def request_settings(request: ChatRequest) -> dict[str, Any]:
     if request.fields is not None:
         settings["fields"] = {**request.fields.named, "instruction": request.fields.instruction}
     return settings
+
+
+def stored_request(user_id: int, text: str, settings: Mapping[str, Any], history: tuple[Turn, ...]) -> ChatRequest:
+    """Return the request of a stored question, as `request_settings` stored it."""
+    options = dict(settings.get("options", {}))
+    if filters := options.get("filters"):
+        options["filters"] = Filters(**{**filters, "file_types": frozenset(filters["file_types"])})
+    fields = settings.get("fields")
+    return ChatRequest(
+        user_id,
+        "" if fields else text,
+        fields=ThreeFields(**fields) if fields else None,
+        history=history,
+        dataset_ids=settings.get("dataset_ids"),
+        strategy=settings.get("strategy", "basic"),
+        options=options,
+        language=settings.get("language"),
+    )
+
+
+def stored_draft(text: str, settings: Mapping[str, Any], *, is_complete: bool) -> Draft:
+    """Return a stored answer as the draft of another one."""
+    hits = settings.get("search", {}).get("hits", ())
+    return Draft(text, tuple(hit["chunk_id"] for hit in hits), is_complete)
 
 
 def result_settings(result: ChatResult) -> dict[str, Any]:

@@ -184,7 +184,8 @@ class Conversation:
             return extract(weight_of_term, citations, analyzer, language)
 
         question = turn.question.for_answer(turn.request.history)
-        self._write(turn, AnswerTask(self._prompts.answer, question, language, without_model), writer)
+        task = AnswerTask(self._prompts.answer, question, language, without_model, turn.request.draft)
+        self._write(turn, task, writer)
 
     def _compare(self, state: GraphState, writer: StreamWriter) -> None:
         turn, analyzer = state.turn, self._braid.analyzer
@@ -196,7 +197,8 @@ class Conversation:
         def without_model(citations: Sequence[Citation]) -> Extract:
             return Extract(compare(fields, citations, weigh, analyzer, language), True)
 
-        self._write(turn, AnswerTask(self._prompts.compare, fields.describe("en"), language, without_model), writer)
+        task = AnswerTask(self._prompts.compare, fields.describe("en"), language, without_model, turn.request.draft)
+        self._write(turn, task, writer)
 
     # ------------------------------------------------------------ what nodes share
 

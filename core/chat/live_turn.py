@@ -72,33 +72,25 @@ class LiveTurn:
 
 
 class LiveTurns:
-    """The running turns, by user and name. Nobody can stop another user's turn."""
+    """The turns that run for as long as somebody waits for them."""
 
     def __init__(self) -> None:
-        self._turns: dict[tuple[int, str], LiveTurn] = {}
+        self._turns: set[LiveTurn] = set()
         self._lock = threading.Lock()
 
-    def add(self, user_id: int, name: str, turn: LiveTurn) -> None:
+    def add(self, turn: LiveTurn) -> None:
         """Remember a turn until `remove`."""
         with self._lock:
-            self._turns[user_id, name] = turn
+            self._turns.add(turn)
 
-    def remove(self, user_id: int, name: str) -> None:
+    def remove(self, turn: LiveTurn) -> None:
         """Forget a turn."""
         with self._lock:
-            self._turns.pop((user_id, name), None)
-
-    def stop(self, user_id: int, name: str) -> bool:
-        """Stop a turn. Returns False if none has this name, because it has ended."""
-        with self._lock:
-            turn = self._turns.get((user_id, name))
-        if turn is not None:
-            turn.stop()
-        return turn is not None
+            self._turns.discard(turn)
 
     def stop_all(self) -> None:
         """Stop every turn, before the server ends."""
         with self._lock:
-            turns = list(self._turns.values())
+            turns = list(self._turns)
         for turn in turns:
             turn.stop()

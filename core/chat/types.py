@@ -33,6 +33,17 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
+class Draft:
+    """An earlier answer to the question, to be continued, or to be replaced by another one."""
+
+    text: str
+    chunk_ids: tuple[str, ...] = ()
+    """The passages that it was written from, in the order of the numbers by which it cites them."""
+    is_complete: bool = False
+    """Whether another answer is asked for. One that is not complete is continued, if the same passages are found."""
+
+
+@dataclass(frozen=True, slots=True)
 class ChatRequest:
     """A question with the turns before it (the oldest first), or a three-field search.
 
@@ -57,6 +68,7 @@ class ChatRequest:
     """Stop after the search."""
     language: Language | None = None
     """The language of Braid's own sentences; None means that of the question."""
+    draft: Draft | None = None
 
     def __post_init__(self) -> None:
         if bool(self.text.strip()) == (self.fields is not None):

@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from braid.core.errors import InvalidInputError, ModelError
+from braid.core.errors import InvalidInputError, ModelCutError, ModelError
 from braid.core.models.circuit import CircuitBreaker
+from braid.core.models.finish import FinishMark
 from braid.core.models.reasoning import without_reasoning
 
 if TYPE_CHECKING:  # imported with the first model that is loaded
@@ -115,7 +116,7 @@ class ChatModel:
     def stream(self, messages: Sequence[Message]) -> Iterator[str]:
         """Yield the answer as it is written, reasoning included, each piece within the deadline.
 
-        Raises ModelError, possibly after some pieces.
+        Raises ModelError, possibly after some pieces; ModelCutError after the last one if the model did not finish.
         """
         seconds = self._settings.timeout_s
         deadline = time.monotonic() + seconds
@@ -136,12 +137,16 @@ class ChatModel:
         self, pieces: queue.Queue[_Outcome], messages: Sequence[Message], deadline: float, stopped: threading.Event
     ) -> None:
         try:
-            for chunk in self._with_retries(lambda: _await_first(self._get_model().stream(list(messages))), deadline):
+            chunks = self._with_retries(lambda: _await_first(self._get_model().stream(list(messages))), deadline)
+            mark = FinishMark(self._get_model())
+            for chunk in chunks:
                 if stopped.is_set():
                     return
+                mark.watch(chunk.response_metadata)
                 if chunk.text:
                     pieces.put(_Outcome(str(chunk.text)))
-            pieces.put(_Outcome(None))
+            cut = f"the model {self.name} {mark.problem}" if mark.problem else ""
+            pieces.put(_Outcome(None, ModelCutError(cut) if cut else None))
         except Exception as error:  # the edge to a provider: any of them raises its own family
             pieces.put(_Outcome(None, error))
 
@@ -160,6 +165,8 @@ class ChatModel:
             if self._model is not None and seconds >= self._settings.timeout_s:  # not while its package is loaded
                 self._circuit.record_outage(reason)
             raise ModelError(reason) from None
+        if isinstance(outcome.error, ModelCutError):
+            self._circuit.record_answer()
         if isinstance(outcome.error, ModelError):
             raise outcome.error
         if outcome.error is None:

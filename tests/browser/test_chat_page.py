@@ -62,7 +62,7 @@ def chat_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chat]:
 @pytest.fixture
 def chat(chat_site: Chat) -> Chat:
     """The app, whose model answers at once, without conversations."""
-    chat_site.model.delay_s, chat_site.model.broken = 0.0, 0
+    chat_site.model.delay_s, chat_site.model.broken, chat_site.model.unfinished = 0.0, 0, 0
     chat_site.model.reply = lambda _: ANSWER
     with chat_site.braid.ledger.database.write() as connection:
         connection.exec_driver_sql("DELETE FROM conversations")
@@ -154,11 +154,13 @@ def test_how_it_was_found_is_the_same_after_a_reload(open_chat: Callable[..., Pa
     ask(page)
     answered(page)
     page.get_by_text("How this was found").click()
+    expect(page.locator(".how-found")).to_be_visible()
     before = page.locator(".how").inner_text()
     assert "Searched for" in before
     assert "contribution" in before
     page.reload()
     page.get_by_text("How this was found").click()
+    expect(page.locator(".how-found")).to_be_visible()
     assert page.locator(".how").inner_text() == before
 
 
@@ -187,7 +189,7 @@ def test_picker_and_options_are_remembered(open_chat: Callable[..., Page]) -> No
     expect(page.locator("#picker-button output")).to_have_text("1 of 2")
 
 
-def test_thumbs_copy_and_asking_again(open_chat: Callable[..., Page], chat: Chat) -> None:
+def test_thumbs_and_copying_with_the_sources(open_chat: Callable[..., Page], chat: Chat) -> None:
     page = open_chat(permissions=["clipboard-read", "clipboard-write"])
     ask(page)
     answered(page)
@@ -204,9 +206,14 @@ def test_thumbs_copy_and_asking_again(open_chat: Callable[..., Page], chat: Chat
     expect(page.get_by_role("button", name="This answer is not helpful")).to_have_attribute("aria-pressed", "true")
     page.get_by_role("button", name="Copy").click()
     expect(page.get_by_role("button", name="Copied")).to_be_visible()
-    assert "by rank" in page.evaluate("navigator.clipboard.readText()")
-    page.get_by_role("button", name="Ask again").click()
-    answered(page, 2)
+    text = page.evaluate("navigator.clipboard.readText()")
+    assert text.startswith("They are fused by rank [1].")
+    assert "**" not in text
+    assert "Sources\n[1] " in text
+    html = page.evaluate("async () => (await (await navigator.clipboard.read())[0].getType('text/html')).text()")
+    assert "<strong>by rank</strong>" in html
+    assert "<p>[1] " in html
+    assert "<a" not in html
 
 
 def test_rename_and_delete(open_chat: Callable[..., Page]) -> None:
@@ -218,9 +225,9 @@ def test_rename_and_delete(open_chat: Callable[..., Page]) -> None:
     dialog.get_by_label("Title").fill("Fusion")
     dialog.get_by_role("button", name="Rename").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Fusion")
-    page.get_by_label("Search titles").fill("nothing like it")
-    expect(page.get_by_text("No conversation title matches.")).to_be_visible()
-    page.get_by_label("Search titles").fill("fus")
+    page.get_by_label("Search conversations").fill("nothing like it")
+    expect(page.get_by_text("Nothing found in titles, questions and answers.")).to_be_visible()
+    page.get_by_label("Search conversations").fill("fus")
     page.get_by_role("link", name="Rename, export or delete: Fusion").click()
     dialog.get_by_text("Delete…").click()
     dialog.get_by_role("button", name="Delete conversation").click()

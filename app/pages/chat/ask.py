@@ -1,8 +1,10 @@
-"""Answers questions, as a stream of events or, without scripts, as a page."""
+"""Answers questions, new, edited or asked again, as a stream of events or, without scripts, as a page."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from flask import Response, render_template, request, url_for
@@ -11,62 +13,155 @@ from werkzeug.wrappers import Response as Redirect
 
 from braid.app.auth.access import rule, wants_json
 from braid.app.auth.identity import identity
-from braid.app.pages.chat.blueprint import chat, make_shelf, render_sidebar
-from braid.app.pages.chat.choices import ChatChoices, first_choices, keep_choices, read_choices
-from braid.app.pages.chat.stream import StreamedTurn, stream_turn
-from braid.app.pages.chat.view import Exchange, build_exchanges
+from braid.app.pages.chat.blueprint import chat, make_shelf
+from braid.app.pages.chat.choices import ChatChoices, choices_of_turn, first_choices, keep_choices, read_choices
+from braid.app.pages.chat.sidebar import render_sidebar
+from braid.app.pages.chat.stream import follow
+from braid.app.pages.chat.view import Exchange, build_exchanges, variants_of
 from braid.app.pages.status import unread_files
 from braid.app.site import site
 from braid.app.user.datasets import readable_datasets
 from braid.app.user.models import choose_models, model_shelf
 from braid.app.web.event_stream import event_stream
+from braid.core.chat.columns import stored_draft, stored_request
+from braid.core.chat.store import StoredMessage
 from braid.core.chat.turns.rows import StoredTurn
-from braid.core.chat.types import ChatRequest, ChatResult, Turn
+from braid.core.chat.types import ChatRequest, Turn
+from braid.core.errors import InvalidInputError, NotFoundError
+
+Begin = Callable[[], StoredTurn]
 
 
 @chat.post("/messages")
 @rule("user")
 def begin() -> Response | Redirect:
-    """Answer the first question of a conversation, which is created when the answer is stored."""
-    return _answer(None, ())
+    """Answer the first question of a conversation, which is created with it."""
+    user_id, here = identity().account.id, site()
+    choices = read_choices(request.form, first_choices(identity().account))
+    asked = _chat_request(choices, ())
+    return _run(asked, lambda: here.turn_store.begin(here.conversations.create(user_id).id, asked), choices)
 
 
 @chat.post("/<int:conversation_id>/messages")
 @rule("user")
 def ask(conversation_id: int) -> Response | Redirect:
     """Answer the next question of a conversation."""
-    return _answer(conversation_id, site().conversations.history(identity().account.id, conversation_id))
+    here = site()
+    choices = read_choices(request.form, first_choices(identity().account))
+    asked = _chat_request(choices, here.conversations.history(identity().account.id, conversation_id))
+    return _run(asked, lambda: here.turn_store.begin(conversation_id, asked), choices)
 
 
-@chat.post("/turns/<name>/stop")
+@chat.post("/<int:conversation_id>/messages/<int:message_id>/edit")
 @rule("user")
-def stop(name: str) -> Response:
+def edit(conversation_id: int, message_id: int) -> Response | Redirect:
+    """Answer a question in other words, as a variant of the question ``message_id``.
+
+    A form without choices leaves those of that question.
+    """
+    here, question = site(), _message(conversation_id, message_id, "user")
+    first = first_choices(identity().account)
+    own = read_choices(request.form, first) if {"mode", "pace"} & set(request.form) else None
+    history = here.conversations.history(identity().account.id, conversation_id, before=message_id)
+    asked = _chat_request(own or choices_of_turn(question.settings, first), history)
+    return _run(asked, lambda: here.turn_store.begin(conversation_id, asked, instead_of=message_id), own)
+
+
+@chat.post("/<int:conversation_id>/messages/<int:message_id>/again")
+@rule("user")
+def again(conversation_id: int, message_id: int) -> Response | Redirect:
+    """Write another answer to the question of the answer ``message_id``, as its variant."""
+    user_id, here = identity().account.id, site()
+    asked = _ask_again(conversation_id, message_id, is_complete=True)
+    return _run(asked, lambda: here.turn_store.begin_variant(user_id, conversation_id, message_id))
+
+
+@chat.post("/<int:conversation_id>/messages/<int:message_id>/continue")
+@rule("user")
+def resume(conversation_id: int, message_id: int) -> Response | Redirect:
+    """Continue an answer that is not complete."""
+    user_id, here = identity().account.id, site()
+    asked = _ask_again(conversation_id, message_id, is_complete=False)
+    return _run(asked, lambda: here.turn_store.resume(user_id, conversation_id, message_id))
+
+
+@chat.get("/<int:conversation_id>/messages/<int:message_id>/events")
+@rule("user")
+def events(conversation_id: int, message_id: int) -> Response:
+    """Follow an answer that is being written, from the event on that the header ``Last-Event-ID`` names."""
+    answer = _message(conversation_id, message_id, "assistant")
+    turn = StoredTurn(conversation_id, answer.parent_id or 0, message_id)
+    running = site().turns.find(identity().account.id, message_id)
+    after = request.headers.get("Last-Event-ID", 0, type=int)
+    return event_stream(follow(turn, running, first={}, last=lambda: _render_turn(turn), after=after))
+
+
+@chat.post("/<int:conversation_id>/messages/<int:message_id>/stop")
+@rule("user")
+def stop(conversation_id: int, message_id: int) -> Response | Redirect:
     """Stop an answer and store the part so far. Does nothing if the answer has ended."""
-    stopped = site().turns.stop(identity().account.id, name)
-    return Response(json.dumps({"stopped": stopped}), mimetype="application/json")
+    user_id, here = identity().account.id, site()
+    running = here.turns.find(user_id, message_id)
+    if running is not None and running.ids.conversation_id == conversation_id:
+        running.end("stopped")
+    else:
+        here.turn_store.end(user_id, conversation_id, message_id, "stopped")
+    if wants_json():
+        return Response(json.dumps({"stopped": running is not None}), mimetype="application/json")
+    return _to_answer(conversation_id, message_id)
 
 
-def _answer(conversation_id: int | None, history: tuple[Turn, ...]) -> Response | Redirect:
+@chat.post("/<int:conversation_id>/messages/<int:message_id>/choose")
+@rule("user")
+def choose(conversation_id: int, message_id: int) -> Redirect:
+    """Show this variant of a question or an answer, and what followed it."""
+    site().turn_store.choose(identity().account.id, conversation_id, message_id)
+    return _to_answer(conversation_id, message_id)
+
+
+def _run(asked: ChatRequest, begin: Begin, choices: ChatChoices | None = None) -> Response | Redirect:
+    """Run the turn, which goes on whoever listens, and follow it. A new conversation starts with the choices."""
     user, here = identity().account, site()
-    choices = read_choices(request.form, first_choices(user))
-    asked = _chat_request(choices, history)
     events = (
         model_shelf().conversation(choose_models(user)).stream(asked)
     )  # raises InvalidInputError here, before anything is kept
-    keep_choices(user, choices)
+    if choices:
+        keep_choices(user, choices)
+    metrics = here.metrics
+    running = here.turns.start(
+        asked, events, begin=begin, done=lambda result: metrics.count_search(result.search, result.degraded)
+    )
     here.usage.count(user.id, "chat")
+    turn = running.ids
+    if not wants_json():
+        running.wait()
+        return _to_answer(turn.conversation_id, turn.answer_id)
+    conversation = here.conversations.conversation(user.id, turn.conversation_id)
+    first = {"sidebar": render_sidebar(conversation), "title": conversation.title}
+    return event_stream(follow(turn, running, first=first, last=lambda: _render_turn(turn)))
 
-    def store(result: ChatResult) -> StoredTurn:
-        stored_in = conversation_id or here.conversations.create(user.id).id
-        stored = here.conversations.add(stored_in, asked, result)
-        here.metrics.count_search(result.search, result.degraded)
-        return stored
 
-    turn = StreamedTurn(asked, events, store, _render_turn)
-    if wants_json():
-        return event_stream(stream_turn(turn))
-    stored = turn.store(turn.finish())
-    return redirect(url_for("braid.chat.conversation", conversation_id=stored.conversation_id, _anchor="last"), 303)
+def _to_answer(conversation_id: int, message_id: int) -> Redirect:
+    where = f"message-{message_id}"
+    return redirect(url_for("braid.chat.conversation", conversation_id=conversation_id, _anchor=where), 303)
+
+
+def _message(conversation_id: int, message_id: int, role: str) -> StoredMessage:
+    """Return the question or the answer. Raises NotFoundError if this is none of the user's conversation."""
+    found = site().conversations.messages(identity().account.id, conversation_id, ids=[message_id])
+    if not found or found[0].role != role:
+        raise NotFoundError(f"there is no such message {message_id} in this conversation")
+    return found[0]
+
+
+def _ask_again(conversation_id: int, answer_id: int, *, is_complete: bool) -> ChatRequest:
+    """Return the request of a stored question, with its answer so far as a draft."""
+    user_id, store = identity().account.id, site().conversations
+    answer = _message(conversation_id, answer_id, "assistant")
+    question = _message(conversation_id, answer.parent_id or 0, "user")
+    history = store.history(user_id, conversation_id, before=question.id)
+    draft = stored_draft(answer.text, answer.settings, is_complete=is_complete)
+    return replace(stored_request(user_id, question.text, question.settings, history), draft=draft)
 
 
 def _chat_request(choices: ChatChoices, history: tuple[Turn, ...]) -> ChatRequest:
@@ -74,11 +169,14 @@ def _chat_request(choices: ChatChoices, history: tuple[Turn, ...]) -> ChatReques
 
     Without a chosen dataset all personal ones are searched, and their ids are stored with the question.
     """
+    text = (request.form.get("example") or request.form.get("text", "")).strip()
+    if not text:
+        raise InvalidInputError("the question is empty; type one", field="text")
     user = identity().account
     personal = tuple(dataset.id for dataset in readable_datasets(user).personal)
     return ChatRequest(
         user.id,
-        (request.form.get("example") or request.form.get("text", "")).strip(),
+        text,
         history=history,
         dataset_ids=choices.dataset_ids or personal or None,
         strategy=choices.strategy,
@@ -99,10 +197,15 @@ def _render_turn(stored: StoredTurn) -> dict[str, Any]:
         "html": _render_exchange(newest, conversation_id, unread_files(unread) if unread else ""),
         "sidebar": render_sidebar(conversation),
         "title": conversation.title,
-        "conversation": url_for("braid.chat.conversation", conversation_id=conversation_id),
-        "messages": url_for("braid.chat.ask", conversation_id=conversation_id),
+        "state": messages[-1].state,
     }
 
 
 def _render_exchange(shown: Exchange, conversation_id: int, unread: str) -> str:
-    return render_template("braid/_chat_exchange.html", exchange=shown, conversation_id=conversation_id, unread=unread)
+    return render_template(
+        "braid/_chat_exchange.html",
+        exchange=shown,
+        conversation_id=conversation_id,
+        unread=unread,
+        variants_of=variants_of,
+    )

@@ -10,9 +10,10 @@ from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.pages.chat import ask as chat_ask
 from braid.app.pages.chat import manage as chat_manage
-from braid.app.pages.chat.blueprint import chat, list_conversations, make_shelf, render_sidebar
+from braid.app.pages.chat.blueprint import chat, make_shelf
 from braid.app.pages.chat.choices import ChatChoices, choices_of_turn, first_choices, recent_datasets
-from braid.app.pages.chat.view import build_exchanges
+from braid.app.pages.chat.sidebar import list_groups, render_sidebar
+from braid.app.pages.chat.view import build_exchanges, variants_of
 from braid.app.site import site
 from braid.app.user.dataset_picker import CHIPS, Picker, make_picker
 from braid.app.user.datasets import Readable, readable_datasets
@@ -41,30 +42,31 @@ def page() -> str:
 @rule("user")
 def conversation(conversation_id: int) -> str:
     """Show a conversation."""
-    user = identity().account
-    found = site().conversations.conversation(user.id, conversation_id)
-    return _page(found, site().conversations.messages(user.id, conversation_id))
+    user_id, store = identity().account.id, site().conversations
+    ids = store.path(user_id, conversation_id)
+    shown = ids if "all" in request.args else ids[-2 * SHOWN_TURNS :]
+    messages = store.messages(user_id, conversation_id, ids=shown)
+    return _page(store.conversation(user_id, conversation_id), messages, left_out=len(ids) - len(shown))
 
 
 @chat.get("/conversations")
 @rule("user")
 def conversations() -> str:
-    """Return the list of the side bar alone, filtered by title."""
+    """Return the list of the side bar alone, of those conversations that have the words searched for."""
     return render_sidebar(None)
 
 
-def _page(shown: StoredConversation | None, messages: Sequence[StoredMessage]) -> str:
+def _page(shown: StoredConversation | None, messages: Sequence[StoredMessage], *, left_out: int = 0) -> str:
     user, here = identity().account, site()
     readable = readable_datasets(user)
     choices = _choices(messages)
-    recent = messages if "all" in request.args else messages[-2 * SHOWN_TURNS :]
     return render_template(
         "braid/chat.html",
         conversation=shown,
-        conversations=list_conversations(),
+        groups=list_groups(),
         find=request.args.get("find", ""),
-        exchanges=build_exchanges(recent, make_shelf(shown.id, recent, readable)) if shown else [],
-        left_out=len(messages) > len(recent),
+        exchanges=build_exchanges(messages, make_shelf(shown.id, messages, readable)) if shown else [],
+        left_out=left_out,
         choices=choices,
         picker=_make_picker(readable, choices),
         most_chips=CHIPS,
@@ -73,6 +75,7 @@ def _page(shown: StoredConversation | None, messages: Sequence[StoredMessage]) -
         has_documents=any(dataset.documents for dataset in readable.all),
         add_url=_where_to_add(readable),
         registry_problem=here.braid.registry.problem(),
+        variants_of=variants_of,
         max_query_chars=MAX_QUERY_CHARS,
         max_k=MAX_K,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 from typing import cast
 
 from flask import Response, render_template, request, url_for
@@ -11,8 +11,10 @@ from werkzeug.wrappers import Response as Redirect
 
 from braid.app.auth.access import rule, wants_json
 from braid.app.auth.identity import identity
-from braid.app.pages.chat.blueprint import chat
+from braid.app.pages.chat.blueprint import chat, make_shelf
+from braid.app.pages.chat.view import build_exchanges, build_how, find_chunk_ids
 from braid.app.site import site
+from braid.app.user.datasets import readable_datasets
 from braid.core.chat.export import as_json, as_markdown
 from braid.core.chat.feedback import Feedback
 from braid.core.chat.store import MAX_TITLE_CHARS, StoredMessage
@@ -41,6 +43,14 @@ def rename(conversation_id: int) -> Redirect:
     return redirect(url_for("braid.chat.conversation", conversation_id=conversation_id), 303)
 
 
+@chat.post("/<int:conversation_id>/pin")
+@rule("user")
+def pin(conversation_id: int) -> Redirect:
+    """Keep a conversation at the top of the list, or no longer."""
+    site().conversations.pin(identity().account.id, conversation_id, request.form.get("pinned") == "1")
+    return redirect(url_for("braid.chat.conversation", conversation_id=conversation_id), 303)
+
+
 @chat.post("/<int:conversation_id>/delete")
 @rule("user")
 def delete(conversation_id: int) -> Redirect:
@@ -56,10 +66,29 @@ def export(conversation_id: int, kind: str) -> Response:
     user_id = identity().account.id
     found = site().conversations.conversation(user_id, conversation_id)
     messages = site().conversations.messages(user_id, conversation_id)
-    text = as_markdown(found, messages) if kind == "md" else as_json(found, messages)
+    others = site().conversations.other_variants(user_id, conversation_id) if kind == "json" else []
+    text = as_markdown(found, messages) if kind == "md" else as_json(found, messages, others)
     response = Response(text, mimetype="text/markdown" if kind == "md" else "application/json")
     response.headers["Content-Disposition"] = f'attachment; filename="braid-conversation-{conversation_id}.{kind}"'
     return response
+
+
+@chat.get("/<int:conversation_id>/messages/<int:message_id>/how")
+@rule("user")
+def how(conversation_id: int, message_id: int) -> str:
+    """Show how an answer was found; scripts show it below the answer."""
+    question, answer = _turn_of(conversation_id, message_id)
+    readable, chunk_ids = readable_datasets(identity().account), find_chunk_ids(answer)
+    there = frozenset(site().braid.ledger.visible(chunk_ids, readable.by_id.keys()))
+    shelf = replace(make_shelf(conversation_id, (question, answer), readable), there=there)
+    if "search" not in answer.settings:
+        raise NotFoundError(f"nothing was searched for the answer {message_id}")
+    return render_template(
+        "braid/chat_how.html",
+        exchange=build_exchanges((question, answer), shelf)[0],
+        how=build_how(question, answer, shelf),
+        conversation_id=conversation_id,
+    )
 
 
 @chat.post("/<int:conversation_id>/messages/<int:message_id>/feedback")
@@ -70,9 +99,8 @@ def say(conversation_id: int, message_id: int) -> Response | Redirect:
     Feedback is a thumb or its withdrawal; for a passage also a click on the citation.
     """
     user_id, here = identity().account.id, site()
-    if "number" in request.form:
-        messages = here.conversations.messages(user_id, conversation_id)
-        here.feedback.add(user_id, _read_feedback(messages, message_id))
+    if "number" in request.values:
+        here.feedback.add(user_id, _read_feedback(*_turn_of(conversation_id, message_id)))
     else:
         here.conversations.conversation(user_id, conversation_id)
         kind = cast(Thumb, request.form.get("kind", ""))  # `put` checks it
@@ -83,13 +111,19 @@ def say(conversation_id: int, message_id: int) -> Response | Redirect:
     return redirect(url_for("braid.chat.conversation", conversation_id=conversation_id, _anchor=where), 303)
 
 
-def _read_feedback(messages: Sequence[StoredMessage], message_id: int) -> Feedback:
+def _turn_of(conversation_id: int, answer_id: int) -> tuple[StoredMessage, StoredMessage]:
+    """Return the question and the answer. Raises NotFoundError if this is no answer of the user's conversation."""
+    user_id, store = identity().account.id, site().conversations
+    answers = store.messages(user_id, conversation_id, ids=[answer_id])
+    if not answers or answers[0].role != "assistant":
+        raise NotFoundError(f"there is no answer {answer_id} in this conversation")
+    [question] = store.messages(user_id, conversation_id, ids=[answers[0].parent_id or 0])
+    return question, answers[0]
+
+
+def _read_feedback(question: StoredMessage, answer: StoredMessage) -> Feedback:
     """Read the feedback from the form, with the query, the scope and the ranking as they were stored."""
-    position = next((p for p, m in enumerate(messages) if m.id == message_id and m.role == "assistant"), 0)
-    if not position:
-        raise NotFoundError(f"there is no answer {message_id} in this conversation")
-    question, answer = messages[position - 1], messages[position]
-    number = request.form.get("number", type=int)
+    number = request.values.get("number", type=int)
     cited = next((citation for citation in answer.citations if citation.number == number), None)
     if cited is None:
         raise InvalidInputError(f"the answer has no citation {number}; give the number of one", field="number")

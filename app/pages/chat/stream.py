@@ -1,17 +1,16 @@
-"""A chat turn as server-sent events: progress while it runs, the answer as it grows, and its HTML at the end.
+"""A running turn as server-sent events: progress, the answer as it grows, and its HTML at the end.
 
-``turn`` (the address that stops it) → ``stage``, ``query``, ``search`` (progress in words) → ``text`` (the answer so
-far, as HTML) → ``answer`` (the stored exchange, as HTML), or ``error`` (problem details). A comment keeps the
-connection open.
+``turn`` (addresses to follow and to stop it, and the side bar) → ``stage``, ``query``, ``search`` (progress in words) →
+``text`` (the whole answer so far, as HTML) → ``answer`` (the stored exchange, as HTML), or ``error`` (problem details).
+An event's ``id`` numbers the change of the turn that it shows: who comes back with it is told what came after it. A
+comment keeps the connection open. Closing the connection does not end the turn.
 """
 
 from __future__ import annotations
 
 import json
-import uuid
+import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import partial
 
 from flask import Response, url_for
 from flask_babel import gettext as _
@@ -20,77 +19,81 @@ from flask_babel import ngettext
 from braid.app.site import site
 from braid.app.web.dataset_names import dataset_name
 from braid.app.web.errors import on_braid_error, on_unexpected
-from braid.app.web.event_stream import event, when_gone
-from braid.app.web.turn_progress import progress, stage_text
-from braid.core.chat.live_turn import LiveTurn
-from braid.core.chat.turn_recorder import TurnRecorder
+from braid.app.web.event_stream import HEARTBEAT, HEARTBEAT_S, event, when_gone
+from braid.app.web.markdown import answer_html
+from braid.app.web.turn_progress import RENDER_EVERY_S, stage_text
 from braid.core.chat.turns.rows import StoredTurn
-from braid.core.chat.types import (
-    ChatRequest,
-    ChatResult,
-    Event,
-    QueryWritten,
-    Searched,
-    StageStarted,
-)
+from braid.core.chat.turns.running import Progress, RunningTurn
+from braid.core.chat.types import Event, QueryWritten, Searched, StageStarted
 from braid.core.errors import BraidError
 from braid.core.types import SearchResult
 
-
-@dataclass(frozen=True, slots=True)
-class StreamedTurn:
-    """A turn to run, whose request has been checked."""
-
-    request: ChatRequest
-    events: Iterator[Event]
-    store: Callable[[ChatResult], StoredTurn]
-    render: Callable[[StoredTurn], dict[str, object]]
-    """Returns the values of the last event."""
-
-    def finish(self) -> ChatResult:
-        """Run the turn to its end."""
-        recorder = TurnRecorder(self.request)
-        for happened in self.events:
-            recorder.feed(happened)
-        return recorder.result()
+Values = dict[str, object]
 
 
-def stream_turn(turn: StreamedTurn) -> Iterator[str]:
-    """Yield the events of the turn as text. The answer so far is stored even if the connection is closed."""
-    user_id, name = turn.request.user_id or 0, uuid.uuid4().hex
-    recorder, live = TurnRecorder(turn.request), LiveTurn(turn.events)
-    turns = site().turns
-    turns.add(user_id, name, live)
-    when_gone(live.stop)
-    unstored = True
+def follow(
+    turn: StoredTurn, running: RunningTurn | None, *, first: Values, last: Callable[[], Values], after: int = 0
+) -> Iterator[str]:
+    """Yield the events of a turn as text, from the change ``after`` on; of one that has ended only the last event.
+
+    ``first`` are values of the first event besides the addresses, ``last`` returns those of the last one.
+    """
+    gone: list[bool] = []
+    when_gone(lambda: gone.append(True))
+    yield event("turn", {**addresses(turn), **first})
     try:
-        yield event("turn", {"stop": url_for("braid.chat.stop", name=name)})
-        yield from progress(live, partial(_describe, recorder))
-        unstored = False
-        yield event("answer", turn.render(turn.store(recorder.result())))
+        if running is not None:
+            yield from _progress(running, after, gone)
+        values = last()
+        if running is not None and running.error and values["state"] == "running":  # the end could not be stored
+            raise running.error
+        yield event("answer", {**addresses(turn), **values})
     except BraidError as error:
-        unstored = False
         yield _problem(on_braid_error(error))
     except Exception as error:  # the edge: the response has begun, so that Flask cannot answer
-        unstored = False
         yield _problem(on_unexpected(error))
-    finally:
-        turns.remove(user_id, name)
-        live.stop()
-        if unstored:  # the connection was closed while the answer was being written
-            turn.store(recorder.result())
 
 
-def _describe(recorder: TurnRecorder, happened: Event) -> Iterator[str]:
-    """Record the event, and yield the progress in words."""
-    recorder.feed(happened)
-    if isinstance(happened, StageStarted):
-        yield event("stage", {"stage": happened.stage, "text": stage_text(happened.stage)})
-    elif isinstance(happened, QueryWritten):
-        text = _("Searching for: %(query)s", query=happened.query[:200])
-        yield event("query", {"query": happened.query, "generator": happened.generator, "text": text})
-    elif isinstance(happened, Searched):
-        yield event("search", {"passages": len(happened.result.hits), "text": _describe_result(happened.result)})
+def addresses(turn: StoredTurn) -> Values:
+    """Return the addresses of a turn that a page's script needs."""
+    place = {"conversation_id": turn.conversation_id, "message_id": turn.answer_id}
+    return {
+        "follow": url_for("braid.chat.events", **place),
+        "stop": url_for("braid.chat.stop", **place),
+        "conversation": url_for("braid.chat.conversation", conversation_id=turn.conversation_id),
+        "messages": url_for("braid.chat.ask", conversation_id=turn.conversation_id),
+    }
+
+
+def _progress(running: RunningTurn, after: int, gone: list[bool]) -> Iterator[str]:
+    last_sent_at = time.monotonic()
+    for made in running.follow(after, RENDER_EVERY_S):
+        if gone:
+            return
+        text = "".join(_parts(made))
+        if not text and time.monotonic() - last_sent_at >= HEARTBEAT_S:
+            text = HEARTBEAT
+        if text:
+            last_sent_at = time.monotonic()
+            yield text
+
+
+def _parts(made: Progress) -> Iterator[str]:
+    for step in made.steps:
+        yield from (f"id: {made.number}\n{part}" for part in _describe(step))
+    if made.text is not None:
+        yield f"id: {made.number}\n{event('text', {'html': answer_html(made.text)})}"
+
+
+def _describe(step: Event) -> Iterator[str]:
+    """Yield a step in words."""
+    if isinstance(step, StageStarted):
+        yield event("stage", {"stage": step.stage, "text": stage_text(step.stage)})
+    elif isinstance(step, QueryWritten):
+        text = _("Searching for: %(query)s", query=step.query[:200])
+        yield event("query", {"query": step.query, "generator": step.generator, "text": text})
+    elif isinstance(step, Searched):
+        yield event("search", {"passages": len(step.result.hits), "text": _describe_result(step.result)})
 
 
 def _describe_result(result: SearchResult) -> str:

@@ -18,6 +18,7 @@ from braid.app.web.dataset_names import dataset_name
 from braid.app.web.markdown import answer_html
 from braid.core.chat.feedback import Kind
 from braid.core.chat.store import StoredCitation, StoredMessage
+from braid.core.chat.turns.rows import State
 from braid.core.text.scripts import display_language
 from braid.core.types import Dataset, LegScore
 
@@ -85,6 +86,16 @@ class HowFound:
 
 
 @dataclass(frozen=True, slots=True)
+class Variants:
+    """The place of a message among its variants; the ids are those of its neighbours, None at an end."""
+
+    number: int
+    count: int
+    before: int | None
+    after: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Exchange:
     """A question and its answer; ``html`` is safe to show."""
 
@@ -92,7 +103,7 @@ class Exchange:
     answer: StoredMessage | None
     html: Markup
     sources: tuple[Source, ...]
-    how: HowFound | None
+    degraded: tuple[Missing, ...]
     language: str
 
     @property
@@ -101,9 +112,28 @@ class Exchange:
         return str(self.answer.settings.get("generator", "")) if self.answer else ""
 
     @property
-    def stopped(self) -> bool:
-        """Whether the user stopped the answer."""
-        return bool(self.answer and self.answer.settings.get("stopped"))
+    def searched(self) -> bool:
+        """Whether there is a search to be shown."""
+        return bool(self.answer and _search_of(self.answer))
+
+    @property
+    def state(self) -> State:
+        """The state of the answer."""
+        return self.answer.state if self.answer else "complete"
+
+    @property
+    def error(self) -> str:
+        """Why there is no answer."""
+        return str(self.answer.settings.get("error", "")) if self.answer else ""
+
+
+def variants_of(message: StoredMessage) -> Variants | None:
+    """Return the place of a message among its variants; None if it is the only one."""
+    if len(message.variants) < 2:
+        return None
+    position = message.variants.index(message.id)
+    around = (None, *message.variants, None)
+    return Variants(position + 1, len(message.variants), around[position], around[position + 2])
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +143,8 @@ class Shelf:
     conversation_id: int
     datasets: Mapping[int, Dataset]
     thumbs: Thumbs
-    there: frozenset[str]
-    """Ids of the returned passages that the user may still read."""
+    there: frozenset[str] = frozenset()
+    """Ids of the returned passages that the user may still read; needed to show how an answer was found."""
     reasoning: Reasoning = field(default_factory=Reasoning)
 
     def dataset_name(self, dataset_id: int) -> str:
@@ -133,10 +163,9 @@ class Shelf:
         )
 
 
-def find_chunk_ids(messages: Sequence[StoredMessage]) -> list[str]:
-    """Return the ids of all passages that were found for the messages."""
-    hits = (hit for message in messages for hit in _search_of(message).get("hits", []))
-    return list(dict.fromkeys(hit["chunk_id"] for hit in hits))
+def find_chunk_ids(answer: StoredMessage) -> list[str]:
+    """Return the ids of all passages that were found for the answer."""
+    return [hit["chunk_id"] for hit in _search_of(answer).get("hits", ())]
 
 
 def build_exchanges(messages: Sequence[StoredMessage], shelf: Shelf) -> list[Exchange]:
@@ -153,7 +182,7 @@ def _pairs(messages: Sequence[StoredMessage]) -> Iterator[tuple[StoredMessage, S
 
 def _exchange(question: StoredMessage, answer: StoredMessage | None, shelf: Shelf) -> Exchange:
     if answer is None:
-        return Exchange(question, None, Markup(""), (), None, "")
+        return Exchange(question, None, Markup(""), (), (), "")
     asked = str(answer.settings.get("question") or question.text)
     query = str(answer.settings.get("query") or asked)
     sources = tuple(_source(citation, asked, query, shelf) for citation in answer.citations)
@@ -163,7 +192,7 @@ def _exchange(question: StoredMessage, answer: StoredMessage | None, shelf: Shel
         answer=answer,
         html=_html(answer.text, tuple(hrefs.items())),
         sources=sources,
-        how=_how(question, answer, shelf) if _search_of(answer) else None,
+        degraded=_missing_parts(answer.settings.get("degraded", ()), shelf.datasets.values()),
         language=display_language(answer.text),
     )
 
@@ -192,7 +221,8 @@ def _search_of(message: StoredMessage) -> Mapping[str, Any]:
     return found
 
 
-def _how(question: StoredMessage, answer: StoredMessage, shelf: Shelf) -> HowFound:
+def build_how(question: StoredMessage, answer: StoredMessage, shelf: Shelf) -> HowFound:
+    """Return how the answer was found. Its settings must have a search."""
     settings, search = answer.settings, _search_of(answer)
     asked = str(settings.get("question") or question.text)
     cited = {citation.number for citation in answer.citations}

@@ -54,6 +54,7 @@ class RunningTurn:
     ) -> None:
         self.ids = ids
         self.error: Exception | None = None
+        """Why there is no answer, or why its end could not be stored."""
         self._request = request
         self._events = events
         self._store = store
@@ -97,10 +98,7 @@ class RunningTurn:
         self._close(result, state if result.stopped else "cut" if result.cut else "complete")
 
     def follow(self, after: int, every_s: float) -> Iterator[Progress]:
-        """Yield what has happened since the change ``after``, every ``every_s`` seconds until the turn is over.
-
-        Raises what the turn raised.
-        """
+        """Yield what has happened since the change ``after``, every ``every_s`` seconds until the turn is over."""
         seen = after
         while True:
             is_over, progress = self._wait_for_more(seen, every_s)
@@ -109,14 +107,10 @@ class RunningTurn:
             if is_over:
                 break
             self._over.wait(every_s)  # further words are sent together
-        if self.error:
-            raise self.error
 
     def wait(self) -> None:
-        """Wait until the turn is over. Raises what it raised."""
+        """Wait until the turn is over."""
         self._over.wait(MAX_TURN_S)
-        if self.error:
-            raise self.error
 
     def _wait_for_more(self, seen: int, patience_s: float) -> tuple[bool, Progress]:
         with self._changed:

@@ -79,7 +79,14 @@ ROUTES: dict[str, str] = {
     "GET /chat/{conversation}/export.md": "own",
     "POST /chat/{conversation}/rename": "own",
     "POST /chat/{conversation}/delete": "own",
-    "POST /chat/turns/none/stop": "any",
+    "POST /chat/{conversation}/pin": "own",
+    "GET /chat/{conversation}/messages/{message}/events": "own",
+    "GET /chat/{conversation}/messages/{message}/how": "own",
+    "POST /chat/{conversation}/messages/{message}/again": "own",
+    "POST /chat/{conversation}/messages/{message}/choose": "own",
+    "POST /chat/{conversation}/messages/{message}/continue": "own",
+    "POST /chat/{conversation}/messages/{message}/stop": "own",
+    "POST /chat/{conversation}/messages/{question}/edit": "own",
     "GET /settings": "any",
     "POST /settings": "any",
     "POST /settings/keys/openai": "any",
@@ -289,7 +296,7 @@ class World:
             recorder.feed(AnswerText("Because."))
             here.conversations.add(conversation.id, request, recorder.result())
             messages = here.conversations.messages(ana, conversation.id)
-            things |= {"conversation": conversation.id, "message": messages[-1].id}
+            things |= {"conversation": conversation.id, "question": messages[0].id, "message": messages[-1].id}
         if wanted & {"job", "export"}:
             new = [NewJob("upload", "a.md", dataset.id), NewJob("export", "a.md", dataset.id)]
             jobs = here.background.store.add(ana, new)

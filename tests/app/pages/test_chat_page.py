@@ -133,9 +133,13 @@ def test_an_answer_is_streamed_with_citations_and_stored(client: FlaskClient, li
 def test_a_reloaded_page_shows_what_was_streamed(client: FlaskClient) -> None:
     shown = last(ask(client))["html"]
     page = client.get("/chat/1").get_data(as_text=True)
-    for part in ("Rankings are fused by rank", "How this was found", "Searched for", "Notes", "contribution "):
+    for part in ("Rankings are fused by rank", "How this was found", "Notes", "/chat/1/messages/2/how"):
         assert part in shown
         assert part in page
+    how = client.get("/chat/1/messages/2/how").get_data(as_text=True)
+    for part in ("Searched for", "Notes", "contribution ", "/documents/passage/"):
+        assert part in how
+    assert client.get("/chat/1/messages/1/how").status_code == 404, "a question"
 
 
 def test_a_citation_opens_its_passage(client: FlaskClient) -> None:
@@ -156,7 +160,7 @@ def test_questions_follow_each_other_in_a_conversation(client: FlaskClient, libr
 def test_without_scripts_the_form_answers_with_a_page(client: FlaskClient) -> None:
     response = post(client, "/chat/messages", text=QUESTION, d="1")
     assert response.status_code == 303
-    assert response.location == "/chat/1#last"
+    assert response.location == "/chat/1#message-2"
     assert "Rankings are fused by rank" in client.get("/chat/1").get_data(as_text=True)
 
 
@@ -202,7 +206,7 @@ def test_the_answer_of_a_model_is_rendered_safely(model_client: FlaskClient, mod
     assert "<strong>By rank</strong>" in html
     assert "<script" not in html
     assert "<img" not in html
-    assert "writer" in html
+    assert "writer" in model_client.get("/chat/1/messages/2/how").text
 
 
 def test_an_answer_links_to_no_address_of_the_model_anywhere(model_client: FlaskClient, model: ModelServer) -> None:
@@ -243,8 +247,7 @@ class Stream:
         """Ask to stop, as this browser; whether that was granted."""
         self.until("event: turn")
         headers = {"X-CSRFToken": csrf_token(client), "Accept": "application/json"}
-        stopped: bool = client.post(parsed(self.text)[0][1]["stop"], headers=headers).get_json()["stopped"]
-        return stopped
+        return client.post(parsed(self.text)[0][1]["stop"], headers=headers).status_code == 200
 
     def close(self) -> None:
         """Hang up."""
@@ -283,18 +286,189 @@ def test_a_stopped_answer_is_stored_as_far_as_it_came(
     assert "You stopped this answer." in model_client.get("/chat/1").get_data(as_text=True)
 
 
-def test_a_closed_connection_stores_what_there_is(
+def test_a_closed_connection_does_not_end_the_answer(
     model_client: FlaskClient, model: ModelServer, library: Braid
 ) -> None:
-    model.reply = lambda _: "word " * 400
+    model.reply = lambda _: " ".join(f"word{number}" for number in range(60))
     model.delay_s = 0.05
     streamed = Stream(model_client)
     streamed.until("event: text")
     streamed.close()
     question, answer = stored(library)
-    assert question.text == QUESTION
-    assert answer.text.startswith("word")
-    assert answer.settings["stopped"]
+    assert (question.text, answer.state) == (QUESTION, "running")
+    assert 'data-follow="/chat/1/messages/2/events"' in model_client.get("/chat/1").text
+    followed = events(model_client.get("/chat/1/messages/2/events", headers=STREAM))
+    assert [kind for kind, _ in followed if kind in ("stage", "query", "search")][:3] == ["stage", "stage", "query"]
+    assert followed[-1][0] == "answer"
+    answer = stored(library)[1]
+    assert answer.state == "complete"
+    assert answer.text.split() == [f"word{number}" for number in range(60)]
+    assert "data-follow" not in model_client.get("/chat/1").text
+
+
+def test_who_comes_back_is_told_only_what_is_new(model_client: FlaskClient, model: ModelServer) -> None:
+    model.reply = lambda _: "word " * 40
+    model.delay_s = 0.05
+    streamed = Stream(model_client)
+    streamed.until("event: text")
+    streamed.close()
+    seen = max(int(number) for number in re.findall(r"^id: (\d+)$", streamed.text, re.MULTILINE))
+    again = model_client.get("/chat/1/messages/2/events", headers={**STREAM, "Last-Event-ID": str(seen)})
+    kinds = [kind for kind, _ in events(again)]
+    assert not {"stage", "query", "search"} & set(kinds)
+    assert kinds[0] == "turn"
+    assert kinds[-1] == "answer"
+
+
+def test_an_answer_that_was_interrupted_says_so_and_is_continued(
+    model_client: FlaskClient, model: ModelServer, library: Braid
+) -> None:
+    model.reply = lambda _: "They are fused by rank [1]. " + "And so on. " * 200
+    model.delay_s = 0.05
+    streamed = Stream(model_client)
+    streamed.until("And so")
+    site_of(model_client.application).end_turns()  # as the server does at its end
+    html = streamed.events()[-1][1]["html"]
+    assert "This answer was interrupted." in html
+    assert "You stopped" not in html
+    before = stored(library)[1]
+    assert (before.state, before.citations[0].source) == ("interrupted", "fusion.md")
+    model.delay_s = 0.0
+    model.reply = lambda messages: "and on, until the end [1]." if messages[-1][1].startswith("Your answer") else "No."
+    response = post(model_client, "/chat/1/messages/2/continue")
+    assert response.location == "/chat/1#message-2"
+    after = stored(library)[1]
+    assert after.state == "complete"
+    assert after.text.startswith("They are fused by rank [1]. And")
+    assert after.text.endswith("and on, until the end [1].")
+    assert len(stored(library)) == 2
+    assert model.calls[-1].messages[-2][0] == "assistant"
+    assert "interrupted" not in model_client.get("/chat/1").text
+    assert post(model_client, "/chat/1/messages/2/continue").status_code == 400
+
+
+def test_an_answer_from_other_passages_is_not_continued_but_written_anew(
+    model_client: FlaskClient, model: ModelServer, library: Braid, put: Put
+) -> None:
+    model.reply = lambda _: "They are fused by rank [1]. " + "And so on. " * 200
+    model.delay_s = 0.05
+    streamed = Stream(model_client)
+    streamed.until("And so")
+    assert streamed.stop(model_client)
+    put(1, "newer.md", "How are rankings fused? Rankings are fused by score.", title="Newer")
+    model.delay_s, model.reply = 0.0, lambda _: "By score [1]."
+    post(model_client, "/chat/1/messages/2/continue")
+    answer = stored(library)[1]
+    assert (answer.text, answer.state) == ("By score [1].", "complete")
+    assert answer.citations[0].source == "newer.md"
+
+
+def test_a_stream_without_its_finish_mark_is_said_to_be_cut(
+    model_client: FlaskClient, model: ModelServer, library: Braid
+) -> None:
+    model.unfinished = 5
+    html = last(ask(model_client))["html"]
+    assert "The language model ended before the answer was complete." in html
+    assert "Continue" in html
+    assert (stored(library)[1].state, stored(library)[1].text) == ("cut", "They are fused by rank")
+    model.unfinished, model.reply = 0, lambda _: "rank [1]."
+    post(model_client, "/chat/1/messages/2/continue")
+    assert (stored(library)[1].state, stored(library)[1].text) == ("complete", "They are fused by rank [1].")
+
+
+def test_a_model_that_fails_while_it_continues_costs_nothing(
+    model_client: FlaskClient, model: ModelServer, library: Braid
+) -> None:
+    model.unfinished = 5
+    ask(model_client)
+    model.broken = 500
+    post(model_client, "/chat/1/messages/2/continue")
+    assert (stored(library)[1].state, stored(library)[1].text) == ("cut", "They are fused by")
+
+
+def test_regenerating_keeps_both_answers_and_the_next_turn_sees_the_chosen_one(
+    model_client: FlaskClient, model: ModelServer, library: Braid
+) -> None:
+    ask(model_client)
+    model.reply = lambda messages: "Once more [1]." if "once more" in messages[-1][1] else "No."
+    html = last(ask(model_client, path="/chat/1/messages/2/again"))["html"]
+    assert "2/2" in html
+    assert [message.text for message in stored(library)] == [QUESTION, "Once more [1]."]
+    assert post(model_client, "/chat/1/messages/2/choose").location == "/chat/1#message-2"
+    page = model_client.get("/chat/1").text
+    assert "1/2" in page
+    assert "Once more" not in page
+    model.reply = lambda _: "Third."
+    ask(model_client, "And why is that so?", path="/chat/1/messages")
+    prompt = "\n".join(text for _, text in model.calls[-1].messages)
+    assert "They are fused by rank" in prompt
+    assert "Once more" not in prompt
+    markdown = model_client.get("/chat/1/export.md").text
+    assert "They are fused by rank" in markdown
+    assert "variant 1 of 2" in markdown
+    assert "Once more" not in markdown
+    exported = model_client.get("/chat/1/export.json").get_json()
+    assert [message["text"] for message in exported["other_variants"]] == ["Once more [1]."]
+    assert exported["messages"][1]["variants"] == [2, 3]
+
+
+def test_an_edited_question_is_a_branch_and_the_old_one_stays(client: FlaskClient, library: Braid) -> None:
+    ask(client, k="7")
+    ask(client, "And why?", path="/chat/1/messages")
+    response = post(client, "/chat/1/messages/1/edit", text="Does it need tuning?")
+    assert response.status_code == 303
+    messages = stored(library)
+    assert [message.text for message in messages if message.role == "user"] == ["Does it need tuning?"]
+    assert messages[0].settings["options"]["k"] == 7, "as the question before it"
+    assert messages[0].variants == (1, messages[0].id)
+    post(client, "/chat/1/messages/1/choose")
+    assert [message.text for message in stored(library) if message.role == "user"] == [QUESTION, "And why?"]
+    ask(client, "And how?", path="/chat/1/messages/3/edit", mode="keyword", k="3")
+    assert [message.text for message in stored(library)][::2] == [QUESTION, "And how?"]
+    assert stored(library)[2].settings["options"]["mode"] == "keyword"
+
+
+def test_a_turn_that_fails_is_there_and_can_be_asked_again(
+    app: Flask, client: FlaskClient, library: Braid, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise RuntimeError("a document's words")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(library.manager, "search_in", fail)
+        shown = last(ask(client))["html"]
+    assert "The question could not be answered." in shown
+    assert "a document's words" not in shown
+    assert [message.state for message in stored(library)] == ["complete", "failed"]
+    post(client, "/chat/1/messages/2/continue")
+    assert "Rankings are fused by rank" in stored(library)[1].text
+
+
+def test_too_many_questions_at_once_are_refused(model_client: FlaskClient, model: ModelServer, library: Braid) -> None:
+    turns = site_of(model_client.application).turns
+    turns._most_of_a_user = 1
+    model.reply, model.delay_s = (lambda _: "word " * 40), 0.05
+    streamed = Stream(model_client)
+    streamed.until("event: text")
+    refused = ask(model_client)
+    assert refused.status_code == 429
+    assert "wait for one" in refused.get_json()["detail"]
+    assert len(stored(library)) == 2
+    assert streamed.stop(model_client)
+    eventually(lambda: ask(model_client).status_code == 200, pause_s=0.1)
+
+
+def test_stopping_takes_no_longer_than_a_moment(model_client: FlaskClient, model: ModelServer, library: Braid) -> None:
+    model.reply, model.delay_s = (lambda _: "word " * 40), 0.5
+    streamed = Stream(model_client)
+    streamed.until("event: text")
+    token = csrf_token(model_client)
+    started = time.perf_counter()
+    response = model_client.post("/chat/1/messages/2/stop", data={"csrf_token": token}, headers={"Accept": "text/html"})
+    took = time.perf_counter() - started
+    assert response.location == "/chat/1#message-2"
+    assert stored(library)[1].state == "stopped"
+    assert took < 0.2
 
 
 def test_another_user_cannot_stop_an_answer(library: Braid, model_client: FlaskClient, model: ModelServer) -> None:
@@ -304,8 +478,9 @@ def test_another_user_cannot_stop_an_answer(library: Braid, model_client: FlaskC
     eve = sign_in(model_client.application, "eve")
     streamed = Stream(model_client)
     assert not streamed.stop(eve)
+    assert eve.get("/chat/1/messages/2/events", headers=STREAM).status_code == 404
     assert streamed.events()[-1][0] == "answer"
-    assert not stored(library)[1].settings["stopped"]
+    assert stored(library)[1].state == "complete"
 
 
 def test_an_error_in_the_middle_is_an_event(model_client: FlaskClient, model: ModelServer, library: Braid) -> None:
@@ -405,6 +580,13 @@ def test_conversations_are_listed_found_renamed_and_deleted(client: FlaskClient)
     assert listed.index("予約の方法") < listed.index("Trains to Kyoto")
     assert "Trains" not in client.get("/chat/conversations?find=予約").get_data(as_text=True)
     assert "Trains" in client.get("/chat/conversations?find=ｔｒａｉｎｓ").get_data(as_text=True)
+    assert listed.count("<h2") == 1
+    assert "Today" in listed
+    assert post(client, "/chat/1/pin", pinned="1").location == "/chat/1"
+    listed = client.get("/chat/conversations").get_data(as_text=True)
+    assert listed.index("Pinned") < listed.index("Trains to Kyoto") < listed.index("Today") < listed.index("予約の方法")
+    assert post(client, "/chat/1/pin", pinned="0").status_code == 303
+    assert "Pinned" not in client.get("/chat/conversations").get_data(as_text=True)
     assert post(client, "/chat/1/rename", title="Travel").status_code == 303
     assert "<h1" in (page := client.get("/chat/1").get_data(as_text=True))
     assert "Travel" in page
@@ -530,6 +712,14 @@ def test_a_deleted_passage_is_shown_as_deleted(client: FlaskClient, library: Bra
         ("POST", "/chat/1/rename"),
         ("POST", "/chat/1/delete"),
         ("POST", "/chat/1/messages/2/feedback"),
+        ("GET", "/chat/1/messages/2/events"),
+        ("GET", "/chat/1/messages/2/how"),
+        ("POST", "/chat/1/messages/2/again"),
+        ("POST", "/chat/1/messages/2/choose"),
+        ("POST", "/chat/1/messages/2/continue"),
+        ("POST", "/chat/1/messages/2/stop"),
+        ("POST", "/chat/1/messages/1/edit"),
+        ("POST", "/chat/1/pin"),
     ],
 )
 def test_another_users_conversation_does_not_exist(app: Flask, client: FlaskClient, method: str, path: str) -> None:

@@ -1,0 +1,291 @@
+"""Turns in a real browser: a reload, a closed page, a lost session, other versions, and finding what was said."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import time
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.test_chat_page import QUESTION, Chat, answered, ask, chat, chat_site, open_chat
+from tests.web import PASSWORD
+from tests.worlds import eventually
+
+__all__ = ["chat", "chat_site", "open_chat"]
+
+pytestmark = pytest.mark.browser
+
+LONG = "They are fused by rank [1]. " + " ".join(f"word{number}" for number in range(60))
+WEIGHT = 70_000
+"""Bytes that a conversation of six turns may take, style and script included, as they are sent: compressed."""
+MOST_HTML = 50_000
+"""Bytes of its page alone, before it is compressed."""
+
+
+def slow(chat: Chat) -> None:
+    """Let the model write for some seconds."""
+    chat.model.reply, chat.model.delay_s = (lambda _: LONG), 0.05
+
+
+def words(page: Page) -> list[str]:
+    return re.findall(r"word\d+", page.locator(".turn .prose").inner_text())
+
+
+def test_a_reload_in_the_middle_of_an_answer_keeps_it(open_chat: Callable[..., Page], chat: Chat) -> None:
+    slow(chat)
+    page = open_chat()
+    ask(page)
+    expect(page.locator(".pending .prose")).to_contain_text("word3")
+    page.wait_for_url("**/chat/*")
+    page.reload()
+    expect(page.locator(".question p")).to_have_text(QUESTION)
+    expect(page.get_by_role("button", name="Stop")).to_be_visible()
+    expect(page.locator(".pending .prose")).to_contain_text("word20")
+    answered(page)
+    assert words(page) == [f"word{number}" for number in range(60)]
+    expect(page.locator(".ended")).to_have_count(0)
+    expect(page.locator("#announcer")).to_have_text("The answer is ready.")
+
+
+def test_a_page_that_is_closed_finds_its_answer_again(open_chat: Callable[..., Page], chat: Chat) -> None:
+    slow(chat)
+    page = open_chat()
+    ask(page)
+    expect(page.locator(".pending .prose")).to_contain_text("word3")
+    address, context = page.url, page.context
+    page.close()
+    time.sleep(1)
+    page = context.new_page()
+    page.goto(address)
+    answered(page)
+    assert words(page) == [f"word{number}" for number in range(60)]
+    expect(page.locator(".turn")).to_have_count(1)
+
+
+def test_an_answer_is_stopped_from_another_tab(open_chat: Callable[..., Page], chat: Chat) -> None:
+    slow(chat)
+    page = open_chat()
+    ask(page)
+    expect(page.locator(".pending .prose")).to_contain_text("word3")
+    other = page.context.new_page()
+    other.goto(page.url)
+    other.get_by_role("button", name="Stop").click()
+    for tab in (page, other):
+        expect(tab.get_by_text("You stopped this answer.")).to_be_visible()
+    assert len(words(page)) < 60
+
+
+def test_a_lost_connection_is_taken_up_again(open_chat: Callable[..., Page], chat: Chat) -> None:
+    slow(chat)
+    page = open_chat()
+    # The stream breaks off after its first event; what follows it is another request.
+    page.evaluate(
+        """() => {
+          const real = window.fetch;
+          window.fetch = async (...given) => {
+            const response = await real(...given);
+            if (window.broke || !String(given[0]).endsWith("/chat/messages")) return response;
+            window.broke = true;
+            const reader = response.body.getReader();
+            const first = await reader.read();
+            const body = new ReadableStream({ start(to) { to.enqueue(first.value); to.close(); } });
+            return new Response(body, { headers: response.headers });
+          };
+        }"""
+    )
+    ask(page)
+    answered(page)
+    assert words(page) == [f"word{number}" for number in range(60)]
+
+
+def test_a_cut_answer_is_continued_in_place(open_chat: Callable[..., Page], chat: Chat) -> None:
+    chat.model.unfinished = 4
+    page = open_chat()
+    ask(page)
+    expect(page.get_by_text("The language model ended before the answer was complete.")).to_be_visible()
+    chat.model.unfinished, chat.model.reply = 0, lambda _: "by rank [1], to the end."
+    page.get_by_role("button", name="Continue").click()
+    expect(page.locator(".prose")).to_contain_text("to the end.")
+    expect(page.get_by_role("button", name="Continue")).to_have_count(0)
+    expect(page.locator(".turn")).to_have_count(1)
+
+
+def test_who_was_signed_out_signs_in_and_has_the_question(open_chat: Callable[..., Page], chat: Chat) -> None:
+    page = open_chat()
+    ask(page)
+    answered(page)
+    here = page.url
+    page.context.clear_cookies(name="braid_session")
+    ask(page, "And what about the weights?")
+    expect(page.locator("#refused")).to_contain_text("You were signed out.")
+    expect(page.locator("#text")).to_have_value("And what about the weights?")
+    expect(page.locator(".turn")).to_have_count(1)
+    page.get_by_role("link", name="Sign in again").click()
+    page.locator("[name=name]").fill(chat.braid.ledger.users()[0].name)
+    page.locator("[name=password]").fill(PASSWORD)
+    page.keyboard.press("Enter")
+    page.wait_for_url(here)
+    expect(page.locator("#text")).to_have_value("And what about the weights?")
+    page.locator("#text").press("Enter")
+    answered(page, 2)
+
+
+def test_what_is_wrong_with_a_question_is_said(open_chat: Callable[..., Page]) -> None:
+    page = open_chat(locale="ja-JP")
+    page.locator("#text").fill("  ")
+    page.keyboard.press("Enter")
+    expect(page.locator("#refused")).to_have_text("質問を入力してください。")
+    page.locator("#text").fill("長" * 10_001)
+    page.keyboard.press("Enter")
+    expect(page.locator("#refused")).to_contain_text("10,001")
+    assert len(page.locator("#text").input_value()) == 10_001
+    page.locator("#text").fill("短い質問")
+    expect(page.locator("#refused")).to_be_hidden()
+    expect(page.locator(".turn")).to_have_count(0)
+
+
+def test_each_line_of_the_progress_begins_at_the_left(open_chat: Callable[..., Page], chat: Chat) -> None:
+    slow(chat)
+    page = open_chat()
+    ask(page)
+    expect(page.locator(".progress .step-search")).to_be_visible()
+    left = page.locator(".progress").evaluate("list => list.getBoundingClientRect().left")
+    for line in page.locator(".progress li:visible").all():
+        start = line.evaluate(
+            "line => { const text = document.createRange(); text.selectNodeContents(line); "
+            "return text.getBoundingClientRect().left; }"
+        )
+        assert start - left < 30
+    page.get_by_role("button", name="Stop").click()
+
+
+def test_an_answer_is_regenerated_in_place_and_both_are_kept(open_chat: Callable[..., Page], chat: Chat) -> None:
+    page = open_chat()
+    ask(page)
+    answered(page)
+    chat.model.reply = lambda _: "Another way to say it [1]."
+    page.get_by_role("button", name="Regenerate").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator(".prose")).to_contain_text("Another way to say it")
+    expect(page.locator(".turn")).to_have_count(1)
+    versions = page.get_by_role("group", name="Versions of the answer")
+    expect(versions).to_contain_text("2/2")
+    versions.get_by_role("button", name="Previous version").press("Enter")
+    expect(page.locator(".prose strong")).to_have_text("by rank")
+    expect(versions).to_contain_text("1/2")
+    expect(versions.get_by_role("button", name="Next version")).to_be_focused()
+    page.reload()
+    expect(page.locator(".prose strong")).to_have_text("by rank")
+
+
+def test_a_question_is_edited_and_the_old_one_stays_reachable(open_chat: Callable[..., Page]) -> None:
+    page = open_chat()
+    ask(page)
+    answered(page)
+    ask(page, "And why?")
+    answered(page, 2)
+    page.locator(".edit summary").first.click()
+    box = page.locator(".edit textarea").first
+    expect(box).to_be_focused()
+    box.fill("How are they really fused?")
+    box.press("Enter")
+    answered(page, 1)
+    expect(page.locator(".question > p")).to_have_text(["How are they really fused?"])
+    versions = page.get_by_role("group", name="Versions of the question")
+    versions.get_by_role("button", name="Previous version").click()
+    expect(page.locator(".question > p")).to_have_text([QUESTION, "And why?"])
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_versions_without_scripts(open_chat: Callable[..., Page], scripts: bool) -> None:
+    page = open_chat(java_script_enabled=scripts)
+    page.locator("#text").fill(QUESTION)
+    page.get_by_role("button", name="Ask", exact=True).first.click()
+    answered(page)
+    page.get_by_role("button", name="Regenerate").click()
+    expect(page.get_by_role("group", name="Versions of the answer")).to_contain_text("2/2")
+    page.get_by_role("button", name="Previous version").click()
+    expect(page.get_by_role("group", name="Versions of the answer")).to_contain_text("1/2")
+    page.locator(".edit summary").click()
+    page.locator(".edit textarea").fill("How else?")
+    page.locator(".edit button").click()
+    expect(page.locator(".question > p")).to_have_text("How else?")
+    expect(page.get_by_role("group", name="Versions of the question")).to_contain_text("2/2")
+    if scripts:
+        page.get_by_text("How this was found").click()
+    else:
+        page.get_by_text("How this was found").click()
+        page.get_by_role("link", name="Show it on a page of its own").click()
+    expect(page.locator(".how-found")).to_contain_text("Searched for")
+
+
+def test_conversations_are_found_by_what_was_said(open_chat: Callable[..., Page], chat: Chat) -> None:
+    page = open_chat()
+    for question, answer in (
+        ("Soups?", "With a Mushroom [1]."),
+        ("スープは？", "きのこを使います [1]。"),
+        ("수프?", "버섯이다 [1]."),
+    ):
+        chat.model.reply = lambda _, answer=answer: answer
+        page.goto(chat.url + "chat")
+        ask(page, question)
+        answered(page)
+    expect(page.locator("#conversations h2")).to_have_text(["Today"])
+    find = page.get_by_label("Search conversations")
+    for wanted, title in (("mushroom", "Soups?"), ("キノコ", None), ("きのこ", "スープは？"), ("버섯", "수프?")):
+        find.fill(wanted)
+        if title is None:
+            expect(page.get_by_text("Nothing found in titles, questions and answers.")).to_be_visible()
+            continue
+        expect(page.locator("#conversations .title")).to_have_count(1)
+        expect(page.locator("#conversations .title")).to_contain_text(title)
+        expect(page.locator("#conversations .found-in")).to_contain_text(wanted, ignore_case=True)
+
+
+def test_the_list_is_walked_with_the_keys_and_one_is_pinned(open_chat: Callable[..., Page], chat: Chat) -> None:
+    page = open_chat()
+    for question in ("First?", "Second?", "Third?"):
+        page.goto(chat.url + "chat")
+        ask(page, question)
+        answered(page)
+    titles = page.locator("#conversations .title")
+    expect(titles).to_have_text(["Third?", "Second?", "First?"])
+    titles.first.focus()
+    page.keyboard.press("Tab")
+    expect(titles.nth(1)).to_be_focused()
+    page.keyboard.press("ArrowDown")
+    expect(titles.nth(2)).to_be_focused()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#conversations .manage").nth(2)).to_be_focused()
+    page.keyboard.press("Enter")
+    page.get_by_role("dialog").get_by_role("button", name="Pin to the top").click()
+    expect(page.locator("#conversations h2")).to_have_text(["Pinned", "Today"])
+    expect(titles).to_have_text(["First?", "Third?", "Second?"])
+    titles.nth(2).focus()
+    page.keyboard.press("Home")
+    expect(titles.first).to_be_focused()
+
+
+def test_a_question_is_laid_out_in_its_own_direction(open_chat: Callable[..., Page]) -> None:
+    page = open_chat()
+    ask(page, "كيف يتم دمج التصنيفين؟")
+    answered(page)
+    assert page.locator(".question > p").evaluate("text => getComputedStyle(text).direction") == "rtl"
+
+
+def test_a_conversation_of_six_turns_is_light(open_chat: Callable[..., Page], chat: Chat) -> None:
+    page = open_chat()
+    for turn in range(1, 7):
+        ask(page, f"{QUESTION} {turn}")
+        answered(page, turn)
+    sizes: dict[str, int] = {}
+    page.on("response", lambda response: sizes.update({response.url: len(gzip.compress(response.body()))}))
+    page.reload()
+    eventually(lambda: len(sizes) >= 5)
+    page.wait_for_load_state("networkidle")
+    html = len(page.context.request.get(page.url).body())
+    assert html < MOST_HTML
+    assert sum(sizes.values()) < WEIGHT
