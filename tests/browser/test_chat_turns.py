@@ -105,7 +105,7 @@ def test_a_cut_answer_is_continued_in_place(open_chat: Callable[..., Page], chat
     chat.model.unfinished = 4
     page = open_chat()
     ask(page)
-    expect(page.get_by_text("The language model ended before the answer was complete.")).to_be_visible()
+    expect(page.get_by_text("The language model stopped before the answer was complete.")).to_be_visible()
     chat.model.unfinished, chat.model.reply = 0, lambda _: "by rank [1], to the end."
     page.get_by_role("button", name="Continue").click()
     expect(page.locator(".prose")).to_contain_text("to the end.")
@@ -218,7 +218,7 @@ def test_versions_without_scripts(open_chat: Callable[..., Page], scripts: bool)
         page.get_by_text("How this was found").click()
     else:
         page.get_by_text("How this was found").click()
-        page.get_by_role("link", name="Show it on a page of its own").click()
+        page.get_by_role("link", name="Open on a separate page").click()
     expect(page.locator(".how-found")).to_contain_text("Searched for")
 
 

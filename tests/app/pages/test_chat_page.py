@@ -368,7 +368,7 @@ def test_a_stream_without_its_finish_mark_is_said_to_be_cut(
 ) -> None:
     model.unfinished = 5
     html = last(ask(model_client))["html"]
-    assert "The language model ended before the answer was complete." in html
+    assert "The language model stopped before the answer was complete." in html
     assert "Continue" in html
     assert (stored(library)[1].state, stored(library)[1].text) == ("cut", "They are fused by rank")
     model.unfinished, model.reply = 0, lambda _: "rank [1]."
