@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import re
 import time
 from collections.abc import Callable
@@ -12,7 +11,6 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.test_chat_page import QUESTION, Chat, answered, ask, chat, chat_site, open_chat
 from tests.web import PASSWORD
-from tests.worlds import eventually
 
 __all__ = ["chat", "chat_site", "open_chat"]
 
@@ -30,6 +28,11 @@ def slow(chat: Chat) -> None:
     chat.model.reply, chat.model.delay_s = (lambda _: LONG), 0.05
 
 
+def being_written(page: Page) -> None:
+    """Wait for the first words; the first model of a run is loaded for some seconds."""
+    expect(page.locator(".pending .prose")).to_contain_text("word3", timeout=30_000)
+
+
 def words(page: Page) -> list[str]:
     return re.findall(r"word\d+", page.locator(".turn .prose").inner_text())
 
@@ -38,7 +41,7 @@ def test_a_reload_in_the_middle_of_an_answer_keeps_it(open_chat: Callable[..., P
     slow(chat)
     page = open_chat()
     ask(page)
-    expect(page.locator(".pending .prose")).to_contain_text("word3")
+    being_written(page)
     page.wait_for_url("**/chat/*")
     page.reload()
     expect(page.locator(".question p")).to_have_text(QUESTION)
@@ -54,7 +57,7 @@ def test_a_page_that_is_closed_finds_its_answer_again(open_chat: Callable[..., P
     slow(chat)
     page = open_chat()
     ask(page)
-    expect(page.locator(".pending .prose")).to_contain_text("word3")
+    being_written(page)
     address, context = page.url, page.context
     page.close()
     time.sleep(1)
@@ -69,7 +72,7 @@ def test_an_answer_is_stopped_from_another_tab(open_chat: Callable[..., Page], c
     slow(chat)
     page = open_chat()
     ask(page)
-    expect(page.locator(".pending .prose")).to_contain_text("word3")
+    being_written(page)
     other = page.context.new_page()
     other.goto(page.url)
     other.get_by_role("button", name="Stop").click()
@@ -281,11 +284,12 @@ def test_a_conversation_of_six_turns_is_light(open_chat: Callable[..., Page], ch
     for turn in range(1, 7):
         ask(page, f"{QUESTION} {turn}")
         answered(page, turn)
-    sizes: dict[str, int] = {}
-    page.on("response", lambda response: sizes.update({response.url: len(gzip.compress(response.body()))}))
     page.reload()
-    eventually(lambda: len(sizes) >= 5)
     page.wait_for_load_state("networkidle")
-    html = len(page.context.request.get(page.url).body())
-    assert html < MOST_HTML
-    assert sum(sizes.values()) < WEIGHT
+    sent = page.evaluate(
+        """() => [...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource")]
+          .map((part) => part.encodedBodySize)"""
+    )
+    assert len(sent) >= 5
+    assert sum(sent) < WEIGHT
+    assert len(page.context.request.get(page.url).body()) < MOST_HTML
