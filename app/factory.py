@@ -15,11 +15,10 @@ from typing import Any
 from flask import Blueprint, Flask, Response, g, request
 from flask.sessions import SecureCookieSessionInterface, SessionMixin
 from flask_babel import Babel, get_locale
-from flask_babel import gettext as _
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 from braid.app.api import api
-from braid.app.auth.access import MAX_FORM_BYTES, STATIC, admit, answers_to, rule_of
+from braid.app.auth.access import MAX_FORM_BYTES, STATIC, admit, answers_to
 from braid.app.auth.authenticate import keep_logins
 from braid.app.auth.csrf import csrf_token, exempt_from_host, exempt_this_request
 from braid.app.auth.identity import identity, signed_in
@@ -34,6 +33,7 @@ from braid.app.web.dataset_names import dataset_name
 from braid.app.web.errors import handle_errors, on_http_error, on_unexpected
 from braid.app.web.health import health
 from braid.app.web.languages import keep_language, language_links, language_names, select_language, theme
+from braid.app.web.places import places
 from braid.app.web.reasons import shown
 from braid.app.web.security_headers import SECURITY_HEADERS
 from braid.app.web.static_files import hash_name, send_static
@@ -152,24 +152,9 @@ def _mount(app: Flask, here: Site, *, url_prefix: str, more: list[Blueprint]) ->
     exempt_from_host(app)
 
 
-def _places() -> Iterator[tuple[str, str]]:
-    """Yield (endpoint, name) of the pages in the header."""
-    names = {
-        "braid.chat.page": _("Chat"),
-        "braid.search.index": _("Search"),
-        "braid.datasets.index": _("Datasets"),
-        "braid.settings.page": _("Settings"),
-        "braid.admin.index": _("Administration"),
-    }
-    for endpoint, name in names.items():
-        stated = rule_of(endpoint)
-        if stated and (stated.who != "admin" or identity().is_admin):
-            yield endpoint, name
-
-
 def _in_templates() -> dict[str, Any]:
     return {
-        "places": _places,
+        "places": places,
         "get_locale": get_locale,
         "language_names": language_names,
         "language_links": language_links,

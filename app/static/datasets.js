@@ -50,7 +50,10 @@ async function refresh() {
   if (!document.hidden) {
     try {
       const response = await fetch(live.dataset.live, { headers: { Accept: "text/html" } });
-      if (response.ok && !response.redirected) show(await response.text());
+      const isTyped = [...document.querySelectorAll("textarea")].some((area) => area.value);
+      if (response.redirected && !isTyped) return location.reload(); // signed out: signing in comes back here
+      if (response.redirected) return;
+      if (response.ok) show(await response.text());
     } catch {
       // the next round may do
     }
@@ -76,6 +79,26 @@ if (live) {
     act(event.target);
   });
 }
+
+// The list follows what is typed and chosen; the address does, too, for reloads and the way back.
+const finder = document.getElementById("find-datasets");
+let finding = 0;
+
+function follow() {
+  const wanted = new URLSearchParams(new FormData(finder));
+  live.dataset.live = `${finder.dataset.live}?${wanted}`;
+  history.replaceState(null, "", `${finder.action}?${wanted}`);
+  refresh();
+}
+
+finder?.addEventListener("input", () => {
+  clearTimeout(finding);
+  finding = setTimeout(follow, 150);
+});
+finder?.addEventListener("submit", (event) => {
+  event.preventDefault();
+  follow();
+});
 
 // An import is sent as it is, so that its progress can be shown.
 document.querySelector("[data-import]")?.addEventListener("submit", (event) => {

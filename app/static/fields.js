@@ -15,6 +15,10 @@ async function compare() {
   try {
     const headers = { Accept: "text/event-stream" };
     const response = await fetch(form.action, { method: "POST", body: new FormData(form), headers, signal });
+    if (response.status === 401) {
+      remember();
+      return location.reload(); // the form to sign in comes back to these fields
+    }
     if (response.ok) await read(response.body);
     else refuse(await response.json());
   } catch (error) {

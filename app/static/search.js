@@ -27,6 +27,7 @@ async function search() {
   document.body.classList.add("loading");
   try {
     const response = await fetch(url, { signal, headers: { Accept: "text/html" } });
+    if (response.redirected) return location.assign(url); // signed out: the form to sign in comes back to this search
     const page = new DOMParser().parseFromString(await response.text(), "text/html");
     for (const id of REGIONS) {
       const next = page.getElementById(id);

@@ -8,7 +8,9 @@ async function poll() {
   let wait = POLL_MS.ready;
   try {
     if (!document.hidden) {
-      const status = await (await fetch(line.dataset.url)).json();
+      const response = await fetch(line.dataset.url);
+      if (!response.ok) throw new Error(response.statusText);
+      const status = await response.json();
       if (line.textContent !== status.text) line.textContent = status.text;
       line.className = status.state;
       wait = POLL_MS[status.state] ?? wait;

@@ -38,10 +38,10 @@ def known_groups() -> list[str]:
 
 @admin.app_context_processor
 def _in_templates() -> dict[str, object]:
-    return {"admin_places": _places}
+    return {"admin_places": admin_places}
 
 
-def _places() -> Iterator[tuple[str, str]]:
+def admin_places() -> Iterator[tuple[str, str]]:
     """Yield (view, name) of the administrators' pages."""
     yield "index", _("Overview")
     yield "shared", _("Shared datasets")

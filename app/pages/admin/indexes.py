@@ -21,6 +21,8 @@ from braid.core.indexes.leg_progress import LegProgress
 from braid.core.types import Leg
 
 LEGS: tuple[Leg, ...] = ("bm25", "dense")
+NAMED_DATASETS = 3
+"""Datasets of a collection that are named; the others are counted."""
 PROBLEMS: Mapping[Problem, str] = {
     "behind": _l("The index is behind"),
     "broken": _l("The index is damaged"),
@@ -72,6 +74,7 @@ def indexes() -> str:
         rows=rows,
         checkup=checkup,
         moving=bool(moving),
+        most_names=NAMED_DATASETS,
         problems=PROBLEMS,
         repairs=REPAIRS,
         repairable=any(finding.repair for finding in checkup.findings),

@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 from flask import Response, jsonify, render_template, request, url_for
 from flask_babel import gettext as _
+from flask_babel import lazy_gettext as _l
 from werkzeug.wrappers import Response as AnyResponse
 
 from braid.app.auth.access import rule, takes_uploads, wants_json
 from braid.app.auth.identity import identity
 from braid.app.auth.quotas import quotas
 from braid.app.pages.datasets.add import read_file
-from braid.app.pages.datasets.blueprint import datasets, done, visible_datasets
+from braid.app.pages.datasets.blueprint import datasets, done
+from braid.app.pages.datasets.dataset_list import Order, dataset_list
 from braid.app.site import site
 from braid.app.web.transfers import import_bytes, queue_import, require_import_room
-from braid.core.datasets.listing import Overview, overviews
 from braid.core.errors import InvalidInputError
-from braid.core.types import MAX_NAME_CHARS, Dataset
+from braid.core.types import MAX_NAME_CHARS
 
-
-@dataclass(frozen=True, slots=True)
-class DatasetRow:
-    """A line of the list. ``enabled`` is false for a shared dataset that only administrators see."""
-
-    dataset: Dataset
-    overview: Overview
-    enabled: bool
+ORDER_NAMES: Mapping[Order, str] = {
+    "added": _l("First added"),
+    "newest": _l("Last added"),
+    "name": _l("Name"),
+    "documents": _l("Most documents"),
+    "size": _l("Largest"),
+}
 
 
 @datasets.get("")
@@ -41,7 +40,7 @@ def index() -> str:
 @rule("user")
 def live_index() -> str:
     """Render the list alone, for the page's script."""
-    return render_template("braid/datasets/_list.html", **_rows())
+    return render_template("braid/datasets/_list.html", listed=dataset_list(), orders=ORDER_NAMES)
 
 
 @datasets.post("")
@@ -86,17 +85,10 @@ def name_problem(error: InvalidInputError) -> str:
 def _page(*, problem: str = "") -> str:
     most = site().settings.max_import_mb
     return render_template(
-        "braid/datasets/index.html", problem=problem, max_name=MAX_NAME_CHARS, max_import_mb=most, **_rows()
+        "braid/datasets/index.html",
+        problem=problem,
+        max_name=MAX_NAME_CHARS,
+        max_import_mb=most,
+        listed=dataset_list(),
+        orders=ORDER_NAMES,
     )
-
-
-def _rows() -> dict[str, object]:
-    about = overviews(site().braid.ledger.database, visible_datasets().readable().all)
-    found = visible_datasets().readable()  # read afterwards, so that the counts of idle datasets are final
-    enabled = {entry.id for entry in site().braid.registry.entries() if entry.enabled}
-
-    def rows(those: Sequence[Dataset]) -> list[DatasetRow]:
-        return [DatasetRow(each, about.get(each.id, Overview()), each.id > 0 or each.id in enabled) for each in those]
-
-    busy = any(each.busy for each in about.values())
-    return {"personal": rows(found.personal), "shared": rows(found.shared), "busy": busy}

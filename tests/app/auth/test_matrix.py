@@ -69,6 +69,7 @@ ROUTES: dict[str, str] = {
     "GET /search/why-not": "any",
     "GET /documents/passage/{chunk}": "own",
     "GET /status.json": "any",
+    "GET /palette.json": "any",
     "GET /chat": "any",
     "GET /chat/conversations": "any",
     "POST /chat/messages": "any",

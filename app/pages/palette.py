@@ -1,0 +1,101 @@
+"""The palette of every page: datasets, conversations and pages by a part of their name, under the user's scope."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from flask import Blueprint, Response, request, url_for
+from flask_babel import gettext as _
+from flask_babel import ngettext
+
+from braid.app.auth.access import rule
+from braid.app.auth.identity import identity
+from braid.app.pages.admin.blueprint import admin_places
+from braid.app.pages.chat.choices import recent_datasets
+from braid.app.site import site
+from braid.app.user.datasets import caller_datasets
+from braid.app.web.places import places
+from braid.core.types import Dataset
+
+MOST = 7
+"""Entries of a kind."""
+MAX_TYPED_CHARS = 200
+
+palette = Blueprint("palette", __name__)
+
+
+class Entry(NamedTuple):
+    """Something to go to. ``about`` is what tells it from others; ``icon`` is a name of the sprite."""
+
+    title: str
+    about: str
+    href: str
+    icon: str
+
+
+@palette.get("/palette.json")
+@rule("user")
+def entries() -> Response:
+    """Return what the typed text may mean, as JSON; without a text what was used last, and all places."""
+    typed = request.args.get("q", "")[:MAX_TYPED_CHARS].strip()
+    words = _fold(typed).split()
+    groups = (
+        (_("Datasets"), _datasets(words)),
+        (_("Conversations"), _conversations(typed)),
+        (_("Pages"), _matching(words, _pages())),
+    )
+    shown = [
+        {"name": name, "entries": [entry._asdict() for entry in found]}
+        for name, entries_of in groups
+        if (found := list(islice(entries_of, MOST)))
+    ]
+    return Response(json.dumps({"groups": shown}, ensure_ascii=False), mimetype="application/json")
+
+
+def _datasets(words: Sequence[str]) -> Iterable[Entry]:
+    readable = caller_datasets(include_closed=True).readable()
+    if not words:
+        recent = [readable.by_id[one] for one in recent_datasets(identity().account) if one in readable.by_id]
+        return map(_dataset, recent or [dataset for dataset in readable.personal if dataset.documents])
+    found = [dataset for dataset in readable.all if all(word in _fold(dataset.name) for word in words)]
+    return map(_dataset, sorted(found, key=lambda dataset: not _fold(dataset.name).startswith(words[0])))
+
+
+def _dataset(dataset: Dataset) -> Entry:
+    about = ngettext("%(num)s document", "%(num)s documents", dataset.documents)
+    return Entry(dataset.name, about, url_for("braid.datasets.dataset", dataset_id=dataset.id), "datasets")
+
+
+def _conversations(typed: str) -> Iterator[Entry]:
+    store, user_id = site().conversations, identity().account.id
+    if typed:
+        found = [(each.conversation, each.excerpt) for each in store.find(user_id, typed, limit=MOST)]
+    else:
+        found = [(each, "") for each in store.conversations(user_id, limit=MOST)]
+    for one, excerpt in found:
+        href = url_for("braid.chat.conversation", conversation_id=one.id)
+        yield Entry(one.title or _("Untitled"), excerpt, href, "chat")
+
+
+def _pages() -> Iterator[Entry]:
+    """Yield the places that the caller may open, those of administrators last."""
+    yield Entry(_("New conversation"), "", url_for("braid.chat.page"), "plus")
+    for endpoint, name in places():
+        yield Entry(name, "", url_for(endpoint), endpoint.split(".")[1])
+    if site().standalone:
+        yield Entry(_("Account"), "", url_for("braid.account.mine"), "user")
+    if identity().is_admin:
+        for view, name in admin_places():
+            yield Entry(name, _("Administration"), url_for(f"braid.admin.{view}"), "admin")
+
+
+def _matching(words: Sequence[str], offered: Iterable[Entry]) -> Iterator[Entry]:
+    return (entry for entry in offered if all(word in _fold(f"{entry.title} {entry.about}") for word in words))
+
+
+def _fold(text: str) -> str:
+    return unicodedata.normalize("NFKC", text).casefold()

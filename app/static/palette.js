@@ -1,0 +1,126 @@
+// The palette: Ctrl+K or ⌘K on every page, or its button, finds a dataset, a conversation or a page by name.
+"use strict";
+
+{
+  const palette = document.getElementById("palette");
+  const button = document.getElementById("palette-button");
+  const field = palette.querySelector("input");
+  const list = palette.querySelector("[role=listbox]");
+  const status = palette.querySelector("[role=status]");
+  const said = palette.dataset;
+  const WAIT_MS = 120;
+  let timer = 0;
+  let running = null;
+
+  const options = () => [...list.querySelectorAll("[role=option]")];
+  const current = () => list.querySelector("[aria-selected=true]");
+
+  function make(tag, attributes, ...parts) {
+    const element = document.createElement(tag);
+    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+    element.append(...parts.filter(Boolean));
+    return element;
+  }
+
+  function picture(name) {
+    const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+    const use = document.createElementNS("http://www.w3.org/2000/svg", "use");
+    svg.setAttribute("class", "icon");
+    svg.setAttribute("aria-hidden", "true");
+    use.setAttribute("href", `${said.sprite}#${name}`);
+    svg.append(use);
+    return svg;
+  }
+
+  function show(groups) {
+    let number = 0;
+    list.replaceChildren(...groups.map(({ name, entries }, place) => {
+      const heading = make("div", { class: "group", id: `palette-group-${place}` }, name);
+      const lines = entries.map(({ title, about, href, icon }) => make(
+        "div",
+        { role: "option", id: `palette-${number++}`, "data-href": href, "aria-selected": "false" },
+        picture(icon),
+        make("span", { class: "title", dir: "auto" }, title),
+        about && make("span", { class: "about", dir: "auto" }, about),
+      ));
+      return make("div", { role: "group", "aria-labelledby": heading.id }, heading, ...lines);
+    }));
+    choose(options()[0]);
+    field.setAttribute("aria-expanded", String(number > 0));
+    status.textContent = number ? said.found.replace("{count}", number) : said.nothing;
+    status.classList.toggle("visually-hidden", number > 0);
+  }
+
+  function choose(option) {
+    current()?.setAttribute("aria-selected", "false");
+    option?.setAttribute("aria-selected", "true");
+    option?.scrollIntoView({ block: "nearest" });
+    if (option) field.setAttribute("aria-activedescendant", option.id);
+    else field.removeAttribute("aria-activedescendant");
+  }
+
+  async function find() {
+    running?.abort();
+    running = new AbortController();
+    try {
+      const url = `${said.url}?${new URLSearchParams({ q: field.value })}`;
+      const response = await fetch(url, { signal: running.signal, headers: { Accept: "application/json" } });
+      if (response.status === 401) return location.reload(); // signed out: the form to sign in comes back here
+      if (!response.ok) throw new Error(response.statusText);
+      show((await response.json()).groups);
+    } catch (error) {
+      if (error.name === "AbortError") return;
+      show([]);
+      status.textContent = said.offline;
+    }
+  }
+
+  function open() {
+    if (palette.open) return palette.close();
+    field.value = "";
+    palette.showModal();
+    find();
+  }
+
+  function go(option, event) {
+    if (!option) return;
+    if (event.ctrlKey || event.metaKey) window.open(option.dataset.href, "_blank", "noopener");
+    else location.assign(option.dataset.href);
+  }
+
+  const STEPS = {
+    ArrowDown: (all, at) => all[(at + 1) % all.length],
+    ArrowUp: (all, at) => all.at(at - 1),
+    PageDown: (all, at) => all[Math.min(at + 7, all.length - 1)],
+    PageUp: (all, at) => all[Math.max(at - 7, 0)],
+  };
+
+  field.addEventListener("input", () => {
+    clearTimeout(timer);
+    timer = setTimeout(find, WAIT_MS);
+  });
+  field.addEventListener("keydown", (event) => {
+    if (event.isComposing || event.keyCode === 229) return;
+    if (event.key === "Enter") {
+      event.preventDefault();
+      go(current(), event);
+    } else if (event.key === "Escape") {
+      event.preventDefault(); // a search field would take it to be emptied
+      palette.close();
+    } else if (event.key in STEPS) {
+      event.preventDefault();
+      const all = options();
+      choose(STEPS[event.key](all, all.indexOf(current())));
+    }
+  });
+  list.addEventListener("click", (event) => go(event.target.closest("[role=option]"), event));
+  palette.addEventListener("click", (event) => event.target === palette && palette.close());
+  document.addEventListener("keydown", (event) => {
+    if (event.key.toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey) || event.shiftKey || event.altKey) return;
+    event.preventDefault();
+    open();
+  });
+  button.addEventListener("click", open);
+  button.hidden = false;
+  if (/Mac|iPhone|iPad/.test(navigator.platform)) button.querySelector("kbd").textContent = "⌘K";
+}

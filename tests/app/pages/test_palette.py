@@ -1,0 +1,98 @@
+"""What the palette finds, and that it finds nothing of others."""
+
+from __future__ import annotations
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from braid.app.factory import register_braid
+from braid.app.site import HostUser
+from braid.core.braid import Braid
+from braid.core.types import ChunkInput, DocumentInput
+from tests.web import add_user, make_app, sign_in, site_of
+
+Found = dict[str, list[tuple[str, str]]]
+
+
+@pytest.fixture
+def app(braid: Braid) -> Flask:
+    app = make_app(braid)
+    ledger, ann = braid.ledger, add_user(app, "Ann").id
+    for name in ("Travel rules", "Rules of the house", "Pumps"):
+        dataset = ledger.add_dataset(ann, name)
+        ledger.put_document(dataset.id, DocumentInput("a.md", "A", "md", (ChunkInput("Text."),)))
+    ledger.add_dataset(add_user(app, "Ben").id, "Ben's rules")
+    braid.registry.add("Board rules", "shared_board", allowed_groups=["board"])
+    braid.registry.add("Common rules", "shared_all")
+    store = site_of(app).conversations
+    for user, question in (
+        (ann, "Which rules hold for travel?"),
+        (ann, "How many mushrooms?"),
+        (ann + 1, "Ben's travel"),
+    ):
+        store.create(user, question)
+    return app
+
+
+def find(client: FlaskClient, typed: str = "", prefix: str = "", **headers: str) -> Found:
+    answer = client.get(f"{prefix}/palette.json", query_string={"q": typed}, headers=headers)
+    assert answer.status_code == 200
+    assert answer.mimetype == "application/json"
+    return {g["name"]: [(e["title"], e["href"]) for e in g["entries"]] for g in answer.json["groups"]}
+
+
+def titles(found: Found, group: str) -> list[str]:
+    return [title for title, _ in found.get(group, [])]
+
+
+def test_datasets_and_conversations_of_the_user_are_found(app: Flask) -> None:
+    found = find(sign_in(app, "Ann"), "RULES")
+    assert titles(found, "Datasets") == ["Rules of the house", "Travel rules", "Common rules"]
+    assert titles(found, "Conversations") == ["Which rules hold for travel?"]
+    for group in found.values():
+        for _, href in group:
+            assert sign_in(app, "Ann").get(href).status_code == 200
+
+
+def test_nothing_of_others_is_found(app: Flask) -> None:
+    found = find(sign_in(app, "Ben"), "travel")
+    assert titles(found, "Conversations") == ["Ben's travel"]
+    assert "Datasets" not in found
+    assert "Board rules" not in titles(find(sign_in(app, "Ben"), "rules"), "Datasets")
+    assert "Board rules" in titles(find(sign_in(app), "rules"), "Datasets")  # administrators fill it
+
+
+def test_pages_are_found_by_their_names_in_the_language_of_the_page(app: Flask) -> None:
+    assert titles(find(sign_in(app, "Ann"), "sett"), "Pages") == ["Settings"]
+    assert titles(find(sign_in(app, "Ann"), "設定", Accept_Language="ja"), "ページ") == ["設定"]
+    assert titles(find(sign_in(app, "Ann"), "index"), "Pages") == []
+    assert find(sign_in(app), "index")["Pages"] == [("Indexes", "/admin/indexes")]
+
+
+def test_without_a_text_what_was_used_last_and_the_pages_are_offered(app: Flask) -> None:
+    found = find(sign_in(app, "Ann"))
+    assert titles(found, "Conversations") == ["How many mushrooms?", "Which rules hold for travel?"]
+    assert titles(found, "Datasets") == ["Travel rules", "Rules of the house", "Pumps"]
+    assert titles(found, "Pages")[:2] == ["New conversation", "Chat"]
+
+
+def test_odd_texts_find_nothing_and_break_nothing(app: Flask) -> None:
+    client = sign_in(app, "Ann")
+    for odd in ("%", "_", "\x00", "'", "<b>", "x" * 5_000, "　", "ＲＵＬＥＳ"):
+        find(client, odd)
+    assert titles(find(client, "ＲＵＬＥＳ"), "Datasets")[0] == "Rules of the house"
+
+
+def test_who_is_signed_out_is_told_so(app: Flask) -> None:
+    assert app.test_client().get("/palette.json").status_code == 401
+
+
+def test_it_works_inside_a_host(braid: Braid) -> None:
+    host = Flask("host")
+    host.secret_key = "the host's own"
+    register_braid(host, lambda: HostUser("eva"), braid=braid, url_prefix="/tools/braid")
+    found = find(host.test_client(), prefix="/tools/braid")
+    assert ("Search", "/tools/braid/search") in found["Pages"]
+    assert "Account" not in titles(found, "Pages")
+    assert 'data-url="/tools/braid/palette.json"' in host.test_client().get("/tools/braid/search").text
