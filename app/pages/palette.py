@@ -18,6 +18,7 @@ from braid.app.pages.admin.blueprint import admin_places
 from braid.app.pages.chat.choices import recent_datasets
 from braid.app.site import site
 from braid.app.user.datasets import caller_datasets
+from braid.app.web.dataset_names import dataset_name
 from braid.app.web.places import places
 from braid.core.types import Dataset
 
@@ -61,13 +62,17 @@ def _datasets(words: Sequence[str]) -> Iterable[Entry]:
     if not words:
         recent = [readable.by_id[one] for one in recent_datasets(identity().account) if one in readable.by_id]
         return map(_dataset, recent or [dataset for dataset in readable.personal if dataset.documents])
-    found = [dataset for dataset in readable.all if all(word in _fold(dataset.name) for word in words)]
-    return map(_dataset, sorted(found, key=lambda dataset: not _fold(dataset.name).startswith(words[0])))
+    found = [dataset for dataset in readable.all if all(word in _named(dataset) for word in words)]
+    return map(_dataset, sorted(found, key=lambda dataset: not _named(dataset).startswith(words[0])))
+
+
+def _named(dataset: Dataset) -> str:
+    return _fold(dataset_name(dataset.name))
 
 
 def _dataset(dataset: Dataset) -> Entry:
     about = ngettext("%(num)s document", "%(num)s documents", dataset.documents)
-    return Entry(dataset.name, about, url_for("braid.datasets.dataset", dataset_id=dataset.id), "datasets")
+    return Entry(dataset_name(dataset.name), about, url_for("braid.datasets.dataset", dataset_id=dataset.id), "datasets")
 
 
 def _conversations(typed: str) -> Iterator[Entry]:
