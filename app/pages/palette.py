@@ -72,7 +72,9 @@ def _named(dataset: Dataset) -> str:
 
 def _dataset(dataset: Dataset) -> Entry:
     about = ngettext("%(num)s document", "%(num)s documents", dataset.documents)
-    return Entry(dataset_name(dataset.name), about, url_for("braid.datasets.dataset", dataset_id=dataset.id), "datasets")
+    return Entry(
+        dataset_name(dataset.name), about, url_for("braid.datasets.dataset", dataset_id=dataset.id), "datasets"
+    )
 
 
 def _conversations(typed: str) -> Iterator[Entry]:
