@@ -41,7 +41,7 @@ STATUS_OF = {
 }
 OUTAGE = "the store cannot be used now; try again in a moment"
 REMEDIES = {
-    "text": _l("Type a question of 1 to 10,000 characters."),
+    "text": _l("Enter a question of 1 to 10,000 characters."),
     "query": _l("Enter a query of 1 to 10,000 characters."),
     "k": _l("The number of passages must be a whole number from 1 to 1000."),
     "mode": _l("Choose hybrid, meaning or keywords as the mode."),
