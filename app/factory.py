@@ -34,7 +34,7 @@ from braid.app.web.errors import handle_errors, on_http_error, on_unexpected
 from braid.app.web.health import health
 from braid.app.web.languages import keep_language, language_links, language_names, select_language, theme
 from braid.app.web.places import places
-from braid.app.web.reasons import shown
+from braid.app.web.reasons import shown, told
 from braid.app.web.security_headers import SECURITY_HEADERS
 from braid.app.web.static_files import hash_name, send_static
 from braid.app.web.template_texts import keep_translations
@@ -141,6 +141,7 @@ def _mount(app: Flask, here: Site, *, url_prefix: str, more: list[Blueprint]) ->
     root.context_processor(_in_templates)
     root.add_app_template_filter(moment, "moment")
     root.add_app_template_filter(shown, "reason")
+    root.add_app_template_filter(lambda text: told(str(text)) or text, "translated")
     root.add_app_template_filter(dataset_name)
     for routes in (*PAGES, api, health, owner, *more):
         root.register_blueprint(routes)

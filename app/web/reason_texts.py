@@ -187,7 +187,33 @@ SEARCH = (
     N_("the model was given the first %(count)s passages alone; ask for fewer"),
 )
 
+REQUESTS = (
+    N_("at most %(most)s bytes are accepted at once; split it"),
+    N_("at most %(most)s are answered; try again in %(seconds)s s"),
+    N_("too many attempts; wait a minute and try again"),
+    N_("you have %(most)s datasets, which is the limit; delete one first"),
+    N_("you have %(most)s documents, which is the limit; delete some first"),
+    N_("%(most)s uploads wait or have failed, which is the limit; wait, or remove failed ones"),
+    N_("%(count)s documents are selected; at most %(most)s can be"),
+    N_("no file was chosen; choose one"),
+    N_("the question is empty; type one"),
+    N_("the question has %(count)s characters; at most %(most)s are allowed"),
+    N_("the query has %(count)s characters; at most %(most)s are allowed"),
+    N_("there is no such passage, or it is not yours; search again, it may have been replaced"),
+    N_("there is no such document, or it is not yours; it may have been deleted"),
+    N_("there is no document %(id)s in dataset %(dataset)s"),
+    N_("there is no dataset %(id)s"),
+    N_("there is no conversation %(id)s"),
+    N_("there is no answer %(id)s in this conversation"),
+    N_("there is no user %(id)s"),
+    N_(
+        "%(name)s begins with %(provider)s, which is neither a connected server nor a provider; connect the server on "
+        "this page first, or correct the name"
+    ),
+)
+
 SHOWN = {
+    "sign in, or send an API token: Authorization: Bearer braid_…": N_("your session has ended; sign in again"),
     "no search model is configured (setting search_model)": N_("no query model is configured (setting search_model)"),
     "%(folder)s is in the data directory, which holds keys and the documents of all; choose another": N_(
         "%(folder)s is in the data folder, which holds keys and everyone's documents; choose another"
@@ -245,5 +271,5 @@ SHOWN = {
 }
 """Where a page says it in other words than core, which has ids, names of indexes and long lists for the API."""
 
-TEMPLATES = {text: text for text in (*FILES, *JOBS, *PAGES, *FOLDERS, *SEARCH)} | SHOWN
+TEMPLATES = {text: text for text in (*FILES, *JOBS, *PAGES, *FOLDERS, *SEARCH, *REQUESTS)} | SHOWN
 """Each message of core, and the text that pages show for it."""

@@ -83,7 +83,7 @@ def _chosen_documents(dataset: Dataset) -> list[Document]:
     given = request.form.getlist("document")
     ids = {int(text) for text in given if text.isascii() and text.isdecimal() and len(text) < MAX_ID_DIGITS}
     if len(ids) > MAX_CHOSEN:
-        raise InvalidInputError(f"{len(ids):,} documents are ticked; at most {MAX_CHOSEN:,} can be", field="document")
+        raise InvalidInputError(f"{len(ids):,} documents are selected; at most {MAX_CHOSEN:,} can be", field="document")
     ledger = site().braid.ledger
     found = (ledger.document_with_id(each, [dataset.id]) for each in sorted(ids))
     return [each for each in found if each is not None]

@@ -140,6 +140,27 @@ def test_a_full_dataset_goes_only_when_its_name_is_typed_again(ann: FlaskClient,
     assert ann.get(f"/datasets/{dataset.id}").status_code == 404
 
 
+def test_why_a_file_failed_is_said_in_the_pages_language_and_in_english_by_the_api(
+    ann: FlaskClient, dataset: Dataset
+) -> None:
+    upload(ann, dataset, "photo.png", samples.PNG)
+    settled(ann, dataset)
+    said = {language: ann.get(f"/datasets/{dataset.id}?lang={language}").text for language in ("en", "ja", "ko")}
+    assert "photo.png is a PNG image, which cannot be read" in said["en"]
+    assert "photo.png は PNG 画像なので読み込めません。" in said["ja"]
+    assert "photo.png은(는) 읽을 수 없는 형식이에요(PNG 이미지)." in said["ko"]
+    assert 'lang="en">photo.png' not in said["ja"]
+    documents = ann.get(f"/api/v1/datasets/{dataset.id}/documents").get_json()["items"]
+    assert [document["error"][:26] for document in documents] == ["photo.png is a PNG image, "]
+
+
+def test_a_refused_upload_has_its_reason_in_both_languages(ann: FlaskClient, dataset: Dataset) -> None:
+    ann.get("/datasets?lang=ja")
+    refused = upload(ann, dataset, "large.txt", b"x" * 1_100_000).get_json()
+    assert refused["detail"] == "at most 1,048,576 bytes are accepted at once; split it"
+    assert refused["message"] == "一度に受け付けるのは 1,048,576 バイトまでです。分割してください。"
+
+
 def test_a_document_is_ready_when_both_indexes_have_it_and_the_copy_too(
     ann: FlaskClient, here: Site, dataset: Dataset
 ) -> None:

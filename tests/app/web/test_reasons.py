@@ -198,3 +198,9 @@ def _strings_of(path: str, *beginnings: str) -> Iterator[str]:
     tree = ast.parse((CORE / path).read_text(encoding="utf-8"))
     texts = [str(node.value) for node in ast.walk(tree) if isinstance(node, ast.Constant)]
     yield from (text for text in texts if text.startswith(beginnings) and len(text) < 60 and "\n" not in text)
+
+
+def test_no_template_shows_a_reason_past_the_translation() -> None:
+    """Only the page of the API's documentation is English as a whole."""
+    templates = (CORE.parent / "app" / "templates").rglob("*.html")
+    assert [path.name for path in templates if 'lang="en"' in path.read_text(encoding="utf-8")] == ["api.html"]
