@@ -52,7 +52,7 @@ def test_typing_arrows_and_enter_go_there(open_page: Callable[..., Page], site: 
     page.keyboard.press("Escape")
     page.keyboard.press("Control+k")
     page.keyboard.type("no such thing")
-    expect(page.locator("#palette [role=status]")).to_have_text("Nothing has this name.")
+    expect(page.locator("#palette [role=status]")).to_have_text("Nothing matches this name.")
     expect(page.locator(OPTION)).to_have_count(0)
 
 

@@ -21,11 +21,11 @@ from braid.core.errors import InvalidInputError
 from braid.core.types import MAX_NAME_CHARS
 
 ORDER_NAMES: Mapping[Order, str] = {
-    "added": _l("First added"),
-    "newest": _l("Last added"),
+    "added": _l("Oldest first"),
+    "newest": _l("Newest first"),
     "name": _l("Name"),
     "documents": _l("Most documents"),
-    "size": _l("Largest"),
+    "size": _l("Largest first"),
 }
 
 

@@ -140,6 +140,14 @@ def test_a_full_dataset_goes_only_when_its_name_is_typed_again(ann: FlaskClient,
     assert ann.get(f"/datasets/{dataset.id}").status_code == 404
 
 
+@pytest.fixture
+def english_again(ann: FlaskClient) -> Iterator[None]:
+    """The page keeps the language that was chosen last."""
+    yield
+    ann.get("/datasets?lang=en")
+
+
+@pytest.mark.usefixtures("english_again")
 def test_why_a_file_failed_is_said_in_the_pages_language_and_in_english_by_the_api(
     ann: FlaskClient, dataset: Dataset
 ) -> None:
@@ -152,8 +160,10 @@ def test_why_a_file_failed_is_said_in_the_pages_language_and_in_english_by_the_a
     assert 'lang="en">photo.png' not in said["ja"]
     documents = ann.get(f"/api/v1/datasets/{dataset.id}/documents").get_json()["items"]
     assert [document["error"][:26] for document in documents] == ["photo.png is a PNG image, "]
+    post_form(ann, f"/datasets/{dataset.id}/delete", name="Notes")
 
 
+@pytest.mark.usefixtures("english_again")
 def test_a_refused_upload_has_its_reason_in_both_languages(ann: FlaskClient, dataset: Dataset) -> None:
     ann.get("/datasets?lang=ja")
     refused = upload(ann, dataset, "large.txt", b"x" * 1_100_000).get_json()
