@@ -78,6 +78,7 @@ class ChatAnswer(BaseModel):
     found: bool = Field(description="Whether the passages contain an answer")
     citations: list[CitationShown]
     removed_citations: int = Field(description="Number of citations removed because their passage does not exist")
+    cut: bool = Field(description="Whether the model ended before its answer was complete")
     prompt_tokens: int
     degraded: list[DegradedShown]
     notes: list[str]

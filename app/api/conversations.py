@@ -21,6 +21,7 @@ from braid.app.site import site
 from braid.core.chat.export import as_json, as_markdown
 from braid.core.chat.store import MAX_TITLE_CHARS, StoredConversation
 from braid.core.chat.thumbs import Thumb
+from braid.core.chat.turns.rows import State
 
 resource = Resource("conversations", "Stored chats; each user has their own.")
 
@@ -32,6 +33,7 @@ class ConversationShown(Shown):
     title: str
     created_at: Moment
     updated_at: Moment
+    pinned: bool = Field(description="Whether it is kept at the top of the list")
 
 
 class StoredCitationShown(CitationShown):
@@ -49,13 +51,22 @@ class MessageShown(Shown):
     settings: dict[str, Any]
     created_at: Moment
     thumb: Literal["", "up", "down"] = Field(description="Your rating of the whole answer")
+    parent_id: int | None = Field(description="The question of an answer, or the answer that a question follows")
+    state: State = Field(
+        description="Of an answer: `complete`, `running`, `stopped` by you, `interrupted` (the connection or the "
+        "server ended), `cut` (the model ended too early) or `failed`"
+    )
+    variants: list[int] = Field(
+        description="Ids of the message and its variants: edited questions, or further answers to one question"
+    )
     citations: list[StoredCitationShown]
 
 
 class ConversationWhole(ConversationShown):
     """A conversation with its messages."""
 
-    messages: list[MessageShown]
+    messages: list[MessageShown] = Field(description="The chosen variants, in order")
+    other_variants: list[MessageShown] = Field(description="The messages that are not among the chosen ones")
 
 
 class ConversationGiven(Given):
@@ -64,10 +75,11 @@ class ConversationGiven(Given):
     title: str = Field("", max_length=MAX_TITLE_CHARS)
 
 
-class TitleGiven(Given):
-    """A new title."""
+class ConversationChanges(Given):
+    """What is to change; what is left out stays."""
 
-    title: str = Field(min_length=1, max_length=MAX_TITLE_CHARS, pattern=SAYS_SOMETHING)
+    title: str | None = Field(None, min_length=1, max_length=MAX_TITLE_CHARS, pattern=SAYS_SOMETHING)
+    pinned: bool | None = Field(None, description="Whether it is kept at the top of the list")
 
 
 class ThumbGiven(Given):
@@ -85,7 +97,7 @@ class ExportQuery(Given):
 @resource.get("/conversations", Page[ConversationShown])
 @rule("user")
 def list_conversations(query: PageQuery) -> Answered:
-    """List your conversations, most recently used first."""
+    """List your conversations: pinned ones first, then most recently used first."""
 
     def read(limit: int, offset: int) -> list[StoredConversation]:
         return site().conversations.conversations(identity().account.id, limit=limit, offset=offset)
@@ -112,16 +124,22 @@ def get_conversation(conversation_id: int) -> ConversationWhole:
     return ConversationWhole(
         **ConversationShown.model_validate(found).model_dump(),
         messages=[MessageShown.model_validate(message) for message in messages],
+        other_variants=[
+            MessageShown.model_validate(message) for message in store.other_variants(user_id, conversation_id)
+        ],
     )
 
 
 @resource.patch("/conversations/<int:conversation_id>", ConversationShown)
 @rule("user")
-def rename_conversation(conversation_id: int, body: TitleGiven) -> ConversationShown:
-    """Rename a conversation."""
-    return ConversationShown.model_validate(
-        site().conversations.rename(identity().account.id, conversation_id, body.title)
-    )
+def change_conversation(conversation_id: int, body: ConversationChanges) -> ConversationShown:
+    """Rename a conversation, or pin it to the top of the list."""
+    user_id, store = identity().account.id, site().conversations
+    if body.title is not None:
+        store.rename(user_id, conversation_id, body.title)
+    if body.pinned is not None:
+        store.pin(user_id, conversation_id, body.pinned)
+    return ConversationShown.model_validate(store.conversation(user_id, conversation_id))
 
 
 @resource.delete("/conversations/<int:conversation_id>")
@@ -142,8 +160,9 @@ def delete_conversation(conversation_id: int) -> None:
 def add_message(conversation_id: int, body: Question) -> Answered | Response:
     """Ask a question in a conversation and store it with the answer.
 
-    Works as `POST /chat`, also with `Accept: text/event-stream`, but takes the earlier turns from the conversation. If
-    the connection is closed early, the answer so far is stored.
+    Works as `POST /chat`, also with `Accept: text/event-stream`, but takes the earlier turns from the conversation. The
+    turn is stored at its end. If the connection is closed early, the model is stopped and the answer so far is stored
+    as `interrupted`; on the pages, where nobody waits for an answer to end, it would go on.
     """
     user_id, store = identity().account.id, site().conversations
     if wants_stream() and HEADER in request.headers:
@@ -162,10 +181,16 @@ def put_thumb(conversation_id: int, message_id: int, body: ThumbGiven) -> None:
 @resource.get("/conversations/<int:conversation_id>/export", None, media_types=("text/markdown", "application/json"))
 @rule("user")
 def export_conversation(conversation_id: int, query: ExportQuery) -> Response:
-    """Download a conversation, as Markdown for people or as JSON for programs."""
+    """Download a conversation, as Markdown for people or as JSON for programs.
+
+    Markdown has the chosen variants alone, JSON the others as well (`other_variants`).
+    """
     user_id, store = identity().account.id, site().conversations
     found, messages = store.conversation(user_id, conversation_id), store.messages(user_id, conversation_id)
-    write, kind = (as_json, "application/json") if query.format == "json" else (as_markdown, "text/markdown")
-    response = Response(write(found, messages), mimetype=kind)
+    if query.format == "json":
+        others = store.other_variants(user_id, conversation_id)
+        response = Response(as_json(found, messages, others), mimetype="application/json")
+    else:
+        response = Response(as_markdown(found, messages), mimetype="text/markdown")
     response.headers["Content-Disposition"] = f"attachment; filename=conversation-{found.id}.{query.format}"
     return response

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from braid.core.chat.store import ConversationStore, StoredConversation, StoredMessage
     from braid.core.data_directory import DataDirectory
 
+    Messages = list[StoredMessage]
+
 USER_OPTION = click.option(
     "--user", metavar="NAME|ID", help="Owner of the conversations; optional if there is only one user."
 )
@@ -48,13 +50,13 @@ def list_conversations(user: str | None, as_json: bool) -> None:
 @json_option
 def show(conversation_id: int, user: str | None, as_json: bool) -> None:
     """Print the conversation ID with the passages as they were when cited."""
-    from braid.core.chat.export import conversation_json
+    from braid.core.chat.export import as_markdown, conversation_json
 
-    found, messages = _read(conversation_id, user)
+    found, messages, others = _read(conversation_id, user)
     if as_json:
-        print_json(conversation_json(found, messages))
+        print_json(conversation_json(found, messages, others))
     else:
-        click.echo(clean(_text(found, messages, "md")), nl=False)
+        click.echo(clean(as_markdown(found, messages)), nl=False)
 
 
 @conversation.command("rename")
@@ -106,8 +108,12 @@ def export(
     conversation_id: int, user: str | None, form: Literal["md", "json"], out: Path | None, as_json: bool
 ) -> None:
     """Write the conversation ID as Markdown for people (md) or as JSON for programs (json)."""
-    found, messages = _read(conversation_id, user)
-    text = _text(found, messages, "json" if as_json and out is None else form)
+    from braid.core.chat.export import as_json as write_json
+    from braid.core.chat.export import as_markdown
+
+    found, messages, others = _read(conversation_id, user)
+    is_json = (as_json and out is None) or form == "json"
+    text = write_json(found, messages, others) + "\n" if is_json else as_markdown(found, messages)
     if out is None:
         click.echo(text, nl=False)
         return
@@ -125,14 +131,10 @@ def _store(directory: DataDirectory) -> ConversationStore:
     return ConversationStore(directory.ledger, directory.registry)
 
 
-def _read(conversation_id: int, user: str | None) -> tuple[StoredConversation, list[StoredMessage]]:
+def _read(conversation_id: int, user: str | None) -> tuple[StoredConversation, Messages, Messages]:
+    """Return the conversation, its messages, and those of other variants."""
     with open_data_directory(current_settings()) as directory:
         directory.mirror_registry()
         store, user_id = _store(directory), choose_user(directory.ledger, user).id
-        return store.conversation(user_id, conversation_id), store.messages(user_id, conversation_id)
-
-
-def _text(found: StoredConversation, messages: list[StoredMessage], form: Literal["md", "json"]) -> str:
-    from braid.core.chat.export import as_json, as_markdown
-
-    return as_json(found, messages) + "\n" if form == "json" else as_markdown(found, messages)
+        found = store.conversation(user_id, conversation_id)
+        return found, store.messages(user_id, conversation_id), store.other_variants(user_id, conversation_id)

@@ -6,13 +6,15 @@ import json
 import logging
 import traceback
 from collections.abc import Mapping
+from urllib.parse import urlsplit
 
-from flask import Blueprint, Response, g, render_template
+from flask import Blueprint, Response, g, render_template, request, url_for
 from flask_babel import gettext as _
 from flask_babel import lazy_gettext as _l
 from werkzeug.exceptions import HTTPException
 
 from braid.app.auth.access import wants_json
+from braid.app.site import site
 from braid.app.web.reasons import told
 from braid.core.errors import (
     BraidError,
@@ -114,8 +116,16 @@ def answer(status: int, *, detail: str = "", field: str = "") -> tuple[Response 
         remedy=REMEDIES.get(field, ""),
         detail=detail,
         request_id=_request_id() if status >= 500 else "",
+        sign_in=_sign_in() if status == 401 and site().standalone else "",
     )
     return page, status
+
+
+def _sign_in() -> str:
+    """Return the address of the sign-in form, which leads back to the page that sent the request."""
+    came_from = urlsplit(request.referrer or "")
+    back = came_from.path if came_from.netloc == request.host else ""
+    return url_for("braid.account.login", next=back or None)
 
 
 def problem(

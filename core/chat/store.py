@@ -196,7 +196,8 @@ class ConversationStore:
             parent_id = next(iter(read_branches(connection, conversation_id).path()[-1:]), None)
             question_id = insert_question(connection, conversation_id, request, parent_id)
             turn = StoredTurn(conversation_id, question_id, insert_answer(connection, conversation_id, question_id))
-            write_answer(connection, turn, result, "stopped" if result.stopped else "cut" if result.cut else "complete")
+            state: State = "interrupted" if result.stopped else "cut" if result.cut else "complete"
+            write_answer(connection, turn, result, state)
             touch(connection, conversation_id)
         return turn
 

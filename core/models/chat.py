@@ -145,7 +145,7 @@ class ChatModel:
                 mark.watch(chunk.response_metadata)
                 if chunk.text:
                     pieces.put(_Outcome(str(chunk.text)))
-            cut = f"the model {self.name} {mark.problem}" if mark.problem else ""
+            cut = mark.problem(self.name)
             pieces.put(_Outcome(None, ModelCutError(cut) if cut else None))
         except Exception as error:  # the edge to a provider: any of them raises its own family
             pieces.put(_Outcome(None, error))

@@ -35,9 +35,10 @@ class FinishMark:
         """Take the metadata of the next piece."""
         self._reason = next((str(metadata[name]) for name in MARKS if metadata.get(name)), self._reason)
 
-    @property
-    def problem(self) -> str:
-        """Why the answer is not complete; empty if it is, as far as one can tell."""
+    def problem(self, name: str) -> str:
+        """Return why the answer of the model ``name`` is not complete; empty if it is, as far as one can tell."""
         if self._reason in TOO_LONG:
-            return "reached its limit of words"
-        return "ended without the mark that its answer is complete" if self._is_expected and not self._reason else ""
+            return f"the model {name} reached its limit of words"
+        if self._is_expected and not self._reason:
+            return f"the model {name} ended without the mark that its answer is complete"
+        return ""

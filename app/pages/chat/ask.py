@@ -16,7 +16,7 @@ from braid.app.auth.identity import identity
 from braid.app.pages.chat.blueprint import chat, make_shelf
 from braid.app.pages.chat.choices import ChatChoices, choices_of_turn, first_choices, keep_choices, read_choices
 from braid.app.pages.chat.sidebar import render_sidebar
-from braid.app.pages.chat.stream import follow
+from braid.app.pages.chat.stream import Values, follow
 from braid.app.pages.chat.view import Exchange, build_exchanges, variants_of
 from braid.app.pages.status import unread_files
 from braid.app.site import site
@@ -137,7 +137,7 @@ def _run(asked: ChatRequest, begin: Begin, choices: ChatChoices | None = None) -
         running.wait()
         return _to_answer(turn.conversation_id, turn.answer_id)
     conversation = here.conversations.conversation(user.id, turn.conversation_id)
-    first = {"sidebar": render_sidebar(conversation), "title": conversation.title}
+    first: Values = {"sidebar": render_sidebar(conversation), "title": conversation.title}
     return event_stream(follow(turn, running, first=first, last=lambda: _render_turn(turn)))
 
 

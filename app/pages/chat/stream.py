@@ -56,12 +56,12 @@ def follow(
 
 def addresses(turn: StoredTurn) -> Values:
     """Return the addresses of a turn that a page's script needs."""
-    place = {"conversation_id": turn.conversation_id, "message_id": turn.answer_id}
+    conversation_id, answer_id = turn.conversation_id, turn.answer_id
     return {
-        "follow": url_for("braid.chat.events", **place),
-        "stop": url_for("braid.chat.stop", **place),
-        "conversation": url_for("braid.chat.conversation", conversation_id=turn.conversation_id),
-        "messages": url_for("braid.chat.ask", conversation_id=turn.conversation_id),
+        "follow": url_for("braid.chat.events", conversation_id=conversation_id, message_id=answer_id),
+        "stop": url_for("braid.chat.stop", conversation_id=conversation_id, message_id=answer_id),
+        "conversation": url_for("braid.chat.conversation", conversation_id=conversation_id),
+        "messages": url_for("braid.chat.ask", conversation_id=conversation_id),
     }
 
 

@@ -360,6 +360,29 @@ def test_a_conversation_keeps_its_turns(ann: Caller, bob: Caller) -> None:
     problem(ann("GET", where), 404)
 
 
+def test_a_conversation_shows_its_variants_and_whether_it_is_pinned(app: Flask, ann: Caller) -> None:
+    where = ann("POST", "/conversations", {}).headers["Location"]
+    question = {"message": "what does the printer show?", "dataset_ids": [1]}
+    assert ann("POST", f"{where}/messages", question).json["cut"] is False
+    here, kept = site_of(app), ann("GET", where).json
+    [conversation], [_, answer] = [kept["id"]], kept["messages"]
+    added = here.turn_store.begin_variant(ann.account.id, conversation, answer["id"])
+    here.turn_store.end(ann.account.id, conversation, added.answer_id, "interrupted")
+    shown = ann("GET", where).json
+    assert [message["state"] for message in shown["messages"]] == ["complete", "interrupted"]
+    assert shown["messages"][1]["variants"] == [answer["id"], added.answer_id]
+    assert [message["id"] for message in shown["other_variants"]] == [answer["id"]]
+    assert shown["messages"][1]["parent_id"] == shown["messages"][0]["id"]
+    exported = ann("GET", f"{where}/export?format=json").json
+    assert [message["text"] for message in exported["other_variants"]] == [answer["text"]]
+    assert not shown["pinned"]
+    ann("POST", "/conversations", {"title": "Newer"})
+    pinned = ann("PATCH", where, {"pinned": True}).json
+    assert (pinned["pinned"], pinned["title"]) == (True, question["message"])
+    assert [one["pinned"] for one in ann("GET", "/conversations").json["items"]] == [True, False]
+    assert ann("PATCH", where, {"title": "Printer", "pinned": False}).json["pinned"] is False
+
+
 def test_closing_the_stream_stops_the_model_and_keeps_what_there_is(
     with_model: Caller, model: ModelServer, put: Put
 ) -> None:

@@ -739,6 +739,15 @@ def test_nobody_chats_without_signing_in(app: Flask) -> None:
     assert visitor.post("/chat/messages", data={"text": QUESTION}, headers=STREAM).status_code in (400, 401)
 
 
+def test_who_is_signed_out_without_scripts_is_led_back(client: FlaskClient) -> None:
+    ask(client)
+    client.delete_cookie("braid_session")
+    sent = {"Accept": "text/html", "Referer": "http://localhost/chat/1"}
+    refused = client.post("/chat/1/messages", data={"text": QUESTION}, headers=sent)
+    assert refused.status_code == 401
+    assert 'href="/login?next=/chat/1"' in refused.text.replace("%2F", "/")
+
+
 # ---------------------------------------------------------------- Markdown
 
 
