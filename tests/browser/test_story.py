@@ -160,7 +160,7 @@ def test_from_the_first_start_to_a_second_user(visit: Callable[..., Page], fresh
     expect(ana.get_by_role("status")).to_contain_text("Nobody can search it now")
     min_.reload()
     expect(min_.get_by_label("Lab rules")).to_have_count(0)
-    expect(min_.get_by_label("Braid guide")).to_be_attached()
+    expect(min_.get_by_label("Braid 안내서")).to_be_attached()
 
 
 def test_the_whole_way_by_keyboard(visit: Callable[..., Page], fresh: Fresh) -> None:
