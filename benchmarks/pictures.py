@@ -177,6 +177,13 @@ def _answer(question: str, options: dict[str, object]) -> Callable[[World], Page
     return ask
 
 
+def _how(world: World) -> Page:
+    page = _answer(QUESTION, {**LAPTOP, "viewport": {"width": 1280, "height": 1000}})(world)
+    page.locator(".how summary").first.click()
+    page.wait_for_timeout(800)
+    return page
+
+
 def _picker(world: World) -> Page:
     user = world.braid.ledger.users()[0]
     for number in range(len(world.braid.ledger.all_datasets()), MANY):
@@ -214,6 +221,7 @@ PICTURES: dict[str, Callable[[World], Page]] = {
     "models": _at("admin/models"),
     "home-phone-ja": _at("chat", PHONE_JA),
     "answer-phone-ja": _answer(QUESTION_JA, PHONE_JA),
+    "how": _how,
     "picker": _picker,
 }
 """By name; the picker is the last, since it adds datasets."""

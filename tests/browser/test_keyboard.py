@@ -1,4 +1,4 @@
-"""By keyboard alone: a dataset is picked, a question asked, a source read, and a ring is around what has the focus."""
+"""By keyboard alone: pick a dataset, ask, ask again, read a source; the focus always shows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def go_to(page: Page, selector: str, key: str = "Tab") -> None:
     raise AssertionError(f"{selector} was not reached by {MOST_STOPS} × {key}")
 
 
-def test_a_dataset_is_picked_a_question_asked_and_a_source_read(open_page: Callable[..., Page], site: Site) -> None:
+def test_a_dataset_is_picked_a_question_asked_and_asked_again_and_a_source_read(open_page: Callable[..., Page], site: Site) -> None:
     page = open_page("chat")
     go_to(page, "#picker-button", "Shift+Tab")
     page.keyboard.press("Enter")
@@ -45,6 +45,12 @@ def test_a_dataset_is_picked_a_question_asked_and_a_source_read(open_page: Calla
     expect(page.locator(".turn:not(.pending) .sources")).to_have_count(1)
     expect(page.locator(".source .chip").first).to_have_text("Braid guide")
 
+    go_to(page, ".again", "Shift+Tab")
+    page.keyboard.press("Enter")
+    expect(page.locator(".answer .variant-number")).to_have_text("2/2")
+    expect(page.locator(".turn:not(.pending) .sources")).to_have_count(1)
+    page.keyboard.press("/")
+    go_to(page, "#text")
     go_to(page, ".prose a.cite", "Shift+Tab")
     expect(page.locator("#preview")).to_be_visible()
     page.keyboard.press("Enter")
