@@ -28,7 +28,7 @@ def go_to(page: Page, selector: str, key: str = "Tab") -> None:
     raise AssertionError(f"{selector} was not reached by {MOST_STOPS} × {key}")
 
 
-def test_a_dataset_is_picked_a_question_asked_and_asked_again_and_a_source_read(open_page: Callable[..., Page], site: Site) -> None:
+def test_pick_a_dataset_ask_ask_again_and_read_a_source(open_page: Callable[..., Page], site: Site) -> None:
     page = open_page("chat")
     go_to(page, "#picker-button", "Shift+Tab")
     page.keyboard.press("Enter")
@@ -42,12 +42,12 @@ def test_a_dataset_is_picked_a_question_asked_and_asked_again_and_a_source_read(
     go_to(page, "#text")
     page.keyboard.type("How are the two rankings fused?")
     page.keyboard.press("Enter")
-    expect(page.locator(".turn:not(.pending) .sources")).to_have_count(1)
+    expect(page.locator(".turn:not(.pending) .sources")).to_have_count(1, timeout=20_000)
     expect(page.locator(".source .chip").first).to_have_text("Braid guide")
 
     go_to(page, ".again", "Shift+Tab")
     page.keyboard.press("Enter")
-    expect(page.locator(".answer .variant-number")).to_have_text("2/2")
+    expect(page.locator(".answer .variant-number")).to_have_text("2/2", timeout=20_000)
     expect(page.locator(".turn:not(.pending) .sources")).to_have_count(1)
     page.keyboard.press("/")
     go_to(page, "#text")
