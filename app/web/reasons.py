@@ -27,7 +27,9 @@ def told(reason: str) -> str | None:
 
 
 def shown(reason: str) -> Markup:
-    """Return the reason for a page, marked as English where it cannot be translated."""
+    """Return the reason for a page, marked as English where it cannot be translated; Markup is in words already."""
+    if isinstance(reason, Markup):
+        return reason
     text = told(reason)
     if text is not None:
         return Markup.escape(text)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from braid.core.errors import BraidError
-from braid.core.jobs.store import Job, JobKind, JobStore
+from braid.core.jobs.store import INTERNAL, Job, JobKind, JobStore
 from braid.core.ledger.database import is_outage
 from braid.core.priority import SearchPriority, lower_thread_priority
 
@@ -159,7 +159,7 @@ class JobRunner:
                 self._record(lambda: self._store.hand_over(job))
             elif not self._abandoned.is_set():
                 logger.error("event=job_failed job=%d kind=%s %s", job.id, job.kind, _fault(error))
-                reason = f"internal error; the log says more under job {job.id}"
+                reason = f"{INTERNAL}; the log says more under job {job.id}"
                 self._record(lambda: self._store.fail(job, reason))
         else:
             self._record(lambda: self._store.finish(job, result))

@@ -23,6 +23,8 @@ QUEUED: tuple[JobState, ...] = ("queued",)
 FAILED: tuple[JobState, ...] = ("failed",)
 ADDING: tuple[JobKind, ...] = ("upload", "text", "url")
 """Kinds of jobs that read a file."""
+INTERNAL = "internal error"
+"""How the error of a job begins that failed for no fault of its file."""
 
 MAX_ATTEMPTS = 3
 """After this many interrupted attempts a job is no longer restarted automatically."""
@@ -182,6 +184,13 @@ class JobStore:
         return {state: counts.get(state, 0) for state in get_args(JobState)}
 
     # ------------------------------------------------------------ for administrators
+
+    def unreadable(self) -> int:
+        """Count the failed jobs whose file could not be read, which is their users' concern; not internal errors."""
+        is_internal = JobRow.error.startswith(INTERNAL, autoescape=True)
+        statement = select(func.count()).where(JobRow.state == "failed", JobRow.kind.in_(ADDING), ~is_internal)
+        with self._ledger.database.read() as connection:
+            return connection.execute(statement).scalar_one()
 
     def all(self, *, state: JobState | None = None, limit: int = 50, offset: int = 0) -> list[Job]:
         """Return all users' jobs, newest first."""

@@ -53,6 +53,7 @@ def index() -> str:
         models=[("search", site_default("search")), ("summary", site_default("summary"))],
         embedding_model=site().settings.embedding_model,
         jobs=JobStore(braid.ledger).counts(),
+        unreadable=JobStore(braid.ledger).unreadable(),
         data_dir=braid.data_dir,
         recent=site().audit.entries(limit=5),
     )
@@ -77,7 +78,7 @@ def _warnings() -> Iterator[Concern]:
                 _("Search by meaning is incomplete.") if part.leg == "dense" else _("Search by keyword is incomplete.")
             )
             yield Concern(leg, url_for("braid.admin.indexes"), part.error)
-    failed = JobStore(braid.ledger).counts()["failed"]
+    failed = JobStore(braid.ledger).counts()["failed"] - JobStore(braid.ledger).unreadable()
     if failed:
         text = ngettext("%(num)s job has failed.", "%(num)s jobs have failed.", failed)
         yield Concern(text, url_for("braid.admin.jobs", state="failed"))

@@ -102,7 +102,7 @@ def read_choices(form: MultiDict[str, str], default: ChatChoices) -> ChatChoices
 def recent_datasets(account: Account) -> list[int]:
     """Return the datasets that the user chose last, the last one first."""
     kept = account.preferences.get(RECENT)
-    return kept if VALID["dataset_ids"](kept) else []
+    return list(kept) if isinstance(kept, list) and VALID["dataset_ids"](kept) else []
 
 
 def keep_choices(account: Account, choices: ChatChoices) -> None:

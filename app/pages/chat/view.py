@@ -16,6 +16,7 @@ from braid.app.pages.search.reasons import Reason, Reasoning
 from braid.app.user.strategy_menu import NAMES
 from braid.app.web.dataset_names import dataset_name
 from braid.app.web.markdown import answer_html
+from braid.app.web.waiting import waiting
 from braid.core.chat.feedback import Kind
 from braid.core.chat.store import StoredCitation, StoredMessage
 from braid.core.chat.turns.rows import State
@@ -289,17 +290,17 @@ def _timings(timings_ms: Mapping[str, float]) -> tuple[Timing, ...]:
 
 def _missing_parts(parts: Sequence[Mapping[str, str]], datasets: Iterable[Dataset]) -> tuple[Missing, ...]:
     """Return the missing parts of an answer, one entry per part; an entry without datasets concerns all."""
-    by_collection: dict[str, list[str]] = {}
+    by_collection: dict[str, list[Dataset]] = {}
     for dataset in datasets:
-        by_collection.setdefault(dataset.collection, []).append(dataset_name(dataset.name))
+        by_collection.setdefault(dataset.collection, []).append(dataset)
     found: dict[str, list[Mapping[str, str]]] = {}
     for part in parts:
         found.setdefault(part["leg"], []).append(part)
     return tuple(_missing(leg, concerned, by_collection) for leg, concerned in found.items())
 
 
-def _missing(leg: Any, parts: Sequence[Mapping[str, str]], names: Mapping[str, Sequence[str]]) -> Missing:
+def _missing(leg: Any, parts: Sequence[Mapping[str, str]], datasets: Mapping[str, Sequence[Dataset]]) -> Missing:
     everything = any(not part["collection"] for part in parts)
-    concerned = [name for part in parts for name in names.get(part["collection"], ())]
-    reasons = tuple(dict.fromkeys(part["reason"] for part in parts))
+    concerned = [dataset_name(one.name) for part in parts for one in datasets.get(part["collection"], ())]
+    reasons = tuple(dict.fromkeys(waiting(part["reason"], datasets.get(part["collection"], ())) for part in parts))
     return Missing(leg, () if everything else tuple(dict.fromkeys(concerned)), reasons)

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 
 from flask import url_for
 from flask_babel import gettext as _
+from markupsafe import Markup
 
 from braid.app.pages.search.form import Carried, SearchForm
 from braid.app.pages.search.marking import PROSE, Segment, flow, snippet, wanted_tokens
 from braid.app.pages.search.reasons import Reason, Reasoning
 from braid.app.web.dataset_names import dataset_name
+from braid.app.web.waiting import waiting
 from braid.core.text.analyzer import Analyzer
 from braid.core.text.scripts import display_language
 from braid.core.types import Dataset, Degraded, Hit, Occurrence, Part, Passage, SearchResult
@@ -51,6 +53,11 @@ class Missing:
     leg: Part
     datasets: tuple[str, ...]
     reasons: tuple[str, ...]
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """Reasons that are in words for readers: of passages that wait."""
+        return tuple(reason for reason in self.reasons if isinstance(reason, Markup))
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +158,8 @@ def _missing(leg: Part, degraded: Sequence[Degraded], searched: Sequence[Dataset
     concerned = {part.collection for part in parts}
     named = tuple(dataset_name(dataset.name) for dataset in searched if dataset.collection in concerned)
     everything = "" in concerned or len(named) == len(searched)
-    return Missing(leg, () if everything else named, tuple(dict.fromkeys(part.reason for part in parts)))
+    reasons = (waiting(part.reason, searched) for part in parts)
+    return Missing(leg, () if everything else named, tuple(dict.fromkeys(reasons)))
 
 
 def _timings(timings_ms: Mapping[str, float]) -> tuple[tuple[str, int], ...]:

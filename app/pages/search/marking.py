@@ -8,11 +8,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from braid.core.text.analyzer import Analyzer
+from braid.core.text.analyzer import Analyzer, Piece
 from braid.core.text.scripts import HAN, HANGUL, HIRAGANA, KANA, display_language
 
 SNIPPET_CHARS = 340
 SNIPPET_CHARS_CJK = 190  # such characters are twice as wide
+SHORT_PART = 2
+"""Characters up to which a part of a longer token is not marked by itself."""
 LEAD_CHARS = 40
 """Characters that a snippet shows before its first mark."""
 
@@ -40,9 +42,10 @@ def wanted_tokens(analyzer: Analyzer, query: str) -> frozenset[str]:
     """Return the query's tokens that are worth a mark.
 
     Single Japanese and Korean characters, which the bigrams repeat, and pure hiragana, which are endings and particles,
-    count only if there are no other tokens.
+    count only if there are no other tokens. The 3 of "Q3" is not wanted by itself.
     """
-    tokens = frozenset(analyzer.tokens(query))
+    inner = {piece.token for piece in analyzer.spans(query)} - {piece.token for piece in _outer(analyzer, query)}
+    tokens = frozenset(analyzer.tokens(query)) - inner
     return frozenset(token for token in tokens if not _WEAK.fullmatch(token)) or tokens
 
 
@@ -67,10 +70,26 @@ def snippet(analyzer: Analyzer, text: str, wanted: frozenset[str]) -> tuple[Segm
     return (*before, *_segments(text, marks, start, end), *after)
 
 
+def _outer(analyzer: Analyzer, text: str) -> list[Piece]:
+    """Return the text's tokens without the short parts of others: neither the 3 of "E3" nor that of "1.3"."""
+    pieces, ends = list(analyzer.spans(text)), dict[int, int]()
+    starts = dict[int, int]()
+    for token, start, end in pieces:
+        if token.isascii():
+            ends[start], starts[end] = max(end, ends.get(start, 0)), min(start, starts.get(end, start))
+    return [
+        piece
+        for piece in pieces
+        if len(piece.token) > SHORT_PART
+        or not piece.token.isascii()
+        or (ends[piece.start] == piece.end and starts[piece.end] == piece.start)
+    ]
+
+
 def _marks(analyzer: Analyzer, text: str, wanted: frozenset[str]) -> list[Span]:
     """Return the spans of the wanted tokens, sorted; overlapping and touching ones are merged."""
     merged: list[Span] = []
-    for start, end in sorted((start, end) for token, start, end in analyzer.spans(text) if token in wanted):
+    for start, end in sorted((start, end) for token, start, end in _outer(analyzer, text) if token in wanted):
         if merged and start <= merged[-1][1]:
             merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
         else:

@@ -25,7 +25,7 @@ from braid.core.errors import NotFoundError
 from braid.core.ledger.database import Database
 from braid.core.search.explain import FORGOTTEN, best_passage
 from braid.core.text.scripts import display_language
-from braid.core.types import LEGS_OF_MODE, MAX_ID, MAX_K, Document, Explanation, Leg, Passage, indexed_text
+from braid.core.types import LEGS_OF_MODE, MAX_ID, MAX_K, Dataset, Document, Explanation, Leg, Passage, indexed_text
 
 OFFERED = 20
 FETCHED_AT_MOST = 2 * MAX_K
@@ -66,11 +66,19 @@ def why_not() -> str:
         document=document,
         why=_why(form, document) if document and document.chunks and form.text else None,
         found=[(each, names[each.dataset_id], _address_of(form, each)) for each in found],
+        newest=[] if name or document else list(_newest(form, readable.all)),
         names=names,
         back=back_address(form),
         carried=list(_pairs(form)),
         **template_values(form, readable),
     )
+
+
+def _newest(form: SearchForm, datasets: list[Dataset]) -> Iterator[tuple[str, str, str]]:
+    """Yield (title, source, address of the explanation) of the newest documents, for who does not know a name."""
+    for outline in site().outlines.newest(datasets, limit=OFFERED):
+        href = address("braid.search.why_not", form.query_arguments(), name=outline.source)
+        yield outline.title or outline.source, outline.source, href
 
 
 @search.get("/search/documents.json")

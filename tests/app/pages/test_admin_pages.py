@@ -450,6 +450,12 @@ def test_jobs_of_everybody_are_listed_by_state(app: Flask, admin: FlaskClient, b
     failed = admin.get("/admin/jobs?state=failed").text
     assert "it is encrypted" in failed
     assert "file 59.pdf" not in failed
+    overview = admin.get("/admin/").text
+    assert "1 file unreadable" in overview, "its user's concern"
+    assert "has failed" not in overview
+    other = store.claim(0)
+    assert other
+    store.fail(other, "internal error; the log says more under job 2")
     assert "1 job has failed" in admin.get("/admin/").text
     assert admin.get("/admin/jobs?state=sleeping").status_code == 400
 

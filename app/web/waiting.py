@@ -1,0 +1,50 @@
+"""What is said of passages that an index does not have yet: how many, of which datasets, and for how long."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import timedelta
+
+from flask_babel import format_decimal, format_timedelta, ngettext
+from flask_babel import gettext as _
+from markupsafe import Markup
+
+from braid.app.site import site
+from braid.app.web.dataset_names import dataset_name
+from braid.core.types import Dataset
+
+MOST_NAMED = 2
+_WAITING = re.compile(r"(\d+) passages of (\S+) are not in the (dense|bm25) index yet")
+
+
+def waiting(reason: str, datasets: Sequence[Dataset]) -> str:
+    """Return a reason that names a collection with the names of the user's ``datasets`` in it; others as they are.
+
+    The result is Markup, which needs no translation, if the reason is such a one.
+    """
+    found = _WAITING.match(reason)
+    mine = [dataset for dataset in datasets if found and dataset.collection == found[2] and dataset.chunks]
+    if found is None or not mine:
+        return reason
+    total = sum(dataset.chunks for dataset in mine)
+    values = {"count": format_decimal(min(int(found[1]), total)), "total": format_decimal(total), "names": _names(mine)}
+    if found[3] == "dense":
+        text = _("%(count)s of %(total)s passages of %(names)s are not ready for search by meaning yet", **values)
+    else:
+        text = _("%(count)s of %(total)s passages of %(names)s are not ready for search by keyword yet", **values)
+    is_own = not any(dataset.shared for dataset in mine)  # how others' documents go on is not told
+    left = site().braid.indexer.leg_progress(found[3], found[2]).seconds_left if is_own else None  # type: ignore[arg-type]
+    if left is not None:
+        time = format_timedelta(timedelta(seconds=max(1, round(left))), granularity="second", threshold=2)
+        text = _("%(said)s (about %(time)s).", said=text, time=time)
+    else:
+        text = _("%(said)s.", said=text)
+    return Markup.escape(text)
+
+
+def _names(datasets: Sequence[Dataset]) -> str:
+    if len(datasets) > MOST_NAMED:
+        said: str = ngettext("%(num)s dataset", "%(num)s datasets", len(datasets))
+        return said
+    return str(_(", ").join(_("“%(name)s”", name=dataset_name(dataset.name)) for dataset in datasets))

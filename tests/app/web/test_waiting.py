@@ -1,0 +1,59 @@
+"""What is said of passages that an index does not have yet: no internal names, and how long it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from markupsafe import Markup
+
+from braid.app.web.reasons import shown
+from braid.app.web.waiting import waiting
+from braid.core.braid import Braid
+from braid.core.indexes.leg_progress import LegProgress
+from braid.core.types import ChunkInput, Dataset, DocumentInput
+from tests.web import make_app
+
+REASON = LegProgress("dense", "user_1", "ready", 249, 180.0, "", 0).shortfall
+
+
+def mine(braid: Braid, *names: str) -> Sequence[Dataset]:
+    user = braid.ledger.add_user("ann").id
+    for name in names:
+        chunks = tuple(ChunkInput(f"{name} {number}") for number in range(3))
+        braid.ledger.put_document(braid.ledger.add_dataset(user, name).id, DocumentInput("a", "A", "md", chunks))
+    return braid.ledger.datasets(user)
+
+
+@pytest.mark.parametrize(
+    ("language", "said"),
+    [
+        ("en", "3 of 3 passages of “Notes” are not ready for search by meaning yet"),
+        ("ja", "「Notes」のパッセージ 3 件のうち 3 件は、まだ意味で検索できません"),
+        ("ko", "‘Notes’의 구절 3개 중 3개는 아직 의미로 검색할 수 없습니다"),
+    ],
+)
+def test_datasets_are_named_as_their_owner_named_them(braid: Braid, language: str, said: str) -> None:
+    assert "249" in REASON
+    with make_app(braid).test_request_context("/", headers={"Accept-Language": language}):
+        text = waiting(REASON, [replace(one, collection="user_1") for one in mine(braid, "Notes")])
+        assert text.startswith(said)
+        assert "user_1" not in text
+        assert isinstance(text, Markup)
+        assert shown(text) == text
+
+
+def test_how_long_it_takes_is_said(braid: Braid, monkeypatch: pytest.MonkeyPatch) -> None:
+    part = LegProgress("dense", "user_1", "ready", 249, 180.0, "", 0)
+    monkeypatch.setattr(braid.indexer, "leg_progress", lambda leg, collection: part)
+    with make_app(braid).test_request_context("/", headers={"Accept-Language": "en"}):
+        own = [replace(one, collection="user_1") for one in mine(braid, "a<b", "c", "d")]
+        assert waiting(REASON, own).endswith("3 datasets are not ready for search by meaning yet (about 3 minutes).")
+        assert "a&lt;b" in waiting(REASON, own[:1])
+
+
+def test_other_reasons_and_others_collections_are_left_as_they_are(braid: Braid) -> None:
+    with make_app(braid).test_request_context("/"):
+        for reason in ("the dense index is closed", REASON):
+            assert waiting(reason, mine(braid) if reason != REASON else []) == reason
