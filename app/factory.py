@@ -179,7 +179,7 @@ class _Cookies(SecureCookieSessionInterface):
     Static files, which caches may keep for everybody, come without one.
     """
 
-    def save_session(self, app: Flask, session: SessionMixin, response: Response) -> None:  # type: ignore[override]
+    def save_session(self, app: Flask, session: SessionMixin, response: Response) -> None:
         if request.endpoint != STATIC:
             super().save_session(app, session, response)
 
