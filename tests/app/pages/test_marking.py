@@ -15,7 +15,7 @@ from braid.core.text.analyzer import Analyzer
         ("rule 3", "Rule 3 of E3 and 1.3", ["Rule", "3"]),
         ("version 1.3", "Version 1.3, not 3 or 1", ["Version", "1.3"]),
         ("E-4711", "The error 4711 is E-4711.", ["4711", "E-4711"]),
-        ("3日", "第3章は3日間", ["3", "3日"]),
+        ("3日", "第3章は3日間", ["3", "3"]),
     ],
 )
 def test_a_number_is_marked_where_it_stands_by_itself(query: str, text: str, marked: list[str]) -> None:

@@ -338,7 +338,12 @@ def test_an_unreadable_document_is_explained(client: FlaskClient, library: Braid
 
 def test_unknown_names_and_empty_forms_are_answered(client: FlaskClient) -> None:
     assert "No document in your datasets has" in why(client, "zeppelin")
-    assert client.get("/search/why-not").status_code == 200
+    offered = client.get("/search/why-not?q=alloy&d=1")
+    assert offered.status_code == 200
+    assert "Newest documents" in offered.text
+    href = re.search(r'<a href="(/search/why-not\?[^"]+name=[^"]+)">', offered.text)
+    assert href is not None
+    assert "Newest documents" not in client.get(href[1].replace("&amp;", "&")).text
     assert "Enter what you searched for." in client.get("/search/why-not?name=alloy").text
 
 
