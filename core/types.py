@@ -55,6 +55,8 @@ class Dataset:
     description: str = ""
     documents: int = 0
     chunks: int = 0
+    conversation_id: int | None = None
+    """The conversation whose files these are. Such a dataset is in no list, and is deleted with the conversation."""
 
     @property
     def shared(self) -> bool:

@@ -18,6 +18,7 @@ from braid.app.api.streams import wants_stream
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.site import site
+from braid.app.web.conversations import delete_conversation as delete
 from braid.core.chat.export import as_json, as_markdown
 from braid.core.chat.store import MAX_TITLE_CHARS, StoredConversation
 from braid.core.chat.thumbs import Thumb
@@ -145,8 +146,8 @@ def change_conversation(conversation_id: int, body: ConversationChanges) -> Conv
 @resource.delete("/conversations/<int:conversation_id>")
 @rule("user")
 def delete_conversation(conversation_id: int) -> None:
-    """Delete a conversation with its messages."""
-    site().conversations.delete(identity().account.id, conversation_id)
+    """Delete a conversation with its messages and its files."""
+    delete(identity().account.id, conversation_id)
 
 
 @resource.post(

@@ -42,7 +42,9 @@ class Quotas:
     def require_document_room(self, account: Account) -> None:
         """Raise InvalidInputError when the user has as many documents as allowed."""
         most = self._settings.max_user_documents
-        if sum(each.documents for each in self._braid.ledger.datasets(account.id)) >= most:
+        ledger = self._braid.ledger
+        stored = (*ledger.datasets(account.id), *ledger.attached_datasets(account.id))
+        if sum(each.documents for each in stored) >= most:
             raise InvalidInputError(f"you have {most:,} documents, which is the limit; delete some first", field="file")
 
     def require_queue_room(self, account: Account, *, more_bytes: int = 0) -> None:

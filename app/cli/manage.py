@@ -52,7 +52,9 @@ def list_datasets(owner: str | None, as_json: bool) -> None:
     with open_data_directory(current_settings()) as directory:
         names = {user.id: user.name for user in directory.ledger.users()}
         if owner is None:
-            personal = [found for found in directory.ledger.all_datasets() if not found.shared]
+            personal = [
+                found for found in directory.ledger.all_datasets() if not found.shared and not found.conversation_id
+            ]
             shared = stored_datasets(directory, directory.registry.entries())
         else:
             personal, shared = UserDatasets(directory, find_user(directory.ledger, owner).id).readable()

@@ -5,9 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 from werkzeug.exceptions import Forbidden
 
@@ -19,11 +18,18 @@ from braid.core.errors import NotFoundError
 from braid.core.types import Dataset
 
 
-class Readable(NamedTuple):
-    """Datasets that a user may read: their own, and the shared ones that are open to them."""
+@dataclass(frozen=True, slots=True)
+class Readable:
+    """Datasets that a user may read: their own, and the shared ones that are open to them, which are its two parts."""
 
     personal: list[Dataset]
     shared: list[Dataset]
+    attached: list[Dataset]
+    """Files of the user's conversations: in no list, but theirs to open and to ask."""
+
+    def __iter__(self) -> Iterator[list[Dataset]]:
+        """Yield the two lists that pages show."""
+        return iter((self.personal, self.shared))
 
     @property
     def all(self) -> list[Dataset]:
@@ -32,8 +38,8 @@ class Readable(NamedTuple):
 
     @property
     def by_id(self) -> dict[int, Dataset]:
-        """Personal and shared datasets by their ids."""
-        return {dataset.id: dataset for dataset in self.all}
+        """All datasets by their ids, those of conversations too."""
+        return {dataset.id: dataset for dataset in (*self.all, *self.attached)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +63,8 @@ class UserDatasets:
         shared = stored_datasets(directory, readable_shared(directory.ledger, directory.registry, self.user_id))
         if self.include_closed and self.is_admin:
             shared = self._add_closed(shared)
-        return Readable(directory.ledger.datasets(self.user_id), shared)
+        ledger = directory.ledger
+        return Readable(ledger.datasets(self.user_id), shared, ledger.attached_datasets(self.user_id))
 
     def get(self, dataset_id: int) -> Dataset:
         """Return a dataset that the user may read. Raises NotFoundError."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import IO
+from typing import IO, get_args
 
 from flask import Response, request, send_file
 
@@ -71,6 +71,13 @@ def queue_import(account: Account, stream: IO[bytes], *, name: str = "") -> Job:
     asked = here.background.new_import(account.id, stream, max_bytes=most, name=name)
     [job] = here.background.add(account.id, [asked])
     return job
+
+
+def drop_all(dataset_id: int) -> None:
+    """Remove all jobs of a dataset that is about to be deleted, with their files, exports too."""
+    kinds, states = get_args(JobKind), get_args(JobState)
+    for job in site().background.store.of_dataset(dataset_id, kinds=kinds, states=states, limit=MOST_AT_ONCE):
+        drop(job)
 
 
 def drop(job: Job) -> None:

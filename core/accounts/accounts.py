@@ -171,7 +171,7 @@ class Accounts:
         if is_needed:  # checked before anything is deleted
             with self._ledger.database.write() as connection:
                 _require_an_administrator(connection, besides=user_id)
-        for dataset in self._ledger.datasets(user_id):
+        for dataset in (*self._ledger.datasets(user_id), *self._ledger.attached_datasets(user_id)):
             self._ledger.remove_dataset(dataset.id)
         with self._ledger.database.write() as connection:
             left = select(DatasetRow.id).where(DatasetRow.user_id == user_id, DatasetRow.removed_at.is_(None))

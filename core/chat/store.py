@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from sqlalchemy import Connection, delete, insert, select, update
 
+from braid.core.chat.files import ConversationFiles, has_files
 from braid.core.chat.turns.branches import Branches
 from braid.core.chat.turns.find import excerpt, find_messages, fold, words_of
 from braid.core.chat.turns.rows import (
@@ -120,6 +121,7 @@ class ConversationStore:
     def __init__(self, ledger: Ledger, registry: Registry) -> None:
         self._ledger = ledger
         self._registry = registry
+        self.files = ConversationFiles(ledger)
 
     def create(self, user_id: int, title: str = "") -> StoredConversation:
         """Create an empty conversation. Without a title it gets one from its first question."""
@@ -179,10 +181,15 @@ class ConversationStore:
             return _require(connection, user_id, conversation_id)
 
     def delete(self, user_id: int, conversation_id: int) -> None:
-        """Delete it with its messages and citations."""
-        with self._ledger.database.write() as connection:
-            _require(connection, user_id, conversation_id)
-            connection.execute(delete(ConversationRow).where(ConversationRow.id == conversation_id))
+        """Delete it with its messages, citations and files; the indexes follow."""
+        self.conversation(user_id, conversation_id)
+        while True:
+            self.files.remove(user_id, conversation_id)
+            with self._ledger.database.write() as connection:
+                _require(connection, user_id, conversation_id, lock=True)
+                if not has_files(connection, conversation_id):  # none was added since
+                    connection.execute(delete(ConversationRow).where(ConversationRow.id == conversation_id))
+                    return
 
     def add(self, conversation_id: int, request: ChatRequest, result: ChatResult) -> StoredTurn:
         """Store a turn after the last one: the question with its settings, the answer with its citations.

@@ -18,7 +18,8 @@ MAX_DATASET_IDS = 1_000
 def resolve_scope(
     ledger: Ledger, registry: Registry, *, user_id: int | None, dataset_ids: Sequence[int] | None
 ) -> Scope:
-    """Return the scope of a request. No ids means all personal datasets of the user.
+    """Return the scope of a request. No ids means all personal datasets of the user; those with the files of a
+    conversation are in it only if they are named.
 
     Ids that do not exist, are disabled or are not the caller's are listed as unresolved, without saying which of
     the three. Raises InvalidInputError for an id that is 0 or not a whole number.
@@ -27,6 +28,8 @@ def resolve_scope(
     personal = {dataset.id: dataset for dataset in ledger.datasets(user_id)} if user_id is not None else {}
     if not wanted:
         wanted = list(personal)
+    elif user_id is not None and any(dataset_id > 0 and dataset_id not in personal for dataset_id in wanted):
+        personal |= {dataset.id: dataset for dataset in ledger.attached_datasets(user_id)}
     shared = {entry.id: entry for entry in _open_to(ledger, registry, user_id)} if _has_shared(wanted) else {}
     allowed: dict[tuple[str, int | None], set[int]] = {}
     unresolved: list[int] = []

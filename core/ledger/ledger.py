@@ -144,8 +144,12 @@ class Ledger:
         return self.dataset(dataset_id)
 
     def datasets(self, user_id: int) -> list[Dataset]:
-        """Return a user's personal datasets by id."""
+        """Return a user's personal datasets by id, without those of conversations."""
         return _datasets(self.database.remembered_rows(prepared.DATASETS_OF_USER, user_id=user_id))
+
+    def attached_datasets(self, user_id: int) -> list[Dataset]:
+        """Return the datasets with the files of a user's conversations, by id."""
+        return _datasets(self.database.remembered_rows(prepared.ATTACHED_DATASETS, user_id=user_id))
 
     def dataset(self, dataset_id: int) -> Dataset:
         """Return one dataset, personal or the mirror of a shared one. Raises NotFoundError."""
@@ -456,4 +460,6 @@ def _name(name: str, what: str) -> str:
 
 
 def _datasets(rows: Iterable[tuple[Any, ...]]) -> list[Dataset]:
-    return [Dataset(row[0], row[1], row[2], row[3], documents=row[4], chunks=row[5]) for row in rows]
+    return [
+        Dataset(row[0], row[1], row[2], row[3], documents=row[4], chunks=row[5], conversation_id=row[6]) for row in rows
+    ]

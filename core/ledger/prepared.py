@@ -18,8 +18,10 @@ Value = str | int | float | bytes | None | Collection[str] | Collection[int]
 USER = """
     SELECT u.name, g.group_name FROM users u LEFT JOIN user_groups g ON g.user_id = u.id WHERE u.id = :user_id"""
 
-_DATASETS = "SELECT id, name, collection, user_id, documents, chunks FROM datasets WHERE removed_at IS NULL"
-DATASETS_OF_USER = f"{_DATASETS} AND user_id = :user_id ORDER BY id"
+_DATASETS = """
+    SELECT id, name, collection, user_id, documents, chunks, conversation_id FROM datasets WHERE removed_at IS NULL"""
+DATASETS_OF_USER = f"{_DATASETS} AND user_id = :user_id AND conversation_id IS NULL ORDER BY id"
+ATTACHED_DATASETS = f"{_DATASETS} AND user_id = :user_id AND conversation_id IS NOT NULL ORDER BY id"
 DATASETS_IN_COLLECTIONS = f"{_DATASETS} AND collection IN :collections ORDER BY id"
 DATASET = f"{_DATASETS} AND id = :dataset_id"
 ALL_DATASETS = f"{_DATASETS} ORDER BY id"

@@ -86,6 +86,10 @@ class DatasetRow(Base):
     chunks: Mapped[int] = mapped_column(default=0)
     created_at: Mapped[float]
     removed_at: Mapped[float | None]
+    conversation_id: Mapped[int | None] = mapped_column(index=True)
+    """The conversation whose files these are; None for a dataset of its own. Not a foreign key: who deletes the
+    conversation deletes the dataset first, which the indexes have to hear of.
+    """
 
 
 class DocumentRow(Base):

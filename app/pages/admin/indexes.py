@@ -122,7 +122,9 @@ def _rows() -> list[CollectionRow]:
     names: dict[str, list[str]] = {}
     passages: dict[str, int] = {}
     for dataset in braid.ledger.all_datasets():
-        names.setdefault(dataset.collection, []).append(dataset_name(dataset.name))
+        listed = names.setdefault(dataset.collection, [])
+        if dataset.conversation_id is None:
+            listed.append(dataset_name(dataset.name))
         passages[dataset.collection] = passages.get(dataset.collection, 0) + dataset.chunks
     rows = [
         CollectionRow(

@@ -15,6 +15,7 @@ from braid.app.auth.access import rule, wants_json
 from braid.app.auth.identity import identity
 from braid.app.pages.chat.blueprint import chat, make_shelf
 from braid.app.pages.chat.choices import ChatChoices, choices_of_turn, first_choices, keep_choices, read_choices
+from braid.app.pages.chat.files import searched_with
 from braid.app.pages.chat.sidebar import render_sidebar
 from braid.app.pages.chat.stream import Values, follow
 from braid.app.pages.chat.view import Exchange, build_exchanges, variants_of
@@ -48,7 +49,8 @@ def ask(conversation_id: int) -> Response | Redirect:
     """Answer the next question of a conversation."""
     here = site()
     choices = read_choices(request.form, first_choices(identity().account))
-    asked = _chat_request(choices, here.conversations.history(identity().account.id, conversation_id))
+    history = here.conversations.history(identity().account.id, conversation_id)
+    asked = _chat_request(choices, history, searched_with(conversation_id))
     return _run(asked, lambda: here.turn_store.begin(conversation_id, asked), choices)
 
 
@@ -63,7 +65,7 @@ def edit(conversation_id: int, message_id: int) -> Response | Redirect:
     first = first_choices(identity().account)
     own = read_choices(request.form, first) if {"mode", "pace"} & set(request.form) else None
     history = here.conversations.history(identity().account.id, conversation_id, before=message_id)
-    asked = _chat_request(own or choices_of_turn(question.settings, first), history)
+    asked = _chat_request(own or choices_of_turn(question.settings, first), history, searched_with(conversation_id))
     return _run(asked, lambda: here.turn_store.begin(conversation_id, asked, instead_of=message_id), own)
 
 
@@ -164,10 +166,11 @@ def _ask_again(conversation_id: int, answer_id: int, *, is_complete: bool) -> Ch
     return replace(stored_request(user_id, question.text, question.settings, history), draft=draft)
 
 
-def _chat_request(choices: ChatChoices, history: tuple[Turn, ...]) -> ChatRequest:
+def _chat_request(choices: ChatChoices, history: tuple[Turn, ...], files: tuple[int, ...] = ()) -> ChatRequest:
     """Return the request for the submitted question.
 
-    Without a chosen dataset all personal ones are searched, and their ids are stored with the question.
+    Without a chosen dataset all personal ones are searched, and their ids are stored with the question. ``files`` is
+    the dataset with the conversation's files, which is always searched.
     """
     text = (request.form.get("example") or request.form.get("text", "")).strip()
     if not text:
@@ -178,7 +181,7 @@ def _chat_request(choices: ChatChoices, history: tuple[Turn, ...]) -> ChatReques
         user.id,
         text,
         history=history,
-        dataset_ids=choices.dataset_ids or personal or None,
+        dataset_ids=(*(choices.dataset_ids or personal), *files) or None,
         strategy=choices.strategy,
         options=choices.options(site().settings),
     )

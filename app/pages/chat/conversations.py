@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from flask import render_template, request, url_for
 
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.pages.chat import ask as chat_ask
+from braid.app.pages.chat import files as chat_files
 from braid.app.pages.chat import manage as chat_manage
 from braid.app.pages.chat.blueprint import chat, make_shelf
 from braid.app.pages.chat.choices import ChatChoices, choices_of_turn, first_choices, recent_datasets
+from braid.app.pages.chat.files import render_files
 from braid.app.pages.chat.sidebar import list_groups, render_sidebar
 from braid.app.pages.chat.view import build_exchanges, variants_of
 from braid.app.site import site
@@ -25,7 +28,7 @@ from braid.app.web.languages import language_names
 from braid.core.chat.store import StoredConversation, StoredMessage
 from braid.core.types import MAX_K, MAX_QUERY_CHARS
 
-__all__ = ["chat", "chat_ask", "chat_manage"]
+__all__ = ["chat", "chat_ask", "chat_files", "chat_manage"]
 
 SHOWN_TURNS = 20
 """Newest turns of a conversation shown at once; the page shows the others on request."""
@@ -59,7 +62,7 @@ def conversations() -> str:
 def _page(shown: StoredConversation | None, messages: Sequence[StoredMessage], *, left_out: int = 0) -> str:
     user, here = identity().account, site()
     readable = readable_datasets(user)
-    choices = _choices(messages)
+    choices = _choices(messages, readable)
     return render_template(
         "braid/chat.html",
         conversation=shown,
@@ -74,6 +77,8 @@ def _page(shown: StoredConversation | None, messages: Sequence[StoredMessage], *
         starters=starters(readable) if not messages else [],
         has_documents=any(dataset.documents for dataset in readable.all),
         add_url=_where_to_add(readable),
+        max_file_mb=here.settings.max_file_mb,
+        files=render_files(shown.id) if shown else "",
         registry_problem=here.braid.registry.problem(),
         variants_of=variants_of,
         max_query_chars=MAX_QUERY_CHARS,
@@ -81,9 +86,15 @@ def _page(shown: StoredConversation | None, messages: Sequence[StoredMessage], *
     )
 
 
-def _choices(messages: Sequence[StoredMessage]) -> ChatChoices:
-    """Return the choices of the conversation's last question, else the user's first choices."""
+def _choices(messages: Sequence[StoredMessage], readable: Readable) -> ChatChoices:
+    """Return the choices of the conversation's last question, else the user's first choices.
+
+    An address may tick the datasets of a new conversation: ``/chat?d=7``.
+    """
     first = first_choices(identity().account)
+    wanted = tuple(id_ for id_ in request.args.getlist("d", type=int) if id_ in {each.id for each in readable.all})
+    if wanted and not messages:
+        return replace(first, dataset_ids=wanted)
     asked = [message for message in messages if message.role == "user"]
     return choices_of_turn(asked[-1].settings, first) if asked else first
 

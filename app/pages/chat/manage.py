@@ -15,6 +15,7 @@ from braid.app.pages.chat.blueprint import chat, make_shelf
 from braid.app.pages.chat.view import build_exchanges, build_how, find_chunk_ids
 from braid.app.site import site
 from braid.app.user.datasets import readable_datasets
+from braid.app.web.conversations import delete_conversation
 from braid.core.chat.export import as_json, as_markdown
 from braid.core.chat.feedback import Feedback
 from braid.core.chat.store import MAX_TITLE_CHARS, StoredMessage
@@ -54,8 +55,8 @@ def pin(conversation_id: int) -> Redirect:
 @chat.post("/<int:conversation_id>/delete")
 @rule("user")
 def delete(conversation_id: int) -> Redirect:
-    """Delete a conversation with all its turns."""
-    site().conversations.delete(identity().account.id, conversation_id)
+    """Delete a conversation with all its turns and its files."""
+    delete_conversation(identity().account.id, conversation_id)
     return redirect(url_for("braid.chat.page"), 303)
 
 

@@ -48,7 +48,8 @@ def _file_bytes(settings: Settings) -> int:
     return settings.max_file_mb * MEBIBYTE
 
 
-def _form_bytes(settings: Settings) -> int:
+def form_bytes(settings: Settings) -> int:
+    """Return the largest size of a request with one file in a form, in bytes."""
     return _file_bytes(settings) + FORM_BYTES
 
 
@@ -62,13 +63,13 @@ def upload(dataset_id: int) -> tuple[Response, int]:
     """
     dataset = visible_datasets().writable(dataset_id)
     name, stream = read_file()
-    [job] = _queue(dataset, [_upload(dataset, name, stream, date=_date())])
+    [job] = queue_jobs(dataset, [spool_upload(dataset, name, stream, date=_date())])
     return jsonify(job=job.id, name=job.title), 202
 
 
 @datasets.post(f"{ONE}/files/form")
 @rule("user")
-@takes_uploads(_form_bytes)
+@takes_uploads(form_bytes)
 def upload_form(dataset_id: int) -> tuple[str, int] | AnyResponse:
     """Upload files of a form, from a browser without scripts."""
     dataset = visible_datasets().writable(dataset_id)
@@ -76,10 +77,10 @@ def upload_form(dataset_id: int) -> tuple[str, int] | AnyResponse:
     if not files:
         return _answer_refused(dataset, _("Choose a file first."))
     try:
-        jobs = [_upload(dataset, file.filename or "", file.stream) for file in files]
+        jobs = [spool_upload(dataset, file.filename or "", file.stream) for file in files]
     except InvalidInputError as error:
         return _answer_refused(dataset, str(error))
-    return _answer_added(dataset, _queue(dataset, jobs))
+    return _answer_added(dataset, queue_jobs(dataset, jobs))
 
 
 @datasets.post(f"{ONE}/text")
@@ -95,7 +96,7 @@ def add_text(dataset_id: int) -> tuple[str, int] | AnyResponse:
         job = new_text(here.background.spool, dataset.id, title, text, max_bytes=MAX_TEXT_MB * MEBIBYTE)
     except InvalidInputError as error:
         return _answer_refused(dataset, _explain(error))
-    return _answer_added(dataset, _queue(dataset, [job]))
+    return _answer_added(dataset, queue_jobs(dataset, [job]))
 
 
 @datasets.post(f"{ONE}/url")
@@ -108,13 +109,14 @@ def add_url(dataset_id: int) -> tuple[str, int] | AnyResponse:
         job = new_url(dataset.id, request.form.get("url", ""), allow_private=site().settings.allow_private_urls)
     except InvalidInputError as error:
         return _answer_refused(dataset, str(error))
-    return _answer_added(dataset, _queue(dataset, [job]))
+    return _answer_added(dataset, queue_jobs(dataset, [job]))
 
 
 # ---------------------------------------------------------------- what the routes share
 
 
-def _upload(dataset: Dataset, name: str, stream: IO[bytes], *, date: float | None = None) -> NewJob:
+def spool_upload(dataset: Dataset, name: str, stream: IO[bytes], *, date: float | None = None) -> NewJob:
+    """Spool one uploaded file of the request. Raises InvalidInputError for one that is refused, or over a quota."""
     here, most = site(), _file_bytes(site().settings)
     more_bytes = request.content_length or 0
     quotas().require_room(identity().account, dataset, source=upload_source(name), more_bytes=more_bytes)
@@ -127,7 +129,8 @@ def _date() -> float | None:
     return date / 1000 if date is not None and 0 <= date / 1000 < LATEST_DATE else None
 
 
-def _queue(dataset: Dataset, jobs: Sequence[NewJob]) -> list[Job]:
+def queue_jobs(dataset: Dataset, jobs: Sequence[NewJob]) -> list[Job]:
+    """Queue what was spooled, and count it in the user's usage."""
     me, here = identity().account, site()
     added = here.background.add(me.id, jobs)
     for job in added:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import get_args
-
 from flask import request
 from flask_babel import gettext as _
 from werkzeug.wrappers import Response
@@ -14,9 +12,8 @@ from braid.app.pages.datasets.dataset import dataset_page
 from braid.app.pages.datasets.overview import name_problem
 from braid.app.site import site
 from braid.app.web.dataset_names import dataset_name
-from braid.app.web.transfers import MOST_AT_ONCE, drop
+from braid.app.web.transfers import drop_all
 from braid.core.errors import InvalidInputError
-from braid.core.jobs.store import JobKind, JobState
 
 
 @datasets.post(f"{ONE}/name")
@@ -45,10 +42,6 @@ def delete(dataset_id: int) -> tuple[str, int] | Response:
     }:
         problem = _("The name does not match “%(name)s”. Nothing was deleted.", name=dataset_name(dataset.name))
         return dataset_page(dataset, problem=problem), 400
-    states = get_args(JobState)
-    for job in site().background.store.of_dataset(
-        dataset.id, kinds=get_args(JobKind), states=states, limit=MOST_AT_ONCE
-    ):
-        drop(job)
+    drop_all(dataset.id)
     site().braid.remove_dataset(dataset.id)
     return done(_("“%(name)s” and all its documents have been deleted.", name=dataset_name(dataset.name)), "index")

@@ -1,0 +1,149 @@
+// Files that are dropped, pasted or picked in the chat. One is sent after the other: the first may make the conversation.
+"use strict";
+
+{
+  const area = document.getElementById("files");
+  const words = area.dataset;
+  const picked = document.getElementById("attach-files");
+  const talk = document.querySelector(".talk");
+  const READ_MS = 30_000; // a question waits that long for its files to be read
+  const queue = [];
+  let sending = false;
+  let polling = 0;
+
+  const unread = () => Number(area.querySelector("#listed [data-waiting]")?.dataset.waiting ?? 0);
+  const isNew = () => !words.list;
+
+  function line(file) {
+    const item = document.createElement("li");
+    const bar = document.createElement("progress");
+    bar.max = 100;
+    bar.value = 0;
+    bar.setAttribute("aria-label", file.name);
+    item.append(file.name, " ", bar);
+    document.getElementById("sending").append(item);
+    return item;
+  }
+
+  function refuse(item, reason) {
+    item.className = "failed";
+    item.querySelector("progress")?.remove();
+    const text = document.createElement("span");
+    text.className = "reason";
+    text.textContent = reason;
+    const close = document.createElement("button");
+    close.type = "button";
+    close.className = "quiet";
+    close.textContent = words.dismiss;
+    close.addEventListener("click", () => { item.remove(); box.focus(); });
+    item.append(text, " ", close);
+    announce(`${item.firstChild.textContent}: ${reason}`);
+  }
+
+  function send(file, item) {
+    return new Promise((resolve) => {
+      const request = new XMLHttpRequest();
+      request.open("POST", `${words.add}?${new URLSearchParams({ name: file.name })}`);
+      request.responseType = "json";
+      request.setRequestHeader("Accept", "application/json");
+      request.setRequestHeader("Content-Type", "application/octet-stream");
+      request.setRequestHeader("X-CSRFToken", csrf);
+      request.upload.onprogress = ({ loaded, total }) => { item.querySelector("progress").value = total ? (100 * loaded) / total : 0; };
+      request.onerror = () => resolve({ reason: said.offline });
+      request.onload = () => {
+        const answer = request.response ?? {};
+        resolve(request.status === 202 ? answer : { reason: answer.detail || answer.title || said.failed });
+      };
+      request.send(file);
+    });
+  }
+
+  async function pump() {
+    if (sending) return;
+    sending = true;
+    for (let next = queue.shift(); next; next = queue.shift()) {
+      const [file, item] = next;
+      if (file.size > Number(words.maxMb) * 1048576) { refuse(item, words.tooLarge); continue; }
+      const answer = await send(file, item);
+      if (answer.reason) { refuse(item, answer.reason); continue; }
+      item.remove();
+      if (isNew()) {
+        words.list = words.add = answer.files;
+        form.action = answer.messages;
+        document.getElementById("keep-files").action = `${answer.files}/keep`;
+        history.replaceState(null, "", answer.conversation);
+      }
+      await refresh();
+    }
+    sending = false;
+    poll();
+  }
+
+  async function refresh() {
+    const response = await fetch(words.list).catch(() => null);
+    if (!response?.ok) return;
+    const before = unread();
+    const open = area.querySelector("details")?.open;
+    if (area.contains(document.activeElement)) return; // somebody types a name there
+    area.querySelector("#listed").innerHTML = await response.text();
+    if (open) area.querySelector("details").open = true;
+    if (before && !unread()) announce(words.read);
+  }
+
+  function poll() {
+    clearTimeout(polling);
+    if (!isNew() && unread()) polling = setTimeout(async () => { await refresh(); poll(); }, 700);
+  }
+
+  function add(files) {
+    for (const file of files) queue.push([file, line(file)]);
+    pump();
+  }
+
+  // A question that is sent while files are on their way waits until they are read.
+  let held = false;
+  let waiting = false;
+  form.addEventListener("submit", async (event) => {
+    if (held || !(sending || queue.length || unread())) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    if (waiting) return;
+    waiting = true;
+    const { submitter } = event;
+    document.getElementById("held").hidden = false;
+    announce(words.held);
+    const until = Date.now() + READ_MS;
+    while (Date.now() < until && (sending || queue.length || unread())) await new Promise((resolve) => setTimeout(resolve, 200));
+    document.getElementById("held").hidden = true;
+    waiting = false;
+    held = true;
+    form.requestSubmit(submitter?.isConnected ? submitter : null);
+    held = false;
+  }, { capture: true });
+
+  document.getElementById("attach").addEventListener("click", () => picked.click());
+  picked.addEventListener("change", () => { add([...picked.files]); picked.value = ""; });
+  box.addEventListener("paste", (event) => {
+    const files = [...event.clipboardData.files];
+    if (!files.length || event.clipboardData.types.includes("text/plain")) return; // text from an office program brings a picture of itself
+    event.preventDefault();
+    add(files);
+  });
+  const brings = (event) => event.dataTransfer?.types.includes("Files");
+  for (const kind of ["dragenter", "dragover"]) {
+    talk.addEventListener(kind, (event) => {
+      if (!brings(event)) return;
+      event.preventDefault();
+      form.classList.add("over");
+    });
+  }
+  talk.addEventListener("dragleave", (event) => talk.contains(event.relatedTarget) || form.classList.remove("over"));
+  talk.addEventListener("drop", (event) => {
+    if (!brings(event)) return;
+    event.preventDefault();
+    form.classList.remove("over");
+    add([...event.dataTransfer.files]);
+  });
+  addEventListener("beforeunload", (event) => { if (sending || queue.length) event.preventDefault(); });
+  poll();
+}

@@ -1,0 +1,71 @@
+"""Files that were added to a conversation: a dataset of its own, which is searched with the chosen ones.
+
+It is in no list, only its owner can name it, and it is deleted with the conversation unless it is kept.
+"""
+
+from __future__ import annotations
+
+import time
+
+from sqlalchemy import Connection, delete, insert, select, update
+
+from braid.core.chat.turns.rows import require_conversation
+from braid.core.errors import NotFoundError
+from braid.core.ledger.ledger import Ledger, personal_collection
+from braid.core.ledger.tables import DatasetRow, JobRow
+from braid.core.types import Dataset
+
+FILES_NAME = "Files of a conversation"
+
+
+class ConversationFiles:
+    """The files of conversations. Raises NotFoundError for a conversation that is not the user's."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+
+    def dataset(self, user_id: int, conversation_id: int) -> Dataset | None:
+        """Return the dataset with a conversation's files; None when it has none."""
+        attached = self._ledger.attached_datasets(user_id)
+        return next((dataset for dataset in attached if dataset.conversation_id == conversation_id), None)
+
+    def add_dataset(self, user_id: int, conversation_id: int) -> Dataset:
+        """Return the dataset with a conversation's files, which is added if there is none."""
+        values = {"user_id": user_id, "name": FILES_NAME, "collection": personal_collection(user_id)}
+        with self._ledger.database.write() as connection:
+            require_conversation(connection, user_id, conversation_id, lock=True)
+            if not has_files(connection, conversation_id):
+                row = insert(DatasetRow).values(**values, created_at=time.time(), conversation_id=conversation_id)
+                connection.execute(row)
+        found = self.dataset(user_id, conversation_id)
+        if found is None:
+            raise NotFoundError(f"there is no conversation {conversation_id}")
+        return found
+
+    def keep(self, user_id: int, conversation_id: int, name: str) -> Dataset:
+        """Make the files an ordinary dataset under this name, with their passages and vectors as they are.
+
+        Raises NotFoundError when the conversation has no files, and InvalidInputError for a wrong name.
+        """
+        found = self.dataset(user_id, conversation_id)
+        if found is None:
+            raise NotFoundError(f"conversation {conversation_id} has no files")
+        kept = self._ledger.rename_dataset(found.id, name)
+        with self._ledger.database.write() as connection:
+            connection.execute(update(DatasetRow).where(DatasetRow.id == kept.id).values(conversation_id=None))
+        return self._ledger.dataset(kept.id)
+
+    def remove(self, user_id: int, conversation_id: int) -> None:
+        """Delete the files with their passages, vectors and jobs; the indexes follow. Does nothing without files."""
+        found = self.dataset(user_id, conversation_id)
+        if found is None:
+            return
+        self._ledger.remove_dataset(found.id)
+        with self._ledger.database.write() as connection:
+            connection.execute(delete(JobRow).where(JobRow.dataset_id == found.id))
+
+
+def has_files(connection: Connection, conversation_id: int) -> bool:
+    """Return whether there is a dataset with the conversation's files."""
+    found = select(DatasetRow.id).where(DatasetRow.conversation_id == conversation_id, DatasetRow.removed_at.is_(None))
+    return connection.execute(found.limit(1)).one_or_none() is not None

@@ -1,0 +1,85 @@
+"""Files dropped, pasted and picked in the chat, kept, and refused, by mouse and by keyboard."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+from playwright.sync_api import Page, expect
+from werkzeug.serving import make_server
+
+from braid.core.braid import Braid
+from braid.core.types import ChunkInput, DocumentInput
+from tests.browser.conftest import Site, overflow
+from tests.fakes import HashEmbeddings
+from tests.web import add_user, make_app, site_of
+
+pytestmark = pytest.mark.browser
+
+TEXT = "The valve XK-4711 is closed by hand."
+DROP = """([name, text, kind]) => {
+  const files = new DataTransfer();
+  files.items.add(new File([text], name, { type: "text/plain" }));
+  const target = kind === "paste" ? document.getElementById("text") : document.querySelector(".talk");
+  const event = kind === "paste" ? new ClipboardEvent(kind, { clipboardData: files, bubbles: true, cancelable: true })
+    : new DragEvent(kind, { dataTransfer: files, bubbles: true, cancelable: true });
+  target.dispatchEvent(event);
+}"""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """An app of these tests alone, whose jobs are run."""
+    embeddings = HashEmbeddings()
+    with Braid(tmp_path_factory.mktemp("files") / "data", embedding_model=embeddings) as braid:
+        app = make_app(braid, jobs=True)
+        server = make_server("127.0.0.1", 0, app, threaded=True)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield Site(f"http://127.0.0.1:{server.port}/", braid, embeddings, app)
+        server.shutdown()
+        server.server_close()
+        site_of(app).close()
+
+
+@pytest.fixture
+def ana(site: Site, request: pytest.FixtureRequest) -> dict[str, str]:
+    """A user of her own with a dataset."""
+    account = add_user(site.app, f"Ana {request.node.name}")
+    dataset = site.braid.ledger.add_dataset(account.id, "notes")
+    put = DocumentInput("pump.md", "Pump", "md", (ChunkInput("The pump runs at 12 bar."),))
+    site.braid.ledger.put_document(dataset.id, put)
+    return site.cookie(account.name)
+
+
+def test_a_dropped_file_is_asked_at_once(
+    open_anonymous: Callable[..., Page], ana: dict[str, str], picture: Callable[[Page, str], None]
+) -> None:
+    page = open_anonymous("chat", cookies=[ana])
+    page.evaluate(DROP, ["valve.txt", TEXT, "dragenter"])
+    expect(page.locator("#composer")).to_have_class(re.compile(r"\bover\b"))
+    page.evaluate(DROP, ["valve.txt", TEXT, "drop"])
+    page.get_by_label("Your question").fill("Which valve is closed by hand?")
+    page.keyboard.press("Enter")  # before the file is read: the question waits for it
+    source = page.locator(".turn:not(.pending) .source").first
+    expect(source).to_contain_text(TEXT, timeout=30_000)
+    expect(page.locator("#files li.ready")).to_have_text("valve.txt")
+    picture(page, "chat-file")
+
+
+def test_files_are_picked_and_what_is_refused_says_why(
+    open_anonymous: Callable[..., Page], ana: dict[str, str], picture: Callable[[Page, str], None]
+) -> None:
+    page = open_anonymous("chat", cookies=[ana], viewport={"width": 390, "height": 844})
+    with page.expect_file_chooser() as chosen:
+        page.locator("#attach").press("Enter")
+    chosen.value.set_files([{"name": "picture.png", "mimeType": "image/png", "buffer": b"\x89PNG\r\n\x1a\n"}])
+    expect(page.locator("#files li.failed .reason")).to_contain_text(re.compile("png", re.IGNORECASE), timeout=20_000)
+    page.evaluate("document.getElementById('files').dataset.maxMb = '0.000001'")
+    page.evaluate(DROP, ["large.txt", TEXT, "drop"])
+    expect(page.locator("#sending li.failed")).to_contain_text("larger than the limit")
+    picture(page, "chat-file-refused-phone")
+    assert overflow(page) == 0
+    page.get_by_role("button", name="Dismiss").click()
+    expect(page.locator("#sending li")).to_have_count(0)

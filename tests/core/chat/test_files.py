@@ -1,0 +1,112 @@
+"""Files of a conversation: a dataset of its own that nobody else can search, and that goes with the conversation."""
+
+from __future__ import annotations
+
+import pytest
+from sqlalchemy import select
+
+from braid.core.accounts.accounts import Accounts
+from braid.core.braid import Braid
+from braid.core.chat.store import ConversationStore
+from braid.core.errors import InvalidInputError, NotFoundError
+from braid.core.jobs.store import JobStore, NewJob
+from braid.core.ledger.tables import DatasetRow, EmbeddingRow
+from braid.core.types import ChunkInput, DocumentInput, Mode
+from tests.fakes import HashEmbeddings
+
+TEXT = "The valve XK-4711 is closed by hand."
+
+
+@pytest.fixture
+def store(braid: Braid) -> ConversationStore:
+    return ConversationStore(braid.ledger, braid.registry)
+
+
+def attach(braid: Braid, store: ConversationStore, name: str = "Ann") -> tuple[int, int, int]:
+    """A user with a conversation that has a file: their ids, and that of the dataset."""
+    user = braid.ledger.add_user(name)
+    conversation = store.create(user.id)
+    dataset = store.files.add_dataset(user.id, conversation.id)
+    braid.ledger.put_document(dataset.id, DocumentInput("valve.md", "Valve", "md", (ChunkInput(TEXT),)))
+    assert braid.indexer.wait(30)
+    return user.id, conversation.id, dataset.id
+
+
+def found(braid: Braid, user_id: int | None, ids: list[int] | None, mode: Mode = "hybrid") -> list[str]:
+    return [hit.passage.source for hit in braid.search(TEXT, user_id=user_id, dataset_ids=ids, mode=mode).hits]
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "keyword", "semantic"])
+def test_its_owner_asks_it_by_name_and_nobody_else_at_all(braid: Braid, store: ConversationStore, mode: Mode) -> None:
+    ann, _, dataset = attach(braid, store)
+    other = braid.ledger.add_user("Ben")
+    braid.ledger.add_dataset(ann, "notes")
+    braid.ledger.add_dataset(other.id, "notes")
+    assert found(braid, ann, [dataset], mode) == ["valve.md"]
+    assert found(braid, ann, None, mode) == []
+    for user_id in (other.id, None):
+        result = braid.search(TEXT, user_id=user_id, dataset_ids=[dataset], mode=mode)
+        assert (result.hits, result.unresolved_dataset_ids) == ((), (dataset,))
+
+
+def test_it_is_in_no_list(braid: Braid, store: ConversationStore) -> None:
+    ann, conversation, dataset = attach(braid, store)
+    assert braid.ledger.datasets(ann) == []
+    assert [each.id for each in braid.ledger.attached_datasets(ann)] == [dataset]
+    assert store.files.add_dataset(ann, conversation).id == dataset
+    assert store.files.dataset(braid.ledger.add_user("Ben").id, conversation) is None
+
+
+def test_files_of_another_users_conversation(braid: Braid, store: ConversationStore) -> None:
+    _, conversation, _ = attach(braid, store)
+    ben = braid.ledger.add_user("Ben")
+    with pytest.raises(NotFoundError):
+        store.files.add_dataset(ben.id, conversation)
+    with pytest.raises(NotFoundError):
+        store.files.keep(ben.id, conversation, "Mine")
+    store.files.remove(ben.id, conversation)
+    assert len(braid.ledger.all_datasets()) == 1
+
+
+def test_it_goes_with_the_conversation_with_vectors_index_entries_and_jobs(
+    braid: Braid, store: ConversationStore
+) -> None:
+    ann, conversation, dataset = attach(braid, store)
+    JobStore(braid.ledger).add(ann, [NewJob("export", "Files", dataset)])
+    collection = f"user_{ann}"
+    assert (braid.bm25.count(collection), braid.dense.count(collection)) == (1, 1)
+    store.delete(ann, conversation)
+    braid.wake()
+    assert braid.indexer.wait(30)
+    assert (braid.bm25.count(collection), braid.dense.count(collection)) == (0, 0)
+    assert found(braid, ann, [dataset]) == []
+    assert JobStore(braid.ledger).count_not_done(ann) == 0
+    with braid.ledger.database.read() as connection:
+        assert connection.execute(select(EmbeddingRow.chunk_id)).all() == []
+        assert connection.execute(select(DatasetRow.removed_at)).scalar_one() is not None
+
+
+def test_it_goes_with_its_user(braid: Braid, store: ConversationStore) -> None:
+    ann, _, _ = attach(braid, store)
+    Accounts(braid.ledger).remove(ann)
+    assert braid.indexer.wait(30)
+    assert braid.ledger.all_datasets() == []
+    assert braid.bm25.count(f"user_{ann}") == 0
+
+
+def test_what_is_kept_is_a_dataset_without_being_embedded_again(
+    braid: Braid, store: ConversationStore, embeddings: HashEmbeddings
+) -> None:
+    ann, conversation, dataset = attach(braid, store)
+    embedded = embeddings.documents_embedded
+    with pytest.raises(InvalidInputError):
+        store.files.keep(ann, conversation, " ")
+    assert braid.ledger.datasets(ann) == []
+    kept = store.files.keep(ann, conversation, "Valves")
+    assert (kept.id, kept.name, kept.conversation_id) == (dataset, "Valves", None)
+    assert braid.indexer.wait(30)
+    assert embeddings.documents_embedded == embedded
+    assert found(braid, ann, None) == ["valve.md"]
+    assert store.files.dataset(ann, conversation) is None
+    store.delete(ann, conversation)
+    assert [each.name for each in braid.ledger.datasets(ann)] == ["Valves"]
