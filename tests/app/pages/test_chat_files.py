@@ -132,7 +132,7 @@ def test_quotas_and_checks_hold_and_leave_no_conversation(app: Flask, ana: Flask
     unreadable = upload(ana, f"{address}/files", "picture.png", b"\x89PNG\r\n\x1a\n")
     assert unreadable.status_code == 202
     shown = read(app, ana, address)
-    assert "not readable" in shown
+    assert "unreadable" in shown
     assert 'class="reason"' in shown
     refused = upload(ana, f"{address}/files", "third.txt", b"three")
     assert (refused.status_code, "3 documents, which is the limit" in refused.json["detail"]) == (400, True)
