@@ -11,7 +11,7 @@ from braid.core.text.normalization import normalize
 
 MAX_WORDS = 8
 MAX_WORD_CHARS = 200
-BEFORE_CHARS = 30
+BEFORE_CHARS = 15
 AFTER_CHARS = 70
 """Characters of an excerpt before and after the first word."""
 
