@@ -469,7 +469,8 @@ document.addEventListener("submit", (event) => {
   if (!turn) return;
   event.preventDefault();
   const text = turn.querySelector(".question p").textContent;
-  if (submitter?.matches(".thumb")) rate(submitter);
+  if (target.matches(".unsearched")) searchEverywhere(text);
+  else if (submitter?.matches(".thumb")) rate(submitter);
   else if (submitter?.matches(".variants button")) chooseVariant(submitter);
   else if (submitter?.matches(".again")) askInPlace(turn, text, submitter.formAction, new FormData(target), false);
   else if (submitter?.matches(".resume")) askInPlace(turn, text, submitter.formAction, new FormData(target), true);
@@ -479,6 +480,13 @@ document.addEventListener("submit", (event) => {
     askInPlace(turn, target.elements.text.value, target.action, fields, false);
   }
 });
+
+function searchEverywhere(text) {
+  const boxes = [...document.querySelectorAll("#picker [name=d]")];
+  for (const box of boxes) box.checked = true;
+  boxes[0]?.dispatchEvent(new Event("change", { bubbles: true }));
+  ask(text);
+}
 
 async function rate(button) {
   const response = await post(button.formAction, new FormData(button.form, button)).catch(() => null);

@@ -54,6 +54,11 @@ class Picker:
         return (*self.personal.rows, *self.personal.folded, *self.shared.rows, *self.shared.folded)
 
     @property
+    def offered(self) -> str:
+        """The ids of all datasets, with commas: what a form could choose from when it was shown."""
+        return ",".join(str(picked.dataset.id) for picked in self.all)
+
+    @property
     def chosen(self) -> list[PickedDataset]:
         """The ticked datasets."""
         return [picked for picked in self.all if picked.ticked]

@@ -28,25 +28,29 @@ class Written:
     """The model stopped within its reasoning, so that the end of its answer may be missing."""
 
 
+Show = Callable[[str, tuple[int, ...]], None]
+"""Takes the next piece of the answer, and the numbers of the passages that the text so far cites."""
+
+
 def write(
     pieces: Iterable[str],
-    given: frozenset[int],
-    show: Callable[[str], None],
+    citations: Callable[[], CitationFilter],
+    show: Show,
     withdraw: Callable[[str], None],
     *,
     begun: str = "",
 ) -> Written:
     """Show the answer as it comes, without links, and withdraw it if it turns out to have been reasoning.
 
-    ``given`` are the numbers of the passages in the prompt, ``begun`` is the text that the pieces continue. Raises
-    ModelError when the answer is empty, or breaks off.
+    ``citations`` makes the filter of a draft, ``begun`` is the text that the pieces continue, with the numbers of the
+    prompt. Raises ModelError when the answer is empty, or breaks off.
     """
-    draft, cut = _Draft(given, show, begun), False
+    draft, cut = _Draft(citations(), show, begun), False
     for piece in answer_pieces(pieces):
         if piece.restart:
             if draft.written:
                 withdraw("the text so far was a thought of the model")
-            draft = _Draft(given, show, begun)
+            draft = _Draft(citations(), show, begun)
         draft.feed(piece.text)
         cut = piece.cut
         if draft.says_not_found:
@@ -73,8 +77,8 @@ class _Draft:
     It is shown without links, since the passages that it cites are known at its end.
     """
 
-    def __init__(self, given: frozenset[int], show: Callable[[str], None], begun: str = "") -> None:
-        self.citations = CitationFilter(given)
+    def __init__(self, citations: CitationFilter, show: Show, begun: str = "") -> None:
+        self.citations = citations
         self.written: list[str] = []
         self.says_not_found = False
         self._links = LinkFilter()
@@ -116,4 +120,4 @@ class _Draft:
 
     def _show_more(self, text: str) -> None:
         if text:
-            self._show(text)
+            self._show(text, tuple(self.citations.cited))

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 
 from braid.core.chat.answer_stream import write
 from braid.core.chat.citations import Citation, CitationFilter
-from braid.core.chat.extractive import Extract
 from braid.core.chat.links import check_links
 from braid.core.chat.passage_block import PassageBlock, passage_block
+from braid.core.chat.quoting.extractive import Extract
 from braid.core.chat.texts import Language, say
 from braid.core.chat.types import AnswerText, AnswerWithdrawn, ChatResult, Draft, Event
 from braid.core.errors import ModelCutError, ModelError
@@ -52,6 +52,9 @@ class AnswerTask:
     draft: Draft | None = None
     """An earlier answer, to be continued or to be replaced by another one."""
 
+    renumber: bool = True
+    """Count citations from 1 in the order of the text."""
+
     def begun(self, passages: Sequence[Passage]) -> str:
         """Return the text to continue, without a word that may be broken; empty if the passages are others."""
         if self.draft is None or self.draft.is_complete:
@@ -60,6 +63,10 @@ class AnswerTask:
         if tuple(passage.chunk_id for passage in passages[: len(known)]) != known:
             return ""
         return _BROKEN_WORD.sub("", self.draft.text)
+
+    def citation_filter(self, block: PassageBlock) -> CitationFilter:
+        """Return a filter of the citations in an answer from the block."""
+        return CitationFilter(block.numbers, self.renumber)
 
 
 class Answerer:
@@ -105,8 +112,8 @@ class Answerer:
         pieces = _Pieces(model.stream(messages), stopped, keeps=bool(begun))
         written = write(
             pieces,
-            block.numbers,
-            show=lambda text: emit(AnswerText(text)),
+            lambda: task.citation_filter(block),
+            show=lambda text, cited: emit(AnswerText(text, cited)),
             withdraw=lambda reason: emit(AnswerWithdrawn(reason, model.name)),
             begun=begun,
         )
@@ -119,7 +126,7 @@ class Answerer:
         result = replace(result, prompt_tokens=tokens, notes=result.notes + _left_out(passages, block, limit))
         if not written.found:
             return _not_found(task, result, model.name, emit)
-        citations = block.select(written.cited)
+        citations = block.select(written.cited, renumber=task.renumber)
         return replace(
             result,
             text=_check_links(written.text, citations),
@@ -210,9 +217,9 @@ def _not_found(task: AnswerTask, result: ChatResult, generator: str, emit: Emit)
 def _without_model(task: AnswerTask, result: ChatResult, emit: Emit) -> ChatResult:
     block = passage_block(_passages(result), tokens=EXTRACT_TOKENS)
     extract = task.without_model(block.citations)
-    checked = CitationFilter(block.numbers)
+    checked = task.citation_filter(block)
     text = checked.feed(extract.text) + checked.flush()
-    citations = block.select(checked.cited)
+    citations = block.select(checked.cited, renumber=task.renumber)
     text = _check_links(text, citations)
-    emit(AnswerText(text))
+    emit(AnswerText(text, tuple(checked.cited)))
     return replace(result, text=text, generator="extractive", found=extract.found, citations=citations)

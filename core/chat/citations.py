@@ -45,8 +45,10 @@ class CitationFilter:
 
     given: frozenset[int]
     """Numbers of the passages in the prompt."""
+    renumber: bool = False
+    """Write the citations with numbers from 1 in the order of the text, instead of those of the prompt."""
     cited: list[int] = field(default_factory=list)
-    """Numbers in the order of the text, each once."""
+    """Numbers of the prompt, in the order of the text, each once."""
     removed: int = 0
     """How many citations were removed."""
     _held: str = ""
@@ -83,9 +85,9 @@ class CitationFilter:
         kept = []
         for number in numbers:
             if number in self.given:
-                kept.append(f"[{number}]")
                 if number not in self.cited:
                     self.cited.append(number)
+                kept.append(f"[{self.cited.index(number) + 1 if self.renumber else number}]")
             else:
                 self.removed += 1
         if not kept:

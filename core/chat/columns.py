@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,12 +16,14 @@ from braid.core.types import Filters
 MAX_STORED_QUERY_CHARS = 300
 """Longest part of a query that is stored; a hypothetical passage is long."""
 MAX_STORED_HITS = 100
+_MARK = re.compile(r"\[(\d{1,9})\]")
 
 
 def request_settings(request: ChatRequest) -> dict[str, Any]:
     """Return the settings with which the question was asked."""
     settings: dict[str, Any] = {
         "dataset_ids": None if request.dataset_ids is None else list(request.dataset_ids),
+        **({"everything": True} if request.everything else {}),
         "strategy": request.strategy,
         "options": to_json(request.options),
         "language": request.answer_language,
@@ -42,16 +45,19 @@ def stored_request(user_id: int, text: str, settings: Mapping[str, Any], history
         fields=ThreeFields(**fields) if fields else None,
         history=history,
         dataset_ids=settings.get("dataset_ids"),
+        everything=settings.get("everything", False),
         strategy=settings.get("strategy", "basic"),
         options=options,
         language=settings.get("language"),
     )
 
 
-def stored_draft(text: str, settings: Mapping[str, Any], *, is_complete: bool) -> Draft:
-    """Return a stored answer as the draft of another one."""
-    hits = settings.get("search", {}).get("hits", ())
-    return Draft(text, tuple(hit["chunk_id"] for hit in hits), is_complete)
+def stored_draft(text: str, settings: Mapping[str, Any], cited: Mapping[int, str], *, is_complete: bool) -> Draft:
+    """Return a stored answer as the draft of another one; ``cited`` are its citations: number → chunk id."""
+    chunk_ids = tuple(hit["chunk_id"] for hit in settings.get("search", {}).get("hits", ()))
+    places = {number: chunk_ids.index(chunk_id) + 1 for number, chunk_id in cited.items() if chunk_id in chunk_ids}
+    numbered = _MARK.sub(lambda mark: f"[{places.get(int(mark[1]), mark[1])}]", text)
+    return Draft(numbered, chunk_ids, is_complete)
 
 
 def result_settings(result: ChatResult) -> dict[str, Any]:

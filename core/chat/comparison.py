@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from braid.core.chat.citations import Citation
-from braid.core.chat.extractive import best_sentence
 from braid.core.chat.follow_up import content_words
+from braid.core.chat.quoting.extractive import best_sentence
 from braid.core.chat.texts import Language, say
 from braid.core.errors import InvalidInputError
 from braid.core.models.citation_marks import without_marks

@@ -11,10 +11,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from braid.core.chat.answering import Answerer, AnswerTask
+from braid.core.chat.aside import without_aside
 from braid.core.chat.citations import Citation
 from braid.core.chat.comparison import compare
-from braid.core.chat.extractive import Extract, extract
 from braid.core.chat.query_writing import NormalizedQuestion, normalize_question, write_query
+from braid.core.chat.quoting.extractive import Asked, Extract, best_coverage, extract
+from braid.core.chat.quoting.match import match_of
+from braid.core.chat.quoting.nearness import nearness_to, no_nearness, scale_of
 from braid.core.chat.types import ChatRequest, ChatResult, Event, QueryWritten, Searched, StageStarted
 from braid.core.errors import InvalidInputError
 from braid.core.models.chat import ChatModel, ChatModels
@@ -162,6 +165,7 @@ class Conversation:
         strategy, models = turn.request.strategy, self._search_models
         options = {**turn.request.options, "generator": "feedback"}  # the model has written the query already
         found = self._manager.search_in(turn.scope, turn.query.query, strategy=strategy, models=models, **options)
+        found = without_aside(found, turn.request.aside)
         writer(Searched(found))
         turn.result = ChatResult(
             question=turn.query.question,
@@ -178,10 +182,15 @@ class Conversation:
         turn, analyzer = state.turn, self._braid.analyzer
         writer(StageStarted("answer", self._answerer.generator))
         language = turn.request.answer_language
-        weight_of_term = self._term_weights(turn).of_text(turn.question.query)
+        asked = Asked(turn.question.query, self._term_weights(turn).of_text(turn.question.query), language)
 
         def without_model(citations: Sequence[Citation]) -> Extract:
-            return extract(weight_of_term, citations, analyzer, language)
+            search = turn.result.search
+            covered = best_coverage(asked.weights, citations, analyzer)
+            known = scale_of(search, self._braid.answering_model)
+            match = match_of(search, known[1] if known else None, covered)
+            nearness = nearness_to(turn.question.query, *known) if known else no_nearness
+            return extract(asked, citations, analyzer, match=match, nearness=nearness)
 
         question = turn.question.for_answer(turn.request.history)
         task = AnswerTask(self._prompts.answer, question, language, without_model, turn.request.draft)
@@ -197,7 +206,9 @@ class Conversation:
         def without_model(citations: Sequence[Citation]) -> Extract:
             return Extract(compare(fields, citations, weigh, analyzer, language), True)
 
-        task = AnswerTask(self._prompts.compare, fields.describe("en"), language, without_model, turn.request.draft)
+        task = AnswerTask(
+            self._prompts.compare, fields.describe("en"), language, without_model, turn.request.draft, renumber=False
+        )
         self._write(turn, task, writer)
 
     # ------------------------------------------------------------ what nodes share

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from braid.core.chat.citations import Citation
 from braid.core.models.untrusted_text import as_data
@@ -43,10 +43,11 @@ class PassageBlock:
         numbers = ", ".join(f"[{number}]" for number in sorted(self.numbers))
         return RULES.format(tag=self.tag, numbers=numbers, not_found=NOT_FOUND)
 
-    def select(self, numbers: Sequence[int]) -> tuple[Citation, ...]:
-        """Return the citations with these numbers, in their order."""
+    def select(self, numbers: Sequence[int], *, renumber: bool = False) -> tuple[Citation, ...]:
+        """Return the citations with these numbers, in their order; with ``renumber`` they count from 1."""
         by_number = {citation.number: citation for citation in self.citations}
-        return tuple(by_number[number] for number in numbers)
+        chosen = [by_number[number] for number in numbers]
+        return tuple(replace(each, number=n) if renumber else each for n, each in enumerate(chosen, start=1))
 
 
 def passage_block(passages: Sequence[Passage], *, tokens: int, tag: str = "") -> PassageBlock:

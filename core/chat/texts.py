@@ -18,15 +18,15 @@ TEXTS: Mapping[str, Mapping[Language, str]] = {
         "ja": "見つかったパッセージは質問と別の言語で書かれています（言語モデルを使わない抜粋）。",
         "ko": "찾은 구절은 질문과 다른 언어로 쓰여 있어요(언어 모델 없이 발췌).",
     },
-    "nearest": {
-        "en": "The nearest passages:",
-        "ja": "最も近い箇所:",
-        "ko": "가장 가까운 구절:",
+    "weak": {
+        "en": "Only weak matches were found; the answer may not be among them:",
+        "ja": "関連の弱いパッセージしか見つかりませんでした。答えが含まれていないかもしれません：",
+        "ko": "관련성이 낮은 구절만 찾았어요. 답이 없을 수도 있어요:",
     },
     "extractive": {
-        "en": "The best matching sentences, quoted without a language model:",
-        "ja": "最もよく一致する文（言語モデルを使わない抜粋）：",
-        "ko": "가장 잘 맞는 문장(언어 모델 없이 발췌):",
+        "en": "The best matches, quoted without a language model:",
+        "ja": "最もよく一致する部分（言語モデルを使わない抜粋）：",
+        "ko": "가장 잘 맞는 내용(언어 모델 없이 발췌):",
     },
     "agrees": {"en": "agrees", "ja": "一致", "ko": "일치"},
     "differs": {"en": "differs", "ja": "相違", "ko": "차이"},

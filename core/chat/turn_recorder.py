@@ -34,6 +34,7 @@ class TurnRecorder:
         self._search: SearchResult | None = None
         self._generator = "none"
         self._text: list[str] = []
+        self._cited: tuple[int, ...] = ()
         self._result: ChatResult | None = None
 
     def feed(self, event: Event) -> None:
@@ -47,9 +48,11 @@ class TurnRecorder:
                 self._search = event.result
             case AnswerText():
                 self._text.append(event.text)
+                self._cited = event.cited
             case AnswerWithdrawn():
                 self._generator = event.generator
                 self._text.clear()
+                self._cited = ()
             case ChatResult():
                 self._result = event
 
@@ -64,7 +67,7 @@ class TurnRecorder:
             Query(self._query.query[:MAX_QUERY_CHARS]), self._request.strategy, "none", (), (), ()
         )
         text = "".join(self._text).strip()
-        citations = _citations(text, search)
+        citations = _citations(text, search, None if self._request.fields else self._cited)
         return ChatResult(
             question=self._query.question,
             query=self._query.query,
@@ -80,8 +83,10 @@ class TurnRecorder:
         )
 
 
-def _citations(text: str, search: SearchResult) -> tuple[Citation, ...]:
-    passages = {number: hit.passage for number, hit in enumerate(search.hits, start=1)}
+def _citations(text: str, search: SearchResult, cited: tuple[int, ...] | None) -> tuple[Citation, ...]:
+    """Return the text's citations; ``cited`` are the places of those that it numbers from 1, if it does."""
+    places = range(1, len(search.hits) + 1) if cited is None else cited
+    passages = {number: search.hits[place - 1].passage for number, place in enumerate(places, start=1)}
     checked = CitationFilter(frozenset(passages))
     checked.feed(text)
     checked.flush()

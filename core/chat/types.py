@@ -62,6 +62,10 @@ class ChatRequest:
     fields: ThreeFields | None = None
     history: tuple[Turn, ...] = ()
     dataset_ids: Sequence[int] | None = None
+    everything: bool = False
+    """Whether ``dataset_ids`` are all that the user may read: stored, so that the next turn has new ones, too."""
+    aside: Sequence[int] = ()
+    """Those of the datasets whose passages count only where they are much better than the others'."""
     strategy: str = "basic"
     options: Mapping[str, Any] = field(default_factory=dict)
     evaluation_mode: bool = False
@@ -131,6 +135,8 @@ class AnswerText:
 
     type: ClassVar[str] = "token"
     text: str
+    cited: tuple[int, ...] = ()
+    """Places, from 1, of the passages that the text so far cites, in the order in which it cites them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,8 @@ class DocumentProgress:
     bm25_ready: bool
     """The keyword index has all of its passages."""
     dense_ready: bool
-    """The dense index has applied all of its changes; passages that the model refused are not in it."""
+    """The dense index has applied all of its changes, or all passages have vectors already; passages that the model
+    refused are not in it."""
     failed: bool
     error: str
 
@@ -62,7 +63,7 @@ def document_progress(
             chunks=row.chunks,
             embedded=embedded.get(row.id, 0),
             bm25_ready=row.changed_seq <= applied.get("bm25", -1),
-            dense_ready=row.changed_seq <= applied.get("dense", -1),
+            dense_ready=row.changed_seq <= applied.get("dense", -1) or 0 < row.chunks <= embedded.get(row.id, 0),
             failed=row.state == "failed",
             error=row.error,
         )

@@ -51,15 +51,29 @@ class ChunkEmbedder:
         """
         bare = [position for position, chunk in enumerate(chunks) if chunk.vector is None]
         texts = {chunks[position].id: chunks[position].text for position in bare}
-        vectors, done = self._embed_for_a_while(collection, model, texts)
+        vectors, refused, done = self._embed_for_a_while(collection, model, texts)
+        if refused:
+            self._count_refusals(collection, refused)
         covered = bare[done] if done < len(bare) else len(chunks)
         complete = [replace(c, vector=vectors.get(c.id) if c.vector is None else c.vector) for c in chunks[:covered]]
         return [chunk for chunk in complete if chunk.vector is not None], covered
 
+    def some(
+        self, collection: str, model: EmbeddingModel, chunks: Sequence[IndexedChunk]
+    ) -> tuple[list[IndexedChunk], int]:
+        """Embed what can be embedded in 0.25 s of chunks without vectors; return the first ones, with their vectors,
+        and how many were tried. What the model refuses is left to `leading`.
+        """
+        texts = {chunk.id: chunk.text for chunk in chunks}
+        vectors, _, done = self._embed_for_a_while(collection, model, texts)
+        return [replace(chunk, vector=vectors[chunk.id]) for chunk in chunks if chunk.id in vectors], done
+
     def _embed_for_a_while(
         self, collection: str, model: EmbeddingModel, texts: Mapping[str, str]
-    ) -> tuple[dict[str, Vector], int]:
-        """Embed leading texts, by chunk id, and store the vectors; return them and how many texts were tried."""
+    ) -> tuple[dict[str, Vector], dict[str, EmbeddingError], int]:
+        """Embed leading texts, by chunk id, and store the vectors; return them, the refusals, and how many texts were
+        tried.
+        """
         vectors: dict[str, Vector] = {}
         refused: dict[str, EmbeddingError] = {}
         ids, done, until = list(texts), 0, time.monotonic() + SLICE_S
@@ -74,9 +88,7 @@ class ChunkEmbedder:
         finally:
             if vectors:
                 self._store(collection, model, vectors)
-        if refused:
-            self._count_refusals(collection, refused)
-        return vectors, done
+        return vectors, refused, done
 
     def _store(self, collection: str, model: EmbeddingModel, vectors: Mapping[str, Vector]) -> None:
         """Store vectors, unless they cannot be compared with those that the collection has of the same fingerprint."""

@@ -219,12 +219,16 @@ class IndexFollower:
         if known is None or not known.pending:  # the first batch may take seconds
             self._board.report(collection, "ready", pending=self._changes.pending(collection, state.applied_seq))
         started = time.monotonic()
-        applied = self._apply(collection, state, changes)
+        if ahead := self._source.ahead(collection, state.applied_seq):
+            self.index.apply(collection, ahead, ())
+            covered, done = len(ahead), state.applied_seq
+        else:
+            applied = self._apply(collection, state, changes)
+            covered, done = len(applied), applied[-1].seq
         self._retries.succeed(collection)
-        self._board.measure(len(applied), time.monotonic() - started)
-        done = applied[-1].seq
+        self._board.measure(covered, time.monotonic() - started)
         pending = self._changes.pending(collection, done) if done < head else 0
-        self._board.report(collection, "ready", pending=pending)
+        self._board.report(collection, "ready", pending=self._source.waiting(collection, pending))
         return True
 
     def _apply(self, collection: str, state: IndexState, changes: Sequence[Change]) -> Sequence[Change]:

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from braid.core.indexes.answering_models import AnsweringModels
 from braid.core.indexes.embedder import ChunkEmbedder
+from braid.core.indexes.embedding_order import EmbeddingOrder
 from braid.core.ledger.change_log import ChangeLog, IndexedChunk
 
 CHUNKS_PER_READ = 2000
@@ -41,6 +42,12 @@ class ChunkSource(Protocol):
 
         The rest is for the next call.
         """
+
+    def ahead(self, collection: str, applied_seq: int) -> list[IndexedChunk]:
+        """Return chunks to index before the log comes to them, with their vectors; none when it is the log's turn."""
+
+    def waiting(self, collection: str, pending: int) -> int:
+        """Return how many of the log's ``pending`` changes a search still misses; at least one of any."""
 
     def left_out(self, collection: str) -> int:
         """Count the chunks that were covered but could not be indexed."""
@@ -82,6 +89,14 @@ class Bm25Source:
         """Return all chunks: text needs no preparation."""
         return list(chunks), len(chunks)
 
+    def ahead(self, collection: str, applied_seq: int) -> list[IndexedChunk]:
+        """Return nothing: the log's order is as good as any."""
+        return []
+
+    def waiting(self, collection: str, pending: int) -> int:
+        """Return ``pending``."""
+        return pending
+
     def left_out(self, collection: str) -> int:
         """Return 0: every text can be indexed."""
         return 0
@@ -99,6 +114,7 @@ class DenseSource:
         self._changes = changes
         self._embedder = embedder
         self._models = models
+        self._orders: dict[str, EmbeddingOrder] = {}
 
     def version(self, collection: str) -> str:
         """Return the fingerprint of the collection's model."""
@@ -124,7 +140,32 @@ class DenseSource:
         """Return the leading chunks with their vectors; a few that had none are embedded per call."""
         model = self._models.wanted(collection)
         self._models.begin(collection, model)
-        return self._embedder.leading(collection, model, chunks)
+        ready, covered = self._embedder.leading(collection, model, chunks)
+        if order := self._orders.get(collection):
+            order.passed({chunk.id for chunk in chunks[:covered]})
+        return ready, covered
+
+    def ahead(self, collection: str, applied_seq: int) -> list[IndexedChunk]:
+        """Return chunks of small documents, which are embedded now."""
+        order = self._orders.setdefault(collection, EmbeddingOrder(self._changes, collection))
+        model = self._models.wanted(collection)
+        ids = order.next_turn(applied_seq, model.fingerprint)
+        there = {chunk.id: chunk for chunk in self.read(collection, ids)} if ids else {}
+        bare = [there[chunk_id] for chunk_id in ids if chunk_id in there and there[chunk_id].vector is None]
+        if not bare:
+            order.done(len(ids), set(ids))
+            return []
+        self._models.begin(collection, model)
+        embedded, tried = self._embedder.some(collection, model, bare)
+        last = ids.index(bare[tried - 1].id) + 1 if tried else 0
+        refused = {chunk.id for chunk in bare[:tried]} - {chunk.id for chunk in embedded}
+        order.done(last, set(ids[:last]) - refused)
+        return embedded
+
+    def waiting(self, collection: str, pending: int) -> int:
+        """Return the pending changes without those that were embedded ahead."""
+        order = self._orders.get(collection)
+        return max(min(1, pending), pending - len(order.ahead)) if order else pending
 
     def left_out(self, collection: str) -> int:
         """Count the chunks that the model refused."""
@@ -168,6 +209,14 @@ class CopySource:
     def prepare(self, collection: str, chunks: Sequence[IndexedChunk]) -> tuple[list[IndexedChunk], int]:
         """Return the chunks that have a vector; the model has refused the others."""
         return [chunk for chunk in chunks if chunk.vector is not None], len(chunks)
+
+    def ahead(self, collection: str, applied_seq: int) -> list[IndexedChunk]:
+        """Return nothing: the log's order is as good as any."""
+        return []
+
+    def waiting(self, collection: str, pending: int) -> int:
+        """Return ``pending``."""
+        return pending
 
     def left_out(self, collection: str) -> int:
         """Return 0: what the model has refused is missing in the dense leg, too."""

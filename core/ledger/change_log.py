@@ -102,6 +102,15 @@ class ChangeLog:
         with self._database.read() as connection:
             return int(connection.execute(statement).scalar_one())
 
+    def unembedded_changes(self, collection: str, seq: int, model: str, limit: int) -> list[str]:
+        """Return ids of chunks that changed after ``seq`` and have no vector under the model, in the order in which
+        they are to be embedded: those of small documents first.
+        """
+        rows = self._database.rows(
+            prepared.UNEMBEDDED_CHANGES, collection=collection, seq=seq, model=model, limit=limit
+        )
+        return [row[0] for row in rows]
+
     def _number(self, statement: str, **parameters: str | int) -> int:
         [(number,)] = self._database.rows(statement, **parameters)
         return int(number)

@@ -63,6 +63,14 @@ HEADS_OF_COLLECTIONS = _ENDS.format(end="MAX", condition="WHERE collection IN :c
 FIRST_SEQS = _ENDS.format(end="MIN", condition="")
 CHANGES = "SELECT seq, chunk_id FROM changes WHERE collection = :collection AND seq > :seq ORDER BY seq LIMIT :limit"
 PENDING = "SELECT COUNT(*) FROM changes WHERE collection = :collection AND seq > :seq"
+# Small documents first, and of documents of like size each a passage in turn.
+UNEMBEDDED_CHANGES = """
+    SELECT c.id
+    FROM (SELECT DISTINCT chunk_id FROM changes WHERE collection = :collection AND seq > :seq) s
+        JOIN chunks c ON c.id = s.chunk_id JOIN documents t ON t.id = c.document_id
+        LEFT JOIN embeddings e ON e.chunk_id = c.id AND e.model = :model
+    WHERE e.chunk_id IS NULL
+    ORDER BY t.chunks + c.position, t.id, c.position LIMIT :limit"""
 SET_STATE = """
     INSERT INTO index_state (leg, collection, version, applied_seq, state)
     VALUES (:leg, :collection, :version, :applied_seq, :state)

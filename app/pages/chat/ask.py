@@ -13,8 +13,16 @@ from werkzeug.wrappers import Response as Redirect
 
 from braid.app.auth.access import rule, wants_json
 from braid.app.auth.identity import identity
+from braid.app.opening import SAMPLE_NAME
 from braid.app.pages.chat.blueprint import chat, make_shelf
-from braid.app.pages.chat.choices import ChatChoices, choices_of_turn, first_choices, keep_choices, read_choices
+from braid.app.pages.chat.choices import (
+    ChatChoices,
+    choices_of_turn,
+    everything_ticked,
+    first_choices,
+    keep_choices,
+    read_choices,
+)
 from braid.app.pages.chat.files import searched_with
 from braid.app.pages.chat.sidebar import render_sidebar
 from braid.app.pages.chat.stream import Values, follow
@@ -38,7 +46,7 @@ Begin = Callable[[], StoredTurn]
 def begin() -> Response | Redirect:
     """Answer the first question of a conversation, which is created with it."""
     user_id, here = identity().account.id, site()
-    choices = read_choices(request.form, first_choices(identity().account))
+    choices = _form_choices()
     asked = _chat_request(choices, ())
     return _run(asked, lambda: here.turn_store.begin(here.conversations.create(user_id).id, asked), choices)
 
@@ -48,7 +56,7 @@ def begin() -> Response | Redirect:
 def ask(conversation_id: int) -> Response | Redirect:
     """Answer the next question of a conversation."""
     here = site()
-    choices = read_choices(request.form, first_choices(identity().account))
+    choices = _form_choices()
     history = here.conversations.history(identity().account.id, conversation_id)
     asked = _chat_request(choices, history, searched_with(conversation_id))
     return _run(asked, lambda: here.turn_store.begin(conversation_id, asked), choices)
@@ -63,7 +71,7 @@ def edit(conversation_id: int, message_id: int) -> Response | Redirect:
     """
     here, question = site(), _message(conversation_id, message_id, "user")
     first = first_choices(identity().account)
-    own = read_choices(request.form, first) if {"mode", "pace"} & set(request.form) else None
+    own = _form_choices() if {"mode", "pace"} & set(request.form) else None
     history = here.conversations.history(identity().account.id, conversation_id, before=message_id)
     asked = _chat_request(own or choices_of_turn(question.settings, first), history, searched_with(conversation_id))
     return _run(asked, lambda: here.turn_store.begin(conversation_id, asked, instead_of=message_id), own)
@@ -143,6 +151,18 @@ def _run(asked: ChatRequest, begin: Begin, choices: ChatChoices | None = None) -
     return event_stream(follow(turn, running, first=first, last=lambda: _render_turn(turn)))
 
 
+def _form_choices() -> ChatChoices:
+    """Return the choices of the form, with "everything" as such."""
+    account = identity().account
+    choices = read_choices(request.form, first_choices(account))
+    return everything_ticked(choices, readable_datasets(account).by_id, request.form.get("offered", ""))
+
+
+def _aside() -> list[int]:
+    """Return the datasets whose passages count only where they are much better: the guide."""
+    return [entry.id for entry in site().braid.registry.entries() if entry.name == SAMPLE_NAME]
+
+
 def _to_answer(conversation_id: int, message_id: int) -> Redirect:
     where = f"message-{message_id}"
     return redirect(url_for("braid.chat.conversation", conversation_id=conversation_id, _anchor=where), 303)
@@ -162,8 +182,9 @@ def _ask_again(conversation_id: int, answer_id: int, *, is_complete: bool) -> Ch
     answer = _message(conversation_id, answer_id, "assistant")
     question = _message(conversation_id, answer.parent_id or 0, "user")
     history = store.history(user_id, conversation_id, before=question.id)
-    draft = stored_draft(answer.text, answer.settings, is_complete=is_complete)
-    return replace(stored_request(user_id, question.text, question.settings, history), draft=draft)
+    cited = {citation.number: citation.chunk_id for citation in answer.citations}
+    draft = stored_draft(answer.text, answer.settings, cited, is_complete=is_complete)
+    return replace(stored_request(user_id, question.text, question.settings, history), draft=draft, aside=_aside())
 
 
 def _chat_request(choices: ChatChoices, history: tuple[Turn, ...], files: tuple[int, ...] = ()) -> ChatRequest:
@@ -176,12 +197,17 @@ def _chat_request(choices: ChatChoices, history: tuple[Turn, ...], files: tuple[
     if not text:
         raise InvalidInputError("the question is empty; type one", field="text")
     user = identity().account
-    personal = tuple(dataset.id for dataset in readable_datasets(user).personal)
+    readable = readable_datasets(user)
+    everything = choices.dataset_ids is None
+    searched = tuple(readable.by_id) if everything else choices.dataset_ids
+    personal = tuple(dataset.id for dataset in readable.personal)
     return ChatRequest(
         user.id,
         text,
         history=history,
-        dataset_ids=(*(choices.dataset_ids or personal), *files) or None,
+        dataset_ids=(*(searched or personal), *files) or None,
+        everything=everything,
+        aside=_aside(),
         strategy=choices.strategy,
         options=choices.options(site().settings),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeVar, cast
 
@@ -18,6 +18,8 @@ from braid.core.types import Fusion, Mode
 
 LAST_CHOICE = "chat"
 """Name of the preference that a new conversation starts with."""
+ALL = "all"
+"""The value of the field ``d`` for all datasets that the user may read."""
 RECENT = "recent_datasets"
 """Name of the preference with the datasets that were chosen last."""
 MOST_RECENT = 8
@@ -27,7 +29,7 @@ Number = TypeVar("Number", int, float)
 
 @dataclass(frozen=True, slots=True)
 class ChatChoices:
-    """The choices of the form. ``dataset_ids`` None means that nothing is chosen yet: all readable ones."""
+    """The choices of the form. ``dataset_ids`` None means all readable ones, also those that are to come."""
 
     dataset_ids: tuple[int, ...] | None
     strategy: str
@@ -64,7 +66,8 @@ class ChatChoices:
 
     def to_json(self) -> dict[str, Any]:
         """Return the choices as JSON, for the preference `LAST_CHOICE`."""
-        return {**asdict(self), "dataset_ids": None if self.dataset_ids is None else list(self.dataset_ids)}
+        everything = self.dataset_ids is None
+        return {**asdict(self), "dataset_ids": list(self.dataset_ids or ()), "everything": everything}
 
 
 def first_choices(account: Account) -> ChatChoices:
@@ -87,8 +90,9 @@ def read_choices(form: MultiDict[str, str], default: ChatChoices) -> ChatChoices
 
     Raises InvalidInputError with the field's name for a value that is not a number.
     """
+    given = form.getlist("d")
     chosen = ChatChoices(
-        dataset_ids=tuple(_number("dataset_ids", given, int) for given in form.getlist("d")),
+        dataset_ids=None if ALL in given else tuple(_number("dataset_ids", each, int) for each in given),
         strategy=form.get("strategy") or default.strategy,
         mode=cast(Mode, form.get("mode") or default.mode),
         fusion=cast(Fusion, form.get("fusion") or default.fusion),
@@ -116,11 +120,23 @@ def keep_choices(account: Account, choices: ChatChoices) -> None:
         site().accounts.set_preferences(account.id, kept)
 
 
+def everything_ticked(choices: ChatChoices, readable: Collection[int], offered: str = "") -> ChatChoices:
+    """Return the choices with None for the datasets if all are chosen that are readable, or that the form offered.
+
+    ``offered`` are the ids of the form, which may be older than a dataset, with commas.
+    """
+    chosen = {str(dataset_id) for dataset_id in choices.dataset_ids or ()}
+    whole = [{str(dataset_id) for dataset_id in readable}, set(filter(None, offered.split(",")))]
+    return replace(choices, dataset_ids=None) if any(ids and ids <= chosen for ids in whole) else choices
+
+
 def _with(default: ChatChoices, kept: Mapping[str, Any]) -> ChatChoices:
     """Replace default values with stored ones that are still valid."""
     valid = {name: kept[name] for name in asdict(default) if kept.get(name) is not None and VALID[name](kept[name])}
     if "dataset_ids" in valid:
         valid["dataset_ids"] = tuple(valid["dataset_ids"])
+    if kept.get("everything") is True:
+        valid["dataset_ids"] = None
     return replace(default, **valid)
 
 

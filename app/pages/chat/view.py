@@ -53,7 +53,8 @@ class FoundPassage:
     source: str
     dataset: str
     href: str
-    cited: bool
+    cited: int
+    """The number under which the answer cites it; 0 if it does not."""
     reasons: tuple[Reason, ...]
     rerank_score: str
 
@@ -106,6 +107,8 @@ class Exchange:
     sources: tuple[Source, ...]
     degraded: tuple[Missing, ...]
     language: str
+    unsearched: tuple[Dataset, ...] = ()
+    """The datasets with documents that were not searched, where nothing was found."""
 
     @property
     def generator(self) -> str:
@@ -195,6 +198,18 @@ def _exchange(question: StoredMessage, answer: StoredMessage | None, shelf: Shel
         sources=sources,
         degraded=_missing_parts(answer.settings.get("degraded", ()), shelf.datasets.values()),
         language=display_language(answer.text),
+        unsearched=_unsearched(question, answer, shelf),
+    )
+
+
+def _unsearched(question: StoredMessage, answer: StoredMessage, shelf: Shelf) -> tuple[Dataset, ...]:
+    if answer.settings.get("found", True) or answer.settings.get("stopped"):
+        return ()
+    searched = question.settings.get("dataset_ids")
+    return tuple(
+        dataset
+        for dataset in shelf.datasets.values()
+        if dataset.documents and (dataset.shared if searched is None else dataset.id not in searched)
     )
 
 
@@ -226,7 +241,7 @@ def build_how(question: StoredMessage, answer: StoredMessage, shelf: Shelf) -> H
     """Return how the answer was found. Its settings must have a search."""
     settings, search = answer.settings, _search_of(answer)
     asked = str(settings.get("question") or question.text)
-    cited = {citation.number for citation in answer.citations}
+    cited = {citation.chunk_id: citation.number for citation in answer.citations}
     searched = [shelf.dataset_name(dataset_id) for dataset_id in question.settings.get("dataset_ids") or ()]
     timings = search.get("timings_ms", {})
     return HowFound(
@@ -243,7 +258,7 @@ def build_how(question: StoredMessage, answer: StoredMessage, shelf: Shelf) -> H
         notes=tuple(settings.get("notes", ())),
         removed_citations=settings.get("removed_citations", 0),
         passages=tuple(
-            _found_passage(number, hit, asked, number in cited, shelf)
+            _found_passage(number, hit, asked, cited.get(hit["chunk_id"], 0), shelf)
             for number, hit in enumerate(search.get("hits", ()), 1)
         ),
     )
@@ -255,7 +270,7 @@ def mode_name(mode: str) -> str:
     return str(names.get(mode, mode))
 
 
-def _found_passage(number: int, hit: Mapping[str, Any], asked: str, cited: bool, shelf: Shelf) -> FoundPassage:
+def _found_passage(number: int, hit: Mapping[str, Any], asked: str, cited: int, shelf: Shelf) -> FoundPassage:
     legs = [LegScore(*(leg[name] for name in LEG_FIELDS)) for leg in hit["legs"]]
     there = hit["chunk_id"] in shelf.there
     return FoundPassage(

@@ -9,11 +9,14 @@ from flask import url_for
 from flask_babel import gettext as _
 from markupsafe import Markup
 
-from braid.app.pages.search.form import Carried, SearchForm
+from braid.app.pages.search.form import ALL, Carried, SearchForm
 from braid.app.pages.search.marking import PROSE, Segment, flow, snippet, wanted_tokens
 from braid.app.pages.search.reasons import Reason, Reasoning
+from braid.app.site import site
 from braid.app.web.dataset_names import dataset_name
 from braid.app.web.waiting import waiting
+from braid.core.chat.quoting.match import SCALES, CosineScale, is_weak
+from braid.core.errors import EmbeddingError
 from braid.core.text.analyzer import Analyzer
 from braid.core.text.scripts import display_language
 from braid.core.types import Dataset, Degraded, Hit, Occurrence, Part, Passage, SearchResult
@@ -44,6 +47,8 @@ class ShownHit:
     also_in: tuple[ShownPlace, ...]
     rerank_score: str
     """Empty without a reranker."""
+    weak: bool
+    """Whether it was found by meaning alone, and hardly so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +75,10 @@ class Answer:
     unresolved: tuple[int, ...]
     searched: tuple[str, ...]
     searched_chunks: int
+    unsearched: tuple[Dataset, ...]
+    """The datasets with documents that were not searched, where nothing was found."""
+    everywhere: str
+    """The address of the same search in all datasets."""
     total_ms: int
     timings: tuple[tuple[str, int], ...]
 
@@ -99,6 +108,8 @@ def build_answer(
         unresolved=result.unresolved_dataset_ids,
         searched=tuple(dataset_name(dataset.name) for dataset in searched),
         searched_chunks=sum(dataset.chunks for dataset in searched),
+        unsearched=() if result.hits else tuple(d for d in datasets if d.documents and d not in searched),
+        everywhere=_everywhere(form),
         total_ms=round(result.timings_ms.get("total", 0.0)),
         timings=_timings(result.timings_ms),
     )
@@ -107,6 +118,11 @@ def build_answer(
 def document_href(chunk_id: str, carried: Carried) -> str:
     """Return the address of a passage in its document, which links back to the search."""
     return url_for("braid.search.document", chunk_id=chunk_id, _anchor="cited", **carried)  # type: ignore[arg-type]
+
+
+def _everywhere(form: SearchForm) -> str:
+    carried: Carried = {**form.query_arguments(), "d": ALL}
+    return url_for("braid.search.index", **carried)  # type: ignore[arg-type]
 
 
 def _was_searched(dataset: Dataset, form: SearchForm) -> bool:
@@ -133,7 +149,15 @@ def _show_hit(
         reasons=Reasoning().reasons(hit.legs),
         also_in=tuple(_show_place(place, names, carried) for place in hit.also_in),
         rerank_score="" if hit.rerank_score is None else f"{hit.rerank_score:.3f}",
+        weak=is_weak(hit, _scale(hit.passage.collection)),
     )
+
+
+def _scale(collection: str) -> CosineScale | None:
+    try:
+        return SCALES.get(site().braid.answering_model(collection).fingerprint)
+    except EmbeddingError:
+        return None
 
 
 def _show_place(place: Occurrence, names: Mapping[int, str], carried: Carried) -> ShownPlace:

@@ -13,7 +13,7 @@ from braid.app.pages.search.form import SearchForm, read_form
 from braid.app.pages.status import IndexStatus, index_status
 from braid.app.site import Site, site
 from braid.app.user.dataset_picker import make_picker
-from braid.app.user.datasets import Readable
+from braid.app.user.datasets import Readable, readable_datasets
 from braid.app.user.index_progress import progress_with
 from braid.app.user.models import choose_models, model_shelf
 from braid.app.user.preferences import preferences_of
@@ -26,7 +26,8 @@ search = Blueprint("search", __name__)
 
 def form_of_request(mode: Mode | None = None) -> SearchForm:
     """Return the submitted form; the user's preferences fill in what is left out."""
-    return read_form(request.values, preferences_of(identity().account), mode=mode)
+    account = identity().account
+    return read_form(request.values, preferences_of(account), readable_datasets(account), mode=mode)
 
 
 def search_with(form: SearchForm) -> SearchResult:

@@ -67,15 +67,15 @@ def _form_of_side(name: str) -> SearchForm:
     Coming from the search page, the first side is that search and the second one searches by keyword alone,
     or in hybrid mode if the first one is a keyword search.
     """
-    preferred = preferences_of(identity().account)
+    preferred, readable = preferences_of(identity().account), readable_datasets(identity().account)
     if not any(argument.startswith("a_") for argument in request.args):
         given = form_of_request()
         other: Mode = "keyword" if given.mode != "keyword" else "hybrid"
         changed = MultiDict(request.args)
         if name == "b":
             changed["mode"] = other
-        return read_form(changed, preferred)
+        return read_form(changed, preferred, readable)
     both = [(key, value) for key, value in request.args.items(multi=True) if key in BOTH]
     prefix = f"{name}_"
     own = [(key.removeprefix(prefix), value) for key, value in request.args.items(multi=True) if key.startswith(prefix)]
-    return read_form(MultiDict([*both, *own]), preferred)
+    return read_form(MultiDict([*both, *own]), preferred, readable)

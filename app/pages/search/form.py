@@ -8,6 +8,7 @@ from typing import Any, cast, get_args
 from werkzeug.datastructures import MultiDict
 
 from braid.app.pages.search.filters import ChosenFilters, read_filters
+from braid.app.user.datasets import Readable
 from braid.app.user.preferences import Preferences
 from braid.config.settings import Settings
 from braid.core.errors import InvalidInputError
@@ -15,6 +16,9 @@ from braid.core.types import Fusion, Mode
 
 MAX_CARRIED_CHARS = 500
 """Longest query repeated in the links of its result; a longer one would bloat the page."""
+
+ALL = "all"
+"""The value of the argument ``d`` for all datasets that the user may read."""
 
 Carried = dict[str, str | list[str]]
 
@@ -32,6 +36,8 @@ class SearchForm:
     dataset_ids: tuple[int, ...] | None
     preferred_ids: tuple[int, ...] | None
     """Datasets that are ticked until the user chooses; None for all."""
+    everything: bool
+    """Whether all readable datasets are chosen, so that links to the search also have those that are to come."""
     filters: ChosenFilters
     rerank: bool
     customized: bool
@@ -91,19 +97,26 @@ class SearchForm:
         if not self.rerank:
             carried["rerank"] = "no"
         if self.dataset_ids is not None:
-            carried["d"] = [str(dataset_id) for dataset_id in self.dataset_ids]
+            carried["d"] = [ALL] if self.everything else [str(dataset_id) for dataset_id in self.dataset_ids]
         return carried
 
 
-def read_form(args: MultiDict[str, str], preferred: Preferences, *, mode: Mode | None = None) -> SearchForm:
+def read_form(
+    args: MultiDict[str, str], preferred: Preferences, readable: Readable, *, mode: Mode | None = None
+) -> SearchForm:
     """Read the form from a request's arguments; ``mode`` replaces the user's default mode.
+
+    A search without datasets is one in the personal datasets of ``readable``, and ``d=all`` is one in all of them.
 
     Raises InvalidInputError with the field's name.
     """
     fusion = cast(Fusion, _choice(args, "fusion", get_args(Fusion), preferred.fusion))
     k = whole_number("k", args.get("k") or str(preferred.k))
     strategy = args.get("strategy") or preferred.strategy
-    chosen = tuple(whole_number("dataset_ids", given) for given in args.getlist("d"))
+    given = args.getlist("d")
+    chosen = tuple(readable.by_id) if ALL in given else tuple(whole_number("dataset_ids", each) for each in given)
+    if not chosen and ("q" in args or "purpose" in args):
+        chosen = tuple(dataset.id for dataset in readable.personal)
     rerank = args.get("rerank") != "no"
     return SearchForm(
         text=args.get("q", "").strip(),
@@ -114,6 +127,7 @@ def read_form(args: MultiDict[str, str], preferred: Preferences, *, mode: Mode |
         strategy=strategy,
         dataset_ids=chosen if chosen or "q" in args or "purpose" in args else None,
         preferred_ids=preferred.dataset_ids,
+        everything=bool(chosen) and set(readable.by_id) <= set(chosen),
         filters=read_filters(args),
         rerank=rerank,
         customized=(fusion, k, rerank) != (preferred.fusion, preferred.k, True),

