@@ -53,7 +53,7 @@ def main() -> None:
     with scratch_folder(args.scratch) as scratch:
         slow = IndexOptions(leg_timeout_s=60.0)
         with DataDirectory(scratch / "speed", embedding_model=RandomVectors()) as directory:
-            datasets = _fill(directory, passages)
+            datasets = fill(directory, passages)
         with Braid(scratch / "speed", embedding_model=RandomVectors(), index_options=slow) as braid:
             _wait(braid)
             everything = [dataset.id for dataset in datasets]
@@ -78,8 +78,8 @@ def _options(parser: argparse.ArgumentParser) -> None:
 # ---------------------------------------------------------------- storing
 
 
-def _fill(braid: DataDirectory, passages: Sequence[tuple[str, str]]) -> list[Dataset]:
-    """The datasets; those of the first collection first."""
+def fill(braid: DataDirectory, passages: Sequence[tuple[str, str]]) -> list[Dataset]:
+    """Store the passages with random vectors; return the datasets, those of the first collection first."""
     size = len(passages) // COLLECTIONS
     datasets: list[Dataset] = []
     for number in range(COLLECTIONS):

@@ -40,7 +40,7 @@ def main() -> None:
     given = {"MAX_FILE_MB": 200, "EMBEDDING_THREADS": args.embedding_threads, "JOB_WORKERS": args.job_workers}
     with scratch_folder(args.scratch) as scratch, Served(scratch / "data", **given) as served:
         dataset_id = served.new_dataset("Load")
-        _until(lambda: _is_indexed(served), 300)
+        _until(lambda: is_indexed(served), 300)
         figures = _measure(served, dataset_id, args)
     phases = ("quiet", "uploading and reading", "embedding")
     columns = ["phase", "searches", "p50 ms", "p95 ms", "p95 : quiet", "page p50 ms", "page p95 ms"]
@@ -171,7 +171,8 @@ def _timed(client: httpx.Client, path: str, query: dict[str, str]) -> float:
     return 1000 * (time.perf_counter() - started)
 
 
-def _is_indexed(served: Served) -> bool:
+def is_indexed(served: Served) -> bool:
+    """Whether no dataset of the signed-in user waits for an index."""
     return 'data-busy="1"' not in served.client.get("/datasets/live").text
 
 
