@@ -7,13 +7,9 @@ result is exact. Collections that do not fit are searched in Chroma.
 
 from __future__ import annotations
 
-import threading
 import time
-from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
-from concurrent.futures import TimeoutError as FutureTimeoutError
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,25 +18,17 @@ from braid.core.indexes.answering_models import AnsweringModels
 from braid.core.indexes.base import IndexName
 from braid.core.indexes.chroma.copy import ChromaCopy
 from braid.core.indexes.chroma.filters import selection_filter
-from braid.core.indexes.vector_block import BYTES_PER_ROW, EVERYTHING, ID_BYTES, Found, Selection, VectorBlock, merged
+from braid.core.indexes.vector_block import EVERYTHING, Found, Selection
+from braid.core.indexes.vector_memory import DenseSearch, Loaded, VectorMemory
 from braid.core.ledger.change_log import ChangeLog, IndexedChunk
 from braid.core.types import Leg, ScoredChunk
 from braid.core.vector import Vector
-
-DenseSearch = Literal["auto", "exact", "chroma"]
-"""Where the dense leg searches: in memory, in Chroma, or in memory as far as a collection fits (``auto``)."""
 
 MIN_CANDIDATES = 100
 """Candidates that are scored again; on seven sets of real vectors all of the exact best ten are among 100."""
 SCORE_DECIMALS = 8
 TIMEOUT_S = 5.0
 INSPECTION_S = 60.0
-LOADERS = 2
-"""Collections that are loaded at a time."""
-_MEGABYTE = 2**20
-_CHANGED = "the embedding model of {} has just changed"
-_MERGE_RATIO = 4
-"""A block is merged into the one before it when that is not this many times larger, so that there are few blocks."""
 
 Where = Mapping[str, Selection]
 """The collections to search, each with the part of it."""
@@ -58,25 +46,6 @@ class DenseAnswer(NamedTuple):
 
     It tells how much a difference between two cosines means.
     """
-
-
-class _Loaded(NamedTuple):
-    """A collection's vectors in memory; replaced, never changed."""
-
-    version: str
-    blocks: tuple[VectorBlock, ...]
-
-    @property
-    def size_bytes(self) -> int:
-        return sum(block.size_bytes for block in self.blocks)
-
-    @property
-    def rows(self) -> int:
-        return sum(len(block) for block in self.blocks)
-
-    def nearest(self, vector: Vector, k: int, selection: Selection) -> Found:
-        found = [block.nearest(vector, k, selection) for block in self.blocks]
-        return found[0] if len(found) == 1 else Found.joined(found, k)
 
 
 class DenseIndex:
@@ -102,17 +71,8 @@ class DenseIndex:
     ) -> None:
         self._changes = changes
         self._version = models.answering_version
-        self._wanted_version = models.wanted_version
         self._copy = copy
-        self._most_bytes = memory_mb * _MEGABYTE
-        self._mode = mode
-        self._loaded: OrderedDict[str, _Loaded] = OrderedDict()
-        self._too_large: dict[str, str] = {}  # collection → the version of its vectors, which do not fit
-        self._readings: dict[tuple[str, str], Future[_Loaded | None]] = {}
-        self._lock = threading.Lock()
-        self._loading: dict[str, threading.Lock] = {}
-        self._loader = ThreadPoolExecutor(LOADERS, "braid-load")
-        self._closed = False
+        self._memory = VectorMemory(changes, models, memory_mb=memory_mb, mode=mode)
 
     # ------------------------------------------------------------ searching
 
@@ -162,7 +122,7 @@ class DenseIndex:
         depth, deadline = max(MIN_CANDIDATES, 2 * k), time.monotonic() + timeout_s
         for collection, selection in where.items():
             try:
-                loaded = self._load(collection, deadline, model)
+                loaded = self._memory.load(collection, deadline, model)
                 if loaded is None:
                     from_chroma.add(collection)
                     left_s = max(0.1, deadline - time.monotonic())
@@ -212,95 +172,6 @@ class DenseIndex:
         where = selection_filter(selection.dataset_ids, selection.document_ids)
         return self._copy.search(collection, vector, k, where=where, timeout_s=timeout_s)
 
-    # ------------------------------------------------------------ memory
-
-    def _load(self, collection: str, deadline: float, model: str = "") -> _Loaded | None:
-        """Return the collection's vectors; None when they do not fit, so that Chroma is to be asked.
-
-        Raises IndexUnavailableError when they are not in memory by the deadline, or not of the ``model``: those of the
-        last one may still be there.
-        """
-        version = model or self._version(collection)
-        with self._lock:
-            if self._mode == "chroma" or self._too_large.get(collection) == version:
-                return None
-            loaded = self._loaded.get(collection)
-            if loaded is not None and loaded.version == version:
-                self._loaded.move_to_end(collection)
-                return loaded
-        if version != self._version(collection):
-            raise IndexUnavailableError(_CHANGED.format(collection))
-        try:
-            return self._reading(collection, version).result(max(0.0, deadline - time.monotonic()))
-        except (RuntimeError, CancelledError):
-            if not self._closed:
-                raise
-            raise IndexUnavailableError("the dense index is closed") from None
-        except FutureTimeoutError:
-            raise IndexUnavailableError(f"the vectors of {collection} are being loaded into memory") from None
-
-    def _reading(self, collection: str, version: str) -> Future[_Loaded | None]:
-        """Begin to read the collection's vectors, unless that is being done: one loader per collection, however many
-        searches wait for it.
-        """
-        with self._lock:
-            reading = self._readings.get((collection, version))
-            if reading is None or reading.done():
-                reading = self._loader.submit(self._read_once, collection, version)
-                self._readings[collection, version] = reading
-                reading.add_done_callback(lambda _: self._readings.pop((collection, version), None))
-            return reading
-
-    def _read_once(self, collection: str, version: str) -> _Loaded | None:
-        """Read the collection's vectors from the ledger, unless another thread has just done so."""
-        with self._loading_lock(collection):
-            with self._lock:
-                loaded = self._loaded.get(collection)
-            if loaded is None or loaded.version != version:
-                loaded = self._read(collection, version)
-                if self._version(collection) != version:  # its vectors may have been deleted while they were read
-                    raise IndexUnavailableError(_CHANGED.format(collection))
-                self._keep(collection, loaded, version)
-        return loaded
-
-    def _loading_lock(self, collection: str) -> threading.Lock:
-        with self._lock:
-            return self._loading.setdefault(collection, threading.Lock())
-
-    def _read(self, collection: str, version: str) -> _Loaded | None:
-        blocks: list[VectorBlock] = []
-        for batch in self._changes.vectors_of(collection, version):
-            if not blocks and self._is_too_large(self._changes.chunk_count(collection), batch.vectors.shape[1]):
-                return None
-            ids = np.array(batch.chunk_ids, dtype=f"S{ID_BYTES}")
-            blocks.append(VectorBlock.make(ids, batch.dataset_ids, batch.document_ids, batch.vectors))
-        return _Loaded(version, (merged(blocks),) if len(blocks) > 1 else tuple(blocks))
-
-    def _is_too_large(self, rows: int, dimension: int) -> bool:
-        return self._mode == "auto" and rows * (BYTES_PER_ROW + dimension) > self._most_bytes
-
-    def _keep(self, collection: str, loaded: _Loaded | None, version: str) -> None:
-        """Put the collection's vectors into memory, or note that they do not fit; forget those not used for longest."""
-        if loaded is not None and loaded.blocks and self._is_too_large(loaded.rows, loaded.blocks[0].dimension):
-            loaded = None
-        with self._lock:
-            if loaded is None:
-                self._loaded.pop(collection, None)
-                self._too_large[collection] = version
-                return
-            self._loaded[collection] = loaded
-            self._loaded.move_to_end(collection)
-            size = sum(each.size_bytes for each in self._loaded.values())
-            while size > self._most_bytes and len(self._loaded) > 1:
-                _, forgotten = self._loaded.popitem(last=False)
-                size -= forgotten.size_bytes
-
-    @property
-    def size_bytes(self) -> int:
-        """Memory that the vectors take."""
-        with self._lock:
-            return sum(loaded.size_bytes for loaded in self._loaded.values())
-
     # ------------------------------------------------------------ following the ledger
 
     def apply(self, collection: str, upserts: Sequence[IndexedChunk], deletes: Sequence[str]) -> None:
@@ -309,33 +180,11 @@ class DenseIndex:
         The vectors are of the collection's wanted model and in the ledger already. Raises EmbeddingError for vectors
         of different dimensions.
         """
-        chunks = list({chunk.id: chunk for chunk in upserts if chunk.vector is not None}.values())
-        with self._loading_lock(collection):  # what is being read from the ledger may be older than the change
-            with self._lock:
-                loaded = self._loaded.get(collection)
-                if deletes:  # it may fit again
-                    self._too_large.pop(collection, None)
-            if loaded is None:
-                return
-            # While vectors of another model are made, those of the last one answer.
-            added = chunks if loaded.version == self._wanted_version(collection) else []
-            new = [_block(added)] if added else []
-            if new and loaded.blocks and new[0].dimension != loaded.blocks[0].dimension:
-                return self._forget(collection)  # all were embedded again: the ledger has none of the old ones
-            gone = np.array([*deletes, *(chunk.id for chunk in added)], dtype=f"S{ID_BYTES}")
-            kept = [block.without(gone) for block in loaded.blocks] if len(gone) else loaded.blocks
-            blocks = _compacted([*(block for block in kept if block is not None), *new])
-            self._keep(collection, loaded._replace(blocks=tuple(blocks)), loaded.version)
+        self._memory.apply(collection, upserts, deletes)
 
     def drop(self, collection: str) -> None:
         """Forget the collection; the next search loads it again."""
-        with self._loading_lock(collection):  # what is being read now is older than this
-            self._forget(collection)
-
-    def _forget(self, collection: str) -> None:
-        with self._lock:
-            self._loaded.pop(collection, None)
-            self._too_large.pop(collection, None)
+        self._memory.drop(collection)
 
     def reset(self) -> bool:
         """Do nothing and return False: the ledger has the vectors."""
@@ -353,7 +202,7 @@ class DenseIndex:
 
     def ids(self, collection: str) -> Iterator[str]:
         """Yield every chunk id that a search can find; loads the collection, or asks Chroma."""
-        loaded = self._load(collection, time.monotonic() + INSPECTION_S)
+        loaded = self._memory.load(collection, time.monotonic() + INSPECTION_S)
         if loaded is None:
             yield from self._copy.ids(collection)
         for block in loaded.blocks if loaded else ():
@@ -365,21 +214,22 @@ class DenseIndex:
 
     def collections(self) -> list[str]:
         """Return the names of the collections that are in memory, sorted."""
-        with self._lock:
-            return sorted(self._loaded)
+        return self._memory.collections()
+
+    @property
+    def size_bytes(self) -> int:
+        """Memory that the vectors take."""
+        return self._memory.size_bytes
 
     def rest(self) -> None:
         """Keep what is loaded: a large collection takes seconds to load again, and ``memory_mb`` bounds them all."""
 
     def close(self) -> None:
         """Give back the memory."""
-        self._closed = True
-        self._loader.shutdown(wait=True, cancel_futures=True)
-        with self._lock:
-            self._loaded.clear()
+        self._memory.close()
 
 
-def _candidates(collection: str, loaded: _Loaded, vector: Vector, k: int, selection: Selection) -> Found:
+def _candidates(collection: str, loaded: Loaded, vector: Vector, k: int, selection: Selection) -> Found:
     if not loaded.blocks:
         return Found.nothing()
     if vector.shape != (loaded.blocks[0].dimension,):
@@ -401,23 +251,3 @@ def _best(candidates: Mapping[str, Found], k: int) -> dict[str, Found]:
         collection: found._replace(ids=found.ids[kept[collection]], scores=found.scores[kept[collection]])
         for collection, found in candidates.items()
     }
-
-
-def _block(chunks: Sequence[IndexedChunk]) -> VectorBlock:
-    vectors = [chunk.vector for chunk in chunks if chunk.vector is not None]
-    dimensions = {vector.size for vector in vectors}
-    if len(dimensions) > 1:
-        raise EmbeddingError(f"vectors of {sorted(dimensions)} dimensions do not go together")
-    return VectorBlock.make(
-        np.array([chunk.id for chunk in chunks], dtype=f"S{ID_BYTES}"),
-        np.array([chunk.dataset_id for chunk in chunks], dtype=np.int64),
-        np.array([chunk.document_id for chunk in chunks], dtype=np.int64),
-        np.stack(vectors),
-    )
-
-
-def _compacted(blocks: list[VectorBlock]) -> list[VectorBlock]:
-    """Merge small blocks at the end, so that their number grows with the logarithm of the rows."""
-    while len(blocks) > 1 and len(blocks[-2]) < _MERGE_RATIO * len(blocks[-1]):
-        blocks[-2:] = [merged(blocks[-2:])]
-    return blocks

@@ -138,14 +138,18 @@ class VectorBlock:
     def nearest(self, vector: Vector, k: int, selection: Selection) -> Found:
         """Return the ``k`` selected rows with the largest approximate product with ``vector`` (dim,), best first."""
         mask = self._mask(selection)
-        rows = np.arange(len(self)) if mask is None else np.flatnonzero(mask)
-        if not len(rows):
-            return Found.nothing()
-        sample = rows[:SAMPLE]  # ids are hashes, so that the rows with the lowest are random ones
-        scores, found = self._nearest(vector, k, rows, mask)
+        if mask is None:
+            sample = np.arange(min(SAMPLE, len(self)))
+            scores, found = self._scan(vector, k)
+        else:
+            rows = np.flatnonzero(mask)
+            if not len(rows):
+                return Found.nothing()
+            sample = rows[:SAMPLE]  # ids are hashes, so that the rows with the lowest are random ones
+            scores, found = self._nearest(vector, k, rows, mask)
         return Found(self.ids[found], scores, self.ids[sample], self._scores(vector, sample))
 
-    def _nearest(self, vector: Vector, k: int, rows: Rows, mask: NDArray[np.bool_] | None) -> tuple[Vector, Rows]:
+    def _nearest(self, vector: Vector, k: int, rows: Rows, mask: NDArray[np.bool_]) -> tuple[Vector, Rows]:
         if len(rows) == len(self):
             return self._scan(vector, k)
         if len(rows) <= _FEW_ROWS:
@@ -153,7 +157,6 @@ class VectorBlock:
             best = np.argpartition(-scores, k)[:k] if k < len(rows) else np.arange(len(rows))
             best = best[np.argsort(-scores[best], kind="stable")]
             return scores[best], rows[best]
-        assert mask is not None
         share = len(rows) / len(self)
         if share >= _WIDE:
             scores, found = self._scan(vector, int(1.5 * k / share) + 10)

@@ -1,0 +1,233 @@
+"""The vectors of collections in memory: loaded from the ledger by the first search, brought up to date by the change
+log, and forgotten when others need their place.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Sequence
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from braid.core.errors import EmbeddingError, IndexUnavailableError
+from braid.core.indexes.answering_models import AnsweringModels
+from braid.core.indexes.vector_block import BYTES_PER_ROW, ID_BYTES, Found, Selection, VectorBlock, merged
+from braid.core.ledger.change_log import ChangeLog, IndexedChunk
+from braid.core.vector import Vector
+
+DenseSearch = Literal["auto", "exact", "chroma"]
+"""Where the dense leg searches: in memory, in Chroma, or in memory as far as a collection fits (``auto``)."""
+
+LOADERS = 2
+"""Collections that are loaded at a time."""
+_MEGABYTE = 2**20
+_CHANGED = "the embedding model of {} has just changed"
+_MERGE_RATIO = 4
+"""A block is merged into the one before it when that is not this many times larger, so that there are few blocks."""
+
+
+class Loaded(NamedTuple):
+    """A collection's vectors in memory; replaced, never changed."""
+
+    version: str
+    blocks: tuple[VectorBlock, ...]
+
+    @property
+    def size_bytes(self) -> int:
+        """Memory that the blocks take."""
+        return sum(block.size_bytes for block in self.blocks)
+
+    @property
+    def rows(self) -> int:
+        """Count the rows, those that were deleted included."""
+        return sum(len(block) for block in self.blocks)
+
+    def nearest(self, vector: Vector, k: int, selection: Selection) -> Found:
+        """Return the ``k`` selected rows with the largest approximate product with ``vector`` (dim,), best first."""
+        found = [block.nearest(vector, k, selection) for block in self.blocks]
+        return found[0] if len(found) == 1 else Found.joined(found, k)
+
+
+class VectorMemory:
+    """Has the vectors of the model that answers for a collection; at most ``memory_mb``, or what one collection needs.
+
+    `load` comes from any thread, `apply` and `drop` from one.
+    """
+
+    def __init__(self, changes: ChangeLog, models: AnsweringModels, *, memory_mb: int, mode: DenseSearch) -> None:
+        self._changes = changes
+        self._version = models.answering_version
+        self._wanted_version = models.wanted_version
+        self._most_bytes = memory_mb * _MEGABYTE
+        self._mode = mode
+        self._loaded: OrderedDict[str, Loaded] = OrderedDict()
+        self._size_bytes = 0
+        self._too_large: dict[str, str] = {}  # collection → the version of its vectors, which do not fit
+        self._readings: dict[tuple[str, str], Future[Loaded | None]] = {}
+        self._lock = threading.Lock()
+        self._loading: dict[str, threading.Lock] = {}
+        self._loader = ThreadPoolExecutor(LOADERS, "braid-load")
+        self._closed = False
+
+    def load(self, collection: str, deadline: float, model: str = "") -> Loaded | None:
+        """Return the collection's vectors; None when they do not fit, so that Chroma is to be asked.
+
+        Raises IndexUnavailableError when they are not in memory by the deadline, or not of the ``model``: those of the
+        last one may still be there.
+        """
+        version = model or self._version(collection)
+        with self._lock:
+            if self._mode == "chroma" or self._too_large.get(collection) == version:
+                return None
+            loaded = self._loaded.get(collection)
+            if loaded is not None and loaded.version == version:
+                self._loaded.move_to_end(collection)
+                return loaded
+        if version != self._version(collection):
+            raise IndexUnavailableError(_CHANGED.format(collection))
+        try:
+            return self._reading(collection, version).result(max(0.0, deadline - time.monotonic()))
+        except (RuntimeError, CancelledError):
+            if not self._closed:
+                raise
+            raise IndexUnavailableError("the dense index is closed") from None
+        except FutureTimeoutError:
+            raise IndexUnavailableError(f"the vectors of {collection} are being loaded into memory") from None
+
+    def _reading(self, collection: str, version: str) -> Future[Loaded | None]:
+        """Begin to read the collection's vectors, unless that is being done: one loader per collection, however many
+        searches wait for it.
+        """
+        with self._lock:
+            reading = self._readings.get((collection, version))
+            if reading is None or reading.done():
+                reading = self._loader.submit(self._read_once, collection, version)
+                self._readings[collection, version] = reading
+                reading.add_done_callback(lambda _: self._readings.pop((collection, version), None))
+            return reading
+
+    def _read_once(self, collection: str, version: str) -> Loaded | None:
+        """Read the collection's vectors from the ledger, unless another thread has just done so."""
+        with self._loading_lock(collection):
+            with self._lock:
+                loaded = self._loaded.get(collection)
+            if loaded is None or loaded.version != version:
+                loaded = self._read(collection, version)
+                if self._version(collection) != version:  # its vectors may have been deleted while they were read
+                    raise IndexUnavailableError(_CHANGED.format(collection))
+                self._keep(collection, loaded, version)
+        return loaded
+
+    def _loading_lock(self, collection: str) -> threading.Lock:
+        with self._lock:
+            return self._loading.setdefault(collection, threading.Lock())
+
+    def _read(self, collection: str, version: str) -> Loaded | None:
+        blocks: list[VectorBlock] = []
+        for batch in self._changes.vectors_of(collection, version):
+            if not blocks and self._is_too_large(self._changes.chunk_count(collection), batch.vectors.shape[1]):
+                return None
+            ids = np.array(batch.chunk_ids, dtype=f"S{ID_BYTES}")
+            blocks.append(VectorBlock.make(ids, batch.dataset_ids, batch.document_ids, batch.vectors))
+        return Loaded(version, (merged(blocks),) if len(blocks) > 1 else tuple(blocks))
+
+    def _is_too_large(self, rows: int, dimension: int) -> bool:
+        return self._mode == "auto" and rows * (BYTES_PER_ROW + dimension) > self._most_bytes
+
+    def _keep(self, collection: str, loaded: Loaded | None, version: str) -> None:
+        """Put the collection's vectors into memory, or note that they do not fit; forget those not used for longest."""
+        if loaded is not None and loaded.blocks and self._is_too_large(loaded.rows, loaded.blocks[0].dimension):
+            loaded = None
+        with self._lock:
+            self._pop(collection)
+            if loaded is None:
+                self._too_large[collection] = version
+                return
+            self._loaded[collection] = loaded
+            self._size_bytes += loaded.size_bytes
+            while self._size_bytes > self._most_bytes and len(self._loaded) > 1:
+                self._pop(next(iter(self._loaded)))
+
+    def _pop(self, collection: str) -> None:
+        forgotten = self._loaded.pop(collection, None)
+        if forgotten is not None:
+            self._size_bytes -= forgotten.size_bytes
+
+    @property
+    def size_bytes(self) -> int:
+        """Memory that the vectors take."""
+        return self._size_bytes
+
+    def collections(self) -> list[str]:
+        """Return the names of the collections that are in memory, sorted."""
+        with self._lock:
+            return sorted(self._loaded)
+
+    def close(self) -> None:
+        """Give back the memory."""
+        self._closed = True
+        self._loader.shutdown(wait=True, cancel_futures=True)
+        with self._lock:
+            self._loaded.clear()
+            self._size_bytes = 0
+
+    # ------------------------------------------------------------ following the ledger
+
+    def apply(self, collection: str, upserts: Sequence[IndexedChunk], deletes: Sequence[str]) -> None:
+        """Add or replace chunks and delete ids in memory, if the collection is there; an id in both is added.
+
+        The vectors are of the collection's wanted model and in the ledger already. Raises EmbeddingError for vectors
+        of different dimensions.
+        """
+        chunks = list({chunk.id: chunk for chunk in upserts if chunk.vector is not None}.values())
+        with self._loading_lock(collection):  # what is being read from the ledger may be older than the change
+            with self._lock:
+                loaded = self._loaded.get(collection)
+                if deletes:  # it may fit again
+                    self._too_large.pop(collection, None)
+            if loaded is None:
+                return
+            # While vectors of another model are made, those of the last one answer.
+            added = chunks if loaded.version == self._wanted_version(collection) else []
+            new = [_block(added)] if added else []
+            if new and loaded.blocks and new[0].dimension != loaded.blocks[0].dimension:
+                return self._forget(collection)  # all were embedded again: the ledger has none of the old ones
+            gone = np.array([*deletes, *(chunk.id for chunk in added)], dtype=f"S{ID_BYTES}")
+            kept = [block.without(gone) for block in loaded.blocks] if len(gone) else loaded.blocks
+            blocks = _compacted([*(block for block in kept if block is not None), *new])
+            self._keep(collection, loaded._replace(blocks=tuple(blocks)), loaded.version)
+
+    def drop(self, collection: str) -> None:
+        """Forget the collection; the next search loads it again."""
+        with self._loading_lock(collection):  # what is being read now is older than this
+            self._forget(collection)
+
+    def _forget(self, collection: str) -> None:
+        with self._lock:
+            self._pop(collection)
+            self._too_large.pop(collection, None)
+
+
+def _block(chunks: Sequence[IndexedChunk]) -> VectorBlock:
+    vectors = [chunk.vector for chunk in chunks if chunk.vector is not None]
+    dimensions = {vector.size for vector in vectors}
+    if len(dimensions) > 1:
+        raise EmbeddingError(f"vectors of {sorted(dimensions)} dimensions do not go together")
+    return VectorBlock.make(
+        np.array([chunk.id for chunk in chunks], dtype=f"S{ID_BYTES}"),
+        np.array([chunk.dataset_id for chunk in chunks], dtype=np.int64),
+        np.array([chunk.document_id for chunk in chunks], dtype=np.int64),
+        np.stack(vectors),
+    )
+
+
+def _compacted(blocks: list[VectorBlock]) -> list[VectorBlock]:
+    """Merge small blocks at the end, so that their number grows with the logarithm of the rows."""
+    while len(blocks) > 1 and len(blocks[-2]) < _MERGE_RATIO * len(blocks[-1]):
+        blocks[-2:] = [merged(blocks[-2:])]
+    return blocks
