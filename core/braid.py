@@ -141,7 +141,7 @@ class Braid(DataDirectory):
             self.bm25,
             self.dense,
             self.chroma,
-            analyzer_version=self.analyzer.version,
+            keyword_version=self.bm25.version,
             models=models,
             crashed=crashed,
             priority=self.priority,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import shutil
 import threading
@@ -12,7 +13,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import tantivy
+from numpy.typing import NDArray
 from tantivy import Occur, Query
 
 from braid.core.errors import IndexUnavailableError
@@ -24,6 +27,11 @@ from braid.core.types import Leg, ScoredChunk
 
 K1 = 1.2  # tantivy's constants
 B = 0.75
+MAX_DOCUMENT_TERMS = 50
+"""Documents that become terms of a query at once; 1,000 documents of ten passages cost 2 ms."""
+READ_AHEAD = 4
+"""Hits that are read for each one wanted, to leave out those of other documents."""
+SCHEMA_VERSION = "stored document ids"
 WRITER_HEAP_BYTES = 64_000_000
 UNUSED_S = 120.0
 
@@ -85,6 +93,7 @@ class Bm25Index:
         self._schema = _schema()
         self._opened: OrderedDict[str, _Open] = OrderedDict()
         self._used: dict[str, float] = {}
+        self.version = f"{analyzer.version}:{SCHEMA_VERSION}"
         self._lock = threading.Lock()
 
     # ------------------------------------------------------------ searching
@@ -96,17 +105,46 @@ class Bm25Index:
         k: int,
         *,
         dataset_ids: Collection[int] | None = None,
-        document_ids: Collection[int] | None = None,
+        document_ids: NDArray[np.int64] | None = None,
     ) -> list[ScoredChunk]:
-        """Return the ``k`` best chunks with at least one of the terms, by Σ weight · BM25, within the given ids."""
+        """Return the ``k`` best chunks with at least one of the terms, by Σ weight · BM25, within the given ids.
+
+        ``document_ids`` (n,) are different ones. Many become terms of the query only where few hits are of them.
+        """
         opened = self._open(collection)
         if opened is None or not terms or k < 1:
             return []
-        query = self._query(terms, dataset_ids, document_ids)
+        if document_ids is None or len(document_ids) <= MAX_DOCUMENT_TERMS:
+            named = None if document_ids is None else document_ids.tolist()
+            found = self._found(collection, opened.searcher, self._query(terms, dataset_ids, named), k)
+        else:
+            query = self._query(terms, dataset_ids, None)
+            found = self._found_among(collection, opened.searcher, query, k, document_ids)
+        hits = [ScoredChunk(chunk_id, score) for chunk_id, score, _ in found]
+        return sorted(hits, key=lambda hit: (-hit.score, hit.chunk_id))
+
+    def _found(self, collection: str, searcher: tantivy.Searcher, query: Query, n: int) -> list[tuple[str, float, int]]:
+        """Return the chunk id, score and document id of the ``n`` best."""
         with _translate_errors(collection):
-            hits = opened.searcher.search(query, k, count=False).hits
-            scored = [ScoredChunk(str(opened.searcher.doc(address).get_first("id")), score) for score, address in hits]
-        return sorted(scored, key=lambda hit: (-hit.score, hit.chunk_id))
+            hits = [(score, searcher.doc(address)) for score, address in searcher.search(query, n, count=False).hits]
+            return [(str(hit.get_first("id")), score, int(str(hit.get_first("document_id")))) for score, hit in hits]
+
+    def _found_among(
+        self, collection: str, searcher: tantivy.Searcher, query: Query, k: int, document_ids: NDArray[np.int64]
+    ) -> list[tuple[str, float, int]]:
+        """Read more hits than are wanted and leave out those of other documents; where too few are left, ask for the
+        documents by terms.
+        """
+        found = self._found(collection, searcher, query, READ_AHEAD * k)
+        of_document = np.array([document_id for _, _, document_id in found], dtype=np.int64)
+        kept = list(itertools.compress(found, np.isin(of_document, document_ids)))
+        if len(kept) >= k or len(found) < READ_AHEAD * k:
+            return kept[:k]
+        terms_too = Query.const_score_query(self._any_of("document_id", document_ids.tolist()), 0.0)
+        return self._found(collection, searcher, Query.boolean_query([(Occur.Must, query), (Occur.Must, terms_too)]), k)
+
+    def _any_of(self, field: str, ids: Collection[int]) -> Query:
+        return Query.term_set_query(self._schema, field, sorted(ids))
 
     def statistics(
         self, collection: str, terms: Collection[str], *, dataset_ids: Collection[int] | None = None
@@ -124,7 +162,7 @@ class Bm25Index:
         self, searcher: tantivy.Searcher, frequencies: Mapping[str, int], dataset_ids: Collection[int]
     ) -> Bm25Counts:
         """Count the documents of these datasets; one search per term, since tantivy keeps counts of the whole only."""
-        within = Query.const_score_query(Query.term_set_query(self._schema, "dataset_id", sorted(dataset_ids)), 0.0)
+        within = Query.const_score_query(self._any_of("dataset_id", dataset_ids), 0.0)
         having = {}
         for term in (term for term, frequency in frequencies.items() if frequency):
             with_term = Query.const_score_query(Query.term_query(self._schema, "body", term, "basic"), 0.0)
@@ -144,7 +182,7 @@ class Bm25Index:
         query = Query.boolean_query(clauses)
         for field, ids in (("dataset_id", dataset_ids), ("document_id", document_ids)):
             if ids is not None:
-                allowed = Query.const_score_query(Query.term_set_query(self._schema, field, sorted(ids)), 0.0)
+                allowed = Query.const_score_query(self._any_of(field, ids), 0.0)
                 query = Query.boolean_query([(Occur.Must, query), (Occur.Must, allowed)])
         return query
 
@@ -262,7 +300,7 @@ def _schema() -> tantivy.Schema:
     builder.add_text_field("probe", stored=True, tokenizer_name="raw", index_option="basic")
     builder.add_text_field("body", stored=False, tokenizer_name="whitespace", index_option="freq")
     builder.add_integer_field("dataset_id", stored=False, indexed=True)
-    builder.add_integer_field("document_id", stored=False, indexed=True)
+    builder.add_integer_field("document_id", stored=True, indexed=True)
     return builder.build()
 
 

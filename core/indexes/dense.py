@@ -27,6 +27,7 @@ from braid.core.vector import Vector
 MIN_CANDIDATES = 100
 """Candidates that are scored again; on seven sets of real vectors all of the exact best ten are among 100."""
 SCORE_DECIMALS = 8
+MAX_CHROMA_DOCUMENTS = 5_000
 TIMEOUT_S = 5.0
 INSPECTION_S = 60.0
 
@@ -169,8 +170,12 @@ class DenseIndex:
     def _search_chroma(
         self, collection: str, vector: Vector, k: int, selection: Selection, timeout_s: float
     ) -> list[ScoredChunk]:
-        where = selection_filter(selection.dataset_ids, selection.document_ids)
-        return self._copy.search(collection, vector, k, where=where, timeout_s=timeout_s)
+        """Ask Chroma, once for each 5,000 documents that are selected."""
+        deadline, found = time.monotonic() + timeout_s, list[ScoredChunk]()
+        for document_ids in _parts(selection):
+            where, left_s = selection_filter(selection.dataset_ids, document_ids), deadline - time.monotonic()
+            found += self._copy.search(collection, vector, k, where=where, timeout_s=max(0.1, left_s))
+        return sorted(found, key=lambda hit: (-hit.score, hit.chunk_id))[:k]
 
     # ------------------------------------------------------------ following the ledger
 
@@ -227,6 +232,13 @@ class DenseIndex:
     def close(self) -> None:
         """Give back the memory."""
         self._memory.close()
+
+
+def _parts(selection: Selection) -> list[list[int] | None]:
+    if selection.document_ids is None:
+        return [None]
+    ids = sorted(int(document_id) for document_id in selection.document_ids)
+    return [ids[start : start + MAX_CHROMA_DOCUMENTS] for start in range(0, len(ids), MAX_CHROMA_DOCUMENTS)] or [[]]
 
 
 def _candidates(collection: str, loaded: Loaded, vector: Vector, k: int, selection: Selection) -> Found:

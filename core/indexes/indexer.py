@@ -47,7 +47,7 @@ class Indexer:
         dense: DenseIndex,
         copy: ChromaCopy,
         *,
-        analyzer_version: str,
+        keyword_version: str,
         models: AnsweringModels,
         crashed: bool,
         priority: SearchPriority | None = None,
@@ -57,7 +57,7 @@ class Indexer:
         self._changes = ChangeLog(ledger.database)
         self._before_work = before_work
         embedder = ChunkEmbedder(ledger, self._changes, priority or SearchPriority())
-        bm25_source = Bm25Source(self._changes, analyzer_version)
+        bm25_source = Bm25Source(self._changes, keyword_version)
         dense_source = DenseSource(self._changes, embedder, models)
         copy_source = CopySource(self._changes, models)
         self.followers: dict[IndexName, IndexFollower] = {

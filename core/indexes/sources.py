@@ -61,12 +61,12 @@ class Bm25Source:
 
     changes_per_read = 2048
 
-    def __init__(self, changes: ChangeLog, analyzer_version: str) -> None:
+    def __init__(self, changes: ChangeLog, version: str) -> None:
         self._changes = changes
-        self._version = analyzer_version
+        self._version = version
 
     def version(self, collection: str) -> str:
-        """Return the analyzer's version, whatever the collection."""
+        """Return the version of the analyzer and of the fields, whatever the collection."""
         return self._version
 
     def count(self, collection: str) -> int:

@@ -23,10 +23,6 @@ BYTES_PER_ROW = ID_BYTES + 8 + 8
 """Memory of a row beside its components, which take a byte each."""
 _MIDDLE = 128
 _LARGEST = 127
-_FEW_ROWS = 4_096
-"""Selected rows up to which copying them out is faster than a scan of the block that leaves the others out."""
-_WIDE = 0.2
-"""Share of selected rows above which a scan of the whole block, deeper than asked for, is the fastest."""
 
 Rows = NDArray[np.int64]
 
@@ -35,7 +31,7 @@ class Selection(NamedTuple):
     """The part of a collection to search: chunks of these datasets and these documents; None is all."""
 
     dataset_ids: Collection[int] | None = None
-    document_ids: Collection[int] | None = None
+    document_ids: Collection[int] | NDArray[np.int64] | None = None
 
 
 EVERYTHING = Selection()
@@ -138,38 +134,18 @@ class VectorBlock:
     def nearest(self, vector: Vector, k: int, selection: Selection) -> Found:
         """Return the ``k`` selected rows with the largest approximate product with ``vector`` (dim,), best first."""
         mask = self._mask(selection)
-        if mask is None:
-            sample = np.arange(min(SAMPLE, len(self)))
-            scores, found = self._scan(vector, k)
-        else:
-            rows = np.flatnonzero(mask)
-            if not len(rows):
-                return Found.nothing()
-            sample = rows[:SAMPLE]  # ids are hashes, so that the rows with the lowest are random ones
-            scores, found = self._nearest(vector, k, rows, mask)
+        # ids are hashes, so that the rows with the lowest are random ones
+        sample = np.arange(min(SAMPLE, len(self))) if mask is None else np.flatnonzero(mask)[:SAMPLE]
+        if not len(sample):
+            return Found.nothing()
+        scores, found = self._scan(vector, k, mask)
         return Found(self.ids[found], scores, self.ids[sample], self._scores(vector, sample))
-
-    def _nearest(self, vector: Vector, k: int, rows: Rows, mask: NDArray[np.bool_]) -> tuple[Vector, Rows]:
-        if len(rows) == len(self):
-            return self._scan(vector, k)
-        if len(rows) <= _FEW_ROWS:
-            scores = self._scores(vector, rows)
-            best = np.argpartition(-scores, k)[:k] if k < len(rows) else np.arange(len(rows))
-            best = best[np.argsort(-scores[best], kind="stable")]
-            return scores[best], rows[best]
-        share = len(rows) / len(self)
-        if share >= _WIDE:
-            scores, found = self._scan(vector, int(1.5 * k / share) + 10)
-            kept = mask[found]
-            if kept.sum() >= k:
-                return scores[kept][:k], found[kept][:k]
-        return self._scan(vector, k, mask)
 
     def _mask(self, selection: Selection) -> NDArray[np.bool_] | None:
         mask = self.alive
         for column, wanted in ((self.dataset_ids, selection.dataset_ids), (self.document_ids, selection.document_ids)):
             if wanted is not None:
-                selected = np.isin(column, np.fromiter(wanted, np.int64, len(wanted)))
+                selected = np.isin(column, _numbers(wanted))
                 mask = selected if mask is None else mask & selected
         return mask
 
@@ -240,3 +216,7 @@ def merged(blocks: Sequence[VectorBlock]) -> VectorBlock:
         scale,
         np.concatenate([codes(block) for block in blocks]),
     )
+
+
+def _numbers(ids: Collection[int] | NDArray[np.int64]) -> NDArray[np.int64]:
+    return ids if isinstance(ids, np.ndarray) else np.fromiter(ids, np.int64, len(ids))

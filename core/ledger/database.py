@@ -10,6 +10,8 @@ from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy import Connection, CursorResult, Engine, PoolProxiedConnection, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
@@ -28,6 +30,8 @@ SQLITE_BUSY_TIMEOUT_S = 30
 ROWS_PER_STATEMENT = 1000  # far below SQLite's limit of 32,766 variables
 LAST_BEFORE_RELEASE = "24fc887"  # the last code with the migrations that came before the first one of today
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+NUMBERS_PER_ROW = 16
+"""Numbers that take the memory of a remembered row."""
 MIGRATION_LOCK = 0x42524149  # any constant that other users of the same PostgreSQL server do not take
 
 
@@ -83,6 +87,15 @@ class Database:
         """Return the rows of one statement, which SQLite is asked again only after somebody has committed."""
         text, values = self._in_dialect(statement, parameters)
         return self._remembered.get((text, *values.values()), lambda: tuple(self._rows(text, values)))
+
+    def remembered_numbers(self, statement: str, **parameters: Value) -> NDArray[np.int64]:
+        """Return the one column of a statement's rows (n,), remembered like `remembered_rows`; not to be changed."""
+        text, values = self._in_dialect(statement, parameters)
+
+        def read() -> NDArray[np.int64]:
+            return np.array([row[0] for row in self._rows(text, values)], dtype=np.int64)
+
+        return self._remembered.get((np.ndarray, text, *values.values()), read, per_row=NUMBERS_PER_ROW)
 
     def batches(self, statement: str, size: int, **parameters: Value) -> Iterator[list[Any]]:
         """Yield the rows of one statement, ``size`` at a time, as one state of the database has them.

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy import Select, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
@@ -410,13 +411,13 @@ class Ledger:
 
     def matching_documents(
         self, dataset_ids: Collection[int], filters: Filters, *, limit: int | None = None
-    ) -> tuple[list[int], int]:
+    ) -> tuple[NDArray[np.int64], int]:
         """Return up to ``limit`` ids of documents that the filters select, and the number of chunks of all of them."""
         selection = {"datasets": dataset_ids, **filter_parameters(filters)}
-        remembered, at_most = self.database.remembered_rows, NO_LIMIT if limit is None else limit
-        ids = remembered(prepared.MATCHING_DOCUMENTS, limit=at_most, **selection)
-        [(chunks,)] = remembered(prepared.MATCHING_CHUNKS, **selection)
-        return [row[0] for row in ids], int(chunks)
+        at_most = NO_LIMIT if limit is None else limit
+        ids = self.database.remembered_numbers(prepared.MATCHING_DOCUMENTS, limit=at_most, **selection)
+        [(chunks,)] = self.database.remembered_rows(prepared.MATCHING_CHUNKS, **selection)
+        return ids, int(chunks)
 
     def embeddings(self, model: str, chunk_ids: Collection[str]) -> dict[str, Vector]:
         """Return the stored vectors (dim,) float32 of these chunks under this model."""

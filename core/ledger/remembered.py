@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sized
+from typing import TypeVar, cast
 
 MOST_ANSWERS = 1_000
 MOST_ROWS = 100_000
 """Rows remembered in all; an answer with more than a tenth of them is not."""
 
 Rows = tuple[tuple[object, ...], ...]
+Answer = TypeVar("Answer", bound=Sized)
 
 
 class Remembered:
@@ -18,12 +20,14 @@ class Remembered:
     def __init__(self, version: Callable[[], int | None]) -> None:
         self._version = version
         self._known: int | None = None
-        self._answers: dict[Hashable, Rows] = {}
+        self._answers: dict[Hashable, Sized] = {}
         self._rows = 0
         self._lock = threading.Lock()
 
-    def get(self, key: Hashable, read: Callable[[], Rows]) -> Rows:
-        """Return what ``read`` returned for the key since the last commit, or what it returns now."""
+    def get(self, key: Hashable, read: Callable[[], Answer], *, per_row: int = 1) -> Answer:
+        """Return what ``read`` returned for the key since the last commit, or what it returns now. ``per_row`` elements
+        of the answer take the memory of a row.
+        """
         version = self._version()  # before the read: a commit in between makes the answer an old one
         if version is None:
             return read()
@@ -32,11 +36,12 @@ class Remembered:
                 self._known, self._answers, self._rows = version, {}, 0
             answers = self._answers
         if key in answers:
-            return answers[key]
-        rows = read()
-        if len(rows) <= MOST_ROWS // 10:
+            return cast("Answer", answers[key])
+        answer = read()
+        rows = len(answer) // per_row
+        if rows <= MOST_ROWS // 10:
             with self._lock:
                 if answers is self._answers:
-                    answers[key] = rows
-                    self._rows += len(rows)
-        return rows
+                    answers[key] = answer
+                    self._rows += rows
+        return answer

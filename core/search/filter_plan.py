@@ -10,13 +10,15 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from braid.core.indexes.vector_block import Selection
 from braid.core.ledger.ledger import Ledger
-from braid.core.search.fusion import pool
 from braid.core.types import CollectionScope, Filters, Scope, ScoredChunk
 
 NARROW_SHARE = 0.02
-MAX_FILTER_DOCUMENTS = 5_000
+MAX_FILTER_DOCUMENTS = 100_000
 MAX_FETCH = 4_000
 
 
@@ -31,7 +33,7 @@ class FilterPlan:
     """Selected chunks as a share of the collection's, 0.0–1.0."""
     whole: bool
     """Everything in the collection is selected, so no filter is needed."""
-    document_ids: frozenset[int] | None
+    document_ids: NDArray[np.int64] | None
     """The documents that the filters select; None without filters, or when there are too many to name."""
     counted_ids: frozenset[int] | None = None
     """The datasets whose words count in BM25; None for the whole collection, see `counted_datasets`."""
@@ -41,15 +43,15 @@ class FilterPlan:
         """The plan as an index's selection. Without ``document_ids`` it does not say what the filters select."""
         return Selection(None if self.whole else self.scope.dataset_ids, self.document_ids)
 
-    def parts(self, ledger: Ledger) -> list[FilterPlan]:
-        """Split the plan into parts that each name their documents, at most MAX_FILTER_DOCUMENTS."""
-        if not self.filters or self.document_ids is not None:
-            return [self]
+    @property
+    def is_named(self) -> bool:
+        """Whether `selection` says all: an index can find what is selected, and nothing else."""
+        return not self.filters or self.document_ids is not None
+
+    def named(self, ledger: Ledger) -> FilterPlan:
+        """Return the plan with its documents named, however many there are."""
         ids, _ = ledger.matching_documents(self.scope.dataset_ids, self.filters)
-        return [
-            replace(self, document_ids=frozenset(ids[start : start + MAX_FILTER_DOCUMENTS]))
-            for start in range(0, len(ids), MAX_FILTER_DOCUMENTS)
-        ]
+        return self if self.is_named else replace(self, document_ids=ids)
 
 
 def filter_plans(ledger: Ledger, scope: Scope, filters: Filters) -> dict[str, FilterPlan]:
@@ -65,7 +67,7 @@ def filter_plans(ledger: Ledger, scope: Scope, filters: Filters) -> dict[str, Fi
         document_ids = None
         if filters and selected:
             ids, selected = ledger.matching_documents(collection.dataset_ids, filters, limit=MAX_FILTER_DOCUMENTS + 1)
-            document_ids = frozenset(ids) if len(ids) <= MAX_FILTER_DOCUMENTS else None
+            document_ids = ids if len(ids) <= MAX_FILTER_DOCUMENTS else None
         if selected:
             plans[collection.collection] = FilterPlan(
                 collection,
@@ -101,14 +103,8 @@ def fetch_within(
     ``fetch`` returns the n best of the whole collection, ``fetch_filtered`` those of a plan that names its documents.
     The index's own filter is not trusted: before a hit is shown, the ledger decides again whether it is allowed.
     """
-
-    def fetch_selected() -> list[ScoredChunk]:
-        return pool((fetch_filtered(part, k) for part in plan.parts(ledger)), k)
-
-    if plan.whole:
-        return fetch(k)
     if plan.share < NARROW_SHARE:
-        return fetch_selected()
+        return fetch_filtered(plan.named(ledger), k)
     wanted = min(k, plan.chunks)
     n = min(MAX_FETCH, math.ceil(1.5 * k / plan.share) + 10)
     while True:
@@ -118,5 +114,5 @@ def fetch_within(
         if len(kept) >= wanted or len(hits) < n:
             return kept
         if n >= MAX_FETCH:
-            return fetch_selected()
+            return fetch_filtered(plan.named(ledger), k)
         n = min(MAX_FETCH, 4 * n)

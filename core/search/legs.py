@@ -39,17 +39,17 @@ class Bm25Leg:
 
     def rank(self, terms: Mapping[str, float], factor: float, k: int, plan: FilterPlan) -> list[ScoredChunk]:
         """Return the ``k`` best chunks of the plan by factor · Σ weight · BM25."""
-        datasets = None if plan.whole else plan.scope.dataset_ids
+        search = partial(
+            self.index.search, self.scope.collection, terms, dataset_ids=None if plan.whole else plan.scope.dataset_ids
+        )
 
         def fetch(part: FilterPlan, n: int) -> list[ScoredChunk]:
-            return self.index.search(
-                self.scope.collection, terms, n, dataset_ids=datasets, document_ids=part.document_ids
-            )
+            return search(n, document_ids=part.document_ids)
 
-        if plan.filters and plan.document_ids is None:
-            hits = fetch_within(plan, k, fetch=lambda n: fetch(plan, n), fetch_filtered=fetch, ledger=self.ledger)
-        else:
+        if plan.is_named:
             hits = fetch(plan, k)
+        else:
+            hits = fetch_within(plan, k, fetch=search, fetch_filtered=fetch, ledger=self.ledger)
         if plan.counted_ids is not None:  # the last digits of a 32-bit score tell what else was counted
             hits = [ScoredChunk(chunk_id, _round(score)) for chunk_id, score in hits]
         return [ScoredChunk(chunk_id, factor * score) for chunk_id, score in hits]
@@ -77,7 +77,7 @@ def rank_dense(
     of the model with the fingerprint ``model``. With ``pooled``, only the best ``k`` of all are wanted.
     """
     search = partial(index.search_all, vector=vector, model=model)
-    direct = {name: plan.selection for name, plan in plans.items() if not plan.filters or plan.document_ids is not None}
+    direct = {name: plan.selection for name, plan in plans.items() if plan.is_named}
     answer = search(direct, k=k, pooled=pooled, timeout_s=deadline.left_s)
 
     def nearest(plan: FilterPlan, n: int) -> list[ScoredChunk]:

@@ -431,7 +431,7 @@ def test_another_analyzer_rebuilds_the_keyword_leg_alone(tmp_path: Path) -> None
         assert CAT in shelf.texts(CAT)
         assert braid.indexer.wait(WAIT_S)
         assert shelf.texts("Haus", mode="keyword") == {"Die Häuser stehen leer"}
-        assert shelf.log.states("bm25")["user_1"].version == braid.analyzer.version != versions["bm25"]
+        assert shelf.log.states("bm25")["user_1"].version == braid.bm25.version != versions["bm25"]
         assert shelf.log.states("dense")["user_1"].version == versions["dense"]
     assert embeddings.documents_embedded == len(TEXTS) + 1
 
@@ -447,7 +447,9 @@ def assert_all_dense_scores_are_of(model: HashEmbeddings, query: str, result: Se
     for hit in result.hits:
         for score in hit.legs:
             if score.leg == "dense":
-                assert score.score == pytest.approx(cosine(model, query, hit.passage.text), abs=1e-4)
+                assert score.score == pytest.approx(
+                    cosine(model, query, hit.passage.text), abs=5e-3
+                )  # 8 bits, while a vector is replaced
 
 
 def loadable(patch: pytest.MonkeyPatch, *models: HashEmbeddings) -> None:

@@ -19,6 +19,7 @@ from sqlalchemy import Engine
 from braid.core import types
 from braid.core.braid import Braid, IndexOptions
 from braid.core.errors import InvalidInputError
+from braid.core.indexes import bm25
 from braid.core.ledger.change_log import ChangeLog
 from braid.core.search import filter_plan
 from braid.core.types import Filters, Fusion, Hit, Mode, Pooling, SearchResult
@@ -549,11 +550,14 @@ FILTERS = {
     "nothing": Filters(source_prefix="no such folder"),
     "two of them": Filters(frozenset({"txt"}), "odd/", 50.0, 60.0),
 }
-# Constants of braid.core.search.filter_plan: so few documents that the largest collections' cases come up with 200.
+# Constants of braid.core.search.filter_plan and of braid.core.indexes.bm25: the largest collections' cases come up with
+# 200 passages.
 LIMITS = {
     "as shipped": {},
     "too many documents to name": {"MAX_FILTER_DOCUMENTS": 3},
     "and few may be fetched": {"MAX_FILTER_DOCUMENTS": 3, "MAX_FETCH": 60},
+    "too many for terms": {"MAX_DOCUMENT_TERMS": 3},
+    "and no hit may be read in vain": {"MAX_DOCUMENT_TERMS": 3, "READ_AHEAD": 1},
     "every filter is narrow": {"NARROW_SHARE": 2.0},
     "no filter is narrow": {"NARROW_SHARE": 0.0},
 }
@@ -566,7 +570,7 @@ def test_filters_agree_with_brute_force(
 ) -> None:
     """The query is near to what half of the filters leave out."""
     for name, value in limits.items():
-        monkeypatch.setattr(filter_plan, name, value)
+        monkeypatch.setattr(filter_plan if hasattr(filter_plan, name) else bm25, name, value)
     query = COMMON
     for datasets in ([library.big], [library.small], [library.big, library.small]):
         selected = library.selected(filters, *datasets)
