@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from braid.core.chat.texts import TEXTS as ANSWER_TEXTS
 from tests.app.web.test_translations import ROOT, TRANSLATED, source_texts, texts_of
 
 PLACEHOLDER = re.compile(r"%\(\w+\)s|\{\w+\}")
@@ -57,9 +58,13 @@ def plain(text: str) -> str:
 
 
 def texts(language: str) -> list[str]:
+    """All texts of the pages in this language, and Braid's own sentences in answers."""
+    said = [
+        plain(form) for by_language in ANSWER_TEXTS.values() for name, form in by_language.items() if name == language
+    ]
     if language == "en":
-        return [plain(form) for _, forms in source_texts() for form in forms]
-    return [plain(form) for forms in texts_of(language).values() for form in forms]
+        return said + [plain(form) for _, forms in source_texts() for form in forms]
+    return said + [plain(form) for forms in texts_of(language).values() for form in forms]
 
 
 def test_the_list_is_read() -> None:
