@@ -18,7 +18,7 @@ from braid.app.api.streams import wants_stream
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.site import site
-from braid.app.web.conversations import delete_conversation as delete
+from braid.app.web.transfers import delete_conversation as delete
 from braid.core.chat.export import as_json, as_markdown
 from braid.core.chat.store import MAX_TITLE_CHARS, StoredConversation
 from braid.core.chat.thumbs import Thumb

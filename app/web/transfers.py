@@ -1,4 +1,4 @@
-"""Exports and imports of datasets, for the pages and the API."""
+"""Exports and imports of datasets, and what is removed with them or with a conversation, for the pages and the API."""
 
 from __future__ import annotations
 
@@ -71,6 +71,16 @@ def queue_import(account: Account, stream: IO[bytes], *, name: str = "") -> Job:
     asked = here.background.new_import(account.id, stream, max_bytes=most, name=name)
     [job] = here.background.add(account.id, [asked])
     return job
+
+
+def delete_conversation(user_id: int, conversation_id: int) -> None:
+    """Delete a conversation with its files, and what still waits to be read or was exported of them."""
+    here = site()
+    files = here.conversations.files.dataset(user_id, conversation_id)
+    if files is not None:
+        drop_all(files.id)
+    here.conversations.delete(user_id, conversation_id)
+    here.braid.wake()
 
 
 def drop_all(dataset_id: int) -> None:

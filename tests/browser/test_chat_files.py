@@ -68,6 +68,25 @@ def test_a_dropped_file_is_asked_at_once(
     picture(page, "chat-file")
 
 
+def test_pasted_and_dropped_files_are_kept_as_a_dataset(
+    open_anonymous: Callable[..., Page], ana: dict[str, str]
+) -> None:
+    page = open_anonymous("chat", cookies=[ana])
+    page.evaluate(DROP, ["valve.txt", TEXT, "drop"])
+    expect(page.locator("#files li.ready")).to_have_text(re.compile("valve"), timeout=20_000)
+    page.evaluate(DROP, ["second.txt", "The second file names the ventilator.", "paste"])
+    expect(page.locator("#files li.ready")).to_have_count(2, timeout=20_000)
+    page.reload()
+    expect(page.locator("#files li.ready")).to_have_count(2)
+    page.get_by_text("Keep these files").click()
+    page.get_by_label("Name of the dataset").fill("Valves")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Valves")
+    page.get_by_role("link", name="Ask these documents").click()
+    expect(page.locator("#chips li")).to_have_count(1)
+    expect(page.locator("#chips")).to_contain_text("Valves")
+
+
 def test_files_are_picked_and_what_is_refused_says_why(
     open_anonymous: Callable[..., Page], ana: dict[str, str], picture: Callable[[Page, str], None]
 ) -> None:

@@ -18,7 +18,7 @@ from braid.app.pages.chat.blueprint import chat
 from braid.app.pages.datasets.add import form_bytes, queue_jobs, read_file, spool_upload
 from braid.app.pages.datasets.overview import name_problem
 from braid.app.site import site
-from braid.app.web.conversations import delete_conversation
+from braid.app.web.transfers import delete_conversation
 from braid.core.errors import InvalidInputError
 from braid.core.indexes.document_progress import document_progress
 from braid.core.jobs.store import ADDING, OPEN

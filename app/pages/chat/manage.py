@@ -15,7 +15,7 @@ from braid.app.pages.chat.blueprint import chat, make_shelf
 from braid.app.pages.chat.view import build_exchanges, build_how, find_chunk_ids
 from braid.app.site import site
 from braid.app.user.datasets import readable_datasets
-from braid.app.web.conversations import delete_conversation
+from braid.app.web.transfers import delete_conversation
 from braid.core.chat.export import as_json, as_markdown
 from braid.core.chat.feedback import Feedback
 from braid.core.chat.store import MAX_TITLE_CHARS, StoredMessage
