@@ -36,7 +36,7 @@ class Doctor:
             text = self._http.get("/admin/indexes").raise_for_status().text
             if "Checking…" not in text:
                 found = [" ".join(TAG.sub(" ", html.unescape(each)).split()) for each in FINDING.findall(text)]
-                return "" if "Ledger and indexes agree" in text else "; ".join(found) or "the examination failed"
+                return "" if "Database and indexes agree" in text else "; ".join(found) or "the examination failed"
             time.sleep(0.2)
         raise RuntimeError(f"the doctor has no answer after {EXAMINED_S:g} s")
 
