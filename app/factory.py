@@ -29,16 +29,16 @@ from braid.app.pages.account import account
 from braid.app.site import EXTENSION, HostUser, Site, site
 from braid.app.user.models import SHELF, ModelShelf
 from braid.app.web.compression import compress
-from braid.app.web.dataset_names import dataset_name
 from braid.app.web.errors import handle_errors, on_http_error, on_unexpected
 from braid.app.web.health import health
-from braid.app.web.languages import keep_language, language_links, language_names, select_language, theme
 from braid.app.web.places import places
-from braid.app.web.reasons import shown, told
 from braid.app.web.security_headers import SECURITY_HEADERS
 from braid.app.web.static_files import hash_name, send_static
-from braid.app.web.template_texts import keep_translations
 from braid.app.web.times import moment
+from braid.app.words.dataset_names import dataset_name
+from braid.app.words.languages import keep_language, language_links, language_names, select_language, theme
+from braid.app.words.reasons import shown, told
+from braid.app.words.template_texts import keep_translations
 from braid.config.settings import Settings, load_settings
 from braid.core.accounts.credentials import SESSION_DAYS
 from braid.core.accounts.secret_key import secret_key

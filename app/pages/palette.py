@@ -18,8 +18,8 @@ from braid.app.pages.admin.blueprint import admin_places
 from braid.app.pages.chat.choices import recent_datasets
 from braid.app.site import site
 from braid.app.user.datasets import caller_datasets
-from braid.app.web.dataset_names import dataset_name
 from braid.app.web.places import places
+from braid.app.words.dataset_names import dataset_name
 from braid.core.types import Dataset
 
 MOST = 7

@@ -10,7 +10,7 @@ from typing import Literal
 from flask_babel import format_decimal, format_timedelta, ngettext
 from flask_babel import gettext as _
 
-from braid.app.web.reasons import told
+from braid.app.words.reasons import told
 from braid.core.indexes.leg_progress import LegProgress
 from braid.core.types import Leg
 

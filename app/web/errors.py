@@ -15,7 +15,7 @@ from werkzeug.exceptions import HTTPException
 
 from braid.app.auth.access import wants_json
 from braid.app.site import site
-from braid.app.web.reasons import told
+from braid.app.words.reasons import told
 from braid.core.errors import (
     BraidError,
     EmbeddingError,

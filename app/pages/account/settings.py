@@ -19,7 +19,7 @@ from braid.app.user.datasets import readable_datasets
 from braid.app.user.models import NO_MODEL, choose_models, offered_models, site_default, takes_own_keys
 from braid.app.user.preferences import DEFAULT_STRATEGY, LANGUAGES, THEMES, Preferences, preferences_of
 from braid.app.user.strategy_menu import strategy_choices
-from braid.app.web.languages import LANGUAGE_COOKIE
+from braid.app.words.languages import LANGUAGE_COOKIE
 from braid.core.errors import InvalidInputError
 from braid.core.models.chat import Role
 from braid.core.search.strategies import strategies

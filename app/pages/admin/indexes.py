@@ -14,7 +14,7 @@ from werkzeug.wrappers import Response
 from braid.app.auth.access import rule
 from braid.app.pages.admin.blueprint import admin, audit, done
 from braid.app.site import site
-from braid.app.web.dataset_names import dataset_name
+from braid.app.words.dataset_names import dataset_name
 from braid.core.doctor import Problem
 from braid.core.errors import InvalidInputError
 from braid.core.indexes.leg_progress import LegProgress

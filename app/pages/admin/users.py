@@ -13,7 +13,7 @@ from braid.app.pages.account.mine import flash_revoked
 from braid.app.pages.account.sign_in import explain_refusal
 from braid.app.pages.admin.blueprint import admin, audit, done, known_groups, read_groups
 from braid.app.site import site
-from braid.app.web.dataset_names import dataset_name
+from braid.app.words.dataset_names import dataset_name
 from braid.core.accounts.accounts import MIN_PASSWORD_CHARS, Account
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.types import MAX_ID

@@ -24,7 +24,7 @@ from braid.app.user.index_progress import progress_with
 from braid.app.user.models import choose_models
 from braid.app.user.starters import starters
 from braid.app.user.strategy_menu import strategy_choices
-from braid.app.web.languages import language_names
+from braid.app.words.languages import language_names
 from braid.core.chat.store import StoredConversation, StoredMessage
 from braid.core.types import MAX_K, MAX_QUERY_CHARS
 

@@ -17,11 +17,11 @@ from flask_babel import gettext as _
 from flask_babel import ngettext
 
 from braid.app.site import site
-from braid.app.web.dataset_names import dataset_name
 from braid.app.web.errors import on_braid_error, on_unexpected
 from braid.app.web.event_stream import HEARTBEAT, HEARTBEAT_S, event, when_gone
 from braid.app.web.markdown import answer_html
 from braid.app.web.turn_progress import RENDER_EVERY_S, stage_text
+from braid.app.words.dataset_names import dataset_name
 from braid.core.chat.turns.rows import StoredTurn
 from braid.core.chat.turns.running import Progress, RunningTurn
 from braid.core.chat.types import Event, QueryWritten, Searched, StageStarted

@@ -14,9 +14,9 @@ from markupsafe import Markup
 from braid.app.pages.search.answer import Missing
 from braid.app.pages.search.reasons import Reason, Reasoning
 from braid.app.user.strategy_menu import NAMES
-from braid.app.web.dataset_names import dataset_name
 from braid.app.web.markdown import answer_html
 from braid.app.web.waiting import waiting
+from braid.app.words.dataset_names import dataset_name
 from braid.core.chat.feedback import Kind
 from braid.core.chat.store import StoredCitation, StoredMessage
 from braid.core.chat.turns.rows import State

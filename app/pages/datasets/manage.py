@@ -11,8 +11,8 @@ from braid.app.pages.datasets.blueprint import ONE, datasets, done, visible_data
 from braid.app.pages.datasets.dataset import dataset_page
 from braid.app.pages.datasets.overview import name_problem
 from braid.app.site import site
-from braid.app.web.dataset_names import dataset_name
 from braid.app.web.transfers import drop_all
+from braid.app.words.dataset_names import dataset_name
 from braid.core.errors import InvalidInputError
 
 

@@ -10,7 +10,7 @@ from flask import render_template
 from braid.app.auth.access import rule
 from braid.app.pages.datasets.blueprint import ONE, datasets, visible_datasets
 from braid.app.site import site
-from braid.app.web.languages import language_name
+from braid.app.words.languages import language_name
 from braid.core.datasets.statistics import months_of, statistics_of
 
 SHOWN_MONTHS = 24

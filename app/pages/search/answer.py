@@ -13,8 +13,8 @@ from braid.app.pages.search.form import ALL, Carried, SearchForm
 from braid.app.pages.search.marking import PROSE, Segment, flow, snippet, wanted_tokens
 from braid.app.pages.search.reasons import Reason, Reasoning
 from braid.app.site import site
-from braid.app.web.dataset_names import dataset_name
 from braid.app.web.waiting import waiting
+from braid.app.words.dataset_names import dataset_name
 from braid.core.chat.quoting.match import SCALES, CosineScale, is_weak
 from braid.core.errors import EmbeddingError
 from braid.core.text.analyzer import Analyzer

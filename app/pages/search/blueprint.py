@@ -18,7 +18,7 @@ from braid.app.user.index_progress import progress_with
 from braid.app.user.models import choose_models, model_shelf
 from braid.app.user.preferences import preferences_of
 from braid.app.user.strategy_menu import strategy_choices
-from braid.app.web.languages import language_names
+from braid.app.words.languages import language_names
 from braid.core.types import MAX_K, MAX_QUERY_CHARS, Dataset, Mode, SearchResult
 
 search = Blueprint("search", __name__)

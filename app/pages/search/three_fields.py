@@ -25,9 +25,9 @@ from braid.app.user.datasets import readable_datasets
 from braid.app.user.models import choose_models, model_shelf
 from braid.app.web.errors import on_braid_error, on_unexpected
 from braid.app.web.event_stream import event, event_stream, when_gone
-from braid.app.web.languages import current_language
 from braid.app.web.markdown import answer_html
 from braid.app.web.turn_progress import progress, stage_text
+from braid.app.words.languages import current_language
 from braid.core.chat.comparison import MAX_INSTRUCTION_CHARS, ThreeFields
 from braid.core.chat.live_turn import LiveTurn
 from braid.core.chat.types import (

@@ -19,7 +19,7 @@ from braid.app.pages.search.marking import PROSE, Segment, flow, snippet, wanted
 from braid.app.site import site
 from braid.app.user.datasets import readable_datasets
 from braid.app.user.models import choose_models, model_shelf
-from braid.app.web.dataset_names import dataset_name
+from braid.app.words.dataset_names import dataset_name
 from braid.core.datasets.listing import documents_named
 from braid.core.errors import NotFoundError
 from braid.core.ledger.database import Database

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 from markupsafe import Markup
 
-from braid.app.web.reasons import shown
 from braid.app.web.waiting import waiting
+from braid.app.words.reasons import shown
 from braid.core.braid import Braid
 from braid.core.indexes.leg_progress import LegProgress
 from braid.core.types import ChunkInput, Dataset, DocumentInput

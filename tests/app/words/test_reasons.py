@@ -10,8 +10,8 @@ import pytest
 from flask import Flask
 from flask_babel import force_locale
 
-from braid.app.web.reason_texts import LABELS, TEMPLATES
-from braid.app.web.reasons import match, shown, told
+from braid.app.words.reason_texts import LABELS, TEMPLATES
+from braid.app.words.reasons import match, shown, told
 from braid.core.braid import Braid
 from braid.core.errors import UnreadableDocumentError
 from braid.core.indexes.leg_progress import LegProgress

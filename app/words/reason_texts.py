@@ -1,4 +1,4 @@
-"""What core says when something fails, as templates: the texts that `braid.app.web.reasons` recognizes and translates.
+"""What core says when something fails, as templates: `braid.app.words.reasons` recognizes and translates them.
 
 A template is the message as core writes it, with a name for each part that varies. ``what``, ``other`` and ``advice``
 stand for one of `LABELS`; ``reason`` for another message.

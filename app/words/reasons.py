@@ -10,7 +10,7 @@ from flask_babel import get_locale
 from flask_babel import gettext as _
 from markupsafe import Markup
 
-from braid.app.web.reason_texts import LABELS, TEMPLATES
+from braid.app.words.reason_texts import LABELS, TEMPLATES
 
 MAX_REASON_CHARS = 2000
 """Longer ones are shown as they are."""

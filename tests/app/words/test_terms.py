@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 
 from braid.core.chat.texts import TEXTS as ANSWER_TEXTS
-from tests.app.web.test_translations import ROOT, TRANSLATED, source_texts, texts_of
+from tests.app.words.test_translations import ROOT, TRANSLATED, source_texts, texts_of
 
 PLACEHOLDER = re.compile(r"%\(\w+\)s|\{\w+\}")
 CODE = re.compile(r"https?://|python -m \S+|[A-Za-z0-9]*[_.][A-Za-z0-9_.]+|--\w+|, …")
