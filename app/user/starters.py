@@ -51,9 +51,9 @@ def _about_the_guide(shared: Sequence[Dataset]) -> list[str]:
     if not any(dataset.name == SAMPLE_NAME and dataset.documents for dataset in shared):
         return []
     return [
-        _("How are the two rankings fused?"),
+        _("When can a new document be found?"),
         _("What happens when a dataset is deleted?"),
-        _("What can be done when a file cannot be read?"),
+        _("How large may a file be?"),
     ]
 
 
@@ -66,6 +66,7 @@ def _questions(outlines: Sequence[Outline]) -> Iterator[str]:
 def _questions_about(outline: Outline) -> Iterator[str]:
     title = _title(outline)
     headings = [heading for each in outline.headings if (heading := _NUMBERING.sub("", each)) and _tells(heading)]
+    headings = [heading for heading in headings if heading.casefold() != title.casefold()]
     for heading in headings:
         if _QUESTION.search(heading):
             yield heading

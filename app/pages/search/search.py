@@ -39,7 +39,7 @@ PASSAGES_PER_PAGE = 50
 MAX_START = 10**9
 
 EXAMPLES = (
-    ("en", "How are the two rankings fused?"),
+    ("en", "How large may a file be?"),
     ("ja", "データセットを削除するとどうなりますか"),
     ("ko", "파일을 읽을 수 없을 때는 어떻게 하나요?"),
 )

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from braid.app import first_start
 from braid.app.user import starters as made
 from braid.app.user.datasets import readable_datasets
 from braid.core.braid import Braid
+from braid.core.chat.conversation import Conversation
+from braid.core.chat.types import ChatRequest
 from braid.core.datasets.outlines import Outline
 from braid.core.types import ChunkInput, DocumentInput
 from tests.web import make_app, site_of
@@ -32,7 +36,7 @@ def test_the_guide_is_asked_about_until_there_is_something_of_ones_own(braid: Br
     assert "What happens when a dataset is deleted?" in asked(braid)
     put(braid, mine, "Travel rules", "Daily allowance")
     assert asked(braid) == ["What does “Travel rules” say about “Daily allowance”?"]
-    assert asked(braid, "ja") == ["「Travel rules」では「Daily allowance」についてどう書かれていますか"]
+    assert asked(braid, "ja") == ["「Travel rules」には「Daily allowance」についてどう書かれていますか"]
 
 
 def test_shared_documents_are_asked_about_when_there_are_no_personal_ones(braid: Braid) -> None:
@@ -74,3 +78,27 @@ def test_what_is_asked_about_a_document(
     with make_app(braid).test_request_context("/", headers={"Accept-Language": "en"}):
         found = list(made._questions([Outline(1, title, title, headings)]))
     assert found == ([question] if question else [])
+
+
+def test_each_question_about_the_guide_is_answered_first_by_its_answer(tmp_path: Path) -> None:
+    words = {
+        "en": ("second", "at once", "100 MB"),
+        "ja": ("一秒", "すぐ", "100 MB"),
+        "ko": ("1초", "바로", "100 MB"),
+    }
+    with Braid(tmp_path) as braid:
+        first_start.prepare(braid)
+        assert braid.indexer.wait(60)
+        conversation = Conversation(braid)
+        for language, expected in words.items():
+            for question, word in zip(asked(braid, language), expected, strict=True):
+                quoted = conversation.ask(ChatRequest(user_id=1, text=question, dataset_ids=[-1])).text
+                first = next(line for line in quoted.splitlines() if line.startswith("- "))
+                assert word in first, (question, quoted)
+                assert first.rstrip().endswith("[1]")
+
+
+def test_a_heading_that_is_the_title_is_not_asked_about(braid: Braid) -> None:
+    first_start.prepare(braid)
+    put(braid, braid.ledger.datasets(1)[0].id, "budget", "Budget")
+    assert asked(braid) == ["What is “budget” about?"]
