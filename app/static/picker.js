@@ -110,6 +110,12 @@
     }
   }
 
+  // Everything is sent as such, so that a dataset that is created later is searched, too.
+  rows[0]?.box.form.addEventListener("formdata", ({ formData }) => {
+    formData.delete("offered"); // what a form without this file is compared with
+    if (ticked().length === rows.length) formData.set("d", "all");
+  });
+
   function tell() {
     const chosen = ticked();
     const text = chosen.length

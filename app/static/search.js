@@ -62,9 +62,7 @@ function announceOffline() {
 function remember() {
   const fields = new FormData(form);
   const { mode, fusion, alpha, k, strategy } = Object.fromEntries(fields);
-  const boxes = [...form.elements].filter((input) => input.name === "d");
-  const d = boxes.every((box) => box.checked) ? "all" : fields.getAll("d");  // new datasets are searched, too
-  const choices = { of: form.dataset.choices, d, mode, fusion, alpha, k, strategy };
+  const choices = { of: form.dataset.choices, d: fields.getAll("d"), mode, fusion, alpha, k, strategy };
   localStorage.setItem(CHOICES, JSON.stringify(choices));
 }
 
@@ -77,7 +75,7 @@ function recall() {
   }
   if (saved?.of !== form.dataset.choices) return;  // somebody else's, or the user's preferences have changed
   for (const input of form.elements) {
-    if (input.name === "d") input.checked = saved.d === "all" || saved.d.includes(input.value);
+    if (input.name === "d") input.checked = saved.d.includes("all") || saved.d.includes(input.value);
     else if (input.type === "radio") input.checked = input.value === saved[input.name];
     else if (input.name in saved) input.value = saved[input.name] || input.value;
   }

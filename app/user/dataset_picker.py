@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,6 +14,8 @@ from braid.core.indexes.leg_progress import LegProgress
 from braid.core.types import Dataset
 
 State = Literal["ready", "indexing", "failed", "empty", ""]
+ALL = "all"
+"""The value of the field ``d`` for all datasets that the user may read."""
 NOT_SHOWN: tuple[State, str] = ("", "")
 MANY = 8
 """From this number on the picker has a filter, and empty datasets are folded away."""
@@ -72,6 +74,17 @@ class Picker:
     def is_large(self) -> bool:
         """Whether there are so many datasets that they need a filter."""
         return len(self.all) >= MANY
+
+
+def is_everything(chosen: Iterable[str], readable: Collection[int], offered: str = "") -> bool:
+    """Return whether the values of the field ``d`` are all datasets: those readable, or those that the form offered.
+
+    ``offered`` is the form's field of this name, `Picker.offered`: the form may be older than a dataset. The script
+    of the picker sends `ALL` instead.
+    """
+    given = set(chosen)
+    whole = ({str(dataset_id) for dataset_id in readable}, set(filter(None, offered.split(","))))
+    return ALL in given or any(ids and ids <= given for ids in whole)
 
 
 def make_picker(

@@ -18,7 +18,6 @@ from braid.app.pages.chat.blueprint import chat, make_shelf
 from braid.app.pages.chat.choices import (
     ChatChoices,
     choices_of_turn,
-    everything_ticked,
     first_choices,
     keep_choices,
     read_choices,
@@ -154,8 +153,7 @@ def _run(asked: ChatRequest, begin: Begin, choices: ChatChoices | None = None) -
 def _form_choices() -> ChatChoices:
     """Return the choices of the form, with "everything" as such."""
     account = identity().account
-    choices = read_choices(request.form, first_choices(account))
-    return everything_ticked(choices, readable_datasets(account).by_id, request.form.get("offered", ""))
+    return read_choices(request.form, first_choices(account), readable_datasets(account))
 
 
 def _aside() -> list[int]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeVar, cast
 
 from werkzeug.datastructures import MultiDict
 
 from braid.app.site import site
+from braid.app.user.dataset_picker import is_everything
+from braid.app.user.datasets import Readable
 from braid.app.user.pace import Pace, Way, pace_of, ways
 from braid.app.user.preferences import VALID, preferences_of
 from braid.config.settings import Settings
@@ -18,8 +20,6 @@ from braid.core.types import Fusion, Mode
 
 LAST_CHOICE = "chat"
 """Name of the preference that a new conversation starts with."""
-ALL = "all"
-"""The value of the field ``d`` for all datasets that the user may read."""
 RECENT = "recent_datasets"
 """Name of the preference with the datasets that were chosen last."""
 MOST_RECENT = 8
@@ -85,14 +85,15 @@ def choices_of_turn(settings: Mapping[str, Any], default: ChatChoices) -> ChatCh
     return _with(default, {**settings, **settings.get("options", {})})
 
 
-def read_choices(form: MultiDict[str, str], default: ChatChoices) -> ChatChoices:
+def read_choices(form: MultiDict[str, str], default: ChatChoices, readable: Readable) -> ChatChoices:
     """Read the form; the search checks the values. A pace replaces those of the experts' fields.
 
     Raises InvalidInputError with the field's name for a value that is not a number.
     """
     given = form.getlist("d")
+    everything = is_everything(given, readable.by_id, form.get("offered", ""))
     chosen = ChatChoices(
-        dataset_ids=None if ALL in given else tuple(_number("dataset_ids", each, int) for each in given),
+        dataset_ids=None if everything else tuple(_number("dataset_ids", each, int) for each in given),
         strategy=form.get("strategy") or default.strategy,
         mode=cast(Mode, form.get("mode") or default.mode),
         fusion=cast(Fusion, form.get("fusion") or default.fusion),
@@ -118,16 +119,6 @@ def keep_choices(account: Account, choices: ChatChoices) -> None:
     kept = {LAST_CHOICE: choices.to_json(), RECENT: recent}
     if any(account.preferences.get(name) != value for name, value in kept.items()):
         site().accounts.set_preferences(account.id, kept)
-
-
-def everything_ticked(choices: ChatChoices, readable: Collection[int], offered: str = "") -> ChatChoices:
-    """Return the choices with None for the datasets if all are chosen that are readable, or that the form offered.
-
-    ``offered`` are the ids of the form, which may be older than a dataset, with commas.
-    """
-    chosen = {str(dataset_id) for dataset_id in choices.dataset_ids or ()}
-    whole = [{str(dataset_id) for dataset_id in readable}, set(filter(None, offered.split(",")))]
-    return replace(choices, dataset_ids=None) if any(ids and ids <= chosen for ids in whole) else choices
 
 
 def _with(default: ChatChoices, kept: Mapping[str, Any]) -> ChatChoices:

@@ -9,10 +9,11 @@ from flask import url_for
 from flask_babel import gettext as _
 from markupsafe import Markup
 
-from braid.app.pages.search.form import ALL, Carried, SearchForm
+from braid.app.pages.search.form import Carried, SearchForm
 from braid.app.pages.search.marking import PROSE, Segment, flow, snippet, wanted_tokens
 from braid.app.pages.search.reasons import Reason, Reasoning
 from braid.app.site import site
+from braid.app.user.dataset_picker import ALL
 from braid.app.web.waiting import waiting
 from braid.app.words.dataset_names import dataset_name
 from braid.core.chat.quoting.match import SCALES, CosineScale, is_weak

@@ -8,6 +8,7 @@ from typing import Any, cast, get_args
 from werkzeug.datastructures import MultiDict
 
 from braid.app.pages.search.filters import ChosenFilters, read_filters
+from braid.app.user.dataset_picker import ALL, is_everything
 from braid.app.user.datasets import Readable
 from braid.app.user.preferences import Preferences
 from braid.config.settings import Settings
@@ -16,9 +17,6 @@ from braid.core.types import Fusion, Mode
 
 MAX_CARRIED_CHARS = 500
 """Longest query repeated in the links of its result; a longer one would bloat the page."""
-
-ALL = "all"
-"""The value of the argument ``d`` for all datasets that the user may read."""
 
 Carried = dict[str, str | list[str]]
 
@@ -106,7 +104,7 @@ def read_form(
 ) -> SearchForm:
     """Read the form from a request's arguments; ``mode`` replaces the user's default mode.
 
-    A search without datasets is one in the personal datasets of ``readable``, and ``d=all`` is one in all of them.
+    A search without datasets is one in the personal datasets of ``readable``, and one in all of them carries ``d=all``.
 
     Raises InvalidInputError with the field's name.
     """
@@ -114,9 +112,10 @@ def read_form(
     k = whole_number("k", args.get("k") or str(preferred.k))
     strategy = args.get("strategy") or preferred.strategy
     given = args.getlist("d")
-    chosen = tuple(readable.by_id) if ALL in given else tuple(whole_number("dataset_ids", each) for each in given)
-    if not chosen and ("q" in args or "purpose" in args):
-        chosen = tuple(dataset.id for dataset in readable.personal)
+    if not given and ("q" in args or "purpose" in args):
+        given = [str(dataset.id) for dataset in readable.personal]
+    everything = is_everything(given, readable.by_id, args.get("offered", ""))
+    chosen = tuple(readable.by_id) if everything else tuple(whole_number("dataset_ids", each) for each in given)
     rerank = args.get("rerank") != "no"
     return SearchForm(
         text=args.get("q", "").strip(),
@@ -127,7 +126,7 @@ def read_form(
         strategy=strategy,
         dataset_ids=chosen if chosen or "q" in args or "purpose" in args else None,
         preferred_ids=preferred.dataset_ids,
-        everything=bool(chosen) and set(readable.by_id) <= set(chosen),
+        everything=everything,
         filters=read_filters(args),
         rerank=rerank,
         customized=(fusion, k, rerank) != (preferred.fusion, preferred.k, True),

@@ -123,6 +123,20 @@ def test_links_of_a_search_everywhere_have_datasets_that_are_to_come(client: Fla
     assert all("d=all" in link and "d=1" not in link for link in links)
 
 
+def test_a_search_page_that_is_older_than_a_dataset_still_means_everything(
+    client: FlaskClient, library: Braid, put: Put
+) -> None:
+    offered = re.search(r'name="offered" value="([^"]+)"', client.get("/search").text)
+    assert offered
+    add_gaskets(library, put)
+    form = {"q": "gasket", "d": offered[1].split(","), "offered": offered[1]}
+    page = client.get("/search", query_string=form).text
+    assert "hall 4" in re.sub(r"<[^>]+>", "", page)
+    assert sorted(re.findall(r'name="d" value="(-?\d+)" checked', page)) == ["-1", "1", "2", "3"]
+    some = client.get("/search", query_string={**form, "d": ["1", "2"]}).text
+    assert re.findall(r'name="d" value="(-?\d+)" checked', some) == ["1", "2"]
+
+
 def test_a_link_without_datasets_ticks_what_it_searches(client: FlaskClient) -> None:
     page = client.get("/search", query_string={"q": "rankings"}).text
     assert re.findall(r'name="d" value="(-?\d+)" checked', page) == ["1", "2"]
