@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Literal
 
 from flask import Response
@@ -18,8 +19,9 @@ from braid.app.api.streams import stream_response, wants_stream
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.site import site
+from braid.app.user.datasets import readable_datasets
 from braid.core.chat.types import ChatRequest, ChatResult, Turn, result_json
-from braid.core.types import MAX_QUERY_CHARS
+from braid.core.types import MAX_QUERY_CHARS, Dataset
 
 MAX_TURNS = 200
 MAX_TURN_CHARS = 100_000
@@ -104,11 +106,19 @@ def chat(body: ChatBody) -> Answered | Response:
     return answer_question(body, history, lambda asked, result: None)
 
 
-def answer_question(body: Question, history: tuple[Turn, ...], keep: Keep) -> Answered | Response:
-    """Answer as JSON or as a stream, whichever the caller wants; calls ``keep(request, result)`` with the result."""
+def answer_question(
+    body: Question, history: tuple[Turn, ...], keep: Keep, *, files: Dataset | None = None
+) -> Answered | Response:
+    """Answer as JSON or as a stream, whichever the caller wants; calls ``keep(request, result)`` with the result.
+
+    ``files`` are those of the conversation, which are always searched, too.
+    """
     body.require_embedding_model(identity().account.id)
     options = body.options("hybrid")
     asked = body.request(options, history)
+    if files is not None:
+        chosen = asked.dataset_ids or [each.id for each in readable_datasets(identity().account).personal]
+        asked = replace(asked, dataset_ids=(*chosen, files.id))
     talk = conversation(body, options)
     here = site()
     here.usage.count(identity().account.id, "chat")

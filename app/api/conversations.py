@@ -169,7 +169,8 @@ def add_message(conversation_id: int, body: Question) -> Answered | Response:
     if wants_stream() and HEADER in request.headers:
         raise BadRequest(f"{HEADER} and text/event-stream cannot be combined; leave one out")
     history = store.history(user_id, conversation_id)
-    return answer_question(body, history, lambda asked, result: store.add(conversation_id, asked, result))
+    files = store.files.dataset(user_id, conversation_id)
+    return answer_question(body, history, lambda asked, result: store.add(conversation_id, asked, result), files=files)
 
 
 @resource.put("/conversations/<int:conversation_id>/messages/<int:message_id>/thumb", status=204)

@@ -76,6 +76,7 @@ def queue_import(account: Account, stream: IO[bytes], *, name: str = "") -> Job:
 def delete_conversation(user_id: int, conversation_id: int) -> None:
     """Delete a conversation with its files, and what still waits to be read or was exported of them."""
     here = site()
+    here.turns.stop_all(user_id, conversation_id)
     files = here.conversations.files.dataset(user_id, conversation_id)
     if files is not None:
         drop_all(files.id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypedDict
 
@@ -95,6 +96,15 @@ class ModelConnections:
             stored[made.name] = _Stored(
                 provider=made.provider, base_url=made.base_url, secret=secret, models=list(made.models)
             )
+            self._settings.set(SETTING, stored)
+
+    def set_models(self, name: str, base_url: str, models: Sequence[str]) -> None:
+        """Replace the list of a server's models. Raises NotFoundError when it was removed meanwhile, or replaced."""
+        with self._lock:
+            stored = self._settings.get(SETTING, {})
+            if name not in stored or stored[name]["base_url"] != base_url:
+                raise NotFoundError(f"no model server {name[:60]!r} is connected at {base_url}")
+            stored[name]["models"] = list(models)
             self._settings.set(SETTING, stored)
 
     def remove(self, name: str) -> Connection:

@@ -165,6 +165,9 @@ class DenseSource:
     def waiting(self, collection: str, pending: int) -> int:
         """Return the pending changes without those that were embedded ahead."""
         order = self._orders.get(collection)
+        if order and not pending:  # the log has come to all of them, also to those that were deleted meanwhile
+            del self._orders[collection]
+            return 0
         return max(min(1, pending), pending - len(order.ahead)) if order else pending
 
     def left_out(self, collection: str) -> int:

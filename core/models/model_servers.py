@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import json
 import re
+import socket
 import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -157,7 +158,20 @@ def _is_near(host: str) -> bool:
 
 
 def _is_link_local(host: str) -> bool:
+    host = host.rstrip(".").lower()
     return _is(host, "is_link_local") or host in ("metadata.google.internal", "fd00:ec2::254", "168.63.129.16")
+
+
+def _leads_to_secrets(base_url: str) -> bool:
+    """Return whether the address, however it is spelled, is that of a cloud's interface for this machine."""
+    parts = urlsplit(base_url)
+    try:
+        found = socket.getaddrinfo(parts.hostname, parts.port or 80, type=socket.SOCK_STREAM)
+    except OSError:
+        return False  # the request will say so
+    addresses = [ipaddress.ip_address(str(each[4][0]).partition("%")[0]) for each in found]
+    plain = [getattr(address, "ipv4_mapped", None) or address for address in addresses]
+    return any(_is_link_local(str(address)) for address in plain)
 
 
 def _is(host: str, kind: str) -> bool:
@@ -176,6 +190,8 @@ def fetch_models(provider: str, base_url: str, key: str = "", *, timeout_s: floa
     The key is sent to this address only: redirects are not followed. Raises ModelError, which does not repeat the key.
     """
     host = host_of(base_url)
+    if _leads_to_secrets(base_url):
+        raise ModelError(f"{host} leads to this machine's own secrets in a cloud; give the address of a model server")
     headers = {"Accept": "application/json"}
     if provider == "anthropic":
         headers |= {"x-api-key": key, "anthropic-version": "2023-06-01"}

@@ -44,7 +44,7 @@ def fetch_server(name: str) -> tuple[str, int] | Response:
         found = _with_models(found)
     except ModelError as error:
         return models_page(problem=str(error)), 400
-    site().models.connections.put(found)
+    site().models.connections.set_models(name, found.base_url, found.models)
     return _done_at(found, _("Model list updated."))
 
 

@@ -197,7 +197,7 @@ def _chat_request(choices: ChatChoices, history: tuple[Turn, ...], files: tuple[
     user = identity().account
     readable = readable_datasets(user)
     everything = choices.dataset_ids is None
-    searched = tuple(readable.by_id) if everything else choices.dataset_ids
+    searched = tuple(dataset.id for dataset in readable.all) if everything else choices.dataset_ids
     personal = tuple(dataset.id for dataset in readable.personal)
     return ChatRequest(
         user.id,
@@ -218,7 +218,7 @@ def _render_turn(stored: StoredTurn) -> dict[str, Any]:
     messages = here.conversations.messages(user_id, conversation_id, ids=stored.message_ids)
     readable = readable_datasets(identity().account)
     newest = build_exchanges(messages, make_shelf(conversation_id, messages, readable))[0]
-    asked = messages[0].settings.get("dataset_ids") or readable.by_id
+    asked = messages[0].settings.get("dataset_ids") or [dataset.id for dataset in readable.all]
     unread = here.background.store.unread([dataset_id for dataset_id in asked if dataset_id in readable.by_id])
     return {
         "html": _render_exchange(newest, conversation_id, unread_files(unread) if unread else ""),

@@ -91,7 +91,7 @@ def read_choices(form: MultiDict[str, str], default: ChatChoices, readable: Read
     Raises InvalidInputError with the field's name for a value that is not a number.
     """
     given = form.getlist("d")
-    everything = is_everything(given, readable.by_id, form.get("offered", ""))
+    everything = is_everything(given, [dataset.id for dataset in readable.all], form.get("offered", ""))
     chosen = ChatChoices(
         dataset_ids=None if everything else tuple(_number("dataset_ids", each, int) for each in given),
         strategy=form.get("strategy") or default.strategy,

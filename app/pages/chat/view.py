@@ -209,7 +209,9 @@ def _unsearched(question: StoredMessage, answer: StoredMessage, shelf: Shelf) ->
     return tuple(
         dataset
         for dataset in shelf.datasets.values()
-        if dataset.documents and (dataset.shared if searched is None else dataset.id not in searched)
+        if dataset.documents
+        and not dataset.conversation_id
+        and (dataset.shared if searched is None else dataset.id not in searched)
     )
 
 

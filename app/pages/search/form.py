@@ -114,8 +114,9 @@ def read_form(
     given = args.getlist("d")
     if not given and ("q" in args or "purpose" in args):
         given = [str(dataset.id) for dataset in readable.personal]
-    everything = is_everything(given, readable.by_id, args.get("offered", ""))
-    chosen = tuple(readable.by_id) if everything else tuple(whole_number("dataset_ids", each) for each in given)
+    every = tuple(dataset.id for dataset in readable.all)
+    everything = is_everything(given, every, args.get("offered", ""))
+    chosen = every if everything else tuple(whole_number("dataset_ids", each) for each in given)
     rerank = args.get("rerank") != "no"
     return SearchForm(
         text=args.get("q", "").strip(),

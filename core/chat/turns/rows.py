@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sqlalchemy import Connection, Row, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Row, delete, func, insert, select, update
 
 from braid.core.chat.columns import citation_columns, request_settings, result_settings
 from braid.core.chat.turns.branches import Branches, Node
@@ -91,6 +91,16 @@ def write_answer(connection: Connection, turn: StoredTurn, result: ChatResult, s
         connection.execute(insert(CitationRow), rows)
     if state != "running":
         _make_findable(connection, turn.conversation_id, turn.answer_id, text)
+
+
+def end_answers(connection: Connection, *which: ColumnElement[bool], state: State) -> int:
+    """End answers that are said to be written, and let their words be found; returns how many there were."""
+    columns = (MessageRow.id, MessageRow.conversation_id, MessageRow.text)
+    ended = update(MessageRow).where(MessageRow.state == "running", *which).values(state=state).returning(*columns)
+    rows = connection.execute(ended).all()
+    for message_id, conversation_id, text in rows:
+        _make_findable(connection, conversation_id, message_id, text)
+    return len(rows)
 
 
 def choose(connection: Connection, conversation_id: int, message_id: int, parent_id: int | None) -> None:

@@ -16,11 +16,14 @@ from braid.core.chat.turns.rows import MAX_TURN_S, State, StoredTurn
 from braid.core.chat.turns.turn_store import TurnStore
 from braid.core.chat.types import AnswerText, AnswerWithdrawn, ChatRequest, ChatResult, Event
 from braid.core.errors import BraidError, TooManyError
+from braid.core.ledger.database import is_outage
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
 SAVE_EVERY_S = 2.0
+PAUSES_S = (0.5, 2.0, 5.0)
+"""Pauses between attempts to store the end of a turn while the database is out."""
 """Seconds between two times that an answer is stored while it is written: what a crash may cost."""
 MAX_ANSWER_CHARS = 200_000
 """Longest answer; a longer one is cut there."""
@@ -60,6 +63,8 @@ class RunningTurn:
         self._store = store
         self._done = done
         self._recorder = TurnRecorder(request)
+        draft = request.draft
+        self._kept = draft.text if draft is not None and not draft.is_complete else ""
         self._started = self._saved = time.monotonic()
         self._changed = threading.Condition()
         self._writing = threading.Lock()
@@ -78,7 +83,12 @@ class RunningTurn:
             finally:
                 forget()
 
-        threading.Thread(target=run, name="braid-turn", daemon=True).start()
+        try:
+            threading.Thread(target=run, name="braid-turn", daemon=True).start()
+        except RuntimeError:
+            forget()
+            self.end("interrupted")
+            raise
 
     @property
     def overdue(self) -> bool:
@@ -157,8 +167,13 @@ class RunningTurn:
         if time.monotonic() - self._saved < SAVE_EVERY_S:
             return
         with self._writing:
-            if not self._ending:
-                self._store.save(self.ids, self._recorder.result(), "running")
+            if not self._ending and len(self._text) >= len(self._kept):
+                try:
+                    self._store.save(self.ids, self._recorder.result(), "running")
+                except Exception as error:
+                    if not is_outage(error):
+                        raise
+                    logger.warning("event=turn_not_saved type=%s", type(error).__name__)  # the next one may succeed
         self._saved = time.monotonic()
 
     def _fail(self, error: Exception) -> None:
@@ -166,27 +181,51 @@ class RunningTurn:
             if self._ending:
                 return
             self._ending = True
+            result = self._recorder.result()
         if not isinstance(error, BraidError):
             frames = traceback.extract_tb(error.__traceback__)[-4:]
             at = " < ".join(f"{frame.filename}:{frame.lineno}" for frame in reversed(frames))
             logger.error("event=turn_failed type=%s at=%s", type(error).__name__, at)  # its text may quote a document
         self.error = error
-        self._finish(lambda: self._store.fail(self.ids, str(error) if isinstance(error, BraidError) else ""))
+        reason = str(error) if isinstance(error, BraidError) else ""
+
+        def write() -> None:
+            if len(self._text) > len(self._kept):  # what was written until then stays
+                self._store.save(self.ids, result, "failed")
+            self._store.fail(self.ids, reason)
+
+        self._finish(write)
 
     def _close(self, result: ChatResult, state: State) -> None:
-        self._finish(lambda: self._store.save(self.ids, result, state))
+        ids, user_id = self.ids, self._request.user_id or 0
+        if result.stopped and len(self._text) < len(self._kept):  # what was there before says more
+            self._finish(lambda: self._store.end(user_id, ids.conversation_id, ids.answer_id, state))
+        else:
+            self._finish(lambda: self._store.save(ids, result, state))
         self._done(result)
 
     def _finish(self, write: Callable[[], None]) -> None:
         try:
-            with self._writing:
-                write()
+            self._write_patiently(write)
         except Exception as error:  # the conversation was deleted, or the database is out: whoever follows is told
             self.error = self.error or error
         finally:
             with self._changed:
                 self._over.set()
                 self._changed.notify_all()
+
+    def _write_patiently(self, write: Callable[[], None]) -> None:
+        """Write what the turn ends with; again after an outage of the database, which may be a short one."""
+        for pause_s in PAUSES_S:
+            try:
+                with self._writing:
+                    return write()
+            except Exception as error:
+                if not is_outage(error):
+                    raise
+                time.sleep(pause_s)
+        with self._writing:
+            write()
 
 
 class RunningTurns:
@@ -223,6 +262,17 @@ class RunningTurns:
         with self._lock:
             return self._turns.get((user_id, answer_id))
 
+    def stop_all(self, user_id: int, conversation_id: int) -> None:
+        """End the turns of a conversation that is to be deleted."""
+        with self._lock:
+            turns = [
+                turn
+                for (owner, _), turn in self._turns.items()
+                if owner == user_id and turn.ids.conversation_id == conversation_id
+            ]
+        for turn in turns:
+            turn.end("stopped")
+
     def interrupt_all(self) -> None:
         """End every turn and store what there is, before the server ends."""
         with self._lock:
@@ -237,8 +287,10 @@ class RunningTurns:
             turn.end("interrupted")
         with self._lock:
             of_user = self._starting.count(user_id) + sum(key[0] == user_id for key in self._turns)
-            if of_user >= self._most_of_a_user or len(self._starting) + len(self._turns) >= self._most:
+            if of_user >= self._most_of_a_user:
                 raise TooManyError(f"{of_user} of your questions are being answered; wait for one, or stop one")
+            if len(self._starting) + len(self._turns) >= self._most:
+                raise TooManyError("too many questions of all users are being answered; try again in a moment")
             self._starting.append(user_id)
 
     def _forget(self, key: tuple[int, int]) -> None:

@@ -13,6 +13,7 @@ from braid.core.chat.turns.rows import (
     State,
     StoredTurn,
     choose,
+    end_answers,
     insert_answer,
     insert_question,
     read_branches,
@@ -89,16 +90,13 @@ class TurnStore:
         """End an answer that is said to be written, though no turn runs. Does nothing to any other answer."""
         with self._database.write() as connection:
             require_conversation(connection, user_id, conversation_id)
-            row = update(MessageRow).where(
-                MessageRow.conversation_id == conversation_id, MessageRow.id == answer_id, MessageRow.state == "running"
-            )
-            connection.execute(row.values(state=state))
+            which = MessageRow.conversation_id == conversation_id, MessageRow.id == answer_id
+            end_answers(connection, *which, state=state)
 
     def interrupt_all(self) -> int:
         """Store that no answer is being written any more, as after a crash; returns how many there were."""
         with self._database.write() as connection:
-            running = update(MessageRow).where(MessageRow.state == "running")
-            return connection.execute(running.values(state="interrupted")).rowcount
+            return end_answers(connection, state="interrupted")
 
     def choose(self, user_id: int, conversation_id: int, message_id: int) -> None:
         """Choose a message among its variants: it is shown, and the next question follows what is below it."""

@@ -51,6 +51,21 @@ def read(app: Flask, client: FlaskClient, address: str) -> str:
     return client.get(f"{address}/files").text
 
 
+@pytest.mark.parametrize("chosen", [{}, {"dataset_ids": [1]}])
+def test_the_api_asks_the_files_of_a_conversation_too(
+    app: Flask, ana: FlaskClient, chosen: dict[str, list[int]]
+) -> None:
+    address = upload(ana).json["conversation"]
+    read(app, ana, address)
+    for question, source in (("Which valve is closed by hand?", FILE.decode()), ("At how many bar does the pump run?", "12 bar")):
+        answer = app.test_client().post(
+            f"/api/v1/conversations/{address.rpartition('/')[2]}/messages",
+            json={"message": question, **chosen},
+            headers=bearer(app, site_of(app).accounts.named("Ana")),
+        )
+        assert source in answer.json["text"]
+
+
 def test_a_file_is_asked_together_with_the_chosen_datasets(app: Flask, ana: FlaskClient) -> None:
     added = upload(ana)
     assert added.status_code == 202, added.text
@@ -65,8 +80,12 @@ def test_a_file_is_asked_together_with_the_chosen_datasets(app: Flask, ana: Flas
     page = ana.get(address).text
     assert "Files of a conversation" not in text_of(ana.get("/datasets").text)
     assert 'value="2"' not in page.partition('id="picker"')[2].partition('id="options"')[0]
-    elsewhere = post_form(ana, "/chat/messages", text="Which valve is closed by hand?", d="1")
-    assert FILE.decode() not in text_of(ana.get(elsewhere.headers["location"]).text)
+    for chosen in ({"d": "1"}, {"d": "1", "offered": "1"}, {"d": "all"}):  # as the page sends all that it shows
+        elsewhere = post_form(ana, "/chat/messages", text="Which valve is closed by hand?", **chosen)
+        shown = text_of(ana.get(elsewhere.headers["location"]).text)
+        assert FILE.decode() not in shown
+        assert "Files of a conversation" not in shown
+    assert FILE.decode() not in text_of(ana.get("/search?q=valve+closed+by+hand&d=all").text)
 
 
 def test_nobody_else_opens_searches_or_fills_it(app: Flask, ana: FlaskClient) -> None:

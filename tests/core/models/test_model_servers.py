@@ -55,6 +55,7 @@ def test_an_address_is_completed(provider: str, given: str, url: str) -> None:
         ("http://box/v1?key=1", "leave out"),
         ("http://box/v1 qwen", "leave out"),
         ("http://169.254.169.254/latest", "this machine's own secrets"),
+        ("http://metadata.google.internal./v1", "this machine's own secrets"),
         (f"http://{'x' * 400}/v1", "write it as"),
     ],
 )
@@ -63,6 +64,12 @@ def test_what_is_no_address_is_refused_with_the_remedy(address: str, remedy: str
         checked_url("compatible", address)
     assert "secret-word" not in str(raised.value)
     assert raised.value.field == "base_url"
+
+
+@pytest.mark.parametrize("host", ["2852039166", "0xA9FEA9FE", "169.254.43518", "[::ffff:169.254.169.254]"])
+def test_however_the_address_of_the_clouds_interface_is_spelled_nothing_is_sent_there(host: str) -> None:
+    with pytest.raises(ModelError, match="this machine's own secrets"):
+        fetch_models("compatible", f"http://{host}/v1", "key")
 
 
 def test_a_server_is_named_by_its_provider_or_its_address() -> None:
