@@ -57,7 +57,10 @@ def test_the_api_asks_the_files_of_a_conversation_too(
 ) -> None:
     address = upload(ana).json["conversation"]
     read(app, ana, address)
-    for question, source in (("Which valve is closed by hand?", FILE.decode()), ("At how many bar does the pump run?", "12 bar")):
+    for question, source in (
+        ("Which valve is closed by hand?", FILE.decode()),
+        ("At how many bar does the pump run?", "12 bar"),
+    ):
         answer = app.test_client().post(
             f"/api/v1/conversations/{address.rpartition('/')[2]}/messages",
             json={"message": question, **chosen},
