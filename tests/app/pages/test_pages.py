@@ -281,7 +281,7 @@ def test_documents_and_queries_cannot_inject_markup(own_client: FlaskClient, lib
         assert "&lt;" in response.text
         assert (
             re.findall(
-                r"<script(?! src=\"/static/(?:balance|picker|status|search|times)\.[0-9a-f]{10}\.js\" defer>)",
+                r"<script(?! src=\"/static/(?:balance|palette|picker|status|search|times)\.[0-9a-f]{10}\.js\" defer>)",
                 response.text,
             )
             == []

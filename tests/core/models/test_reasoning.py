@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from braid.core.chat.answer_stream import Written, write
+from braid.core.chat.citations import CitationFilter
 from braid.core.errors import ModelError
 from braid.core.models.chat import ChatModel
 from braid.core.models.reasoning import without_reasoning
@@ -36,11 +37,11 @@ def written(pieces: list[str]) -> tuple[Written, str, list[str]]:
     shown: list[str] = []
     ever: list[str] = []
 
-    def show(text: str) -> None:
+    def show(text: str, _: object) -> None:
         shown.append(text)
         ever.append(text)
 
-    result = write(pieces, frozenset({1, 2}), show, lambda _: shown.clear())
+    result = write(pieces, lambda: CitationFilter(frozenset({1, 2})), show, lambda _: shown.clear())
     return result, "".join(shown), ever
 
 
