@@ -1,7 +1,7 @@
 """Filter plans: how the scope and the filters of a query are applied in an index.
 
-An index selects by dataset and document. Filters that select few documents are resolved to these; with others, the leg
-fetches more hits than are wanted, and the ledger says which of them are allowed.
+An index selects by dataset and document. Filters are resolved to the documents that they select; with very many, the
+leg fetches more hits than are wanted, and the ledger says which of them are allowed.
 """
 
 from __future__ import annotations
