@@ -50,17 +50,18 @@ class ConversationFiles:
         found = self.dataset(user_id, conversation_id)
         if found is None:
             raise NotFoundError(f"conversation {conversation_id} has no files")
-        kept = self._ledger.rename_dataset(found.id, name)
+        self._ledger.rename_dataset(found.id, name)
+        present = DatasetRow.id == found.id, DatasetRow.removed_at.is_(None)
         with self._ledger.database.write() as connection:
-            connection.execute(update(DatasetRow).where(DatasetRow.id == kept.id).values(conversation_id=None))
-        return self._ledger.dataset(kept.id)
+            connection.execute(update(DatasetRow).where(*present).values(conversation_id=None))
+        return self._ledger.dataset(found.id)
 
     def remove(self, user_id: int, conversation_id: int) -> None:
         """Delete the files with their passages, vectors and jobs; the indexes follow. Does nothing without files."""
         found = self.dataset(user_id, conversation_id)
         if found is None:
             return
-        self._ledger.remove_dataset(found.id)
+        self._ledger.remove_dataset(found.id, of_conversation=conversation_id)
         with self._ledger.database.write() as connection:
             connection.execute(delete(JobRow).where(JobRow.dataset_id == found.id))
 

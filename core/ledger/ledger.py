@@ -206,10 +206,16 @@ class Ledger:
         with self.database.read() as connection:
             return frozenset(connection.execute(select(DatasetRow.id).where(DatasetRow.id < 0)).scalars())
 
-    def remove_dataset(self, dataset_id: int) -> None:
-        """Delete a dataset with its documents; the indexes follow. Raises NotFoundError."""
+    def remove_dataset(self, dataset_id: int, *, of_conversation: int | None = None) -> None:
+        """Delete a dataset with its documents; the indexes follow. Raises NotFoundError.
+
+        With ``of_conversation`` nothing is deleted when the files have been kept meanwhile.
+        """
+        kept = select(DatasetRow.conversation_id).where(DatasetRow.id == dataset_id)
         with self.database.write() as connection:
             collection = require_dataset(connection, dataset_id)
+            if of_conversation is not None and connection.execute(kept).scalar_one() != of_conversation:
+                return
             log_dataset(connection, dataset_id, collection)
             connection.execute(delete(DocumentRow).where(DocumentRow.dataset_id == dataset_id))
             connection.execute(delete(SyncedFolderRow).where(SyncedFolderRow.dataset_id == dataset_id))

@@ -110,3 +110,15 @@ def test_what_is_kept_is_a_dataset_without_being_embedded_again(
     assert store.files.dataset(ann, conversation) is None
     store.delete(ann, conversation)
     assert [each.name for each in braid.ledger.datasets(ann)] == ["Valves"]
+
+
+def test_what_was_kept_while_its_conversation_is_deleted_stays(
+    braid: Braid, store: ConversationStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user, conversation, dataset = attach(braid, store)
+    seen = store.files.dataset(user, conversation)
+    store.files.keep(user, conversation, "Valves")
+    monkeypatch.setattr(store.files, "dataset", lambda *_: seen)  # the deletion had looked before
+    store.files.remove(user, conversation)
+    assert [each.id for each in braid.ledger.datasets(user)] == [dataset]
+    assert found(braid, user, [dataset]) == ["valve.md"]
