@@ -27,6 +27,7 @@ NAMES = (
     "attacks",
     "growth",
     "start",
+    "journeys",
 )
 
 

@@ -116,7 +116,9 @@ def read_form(
         given = [str(dataset.id) for dataset in readable.personal]
     every = tuple(dataset.id for dataset in readable.all)
     everything = is_everything(given, every, args.get("offered", ""))
-    chosen = every if everything else tuple(whole_number("dataset_ids", each) for each in given)
+    chosen = tuple(whole_number("dataset_ids", each) for each in given if each != ALL)
+    if everything:
+        chosen = tuple(dict.fromkeys((*every, *chosen)))  # one that cannot be read is named in the answer
     rerank = args.get("rerank") != "no"
     return SearchForm(
         text=args.get("q", "").strip(),

@@ -137,6 +137,12 @@ def test_a_search_page_that_is_older_than_a_dataset_still_means_everything(
     assert re.findall(r'name="d" value="(-?\d+)" checked', some) == ["1", "2"]
 
 
+def test_a_dataset_that_cannot_be_read_is_named_beside_everything(client: FlaskClient) -> None:
+    for given in (["1", "2", "-1", "-77"], ["all", "-77"]):
+        page = client.get("/search", query_string={"q": "trains", "d": given}).text
+        assert "Dataset -77 was skipped" in page
+
+
 def test_a_link_without_datasets_ticks_what_it_searches(client: FlaskClient) -> None:
     page = client.get("/search", query_string={"q": "rankings"}).text
     assert re.findall(r'name="d" value="(-?\d+)" checked', page) == ["1", "2"]
