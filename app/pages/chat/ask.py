@@ -134,7 +134,7 @@ def _run(asked: ChatRequest, begin: Begin, choices: ChatChoices | None = None) -
     events = (
         model_shelf().conversation(choose_models(user)).stream(asked)
     )  # raises InvalidInputError here, before anything is kept
-    if choices:
+    if choices and not request.form.get("linked"):  # what an address has ticked is for its conversation alone
         keep_choices(user, choices)
     metrics = here.metrics
     running = here.turns.start(

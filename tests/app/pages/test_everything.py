@@ -62,6 +62,18 @@ def test_a_new_dataset_is_searched_by_whoever_had_everything_ticked(
     assert "hall 4" in stored(library, 2)[1].text
 
 
+def test_what_an_address_has_ticked_is_not_kept_for_other_conversations(client: FlaskClient) -> None:
+    every = checked(client.get("/chat").text, "d")
+    page = client.get("/chat?d=1").text
+    assert checked(page, "d") == ["1"]
+    linked = re.findall(r'name="(linked)" value="(1)"', page)
+    assert linked
+    assert "linked" not in client.get("/chat").text
+    ask(client, "How are rankings fused?", d=["1"], **dict(linked))
+    assert checked(client.get("/chat/1").text, "d") == ["1"]
+    assert checked(client.get("/chat").text, "d") == every
+
+
 def test_a_page_that_is_older_than_a_dataset_still_means_everything(
     client: FlaskClient, library: Braid, put: Put
 ) -> None:
