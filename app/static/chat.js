@@ -79,8 +79,12 @@ async function run(turn, text, begin, undo) {
   announce(said.asking);
   try {
     let problem = await listen(turn, begin);
-    for (const pause of REATTACH_MS) {
+    for (const [attempt, pause] of REATTACH_MS.entries()) {
       if (!problem?.lost || !running.follow || !running.wanted) break;
+      if (attempt === 1) {
+        progress(turn, "lost", said.retrying);
+        announce(said.retrying);
+      }
       await new Promise((resolve) => setTimeout(resolve, pause));
       running.abort = new AbortController();
       problem = await listen(turn, () => follow(running.follow));

@@ -88,7 +88,9 @@ def test_a_lost_connection_is_taken_up_again(open_chat: Callable[..., Page], cha
     page.evaluate(
         """() => {
           const real = window.fetch;
+          window.refusals = 2;  // nothing answers for a moment
           window.fetch = async (...given) => {
+            if (window.broke && window.refusals-- > 0) throw new TypeError("refused");
             const response = await real(...given);
             if (window.broke || !String(given[0]).endsWith("/chat/messages")) return response;
             window.broke = true;
@@ -100,6 +102,8 @@ def test_a_lost_connection_is_taken_up_again(open_chat: Callable[..., Page], cha
         }"""
     )
     ask(page)
+    expect(page.get_by_text("The connection was lost. Trying again…").first).to_be_visible(timeout=15_000)
+    expect(page.locator(".turn:not(.pending) .sources")).to_have_count(1, timeout=20_000)  # it has waited twice
     answered(page)
     assert words(page) == [f"word{number}" for number in range(60)]
 
