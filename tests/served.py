@@ -110,6 +110,14 @@ class Served:
         with DataDirectory(self.data_dir) as braid:
             return {document.source: document.state for document in braid.ledger.documents(dataset_id)}
 
+    def wait_found(self, dataset_id: int, timeout_s: float = 90) -> None:
+        """Return once every document of the dataset is in both indexes."""
+        deadline = time.monotonic() + timeout_s
+        self.wait_read(dataset_id, timeout_s)
+        while _on_the_way(self.client.get(f"/datasets/{dataset_id}").text):
+            assert time.monotonic() < deadline, "the documents are not in the indexes"
+            time.sleep(0.1)
+
     def spooled(self) -> list[str]:
         """What lies in the spool."""
         return sorted(path.name for path in (self.data_dir / "uploads").iterdir())
@@ -128,3 +136,7 @@ class Served:
 
 def _waits(page: str) -> bool:
     return 'data-stage="queued"' in page or 'data-stage="reading"' in page
+
+
+def _on_the_way(page: str) -> bool:
+    return any(f'data-stage="{stage}"' in page for stage in ("parsed", "keyword_ready", "embedding"))

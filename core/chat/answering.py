@@ -209,7 +209,7 @@ def _add_degraded(result: ChatResult, reason: str) -> ChatResult:
 
 
 def _not_found(task: AnswerTask, result: ChatResult, generator: str, emit: Emit) -> ChatResult:
-    text = say("not_found", task.language)
+    text = say("not_found_in_part" if result.search.degraded else "not_found", task.language)
     emit(AnswerText(text))
     return replace(result, text=text, generator=generator)
 
@@ -217,9 +217,11 @@ def _not_found(task: AnswerTask, result: ChatResult, generator: str, emit: Emit)
 def _without_model(task: AnswerTask, result: ChatResult, emit: Emit) -> ChatResult:
     block = passage_block(_passages(result), tokens=EXTRACT_TOKENS)
     extract = task.without_model(block.citations)
+    if not extract.found:
+        return _not_found(task, result, "extractive", emit)
     checked = task.citation_filter(block)
     text = checked.feed(extract.text) + checked.flush()
     citations = block.select(checked.cited, renumber=task.renumber)
     text = _check_links(text, citations)
     emit(AnswerText(text, tuple(checked.cited)))
-    return replace(result, text=text, generator="extractive", found=extract.found, citations=citations)
+    return replace(result, text=text, generator="extractive", found=True, citations=citations)

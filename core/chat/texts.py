@@ -13,6 +13,11 @@ TEXTS: Mapping[str, Mapping[Language, str]] = {
         "ja": "選択したデータセットには見つかりませんでした。",
         "ko": "선택한 데이터셋에서 찾지 못했어요.",
     },
+    "not_found_in_part": {
+        "en": "This was not found in what could be searched.",
+        "ja": "検索できた範囲には見つかりませんでした。",
+        "ko": "검색할 수 있었던 범위에서는 찾지 못했어요.",
+    },
     "another_script": {
         "en": "The passages found are in another language than the question, and are quoted without a language model.",
         "ja": "見つかったパッセージは質問と別の言語で書かれています（言語モデルを使わない抜粋）。",

@@ -34,7 +34,7 @@ def served(tmp_path: Path, model: ModelServer) -> Iterator[Served]:
     with Served(tmp_path / "data", **settings) as running:
         dataset_id = running.new_dataset()
         running.upload(dataset_id, "printer.md", b"# Printer\n\nThe tray is empty.", running.headers())
-        running.wait_read(dataset_id)
+        running.wait_found(dataset_id)
         yield running
 
 

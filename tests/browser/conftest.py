@@ -16,7 +16,7 @@ from braid.app import first_start
 from braid.core.braid import Braid
 from braid.core.types import ChunkInput, DocumentInput
 from tests.fakes import HashEmbeddings
-from tests.web import make_app, sign_in
+from tests.web import make_app, sign_in, site_of
 
 CHROMIUM = Path("/usr/bin/chromium")
 ARTIFACTS = Path(__file__).parents[2] / ".artifacts"
@@ -68,6 +68,15 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         yield Site(f"http://127.0.0.1:{server.port}/", braid, embeddings, app)
         server.shutdown()
         server.server_close()
+
+
+@pytest.fixture(scope="session")
+def jobs(site: Site) -> Iterator[None]:
+    """Run the site's jobs until the end: they can be started once."""
+    here = site_of(site.app)
+    here.start_jobs()
+    yield
+    here.close()
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,22 +10,13 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests import samples
 from tests.browser.conftest import Site
-from tests.web import add_user, site_of
+from tests.web import add_user
 
 pytestmark = pytest.mark.browser
 
 Open = Callable[..., Page]
 Picture = Callable[[Page, str], None]
 PHONE = {"width": 360, "height": 740}
-
-
-@pytest.fixture(scope="module")
-def jobs(site: Site) -> Iterator[None]:
-    """They are done."""
-    here = site_of(site.app)
-    here.start_jobs()
-    yield
-    here.close()
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import count
 from urllib.parse import parse_qs, urljoin, urlsplit
 
@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Page, Request, expect
 
 from tests.browser.conftest import Site
-from tests.web import add_user, site_of
+from tests.web import add_user
 
 pytestmark = pytest.mark.browser
 
@@ -20,12 +20,8 @@ GASKET = "In which hall is the gasket stored?"
 
 
 @pytest.fixture(scope="module", autouse=True)
-def jobs(site: Site) -> Iterator[None]:
+def read_uploads(jobs: None) -> None:
     """Read what is uploaded."""
-    here = site_of(site.app)
-    here.start_jobs()
-    yield
-    here.close()
 
 
 @pytest.fixture(params=[True, False], ids=["scripts", "no scripts"])

@@ -43,7 +43,7 @@ LIST_MARK = re.compile(r"^(?:\d{1,3}[.)]|[-*+•・])\s+")
 
 @dataclass(frozen=True, slots=True)
 class Extract:
-    """An answer made of sentences quoted from the passages."""
+    """An answer made of sentences quoted from the passages; its text is empty where nothing was found."""
 
     text: str
     found: bool
@@ -81,7 +81,7 @@ def extract(
     """
     comparable = any(same_script(" ".join(asked.weights), citation.text) for citation in citations)
     if match == "absent" and comparable:
-        return Extract(say("not_found", asked.language), False)
+        return Extract("", False)
     candidates = _Scorer(asked, analyzer).candidates(citations)
     chosen = _choose(asked, candidates, nearness) or _first_of_each(candidates)[:NEAREST]
     title = ("weak" if match == "weak" else "extractive") if comparable else "another_script"

@@ -132,6 +132,16 @@ def test_what_is_in_no_passage_is_said_not_to_be_found(
     assert question_language(question) == language
 
 
+def test_what_could_not_be_searched_yet_is_not_said_to_be_missing(braid: Braid, user_id: int) -> None:
+    """Documents that were uploaded a second ago are on their way into the indexes."""
+    new = braid.ledger.add_dataset(user_id, "New").id
+    braid.indexer.stop()
+    braid.ledger.put_document(new, DocumentInput("a.md", "A", "md", (ChunkInput("The tray is empty."),)))
+    result = Conversation(braid).ask(ChatRequest(user_id, "Is the tray empty?", dataset_ids=(new,)))
+    assert (result.text, result.found) == (say("not_found_in_part", "en"), False)
+    assert {part.leg for part in result.degraded} == {"dense", "bm25"}
+
+
 def test_absence_is_not_claimed_where_the_model_s_cosines_mean_nothing(braid: Braid, user_id: int) -> None:
     result = Conversation(braid).ask(ChatRequest(user_id, "quantum chromodynamics lattice"))
     assert result.text.startswith(say("weak", "en"))
