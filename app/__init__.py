@@ -8,5 +8,14 @@ From the bottom: `terminal`; `metrics` and `opening`; `site`, which every route 
 import importlib
 import sys
 
+from braid.core.extras import require
+
+PACKAGES = (
+    *("a2wsgi", "anyio", "argon2", "click", "cryptography", "flask", "flask_babel", "flask_login"),
+    *("limits", "prometheus_client", "rich", "starlette", "uvicorn", "watchdog"),
+)
+
+require("app", "Braid's app, like its command line,", *PACKAGES)
+
 if __name__ == "app":  # `python -m app` in a checkout; the package's one name is braid.app
     sys.modules["app"] = importlib.import_module("braid.app")

@@ -1,4 +1,4 @@
-"""Entry point: `python -m app …`, and the command ``braid`` of the installed package."""
+"""Entry point: `python -m app …`; `braid.__main__` is that of the installed package."""
 
 from __future__ import annotations
 

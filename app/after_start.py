@@ -47,6 +47,8 @@ class AfterStart:
                 return
             try:
                 step()
+            except ModuleNotFoundError as error:
+                logger.info("event=not_installed module=%s", error.name)
             except Exception:  # the edge of a thread: without one step the server still answers
                 logger.exception("event=after_start_failed")
 

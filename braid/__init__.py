@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from braid.core.standalone.searcher import HybridSearcher
     from braid.core.types import ChunkInput, Dataset, DocumentInput, Filters, Hit, Passage, SearchResult
 
+__version__ = "0.1.0"
+
 __all__ = [
     "Braid",
     "BraidError",

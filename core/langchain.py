@@ -1,4 +1,4 @@
-"""Braid's searches as LangChain retrievers. The only file that imports langchain-classic's EnsembleRetriever."""
+"""Braid's searches as LangChain retrievers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, ClassVar, NoReturn, Self
 
-from langchain_classic.retrievers.ensemble import EnsembleRetriever
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.prompts import PromptTemplate
@@ -17,6 +16,7 @@ from langchain_core.tools import BaseTool, create_retriever_tool
 from pydantic import BaseModel, ConfigDict, Field
 
 from braid.core.search.pipeline import LegNames
+from braid.core.stock_ensemble import EnsembleRetriever
 from braid.core.types import LEGS_OF_MODE, CollectionScope, Leg, Mode, Scope, SearchResult
 
 __all__ = [

@@ -17,13 +17,14 @@ from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.vectorstores import InMemoryVectorStore
 
 from braid.core.errors import EmbeddingError
-from braid.core.langchain import EnsembleRetriever, NothingRetriever
+from braid.core.langchain import NothingRetriever
 from braid.core.ledger.change_log import ChangeLog, IndexedChunk
 from braid.core.models.embeddings import embed_query
 from braid.core.search.context import SearchContext
 from braid.core.search.pipeline import Search
 from braid.core.search.ranking import FusedRanking, Ranking, fuse
 from braid.core.search.strategies.base import QueryVariant
+from braid.core.stock_ensemble import EnsembleRetriever
 from braid.core.types import CollectionScope, Filters, Leg, Query, ScoredChunk, SearchResult
 
 CACHED_RETRIEVERS = 16

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from braid.core.datasets.registry import Registry
 from braid.core.datasets.scope import resolve_scope
 from braid.core.errors import InvalidInputError
+from braid.core.extras import require
 from braid.core.models.chat import ChatModels
 from braid.core.models.prompts import Prompts
 from braid.core.search.context import SearchContext, SearchModels
@@ -47,6 +48,7 @@ class RetrieverManager:
 
     @cached_property
     def _reference(self) -> ReferenceEngine:
+        require("eval", "engine 'reference'", "langchain_classic", "langchain_community", "rank_bm25")
         from braid.core.reference import ReferenceEngine
 
         return ReferenceEngine(self._context)

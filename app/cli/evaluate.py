@@ -13,6 +13,7 @@ from braid.app.cli.output import complain, print_json, print_table
 from braid.app.cli.progress import Bars, Count
 from braid.app.opening import rerankers_of
 from braid.app.terminal import log_briefly
+from braid.core.extras import require
 
 if TYPE_CHECKING:
     from braid.core.evaluation.evaluation import EvaluationProgress, EvaluationReport
@@ -41,6 +42,7 @@ def eval_command(
     Each DIR has BEIR layout (corpus.jsonl, queries.jsonl, qrels.tsv). Its stored and embedded documents are kept in the
     data directory, so the next run only searches.
     """
+    require("eval", "an evaluation", "ir_measures", *(["matplotlib"] if plot_file else []))
     from braid.config.models import models_of, prompts_of
     from braid.core.evaluation import evaluation
 

@@ -10,6 +10,7 @@ import click
 from braid.app.cli.common import BraidCommand, choose_user, current_settings
 from braid.app.opening import open_braid, open_data_directory
 from braid.core.errors import NotOwnerError
+from braid.core.extras import require
 
 if TYPE_CHECKING:
     from braid.config.settings import Settings
@@ -23,6 +24,7 @@ def mcp(user_name: str | None, read_only: bool) -> None:
 
     Beside a running app, requests are passed to the app; otherwise this process opens the data directory.
     """
+    require("mcp", "the MCP server", "mcp")
     settings = current_settings()
     try:
         _serve(settings, user_name, read_only)

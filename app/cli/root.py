@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 import click
 
+from braid import __version__
 from braid.app.cli.chat import chat
 from braid.app.cli.common import BraidGroup
 from braid.app.cli.conversation import conversation
@@ -89,6 +90,7 @@ def _usage_line(error: click.ClickException) -> str:
 
 
 @click.group(cls=Cli)
+@click.version_option(__version__, message="braid %(version)s")
 def cli() -> None:
     """Braid: search your documents by meaning and by keyword."""
 

@@ -18,6 +18,7 @@ from braid.app.auth.authenticate import identity_of_token
 from braid.app.mcp.meter import IDENTITY
 from braid.app.site import Site
 from braid.app.web.request_bodies import ASGI
+from braid.core.extras import MissingExtraError, is_installed
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
@@ -29,7 +30,10 @@ CALLS_PRESENT = 128
 
 
 def with_mcp(pages: ASGI, site: Site) -> Starlette:
-    """Return the pages with MCP at ``/mcp``. Tokens with the scope ``write`` get the writing tools, others do not."""
+    """Return the pages with MCP at ``/mcp``. Tokens with the scope ``write`` get the writing tools, others do not.
+
+    Where its packages are not installed, the answer there is 501 and says how to install them.
+    """
     servers = _Servers(site)
 
     @asynccontextmanager
@@ -39,8 +43,12 @@ def with_mcp(pages: ASGI, site: Site) -> Starlette:
             yield
             tasks.cancel_scope.cancel()
 
-    gate = _Gate(site, servers)
+    gate: ASGI = _Gate(site, servers) if is_installed("mcp") else _not_installed
     return Starlette(routes=[Route("/mcp", endpoint=gate), Mount("/", app=pages)], lifespan=running)
+
+
+async def _not_installed(scope: Any, receive: Any, send: Any) -> None:
+    await Response(f"{MissingExtraError('the MCP server', 'mcp', 'mcp')}\n", 501)(scope, receive, send)
 
 
 class _Servers:

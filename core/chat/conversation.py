@@ -20,6 +20,7 @@ from braid.core.chat.quoting.match import match_of
 from braid.core.chat.quoting.nearness import nearness_to, no_nearness, scale_of
 from braid.core.chat.types import ChatRequest, ChatResult, Event, QueryWritten, Searched, StageStarted
 from braid.core.errors import InvalidInputError
+from braid.core.extras import require
 from braid.core.models.chat import ChatModel, ChatModels
 from braid.core.models.prompts import Prompts
 from braid.core.models.rerank import Rerankers
@@ -126,6 +127,7 @@ class Conversation:
             turn.stopped.set()
 
     def _build_graph(self) -> Any:  # LangGraph's own type has four parameters of no use here
+        require("chat", "a conversation", "langgraph")
         from langgraph.graph import END, START, StateGraph  # here, because it takes half a second to load
 
         graph = StateGraph(GraphState)

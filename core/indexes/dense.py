@@ -53,6 +53,7 @@ class DenseIndex:
     """Searches the vectors that the ledger has under the model that answers for a collection.
 
     At most ``memory_mb`` are used, or what one collection needs; ``mode`` and ``copy`` say where others are searched.
+    Without a copy, all are searched in memory.
     Searches come from any thread, `apply` and `drop` from one.
     """
 
@@ -65,7 +66,7 @@ class DenseIndex:
         self,
         changes: ChangeLog,
         models: AnsweringModels,
-        copy: ChromaCopy,
+        copy: ChromaCopy | None,
         *,
         memory_mb: int = 1024,
         mode: DenseSearch = "auto",
@@ -73,7 +74,7 @@ class DenseIndex:
         self._changes = changes
         self._version = models.answering_version
         self._copy = copy
-        self._memory = VectorMemory(changes, models, memory_mb=memory_mb, mode=mode)
+        self._memory = VectorMemory(changes, models, memory_mb=memory_mb, mode=mode if copy else "exact")
 
     # ------------------------------------------------------------ searching
 
@@ -171,6 +172,7 @@ class DenseIndex:
         self, collection: str, vector: Vector, k: int, selection: Selection, timeout_s: float
     ) -> list[ScoredChunk]:
         """Ask Chroma, once for each 5,000 documents that are selected."""
+        assert self._copy is not None, "without a copy every collection is in memory"
         deadline, found = time.monotonic() + timeout_s, list[ScoredChunk]()
         for document_ids in _parts(selection):
             where, left_s = selection_filter(selection.dataset_ids, document_ids), deadline - time.monotonic()
@@ -208,7 +210,7 @@ class DenseIndex:
     def ids(self, collection: str) -> Iterator[str]:
         """Yield every chunk id that a search can find; loads the collection, or asks Chroma."""
         loaded = self._memory.load(collection, time.monotonic() + INSPECTION_S)
-        if loaded is None:
+        if loaded is None and self._copy is not None:
             yield from self._copy.ids(collection)
         for block in loaded.blocks if loaded else ():
             yield from block.living_ids().astype(str).tolist()

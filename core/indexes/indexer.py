@@ -16,7 +16,7 @@ from braid.core.indexes.embedder import ChunkEmbedder
 from braid.core.indexes.follower import IndexFollower
 from braid.core.indexes.leg_progress import LegProgress
 from braid.core.indexes.sources import Bm25Source, CopySource, DenseSource
-from braid.core.ledger.change_log import ChangeLog
+from braid.core.ledger.change_log import ChangeLog, IndexState
 from braid.core.ledger.ledger import Ledger
 from braid.core.priority import SearchPriority, lower_thread_priority
 from braid.core.types import Leg
@@ -45,7 +45,7 @@ class Indexer:
         ledger: Ledger,
         bm25: Bm25Index,
         dense: DenseIndex,
-        copy: ChromaCopy,
+        copy: ChromaCopy | None,
         *,
         keyword_version: str,
         models: AnsweringModels,
@@ -59,19 +59,22 @@ class Indexer:
         embedder = ChunkEmbedder(ledger, self._changes, priority or SearchPriority())
         bm25_source = Bm25Source(self._changes, keyword_version)
         dense_source = DenseSource(self._changes, embedder, models)
-        copy_source = CopySource(self._changes, models)
         self.followers: dict[IndexName, IndexFollower] = {
             "bm25": IndexFollower(bm25, self._changes, bm25_source, crashed=crashed),
             "dense": IndexFollower(dense, self._changes, dense_source, crashed=crashed, keep=models.keep),
-            # A copy whose writing was interrupted is noted in the ledger: nothing more is to be checked after a kill.
-            "chroma": IndexFollower(copy, self._changes, copy_source, crashed=False, heads=self._embedded_heads),
         }
+        if copy is not None:
+            source = CopySource(self._changes, models)
+            # A copy whose writing was interrupted is noted in the ledger: nothing more is to be checked after a kill.
+            self.followers["chroma"] = IndexFollower(
+                copy, self._changes, source, crashed=False, heads=self._embedded_heads
+            )
         self._wakes = {name: threading.Event() for name in self.followers}
         self._looked = {name: threading.Event() for name in self.followers}
         self._stopping = threading.Event()
         self._keywords_done = threading.Event()
         self._legs = tuple(follow)
-        followed: tuple[IndexName, ...] = (*follow, "chroma") if "dense" in follow else self._legs
+        followed: tuple[IndexName, ...] = (*follow, "chroma") if "dense" in follow and copy else self._legs
         self._threads = {
             name: threading.Thread(target=self._run, args=(name,), name=f"braid-{name}", daemon=True)
             for name in followed
@@ -79,6 +82,8 @@ class Indexer:
 
     def start(self) -> None:
         """Begin to follow the ledger."""
+        if "chroma" not in self.followers:
+            self._give_up_copy()
         for follower in self.followers.values():
             follower.begin()
         for thread in self._threads.values():
@@ -112,7 +117,7 @@ class Indexer:
     def rebuild(self, index: IndexName, collection: str) -> None:
         """Have one index built again from the ledger, without embedding again; with the dense leg's, its copy."""
         rebuilt: tuple[IndexName, ...] = ("dense", "chroma") if index == "dense" else (index,)
-        for name in rebuilt:
+        for name in (each for each in rebuilt if each in self.followers):
             self.followers[name].rebuild(collection)
             self._wakes[name].set()
 
@@ -139,12 +144,14 @@ class Indexer:
         return self._changes.heads(collections)
 
     def wait(self, timeout_s: float, legs: Sequence[IndexName] = ("bm25", "dense")) -> bool:
-        """Wait until these legs, or the copy in Chroma, have applied all that is in the log now. False after
-        ``timeout_s``.
+        """Wait until these legs, or the copy in Chroma where there is one, have applied all that is in the log now.
+        False after ``timeout_s``.
         """
         deadline = time.monotonic() + timeout_s
         heads = {name: head for name, head in self._changes.heads().items() if head}
-        for name in sorted(legs, key=lambda each: each == "chroma"):  # the copy takes what the dense leg has embedded
+        followed = [name for name in legs if name in self.followers]
+        followed.sort(key=lambda each: each == "chroma")  # the copy takes what the dense leg has embedded
+        for name in followed:
             self._wake([name])
             while not self._is_complete(name, heads):
                 if time.monotonic() >= deadline or self._stopping.is_set():
@@ -161,6 +168,11 @@ class Indexer:
             if progress.obstacle or progress.pending:  # as the next search sees it
                 return False
         return True
+
+    def _give_up_copy(self) -> None:
+        """Have the copy that an earlier owner kept written again by the next one that keeps one: the log forgets."""
+        for collection, state in self._changes.states("chroma").items():
+            self._changes.set_state("chroma", collection, IndexState(state.version, 0, "rebuilding"))
 
     def _embedded_heads(self) -> dict[str, int]:
         """Return how far the dense leg is in each collection, without those that it is embedding again."""

@@ -7,6 +7,7 @@ exact vectors by `braid.core.indexes.dense`. On 100,000 vectors of 384 dimension
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
@@ -14,6 +15,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from braid.core.quiet import quietly
 from braid.core.vector import Vector
 
 ID_BYTES = 32
@@ -99,8 +101,7 @@ class VectorBlock:
         scale: float,
         codes: NDArray[np.uint8],
     ) -> Self:
-        import faiss
-
+        faiss = _faiss()
         order = np.argsort(ids)
         kind, metric = faiss.ScalarQuantizer.QT_8bit_direct_signed, faiss.METRIC_INNER_PRODUCT
         index = faiss.IndexScalarQuantizer(codes.shape[1], kind, metric)
@@ -124,8 +125,7 @@ class VectorBlock:
     @property
     def codes(self) -> NDArray[np.uint8]:
         """The stored components (n, dim), without a copy: not to be kept beyond the block."""
-        import faiss
-
+        faiss = _faiss()
         view: NDArray[np.uint8] = faiss.rev_swig_ptr(self.index.codes.data(), len(self) * self.dimension)
         return view.reshape(len(self), self.dimension)
 
@@ -150,8 +150,7 @@ class VectorBlock:
         return mask
 
     def _scan(self, vector: Vector, k: int, mask: NDArray[np.bool_] | None = None) -> tuple[Vector, Rows]:
-        import faiss
-
+        faiss = _faiss()
         faiss.omp_set_num_threads(1)  # holds for this thread: searches are parallel already
         query_scale = _LARGEST / max(float(np.abs(vector).max()), 1e-6)  # faiss rounds the query, too
         query, k = np.rint(vector * query_scale)[None, :], min(k, len(self))
@@ -160,7 +159,7 @@ class VectorBlock:
         else:
             bits = np.packbits(mask, bitorder="little")
             selector = faiss.IDSelectorBitmap(len(mask), faiss.swig_ptr(bits))
-            scores, rows = self.index.search(query, k, params=faiss.SearchParameters(sel=selector))  # type: ignore[call-arg]
+            scores, rows = self.index.search(query, k, params=faiss.SearchParameters(sel=selector))
         found = rows[0] >= 0
         return scores[0][found] / np.float32(self.scale * query_scale), rows[0][found]
 
@@ -192,6 +191,14 @@ class VectorBlock:
     def living_ids(self) -> NDArray[np.bytes_]:
         """Return the ids of the rows that were not deleted."""
         return self.ids if self.alive is None else self.ids[self.alive]
+
+
+def _faiss() -> Any:  # it has no types
+    """Import faiss at its first use, since it takes a while, without the six lines that it logs."""
+    if "faiss" not in sys.modules:
+        with quietly("faiss"):
+            import faiss  # noqa: F401
+    return sys.modules["faiss"]
 
 
 def merged(blocks: Sequence[VectorBlock]) -> VectorBlock:

@@ -15,6 +15,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -60,7 +61,8 @@ def main(memory_bytes: int, nice: int) -> None:
 def _limit_process(memory_bytes: int, nice: int) -> None:
     """Import the readers while memory is not limited, then limit memory, priority and rights."""
     for name in {form.reader for form in FORMATS}:
-        importlib.import_module(f"braid.core.ingest.readers.{name}")
+        with suppress(ModuleNotFoundError):  # `read_document` names what is missing
+            importlib.import_module(f"braid.core.ingest.readers.{name}")
     # Ctrl-C in a terminal, and stopping a service, signals all processes; the server decides when this one ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)

@@ -17,9 +17,11 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, Operationa
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from braid.core.errors import InvalidInputError
+from braid.core.extras import require
 from braid.core.ledger.prepared import Value, parameters_for, text_for
 from braid.core.ledger.remembered import Remembered
 from braid.core.ledger.turns import Turns
+from braid.core.quiet import quietly
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -186,6 +188,8 @@ def execute_each(connection: Connection, statement: str, rows: Sequence[Mapping[
 def _make_engine(url: str) -> Engine:
     parsed = make_url(url)
     if parsed.get_backend_name() != "sqlite":
+        if parsed.get_driver_name() == "psycopg":
+            require("postgresql", "a ledger in PostgreSQL", "psycopg")
         return create_engine(
             parsed, hide_parameters=True, pool_pre_ping=True, pool_size=10, max_overflow=20, pool_use_lifo=True
         )
@@ -237,8 +241,9 @@ def _migrate(engine: Engine) -> None:
         current = _current_revision(connection)
     if current == newest_revision():
         return
-    from alembic import command  # here, because it takes a sixth of a second to load
-    from alembic.script import ScriptDirectory
+    with quietly("alembic"):
+        from alembic import command  # here, because it takes a sixth of a second to load
+        from alembic.script import ScriptDirectory
 
     revisions = [script.revision for script in ScriptDirectory(str(MIGRATIONS)).walk_revisions()]
     if current is not None and current not in revisions:
@@ -247,7 +252,8 @@ def _migrate(engine: Engine) -> None:
     with engine.execution_options(braid_write=True).begin() as connection:
         if connection.dialect.name == "postgresql":
             connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})")
-        command.upgrade(alembic_config(connection), "head")
+        with quietly("alembic"):
+            command.upgrade(alembic_config(connection), "head")
 
 
 def newest_revision() -> str:

