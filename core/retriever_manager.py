@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -12,13 +13,14 @@ from braid.core.datasets.registry import Registry
 from braid.core.datasets.scope import resolve_scope
 from braid.core.errors import InvalidInputError
 from braid.core.extras import require
+from braid.core.indexes.opened import Indexes
 from braid.core.models.chat import ChatModels
 from braid.core.models.prompts import Prompts
 from braid.core.search.context import SearchContext, SearchModels
 from braid.core.search.explain import explain
 from braid.core.search.pipeline import LegNames, Search, SearchRequest
 from braid.core.search.strategies import StrategyInfo, strategies, strategy_named
-from braid.core.types import Explanation, Scope, SearchOptions, SearchResult
+from braid.core.types import Explanation, Leg, Scope, SearchOptions, SearchResult
 
 if TYPE_CHECKING:  # LangChain takes a second to load: it is imported with the first retriever
     from braid.core.langchain import SearchRetriever
@@ -31,7 +33,8 @@ class RetrieverManager:
     """Runs every search. ``options`` everywhere are the fields of `braid.core.types.SearchOptions`.
 
     ``models`` are the chat models, prompts and rerankers of one search, instead of those that the data directory was
-    opened with. Every method raises InvalidInputError for a wrong id, strategy or option.
+    opened with. ``of`` stays open as long as there is the manager, or a retriever of it. Every method raises
+    InvalidInputError for a wrong id, strategy or option.
 
     >>> result = braid.manager.search("Who closes XK-4711?", user_id=1, dataset_ids=[1], mode="keyword", k=3)
     >>> [hit.passage.source for hit in result.hits]
@@ -41,8 +44,9 @@ class RetrieverManager:
     'The valve XK-4711 is closed by hand.'
     """
 
-    def __init__(self, context: SearchContext, registry: Registry) -> None:
+    def __init__(self, context: SearchContext, registry: Registry, *, of: object = None) -> None:
         self._context = context
+        self._of = of
         self._opened_with = context.models.chat
         self._registry = registry
 
@@ -52,6 +56,18 @@ class RetrieverManager:
         from braid.core.reference import ReferenceEngine
 
         return ReferenceEngine(self._context)
+
+    def use_indexes(self, indexes: Indexes, executors: Mapping[Leg, Executor]) -> None:
+        """Search in these indexes from now on, in these threads."""
+        self._context = replace(
+            self._context,
+            indexer=indexes.indexer,
+            dense=indexes.dense,
+            bm25=indexes.bm25,
+            model_of=indexes.answering_model,
+            executors=executors,
+        )
+        self.__dict__.pop("_reference", None)
 
     @property
     def search_models(self) -> SearchModels:

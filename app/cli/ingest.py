@@ -98,7 +98,7 @@ def open_to_store(settings: Settings) -> Iterator[DataDirectory]:
     """Open the data directory with its indexes, or without them if another process has them open."""
     directory: DataDirectory
     try:
-        directory = open_braid(settings)
+        directory = open_braid(settings, must_own=True)
     except NotOwnerError as error:
         complain(f"note: {error.owner} has the indexes of this data directory open")
         directory = open_data_directory(settings)

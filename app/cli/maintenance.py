@@ -38,7 +38,7 @@ def doctor(context: click.Context, repair: bool, as_json: bool) -> None:
     """Compare the ledger with both indexes, report differences, and warn of a data directory that others may enter."""
     from braid.core import doctor as check
 
-    with open_braid(current_settings()) as braid:
+    with open_braid(current_settings(), must_own=True) as braid:
         findings, exposure = check.examine(braid), braid.exposure()
         if exposure:
             complain(f"warning: {exposure}")

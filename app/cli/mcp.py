@@ -11,6 +11,7 @@ from braid.app.cli.common import BraidCommand, choose_user, current_settings
 from braid.app.opening import open_braid, open_data_directory
 from braid.core.errors import NotOwnerError
 from braid.core.extras import require
+from braid.core.ledger.owner import owner_url
 
 if TYPE_CHECKING:
     from braid.config.settings import Settings
@@ -22,17 +23,21 @@ if TYPE_CHECKING:
 def mcp(user_name: str | None, read_only: bool) -> None:
     """Serve an MCP client on stdin and stdout.
 
-    Beside a running app, requests are passed to the app; otherwise this process opens the data directory.
+    Beside a running app, requests are passed to the app; otherwise this process opens the data directory, or searches
+    through the process that has it open.
     """
     require("mcp", "the MCP server", "mcp")
     settings = current_settings()
     try:
-        _serve(settings, user_name, read_only)
-    except NotOwnerError as error:
-        _pass_on(settings, user_name, read_only, error)
+        _serve(settings, user_name, read_only, must_own=True)
+    except NotOwnerError:
+        if url := owner_url(settings.data_dir):
+            _pass_on(settings, user_name, read_only, url)
+        else:
+            _serve(settings, user_name, read_only)
 
 
-def _serve(settings: Settings, user_name: str | None, read_only: bool) -> None:
+def _serve(settings: Settings, user_name: str | None, read_only: bool, *, must_own: bool = False) -> None:
     from braid.app.mcp.meter import Meter
     from braid.app.mcp.server import make_server
     from braid.app.mcp.tools import Tools
@@ -43,7 +48,7 @@ def _serve(settings: Settings, user_name: str | None, read_only: bool) -> None:
     from braid.core.ingest.spool import Spool
 
     pool = ParsePool(memory_mb=settings.parse_memory_mb, timeout_s=settings.parse_timeout_s)
-    with open_braid(settings) as braid, closing(pool):
+    with open_braid(settings, must_own=must_own) as braid, closing(pool):
         account = Accounts(braid.ledger).get(choose_user(braid.ledger, user_name).id)
         usage = Usage(braid.ledger)
         parse = ParseNow(pool, Spool(braid.data_dir / "uploads")).of_user(account.id)
@@ -55,16 +60,12 @@ def _serve(settings: Settings, user_name: str | None, read_only: bool) -> None:
             usage.write()
 
 
-def _pass_on(settings: Settings, user_name: str | None, read_only: bool, error: NotOwnerError) -> None:
+def _pass_on(settings: Settings, user_name: str | None, read_only: bool, url: str) -> None:
     import anyio
 
     from braid.app.mcp.bridge import pass_on
     from braid.app.owner.client import short_lived_key
-    from braid.core.ledger.owner import owner_url
 
-    url = owner_url(settings.data_dir)
-    if not url:
-        raise error
     with open_data_directory(settings) as directory:
         user_id = choose_user(directory.ledger, user_name).id
         permissions = ("read",) if read_only else ("read", "write", "admin")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from braid.app.cli.common import choose_user
 from braid.app.opening import open_braid, open_data_directory
 from braid.core.errors import NotOwnerError
+from braid.core.ledger.owner import owner_url
 
 if TYPE_CHECKING:
     from braid.app.owner.client import OwnerClient
@@ -29,27 +30,24 @@ class Searcher:
 
 @contextmanager
 def open_searcher(settings: Settings, user: str | None) -> Iterator[Searcher]:
-    """Open the data directory with its indexes; beside a running app, open its ledger and search in the app.
-
-    Raises NotOwnerError when another process has the indexes and is not a running app.
+    """Open the data directory with its indexes; beside a running app, open its ledger and search in the app, and beside
+    any other process that has the indexes open, search through it.
     """
     with ExitStack() as stack:
         try:
+            braid = stack.enter_context(open_braid(settings, must_own=True))
+        except NotOwnerError:
+            if url := owner_url(settings.data_dir):
+                yield stack.enter_context(_in_the_app(settings, user, url))
+                return
             braid = stack.enter_context(open_braid(settings))
-        except NotOwnerError as error:
-            yield stack.enter_context(_beside_the_owner(settings, user, error))
-        else:
-            yield Searcher(braid, choose_user(braid.ledger, user).id, braid.manager)
+        yield Searcher(braid, choose_user(braid.ledger, user).id, braid.manager)
 
 
 @contextmanager
-def _beside_the_owner(settings: Settings, user: str | None, error: NotOwnerError) -> Iterator[Searcher]:
+def _in_the_app(settings: Settings, user: str | None, url: str) -> Iterator[Searcher]:
     from braid.app.owner.client import OwnerClient, short_lived_key
-    from braid.core.ledger.owner import owner_url
 
-    url = owner_url(settings.data_dir)
-    if not url:
-        raise error
     with open_data_directory(settings) as directory:
         user_id = choose_user(directory.ledger, user).id
         with short_lived_key(directory.ledger, user_id, "owner") as key, OwnerClient(url, key) as manager:

@@ -15,6 +15,7 @@ from braid.core.folders.rules import FolderRules
 from braid.core.folders.store import SyncedFolders
 from braid.core.folders.supervisor import FolderSupervisor
 from braid.core.folders.sync_jobs import SYNC, SyncJobs
+from braid.core.forks import tell_of_forks
 from braid.core.ingest.parse_now import ParseNow
 from braid.core.ingest.parse_pool import TIMEOUT_S, ParsePool, ParseStoppedError
 from braid.core.ingest.plan import IngestOptions
@@ -32,7 +33,9 @@ logger = logging.getLogger(__name__)
 
 
 class Background:
-    """Runs from `start` to `close`, in the process that owns the indexes. Close it before Braid.
+    """Runs from `start` to `close`, as soon as this process owns the indexes. Close it before Braid.
+
+    In other processes it queues jobs, which the owner runs.
 
     ``workers`` jobs of one user run at a time; 0 means one per two cores. One more is kept for other users.
     """
@@ -68,7 +71,6 @@ class Background:
             options=options,
             rest=self._priority.rest,
         )
-        self.supervisor = FolderSupervisor(self.folders, self.sync_jobs)
         dataset_jobs = DatasetJobs(
             directory=braid,
             spool=self.spool,
@@ -79,27 +81,54 @@ class Background:
             url_timeout_s=url_timeout_s,
             allow_private_urls=allow_private_urls,
         )
-        handlers: dict[JobKind, Handler] = {**dataset_jobs.handlers(), "sync": self.sync_jobs.run}
-        workers = workers or max(1, (os.cpu_count() or 1) // 2)
+        self._handlers: dict[JobKind, Handler] = {**dataset_jobs.handlers(), "sync": self.sync_jobs.run}
+        self._workers = workers or max(1, (os.cpu_count() or 1) // 2)
+        self._days = days
+        self._wanted = False
+        self._make_threads()
+        tell_of_forks(self)
+
+    def _make_threads(self) -> None:
+        self.supervisor = FolderSupervisor(self.folders, self.sync_jobs)
         self._runner = JobRunner(
             self.store,
-            {kind: self._stopping(run) for kind, run in handlers.items()},
+            {kind: self._stopping(run) for kind, run in self._handlers.items()},
             apart=SYNC,
-            workers=workers + 1,
-            per_user=workers,
+            workers=self._workers + 1,
+            per_user=self._workers,
             on_done=self._remove_file,
             priority=self._priority,
         )
-        self._days = days
         self._closing = threading.Event()
         self._tidying = threading.Thread(target=self._tidy_hourly, name="braid-tidy", daemon=True)
 
     def start(self) -> None:
-        """Delete files that no job needs, and continue with the jobs of the last run."""
+        """Delete files that no job needs, and continue with the jobs of the last run: now, or when this process becomes
+        the owner of the indexes.
+        """
+        self._wanted = True
+        self._braid.when_owner(self._start)
+
+    def _start(self) -> None:
+        if self._closing.is_set():
+            return
         self._tidy(older_than_s=0.0)
         self._runner.start()
         self.supervisor.start()
         self._tidying.start()
+
+    def before_fork(self) -> None:
+        """Do nothing: jobs go on in the parent."""
+
+    def after_fork(self, *, in_child: bool) -> None:
+        """Begin anew in the child: it has no threads, and does not own the indexes."""
+        if in_child:
+            is_closed = self._closing.is_set()
+            self._make_threads()
+            if is_closed:
+                self._closing.set()
+            elif self._wanted:
+                self._braid.when_owner(self._start)
 
     def add(self, user_id: int, jobs: Sequence[NewJob]) -> list[Job]:
         """Queue jobs, all or none, and wake the runner.

@@ -30,6 +30,7 @@ from braid.core.datasets.entry import (
     validate,
 )
 from braid.core.errors import NotFoundError, RegistryConflictError, RegistryError
+from braid.core.forks import tell_of_forks
 
 __all__ = ["Registry", "SharedDataset", "render", "validate"]
 
@@ -73,6 +74,15 @@ class Registry:
         self._content: bytes | None = None
         self._signature: tuple[int, int, int] | None = None
         self._lowest_id = 0
+        tell_of_forks(self)
+
+    def before_fork(self) -> None:
+        """Wait until no other thread reads the file: it would hold the lock in the child for ever."""
+        self._lock.acquire()
+
+    def after_fork(self, *, in_child: bool) -> None:
+        """Go on."""
+        self._lock.release()
 
     @property
     def version(self) -> int:

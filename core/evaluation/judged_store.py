@@ -129,6 +129,7 @@ def stored_sets(
         rerankers=rerankers,
         models=models,
         prompts=prompts,
+        must_own=True,
     ) as braid:
         _wait(braid, legs, [dataset for of_set in datasets.values() for dataset in of_set], on_progress)
         ids = {name: tuple(dataset.id for dataset in of_set) for name, of_set in datasets.items()}

@@ -143,6 +143,11 @@ class Indexer:
         """Return the last sequence number of each collection in the change log."""
         return self._changes.heads(collections)
 
+    def states(self, legs: Sequence[tuple[Leg, str]]) -> list[LegProgress]:
+        """Return how far these legs' indexes of collections are; changes since the last look count, too."""
+        heads = self.heads({collection for _, collection in legs})
+        return [self.leg_progress(leg, collection, heads.get(collection)) for leg, collection in legs]
+
     def wait(self, timeout_s: float, legs: Sequence[IndexName] = ("bm25", "dense")) -> bool:
         """Wait until these legs, or the copy in Chroma where there is one, have applied all that is in the log now.
         False after ``timeout_s``.

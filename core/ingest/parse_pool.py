@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from braid.core.errors import BraidError, InvalidInputError, UnreadableDocumentError
+from braid.core.forks import tell_of_forks
 from braid.core.ingest.export_form import ExportedPart, Manifest, OpenExport
 from braid.core.ingest.incoming import Incoming
 from braid.core.ingest.parse_process import IsStopped, Outcome, ParseProcess, never
@@ -48,6 +49,19 @@ class ParsePool:
         self._closed = False
         self._of_thread = threading.local()
         weakref.finalize(self, _end, self._idle)  # for a pool that nobody closes
+        tell_of_forks(self)
+
+    def before_fork(self) -> None:
+        """Do nothing."""
+
+    def after_fork(self, *, in_child: bool) -> None:
+        """Begin without a process in the child: those there are the parent's."""
+        if in_child:
+            for process in (*self._idle, *self._busy):
+                process.let_go()
+            self._idle.clear()
+            self._busy = set()
+            self._lock = threading.Lock()
 
     @contextmanager
     def stopping(self, is_stopped: IsStopped) -> Iterator[None]:

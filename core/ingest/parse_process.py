@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from braid.core.forks import let_go
 from braid.core.ingest.frames import receive, send
 
 NICE = 10
@@ -96,6 +97,10 @@ class ParseProcess:
     def kill(self) -> None:
         """Kill the process; a thread that waits for a frame gets None."""
         self._process.kill()
+
+    def let_go(self) -> None:
+        """Leave the process to the parent, in the child of a fork."""
+        let_go(self._process.stdin, self._process.stdout)
 
     def end(self) -> None:
         """Kill the process if it runs, and release its pipes."""

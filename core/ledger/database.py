@@ -18,6 +18,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from braid.core.errors import InvalidInputError
 from braid.core.extras import require
+from braid.core.forks import Use, tell_of_forks
 from braid.core.ledger.prepared import Value, parameters_for, text_for
 from braid.core.ledger.remembered import Remembered
 from braid.core.ledger.turns import Turns
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 VERSION_TABLE = "alembic_version"
 MIGRATIONS = Path(__file__).parent / "migrations"
 SQLITE_BUSY_TIMEOUT_S = 30
+FORK_PATIENCE_S = 5.0
+"""Longest time that a fork waits for running transactions."""
 ROWS_PER_STATEMENT = 1000  # far below SQLite's limit of 32,766 variables
 LAST_BEFORE_RELEASE = "24fc887"  # the last code with the migrations that came before the first one of today
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -53,17 +56,23 @@ class Database:
         except SQLAlchemyError as error:
             reason = str(getattr(error, "orig", error)).strip()
             raise InvalidInputError(f"the database at {_without_password(url)} cannot be opened: {reason}") from error
-        self._watching = threading.Lock()
         self._connect_arguments = self.engine.dialect.create_connect_args(self.engine.url)
+        self._writer = self.engine.execution_options(braid_write=True)
+        self._begin()
+        tell_of_forks(self)
+
+    def _begin(self) -> None:
+        """Make what belongs to one process."""
+        self._use = Use()
+        self._watching = threading.Lock()
         self._watcher: sqlite3.Connection | None = None
         self._remembered = Remembered(self.version)
         self._turns = Turns()
-        self._writer = self.engine.execution_options(braid_write=True)
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """Open a transaction that sees one state of the database."""
-        with self.engine.connect() as connection:
+        with self._use, self.engine.connect() as connection:
             yield connection
 
     @contextmanager
@@ -75,7 +84,7 @@ class Database:
         """
         is_sqlite = self.engine.dialect.name == "sqlite"
         turn = self._turns.turn(SQLITE_BUSY_TIMEOUT_S) if is_sqlite else nullcontext()
-        with turn, self._writer.begin() as connection:
+        with self._use, turn, self._writer.begin() as connection:
             yield connection
 
     def rows(self, statement: str, **parameters: Value) -> list[Any]:
@@ -117,7 +126,7 @@ class Database:
     def _rows(self, text: str, values: dict[str, Any]) -> list[Any]:
         driver = self.engine.dialect.loaded_dbapi
         try:
-            with closing(self.engine.raw_connection()) as pooled, _autocommit(pooled):
+            with self._use, closing(self.engine.raw_connection()) as pooled, _autocommit(pooled):
                 cursor = pooled.cursor()
                 cursor.execute(text, values)
                 return list(cursor.fetchall())
@@ -167,10 +176,30 @@ class Database:
     def close(self) -> None:
         """Close all connections."""
         with self._watching:
-            if self._watcher is not None:
-                self._watcher.close()
-                self._watcher = None
+            self._stop_watching()
         self.engine.dispose()
+
+    def _stop_watching(self) -> None:
+        if self._watcher is not None:
+            self._watcher.close()
+            self._watcher = None
+
+    def before_fork(self) -> None:
+        """Close all connections, once nobody uses them: SQLite's would damage the database in the child, and those to
+        a server would be used by two processes.
+        """
+        self._use.stop(FORK_PATIENCE_S)
+        self._watching.acquire()
+        self._stop_watching()
+        self.engine.dispose()
+
+    def after_fork(self, *, in_child: bool) -> None:
+        """Connect again when somebody asks."""
+        if in_child:
+            self._begin()
+        else:
+            self._watching.release()
+            self._use.go_on()
 
 
 def execute(connection: Connection, statement: str, **parameters: Value) -> CursorResult[Any]:

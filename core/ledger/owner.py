@@ -4,11 +4,25 @@ from __future__ import annotations
 
 import json
 import os
+import threading
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
 from braid.core.errors import NotOwnerError
+
+NOTE = "owner.json"
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerNote:
+    """What the owner notes for other processes of its user: where its pages are, and where its endpoint listens."""
+
+    pid: int
+    url: str = ""
+    address: str = ""
+    secret: str = ""
 
 
 class OwnerLock:
@@ -16,7 +30,9 @@ class OwnerLock:
 
     def __init__(self, data_dir: Path) -> None:
         self._lock = FileLock(str(data_dir / "owner.lock"))
-        self._note = data_dir / "owner.json"
+        self._data_dir = data_dir
+        self._note = OwnerNote(os.getpid())
+        self._noting = threading.Lock()
         self._crash_noted = False
 
     def acquire(self) -> bool:
@@ -26,17 +42,27 @@ class OwnerLock:
         except Timeout:
             owner = self._who()
             raise NotOwnerError(
-                f"{owner} has the data directory {str(self._note.parent)!r} open and alone may search its indexes; "
+                f"{owner} has the data directory {str(self._data_dir)!r} open and alone may search its indexes; "
                 "search there, or stop it first",
                 owner=owner,
             ) from None
-        self._crash_noted = self._note.exists()
-        self.announce("")
+        self._crash_noted = (self._data_dir / NOTE).exists()
+        self.publish(OwnerNote(os.getpid()))
         return self._crash_noted
 
     def announce(self, url: str) -> None:
-        """Record for other processes where the owner answers."""
-        self._note.write_text(json.dumps({"pid": os.getpid(), "url": url}), encoding="utf-8")
+        """Record for other processes where the owner's pages are."""
+        self.publish(replace(self._note, url=url))
+
+    def publish(self, note: OwnerNote) -> None:
+        """Record the note; nobody reads half of it, and only the user of this process reads it at all."""
+        with self._noting:
+            self._note = note
+            path, new = self._data_dir / NOTE, self._data_dir / f"{NOTE}.new"
+            new.unlink(missing_ok=True)
+            with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+                json.dump(asdict(note), file)
+            new.replace(path)
 
     def note_recovery(self) -> None:
         """Record that everything a killed owner left has been checked; until then the next owner checks it, too."""
@@ -45,20 +71,27 @@ class OwnerLock:
     def release(self) -> None:
         """Give up ownership."""
         if not self._crash_noted:
-            self._note.unlink(missing_ok=True)
+            (self._data_dir / NOTE).unlink(missing_ok=True)
         self._lock.release()
 
     def _who(self) -> str:
-        try:
-            note = json.loads(self._note.read_text(encoding="utf-8"))
-            return f"process {int(note['pid'])}" + (f" at {note['url']}" if note["url"] else "")
-        except (OSError, ValueError, KeyError, TypeError):
+        note = read_note(self._data_dir)
+        if note is None:
             return "another process"
+        return f"process {note.pid}" + (f" at {note.url}" if note.url else "")
+
+
+def read_note(data_dir: Path) -> OwnerNote | None:
+    """Return what the owner of a data directory has noted; None when there is no owner or its note says nothing."""
+    try:
+        fields = json.loads((data_dir / NOTE).read_text(encoding="utf-8"))
+        pid, texts = int(fields["pid"]), {name: str(fields.get(name, "")) for name in ("url", "address", "secret")}
+        return OwnerNote(pid, **texts)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
 
 
 def owner_url(data_dir: Path) -> str:
-    """Return where the owner of a data directory answers; empty when it serves nothing or is unknown."""
-    try:
-        return str(json.loads((data_dir / "owner.json").read_text(encoding="utf-8"))["url"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return ""
+    """Return where the owner's pages are; empty when it serves none or is unknown."""
+    note = read_note(data_dir)
+    return note.url if note else ""

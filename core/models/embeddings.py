@@ -212,15 +212,38 @@ def _onnx_e5(threads: int | None) -> OnnxE5:
     return OnnxE5(threads)
 
 
+def raw_vectors(model: EmbeddingModel, texts: Sequence[str], *, of_queries: bool) -> Vector:
+    """Return (n, dim) float32 as the model gives them, for another process that makes `_vectors` of them.
+
+    Raises EmbeddingError, whatever the provider raises.
+    """
+    try:
+        if not of_queries:
+            return np.asarray(model.embed_documents(list(texts)), dtype=np.float32)
+        batch = getattr(model, "embed_queries", None)
+        return np.asarray(batch(list(texts)) if batch else _one_by_one(model.embed_query, texts), dtype=np.float32)
+    except EmbeddingError:
+        raise
+    except Exception as error:  # the edge to a provider: any of them raises its own family
+        raise _failed(model, error) from error
+
+
+def forget_loaded_models() -> None:
+    """Load models anew when they are needed: after a fork, what runs them has lost its threads."""
+    _onnx_e5.cache_clear()
+
+
+def _failed(model: EmbeddingModel, error: Exception) -> EmbeddingError:
+    return EmbeddingError(f"the embedding model {model.fingerprint} failed: {type(error).__name__}: {error}")
+
+
 def _vectors(model: EmbeddingModel, embed: Callable[[], Sequence[Sequence[float]]], expected: int) -> Vector:
     try:
         vectors = np.asarray(embed(), dtype=np.float32)
     except EmbeddingError:
         raise
     except Exception as error:  # the edge to a provider: any of them raises its own family
-        raise EmbeddingError(
-            f"the embedding model {model.fingerprint} failed: {type(error).__name__}: {error}"
-        ) from error
+        raise _failed(model, error) from error
     if vectors.ndim != 2 or vectors.shape[0] != expected or vectors.shape[1] == 0:
         raise EmbeddingError(
             f"the embedding model {model.fingerprint} gave an array of shape {vectors.shape} for {expected} texts"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from concurrent.futures import Executor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from braid.core.indexes.bm25 import Bm25Index
@@ -18,6 +18,26 @@ from braid.core.models.rerank import Rerankers
 from braid.core.priority import SearchPriority
 from braid.core.text.analyzer import Analyzer
 from braid.core.types import Leg
+
+SEARCH_THREADS = 16
+"""Threads for searches, per leg."""
+
+
+class SearchThreads:
+    """The threads of searches: one executor per leg, so that a store or model that hangs does not take the other's."""
+
+    def __init__(self) -> None:
+        self.begin_anew()
+
+    def begin_anew(self) -> None:
+        """Make new threads, in the child of a fork: it has none of its parent's."""
+        legs: tuple[Leg, ...] = ("dense", "bm25")
+        self.executors = {leg: ThreadPoolExecutor(SEARCH_THREADS, f"braid-search-{leg}") for leg in legs}
+
+    def close(self) -> None:
+        """Wait for the searches that run."""
+        for executor in self.executors.values():
+            executor.shutdown(wait=True, cancel_futures=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +61,6 @@ class SearchContext:
     model_of: Callable[[str], EmbeddingModel]
     """The embedding model of a collection."""
     executors: Mapping[Leg, Executor]
-    """One per leg, so that a store or model that hangs does not take the other leg's threads."""
     leg_timeout_s: float
     models: SearchModels
     """The models of searches that bring none."""

@@ -44,7 +44,7 @@ class Gatherer:
         usable, incomplete = self._usable_legs()
         dense = [leg for leg in usable if isinstance(leg, DenseLeg)]
         bm25 = [leg for leg in usable if isinstance(leg, Bm25Leg)]
-        models = {leg.scope.collection: self.context.model_of(leg.scope.collection) for leg in dense}
+        models = self._models(dense)
         vectors = VectorMaker(self.context, self.trace, self.memory)
         batches = vectors.start(variants, models.values())  # runs while the keyword leg is asked
         with self.trace.stage("search"):
@@ -86,20 +86,34 @@ class Gatherer:
 
         Legs that cannot search or are incomplete are reported.
         """
-        heads = self.context.indexer.heads(self.plans.keys())
         usable: list[CollectionLeg] = []
         incomplete: set[str] = set()
-        for leg in self.legs:
+        legs = [leg for leg in self.legs if leg.scope.collection in self.plans]
+        try:
+            states = self.context.indexer.states([(leg.leg, leg.scope.collection) for leg in legs])
+        except IndexUnavailableError as error:  # they are another process's, which does not answer
+            for leg in legs:
+                self.trace.report_missing(leg.leg, leg.scope.collection, str(error))
+            return [], set()
+        for leg, progress in zip(legs, states, strict=True):
             collection = leg.scope.collection
-            if collection in self.plans:
-                progress = self.context.indexer.leg_progress(leg.leg, collection, heads.get(collection))
-                if reason := progress.obstacle or progress.shortfall:
-                    self.trace.report_missing(leg.leg, collection, reason)
-                if not progress.obstacle:
-                    usable.append(leg)
-                if leg.leg == "dense" and (progress.pending or progress.left_out):
-                    incomplete.add(collection)
+            if reason := progress.obstacle or progress.shortfall:
+                self.trace.report_missing(leg.leg, collection, reason)
+            if not progress.obstacle:
+                usable.append(leg)
+            if leg.leg == "dense" and (progress.pending or progress.left_out):
+                incomplete.add(collection)
         return usable, incomplete
+
+    def _models(self, legs: Sequence[DenseLeg]) -> dict[str, EmbeddingModel]:
+        """Return the models of these legs' collections; one without a model is reported."""
+        models = {}
+        for leg in legs:
+            try:
+                models[leg.scope.collection] = self.context.model_of(leg.scope.collection)
+            except EmbeddingError as error:
+                self.trace.report_missing("dense", leg.scope.collection, str(error))
+        return models
 
     def _ask_bm25(self, query: Query, variants: Sequence[QueryVariant], legs: Sequence[Bm25Leg]) -> Asked:
         """Start the keyword searches that are not remembered."""
@@ -151,7 +165,10 @@ class Gatherer:
     def _judged(self, collection: str, hits: list[ScoredChunk] | BraidError) -> list[ScoredChunk] | BraidError:
         """Return an answer of Chroma, or an error where its copy is not to be believed."""
         indexer = self.context.indexer
-        copy = indexer.copy_progress(collection)
+        try:
+            copy = indexer.copy_progress(collection)
+        except IndexUnavailableError as error:
+            return error
         if copy.obstacle:  # it may have vectors of another model, or not all
             return IndexUnavailableError(copy.obstacle)
         if copy.shortfall:
@@ -176,19 +193,32 @@ class Gatherer:
     def _collect(self, asked: Asked) -> None:
         """Wait for the searches and remember their hits."""
         deadline, indexer = Deadline(self.context.leg_timeout_s), self.context.indexer
+        answered: list[LegKey] = []
         for key, future in asked.items():
             self.memory.hits[key] = None
             try:
                 self.memory.hits[key] = deadline.result(future)
-                # a rebuild of the index may have begun since the progress was read
-                if obstacle := indexer.leg_progress(key.leg, key.collection).obstacle:
-                    self.trace.report_missing(key.leg, key.collection, obstacle)
+                answered.append(key)
             except (IndexUnavailableError, EmbeddingError) as error:
                 indexer.suspect(key.leg, key.collection)
                 self.trace.report_missing(key.leg, key.collection, str(error))
             except FutureTimeoutError:
                 reason = f"no answer within {self.context.leg_timeout_s:g} s"
                 self.trace.report_missing(key.leg, key.collection, reason)
+        self._report_rebuilds(answered)
+
+    def _report_rebuilds(self, answered: Sequence[LegKey]) -> None:
+        """Report those indexes whose rebuild may have begun since their progress was read: their answers lack hits."""
+        legs = list(dict.fromkeys((key.leg, key.collection) for key in answered))
+        try:
+            states = self.context.indexer.states(legs)
+        except IndexUnavailableError as error:
+            for leg, collection in legs:
+                self.trace.report_missing(leg, collection, str(error))
+            return
+        for progress in states:
+            if progress.obstacle:
+                self.trace.report_missing(progress.leg, progress.collection, progress.obstacle)
 
     def _remembered_hits(
         self, query: Query, variants: Sequence[QueryVariant], models: Mapping[str, EmbeddingModel]

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from braid.core.errors import IndexUnavailableError
+from braid.core.forks import let_go, tell_of_forks
 from braid.core.indexes.chroma.errors import StoreUnreachableError, WriteFailedError
 from braid.core.indexes.chroma.worker import receive, send
 
@@ -51,6 +52,15 @@ class ChromaProcess:
         self._last_call = 0.0
         self._closed = False
         self._caller = ThreadPoolExecutor(1, "braid-chroma")  # all but `close` happens in its thread
+        tell_of_forks(self)
+
+    def before_fork(self) -> None:
+        """Do nothing."""
+
+    def after_fork(self, *, in_child: bool) -> None:
+        """Leave the process to the parent: in the child nobody calls it."""
+        if in_child and self._process is not None:
+            let_go(self._process.stdin, self._process.stdout)
 
     def call(self, method: str, collection: str, *arguments: object, timeout_s: float | None = None) -> Any:
         """Return what the store's method returns for the collection and the arguments.

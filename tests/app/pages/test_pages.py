@@ -29,6 +29,7 @@ from braid.app.auth.access import rule_of
 from braid.app.factory import create_app
 from braid.app.pages.search.marking import flow, mark, snippet, wanted_tokens
 from braid.app.pages.status import index_status
+from braid.app.site import EXTENSION, Site
 from braid.config.settings import Settings
 from braid.core.braid import Braid
 from braid.core.errors import InvalidInputError, NotOwnerError
@@ -586,8 +587,14 @@ def test_query_is_not_logged(client: FlaskClient, caplog: pytest.LogCaptureFixtu
 
 
 def test_without_an_open_directory_the_app_opens_that_of_the_settings(braid: Braid) -> None:
-    with pytest.raises(NotOwnerError, match=str(braid.data_dir)):
-        create_app(Settings(data_dir=braid.data_dir))
+    app = create_app(Settings(data_dir=braid.data_dir))
+    here: Site = app.extensions[EXTENSION]
+    try:
+        assert here.braid.data_dir == braid.data_dir
+        assert not here.braid.is_owner, "the fixture is"
+    finally:
+        here.close()
+        here.braid.close()
 
 
 def test_programs_get_problem_details(client: FlaskClient) -> None:

@@ -7,7 +7,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from multiprocessing.queues import Queue
 from pathlib import Path
 from typing import get_args
@@ -17,6 +17,7 @@ import pytest
 from braid.core.braid import Braid, IndexOptions
 from braid.core.data_directory import DataDirectory
 from braid.core.errors import InvalidInputError, NotOwnerError
+from braid.core.indexes.opened import Indexes
 from braid.core.ledger.owner import OwnerLock
 from braid.core.types import Mode
 from tests.fakes import HashEmbeddings
@@ -73,7 +74,7 @@ def test_a_second_owner_is_told_who_the_first_is(tmp_path: Path) -> None:
         with pytest.raises(
             NotOwnerError, match=rf"process {pid} at http://127\.0\.0\.1:8000 has the data directory '{tmp_path}' open"
         ):
-            Braid(tmp_path, embedding_model=HashEmbeddings())
+            Braid(tmp_path, embedding_model=HashEmbeddings(), must_own=True)
         with DataDirectory(tmp_path, embedding_model=HashEmbeddings()) as beside:
             beside.ledger.put_document(1, document("b", "written beside"))
     with Braid(tmp_path, embedding_model=HashEmbeddings()) as next_owner:
@@ -126,7 +127,7 @@ def test_an_unreadable_note_names_nobody(tmp_path: Path, note: str | None) -> No
         path = tmp_path / "owner.json"
         path.unlink() if note is None else path.write_text(note)
         with pytest.raises(NotOwnerError, match="another process has the data directory"):
-            Braid(tmp_path, embedding_model=HashEmbeddings())
+            Braid(tmp_path, embedding_model=HashEmbeddings(), must_own=True)
 
 
 def test_in_the_same_process_there_is_one_owner_too(tmp_path: Path) -> None:
@@ -134,7 +135,7 @@ def test_in_the_same_process_there_is_one_owner_too(tmp_path: Path) -> None:
         Braid(tmp_path, embedding_model=HashEmbeddings()),
         pytest.raises(NotOwnerError, match=f"process {os.getpid()} has the data directory"),
     ):
-        Braid(tmp_path, embedding_model=HashEmbeddings())
+        Braid(tmp_path, embedding_model=HashEmbeddings(), must_own=True)
     Braid(tmp_path, embedding_model=HashEmbeddings()).close()
 
 
@@ -148,13 +149,13 @@ def test_what_could_not_be_opened_is_left_free(tmp_path: Path) -> None:
 def noticed_crashes(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Of every opening from now on, whether the indexes are checked as after a crash."""
     crashes: list[bool] = []
-    open_indexes = Braid._open_indexes
+    open_indexes = Braid.open_indexes
 
-    def noticing(self: Braid, options: IndexOptions, *, crashed: bool) -> None:
+    def noticing(self: Braid, closing: ExitStack, *, crashed: bool) -> Indexes:
         crashes.append(crashed)
-        open_indexes(self, options, crashed=crashed)
+        return open_indexes(self, closing, crashed=crashed)
 
-    monkeypatch.setattr(Braid, "_open_indexes", noticing)
+    monkeypatch.setattr(Braid, "open_indexes", noticing)
     return crashes
 
 
@@ -169,7 +170,7 @@ def test_a_crash_is_noted_until_its_traces_were_looked_for(tmp_path: Path, monke
     with Braid(tmp_path, embedding_model=HashEmbeddings()) as braid:
         assert braid.indexer.wait(START_S)
     Braid(tmp_path, embedding_model=HashEmbeddings()).close()
-    assert crashes == [True, True, True, False]
+    assert crashes == [True, True, False]
 
 
 def test_without_the_indexes_everything_else_works(tmp_path: Path) -> None:

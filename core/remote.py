@@ -1,0 +1,214 @@
+"""Braid on another machine: searches and retrievers over the HTTP API, as the user of an API token."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from braid.core.errors import BraidError, IndexUnavailableError, InvalidInputError, NotFoundError, TooManyError
+from braid.core.forks import tell_of_forks
+from braid.core.types import (
+    Degraded,
+    Filters,
+    Hit,
+    LegScore,
+    Occurrence,
+    Passage,
+    SearchOptions,
+    SearchResult,
+)
+
+if TYPE_CHECKING:
+    import httpx
+
+    from braid.core.langchain import SearchRetriever
+
+TIMEOUT_S = 30.0
+API = "api/v1/"
+ERRORS: Mapping[int, type[BraidError]] = {404: NotFoundError, 429: TooManyError, 503: IndexUnavailableError}
+NAMES = {"mode": "search_mode", "k": "top_k", "alpha": "hybrid_alpha"}
+"""Options that the API calls otherwise."""
+OPTIONS = frozenset({"mode", "k", "fusion", "alpha", "filters", "min_score", "generator", "reranker"})
+"""Fields of `SearchOptions` that the API takes."""
+
+
+class RemoteBraid:
+    """Searches in a Braid that serves pages and API elsewhere, as the user whose API token is given.
+
+    ``url`` is where the pages are, such as ``https://braid.example.org/``; ``timeout_s`` is the longest wait for an
+    answer. Options that are left out are those of `Braid.search`, whatever the site's settings are. Raises what
+    `Braid.search` raises, and IndexUnavailableError when the site does not answer.
+
+    >>> with RemoteBraid("http://127.0.0.1:9", "braid_…") as remote:
+    ...     remote.search("pump pressure", k=0)
+    Traceback (most recent call last):
+        ...
+    braid.core.errors.InvalidInputError: k is 0; it must be a whole number from 1 to 1000
+    """
+
+    def __init__(self, url: str, token: str, *, timeout_s: float = TIMEOUT_S) -> None:
+        if not url.startswith(("http://", "https://")):
+            raise InvalidInputError(f"url is {url!r}; write it with http:// or https://", field="url")
+        if not token.isascii() or not token.strip():
+            raise InvalidInputError("the token is empty, or has signs that no token has; copy it again", field="token")
+        self.url = url.rstrip("/") + "/"
+        self._token = token.strip()
+        self._timeout_s = timeout_s
+        self._user_id: int | None = None
+        self._http = self._connect()
+        tell_of_forks(self)
+
+    def search(
+        self,
+        text: str,
+        *,
+        user_id: int | None = None,
+        dataset_ids: Sequence[int] | None = None,
+        strategy: str = "basic",
+        **options: Any,
+    ) -> SearchResult:
+        """Search the datasets that the token's user may read, all personal ones unless ``dataset_ids`` are given.
+
+        A ``user_id`` must be the token's user.
+        """
+        asked = SearchOptions().changed(options)
+        if unknown := sorted(name for name in options if name not in OPTIONS):
+            raise InvalidInputError(
+                f"{unknown[0]!r} cannot be chosen over the API; choose among {', '.join(sorted(OPTIONS))}",
+                field=unknown[0],
+            )
+        query = asked.for_text(text)
+        self._require_user(user_id)
+        body = {
+            "query": text,
+            "strategy": strategy,
+            "dataset_ids": list(dataset_ids or ()),
+            **{NAMES.get(name, name): value for name, value in _plain(asked).items()},
+        }
+        found = self._ask("POST", "search", body)
+        return SearchResult(
+            query=query,
+            strategy=found["strategy"],
+            generator=found["generator"],
+            queries=tuple(found["queries"]),
+            hits=tuple(map(_hit, found["hits"])),
+            collections=tuple(found["collections"]),
+            degraded=tuple(Degraded(**part) for part in found["degraded"]),
+            unresolved_dataset_ids=tuple(found["unresolved_dataset_ids"]),
+            timings_ms=found["timings_ms"],
+            notes=tuple(found["notes"]),
+        )
+
+    def get_retriever(
+        self,
+        strategy: str = "basic",
+        *,
+        user_id: int | None = None,
+        dataset_ids: Sequence[int] | None = None,
+        **options: Any,
+    ) -> SearchRetriever:
+        """Return a LangChain retriever; every call resolves again what the user may read, and may change options."""
+        from braid.core.langchain import SearchRetriever
+
+        SearchOptions().changed(options)
+
+        def search(text: str, /, **changed: Any) -> SearchResult:
+            return self.search(
+                text, user_id=user_id, dataset_ids=dataset_ids, strategy=strategy, **{**options, **changed}
+            )
+
+        return SearchRetriever(search=search)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def before_fork(self) -> None:
+        """Do nothing."""
+
+    def after_fork(self, *, in_child: bool) -> None:
+        """Connect anew in the child: the connections are the parent's."""
+        if in_child:
+            self._of_the_parent, self._http = self._http, self._connect()
+
+    def _connect(self) -> httpx.Client:
+        import httpx
+
+        headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/json"}
+        return httpx.Client(base_url=self.url + API, headers=headers, timeout=self._timeout_s)
+
+    def _require_user(self, user_id: int | None) -> None:
+        if user_id is None:
+            return
+        if self._user_id is None:
+            self._user_id = int(self._ask("GET", "me")["id"])
+        if user_id != self._user_id:
+            raise InvalidInputError(
+                f"user_id is {user_id!r}, but the token is user {self._user_id}'s; leave user_id out", field="user_id"
+            )
+
+    def _ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        import httpx
+
+        try:
+            answer = self._http.request(method, path, json=body)
+            found: dict[str, Any] = answer.json()
+        except httpx.HTTPError as error:
+            raise IndexUnavailableError(f"{self.url} does not answer: {type(error).__name__}: {error}") from error
+        except ValueError:
+            raise IndexUnavailableError(
+                f"{self.url} answered {answer.status_code} and no JSON; is it where Braid's pages are?"
+            ) from None
+        if answer.status_code == 200:
+            return found
+        raise _error(answer.status_code, found)
+
+
+def _error(status: int, problem: Mapping[str, Any]) -> BraidError:
+    detail = str(problem.get("detail") or problem.get("title") or f"the site answered {status}")
+    if status in (401, 403):
+        return InvalidInputError(f"the token is not accepted: {detail}", field="token")
+    if status in (400, 422):
+        return InvalidInputError(detail, field=str(problem.get("field", "")))
+    return ERRORS.get(status, BraidError)(detail)
+
+
+def _plain(options: SearchOptions) -> dict[str, Any]:
+    """Return the options as the API takes them, without those that it takes to be left out."""
+    values = {name: getattr(options, name) for name in sorted(OPTIONS)}
+    values["filters"] = _plain_filters(options.filters)
+    values["alpha"] = options.weight_of("dense") if options.fusion == "weighted" else None
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _plain_filters(filters: Filters) -> dict[str, Any]:
+    dates = {"date_from": filters.date_from, "date_to": filters.date_to}
+    return {
+        "file_types": sorted(filters.file_types),
+        "source_prefix": filters.source_prefix,
+        **{name: datetime.fromtimestamp(at, UTC).isoformat() for name, at in dates.items() if at is not None},
+    }
+
+
+def _hit(shown: Mapping[str, Any]) -> Hit:
+    passage = {name: value for name, value in shown["passage"].items() if name in Passage.__dataclass_fields__}
+    if passage["date"] is not None:
+        passage["date"] = datetime.fromisoformat(passage["date"]).timestamp()
+    return Hit(
+        passage=Passage(**passage),
+        score=shown["score"],
+        legs=tuple(LegScore(**leg) for leg in shown["legs"]),
+        also_in=tuple(Occurrence(**place) for place in shown["also_in"]),
+        rerank_score=shown["rerank_score"],
+        covers=tuple(shown["covers"]),
+    )

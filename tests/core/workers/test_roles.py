@@ -1,0 +1,320 @@
+"""Several processes with one data directory: one owns the indexes, the others search through it, and one takes over."""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import os
+import signal
+import socket
+import stat
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from click.testing import CliRunner
+
+from braid.app.cli.root import cli
+from braid.core.braid import Braid
+from braid.core.doctor import examine
+from braid.core.errors import IndexUnavailableError, InvalidInputError, NotFoundError
+from braid.core.ledger.owner import NOTE, read_note
+from braid.core.types import Filters, Mode
+from braid.core.workers.link import Link
+from tests.fakes import HashEmbeddings
+from tests.worlds import add_notes, document, eventually
+
+WAIT_S = 60
+TEXTS = {f"d{number}": (f"the pump number {number} runs", f"valve {number} is closed by hand") for number in range(12)}
+
+
+def fill(braid: Braid) -> None:
+    dataset = add_notes(braid.ledger)
+    for source, texts in TEXTS.items():
+        braid.ledger.put_document(dataset, document(source, *texts))
+    assert braid.indexer.wait(WAIT_S)
+
+
+def opened(folder: Path) -> Braid:
+    return Braid(folder, embedding_model=HashEmbeddings())
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Iterator[tuple[Braid, Braid]]:
+    """The owner of a filled directory, and a guest."""
+    with opened(tmp_path / "data") as owner:
+        fill(owner)
+        with opened(tmp_path / "data") as guest:
+            assert (owner.is_owner, guest.is_owner) == (True, False)
+            yield owner, guest
+
+
+def results(braid: Braid) -> list[tuple[Any, ...]]:
+    """What a few searches of all kinds return, without their timings."""
+    asked: list[dict[str, Any]] = [{"mode": mode} for mode in get_args(Mode)]
+    asked += [{"fusion": "auto"}, {"filters": Filters(source_prefix="d1")}, {"engine": "reference"}]
+    found = [braid.search("pump number 7", user_id=1, **options) for options in asked]
+    return [(result.hits, result.degraded, result.collections, result.notes) for result in found]
+
+
+def test_a_guest_finds_what_the_owner_finds(pair: tuple[Braid, Braid]) -> None:
+    owner, guest = pair
+    assert results(guest) == results(owner)
+    assert all(hits for hits, *_ in results(guest))
+    chunk = owner.search("pump", user_id=1).hits[0].passage.chunk_id
+    explained = [braid.manager.explain("valve 3", chunk_id=chunk, user_id=1) for braid in pair]
+    assert explained[0] == explained[1]
+    retrieved = [braid.get_retriever(user_id=1).invoke("valve 3") for braid in pair]
+    assert retrieved[0] == retrieved[1]
+    assert guest.indexer.progress() == owner.indexer.progress()
+    assert examine(guest) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "kind"),
+    [
+        ("", {}, InvalidInputError),
+        ("x", {"mode": "nonsense"}, InvalidInputError),
+        ("x", {"k": 0}, InvalidInputError),
+    ],
+)
+def test_errors_are_the_same(
+    pair: tuple[Braid, Braid], text: str, options: dict[str, Any], kind: type[Exception]
+) -> None:
+    raised = []
+    for braid in pair:
+        with pytest.raises(kind) as caught:
+            braid.search(text, user_id=1, **options)
+        raised.append((type(caught.value), str(caught.value), vars(caught.value)))
+    assert raised[0] == raised[1]
+    with pytest.raises(NotFoundError):
+        pair[1].dataset(99)
+
+
+def test_what_a_guest_writes_is_found_by_all(pair: tuple[Braid, Braid]) -> None:
+    _, guest = pair
+    guest.ledger.put_document(1, document("new", "a kite on the wind"))
+    guest.wake()
+    assert guest.indexer.wait(WAIT_S)
+    for braid in pair:
+        assert braid.search("kite", user_id=1, mode="keyword").hits[0].passage.source == "new"
+
+
+def test_a_guest_takes_over_when_the_owner_is_closed(pair: tuple[Braid, Braid]) -> None:
+    owner, guest = pair
+    before, started = results(guest), list[str]()
+    conversation_kept_this = guest.manager
+    guest.when_owner(lambda: started.append("jobs"))
+    owner.close()
+    assert results(guest) == before, "a search waits for the next owner"
+    eventually(lambda: guest.is_owner and started == ["jobs"])
+    assert conversation_kept_this.search("pump", user_id=1).hits
+    guest.ledger.put_document(1, document("new", "a kite on the wind"))
+    assert guest.indexer.wait(WAIT_S)
+    assert guest.search("kite", user_id=1, mode="keyword").hits
+
+
+def test_without_an_owner_the_outage_is_named(pair: tuple[Braid, Braid], monkeypatch: pytest.MonkeyPatch) -> None:
+    owner, guest = pair
+    monkeypatch.setattr("braid.core.workers.roles.Roles.take_over", lambda self: False)  # all others are busy, say
+    monkeypatch.setattr("braid.core.workers.link.PATIENCE_S", 0.3)
+    monkeypatch.setattr(Link.call, "__kwdefaults__", {**Link.call.__kwdefaults__, "patience_s": 0.3})
+    owner.close()
+    result = guest.search("pump", user_id=1)
+    assert result.hits == ()
+    assert {part.leg for part in result.degraded} == {"dense", "bm25"}
+    assert "no process has the indexes" in result.degraded[0].reason
+    with pytest.raises(IndexUnavailableError, match="no process has the indexes"):
+        guest.indexer.wait(0.1)
+
+
+# ---------------------------------------------------------------- one process, twice
+
+
+def test_opened_again_in_one_process_and_forgotten(tmp_path: Path) -> None:
+    cells = {"braid": opened(tmp_path)}
+    fill(cells["braid"])
+    expected, gone = cells["braid"].search("pump", user_id=1).hits, weakref.ref(cells["braid"])
+    cells["braid"] = opened(tmp_path)  # the cell is run again
+    assert cells["braid"].search("pump", user_id=1).hits == expected
+    gc.collect()
+    assert gone() is None
+    eventually(lambda: cells["braid"].is_owner)
+    assert cells["braid"].search("pump", user_id=1).hits == expected
+    retriever = cells["braid"].get_retriever(user_id=1)
+    cells.clear()
+    gc.collect()
+    assert retriever.invoke("pump"), "a retriever keeps what it searches"
+    del retriever
+    gc.collect()
+    eventually(lambda: read_note(tmp_path) is None)
+    with Braid(tmp_path, embedding_model=HashEmbeddings(), must_own=True) as third:
+        assert third.is_owner
+
+
+def test_other_options_than_the_owners_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with opened(tmp_path), Braid(tmp_path, embedding_model=HashEmbeddings(32, fingerprint="fake:other")):
+        eventually(lambda: "with embedding model fake:hash-64, this process with fake:other" in caplog.text)
+
+
+# ---------------------------------------------------------------- who may call
+
+
+def test_only_the_user_may_call_and_only_with_the_secret(pair: tuple[Braid, Braid]) -> None:
+    owner, _ = pair
+    note = read_note(owner.data_dir)
+    assert note is not None
+    assert stat.S_IMODE((owner.data_dir / NOTE).stat().st_mode) == 0o600
+    assert stat.S_IMODE(Path(note.address).stat().st_mode) == 0o600
+    for greeting in (b"x" * len(note.secret), b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n" + b"x" * 64):
+        with socket.socket(socket.AF_UNIX) as stranger:
+            stranger.settimeout(10)
+            stranger.connect(note.address)
+            stranger.sendall(greeting)
+            with suppress(ConnectionResetError):  # it was closed with bytes unread
+                assert stranger.recv(10) == b""
+
+
+def test_unknown_calls_and_foreign_classes_are_refused(pair: tuple[Braid, Braid]) -> None:
+    owner, guest = pair
+    link = Link(owner.data_dir)
+    with pytest.raises(IndexUnavailableError, match=r"does not know 'ledger\.close'"):
+        link.call("ledger.close")
+    with pytest.raises(IndexUnavailableError):
+        link.call("bm25.count", Path("/"), patience_s=0.0)
+    assert guest.search("pump", user_id=1).hits, "the endpoint goes on"
+    link.close()
+
+
+def test_a_path_that_no_socket_takes_gets_a_port(tmp_path: Path) -> None:
+    folder = tmp_path / ("long" * 30)
+    with opened(folder) as owner:
+        fill(owner)
+        note = read_note(folder)
+        assert note is not None
+        assert note.address.startswith("127.0.0.1:")
+        with opened(folder) as guest:
+            assert results(guest) == results(owner)
+
+
+def test_the_command_line_searches_through_a_library(tmp_path: Path) -> None:
+    with Braid(tmp_path) as owner:
+        ann = owner.ledger.add_user("ann")
+        notes = owner.ledger.add_dataset(ann.id, "notes")
+        owner.ledger.put_document(notes.id, document("pump.md", "the pump runs at 12 bar"))
+        assert owner.indexer.wait(WAIT_S, ("bm25",))
+        done = CliRunner().invoke(cli, ["--data-dir", str(tmp_path), "search", "pump", "--mode", "keyword", "--json"])
+    assert done.exit_code == 0, done.output
+    assert '"source": "pump.md"' in done.stdout
+
+
+# ---------------------------------------------------------------- forks and kills
+
+
+def answer(braid: Braid, pipe: Connection) -> None:
+    """Answers until the pipe ends, in a process of its own: what it finds, and whether it is the owner."""
+    while True:
+        try:
+            asked = pipe.recv()
+        except EOFError:
+            os._exit(0)
+        if asked == "owner?":
+            pipe.send(braid.is_owner)
+            continue
+        result = braid.search(asked, user_id=1)
+        pipe.send(([hit.passage.text for hit in result.hits], [part.reason for part in result.degraded]))
+
+
+def open_and_answer(folder: str, pipe: Connection) -> None:
+    answer(Braid(Path(folder), embedding_model=HashEmbeddings()), pipe)
+
+
+@contextmanager
+def child(target: Callable[..., None], given: object, method: str) -> Iterator[tuple[Any, Connection]]:
+    """A process that answers, and the pipe to it; it is killed in the end."""
+    context: Any = multiprocessing.get_context(method)
+    mine, its = context.Pipe()
+    process = context.Process(target=target, args=(given, its))
+    process.start()
+    its.close()
+    try:
+        yield process, mine
+    finally:
+        process.kill()
+        process.join(WAIT_S)
+
+
+def ask(pipe: Connection, what: str) -> Any:
+    pipe.send(what)
+    assert pipe.poll(WAIT_S), "no answer"
+    return pipe.recv()
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_the_child_of_a_fork_searches_through_its_parent_and_takes_over(tmp_path: Path) -> None:
+    with opened(tmp_path / "data") as owner:
+        fill(owner)
+        expected = [hit.passage.text for hit in owner.search("pump number 7", user_id=1).hits]
+        with child(answer, owner, "fork") as (_, first), child(answer, owner, "fork") as (_, second):
+            for pipe in (first, second):
+                assert ask(pipe, "pump number 7") == (expected, [])
+                assert ask(pipe, "owner?") is False
+            owner.ledger.put_document(1, document("new", "a kite on the wind"))
+            assert owner.indexer.wait(WAIT_S), "the parent's threads go on"
+            assert ask(first, "kite")[0][0] == "a kite on the wind"
+            owner.close()
+            assert ask(first, "pump number 7") == (expected, [])
+            assert ask(second, "pump number 7") == (expected, [])
+            eventually(lambda: [ask(first, "owner?"), ask(second, "owner?")].count(True) == 1)
+
+
+def test_a_fork_by_hand(tmp_path: Path) -> None:
+    with opened(tmp_path / "data") as owner:
+        fill(owner)
+        reader, writer = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            try:
+                found = owner.search("pump number 7", user_id=1)
+                owner.ledger.put_document(1, document("child", "written by the child"))
+                os.write(writer, b"found" if found.hits and not found.degraded and not owner.is_owner else b"wrong")
+            finally:
+                os._exit(0)
+        os.close(writer)
+        with os.fdopen(reader, "rb") as said:
+            assert said.read() == b"found"
+        os.waitpid(pid, 0)
+        assert owner.is_owner
+        assert owner.indexer.wait(WAIT_S)
+        assert owner.search("written child", user_id=1, mode="keyword").hits[0].passage.source == "child"
+
+
+def test_a_killed_owner_is_replaced_by_exactly_one(tmp_path: Path) -> None:
+    folder = str(tmp_path / "data")
+    with opened(tmp_path / "data") as owner:
+        fill(owner)
+    with (
+        child(open_and_answer, folder, "spawn") as (first, one),
+        child(open_and_answer, folder, "spawn") as (_, two),
+        child(open_and_answer, folder, "spawn") as (_, three),
+    ):
+        ask(one, "pump"), ask(two, "pump"), ask(three, "pump")
+        workers = [one, two, three]
+        dead = next(pipe for pipe in workers if ask(pipe, "owner?"))
+        expected = ask(dead, "pump number 7")
+        assert expected[1] == []
+        processes = multiprocessing.active_children()
+        assert first in processes
+        note = read_note(tmp_path / "data")
+        assert note is not None
+        os.kill(note.pid, signal.SIGKILL)
+        left = [pipe for pipe in workers if pipe is not dead]
+        started = time.monotonic()
+        assert [ask(pipe, "pump number 7") for pipe in left] == [expected, expected]
+        assert time.monotonic() - started < WAIT_S / 2
+        eventually(lambda: [ask(pipe, "owner?") for pipe in left].count(True) == 1)
