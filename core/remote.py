@@ -41,7 +41,7 @@ class RemoteBraid:
     answer. Options that are left out are those of `Braid.search`, whatever the site's settings are. Raises what
     `Braid.search` raises, and IndexUnavailableError when the site does not answer.
 
-    >>> with RemoteBraid("http://127.0.0.1:9", "braid_…") as remote:
+    >>> with RemoteBraid("http://127.0.0.1:9", "braid_token") as remote:
     ...     remote.search("pump pressure", k=0)
     Traceback (most recent call last):
         ...
