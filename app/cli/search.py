@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 CHUNK_ID = re.compile(r"[0-9a-f]{32}")
 SHOWN_PLACES = 3  # other places of the same text that are printed; --json has all
+NO_DATASET = "this user has no dataset to search: add one (dataset add NAME), or name shared ones (--dataset ID)"
 SHOWN_CHARS = 600  # of a passage that are printed; --json has all of it
 
 
@@ -47,6 +49,8 @@ def search(
     with open_searcher(settings, user) as searcher:
         arguments = _arguments(searcher, datasets, asked["strategy"], options)
         result = searcher.manager.search(text, **arguments)
+        if not datasets and not searcher.directory.ledger.datasets(searcher.user_id):
+            result = replace(result, notes=(*result.notes, NO_DATASET))
     _refuse_unknown(result.unresolved_dataset_ids, datasets)
     for part in result.degraded:
         complain(f"degraded: {part.leg}{f' of {part.collection}' if part.collection else ''}: {part.reason}")

@@ -296,7 +296,7 @@ def _replace_file(target: Path, content: bytes) -> None:
     try:
         with temporary.open("wb") as file:
             if target.exists():
-                os.fchmod(file.fileno(), stat.S_IMODE(target.stat().st_mode))
+                os.chmod(temporary, stat.S_IMODE(target.stat().st_mode))
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
@@ -307,7 +307,11 @@ def _replace_file(target: Path, content: bytes) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
+    """Have the folder's new entry survive a stop of the machine. Windows opens no folder, and has no call for it."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except PermissionError:
+        return
     try:
         os.fsync(descriptor)
     finally:

@@ -15,7 +15,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -72,7 +72,8 @@ def _limit_process(memory_bytes: int, nice: int) -> None:
 
     os.setpriority(os.PRIO_PROCESS, 0, nice)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
+    with suppress(ValueError) if sys.platform == "darwin" else nullcontext():  # macOS refuses to limit memory
+        resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
     if sys.platform == "linux":  # no program that this process starts gets more rights than it has
         ctypes.CDLL(None).prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 

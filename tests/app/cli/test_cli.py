@@ -22,6 +22,7 @@ import click
 import pytest
 from rich.cells import cell_len
 
+import braid
 from braid.app.cli.options import FileTypes, Moment
 from braid.app.cli.output import print_table
 from braid.app.cli.root import cli
@@ -587,6 +588,33 @@ def test_a_real_search_prints_json_alone(filled: CommandLine) -> None:
     assert status == 0
     assert found(json.loads(out))[0] == "reset.md"
     assert err == ""
+
+
+def test_a_failure_is_json_too_for_who_asked_for_json(run: CommandLine) -> None:
+    run.json("user", "add", "ann")
+    for arguments, kind, words in (
+        (("search", "pump", "--dataset", 7, "--json"), "NotFoundError", "no dataset with id 7 is open to this user"),
+        (("search", "pump", "--json", "--depth", "9"), "NoSuchOption", "No such option '--depth'"),
+    ):
+        status, out, err = finished(run.process(*arguments))
+        error = json.loads(out)["error"]
+        assert (status, error["status"], error["type"]) == (2, 2, kind)
+        assert words in error["message"]
+        assert error["message"] in err
+
+
+def test_a_search_without_any_dataset_says_so(run: CommandLine) -> None:
+    status, out, err = finished(run.process("search", "pump", "--json"))
+    assert status == 0
+    assert json.loads(out)["hits"] == []
+    assert any("no dataset to search" in note for note in json.loads(out)["notes"])
+    assert "note: this user has no dataset to search: add one (dataset add NAME)" in err
+    run.json("dataset", "add", "Notes")
+    assert json.loads(finished(run.process("search", "pump", "--json"))[1])["notes"] == []
+
+
+def test_the_version_is_printed(run: CommandLine) -> None:
+    assert finished(run.process("--version")) == (0, f"braid {braid.__version__}\n", "")
 
 
 def test_wrong_use_of_a_real_process(run: CommandLine) -> None:

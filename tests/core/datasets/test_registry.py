@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import pytest
 from filelock import FileLock
@@ -465,7 +466,24 @@ def test_the_file_keeps_its_permissions_and_a_link_stays_a_link(path: Path, tmp_
     assert [e.id for e in Registry(path).entries()] == [-2]
 
 
-@pytest.mark.parametrize("step", ["fsync", "fchmod"])
+def test_the_file_is_written_where_folders_cannot_be_opened_and_open_files_not_be_changed(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on Windows: os.open refuses a folder, and Python below 3.13 has no os.fchmod there."""
+
+    def open_file(name: str | Path, *arguments: Any, **options: Any) -> int:
+        if os.path.isdir(name):
+            raise PermissionError(13, "Permission denied", str(name))
+        return opened(name, *arguments, **options)
+
+    opened = os.open
+    monkeypatch.setattr(os, "open", open_file)
+    monkeypatch.delattr(os, "fchmod")
+    Registry(path).remove(-1)
+    assert [entry.id for entry in Registry(path).entries()] == [-2]
+
+
+@pytest.mark.parametrize("step", ["fsync", "chmod"])
 def test_a_write_that_fails_changes_nothing_and_leaves_nothing(
     path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
