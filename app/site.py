@@ -96,11 +96,11 @@ class Site:
         self.braid.manager.use_models(self.models.chat_models())
 
     def start_jobs(self) -> None:
-        """Start to run queued jobs, mostly uploads, in this process, which must own the indexes.
+        """Run queued jobs, mostly uploads, in this process as soon as it owns the indexes.
 
         Answers that a process before it left unfinished are interrupted.
         """
-        self.turn_store.interrupt_all()
+        self.braid.when_owner(self.turn_store.interrupt_abandoned)
         self.background.start()
 
     def end_turns(self) -> None:

@@ -113,10 +113,11 @@ def stop(conversation_id: int, message_id: int) -> Response | Redirect:
     running = here.turns.find(user_id, message_id)
     if running is not None and running.ids.conversation_id == conversation_id:
         running.end("stopped")
+        is_stopped = True
     else:
-        here.turn_store.end(user_id, conversation_id, message_id, "stopped")
+        is_stopped = here.turn_store.end(user_id, conversation_id, message_id, "stopped")
     if wants_json():
-        return Response(json.dumps({"stopped": running is not None}), mimetype="application/json")
+        return Response(json.dumps({"stopped": is_stopped}), mimetype="application/json")
     return _to_answer(conversation_id, message_id)
 
 

@@ -16,25 +16,30 @@ from flask import Response, url_for
 from flask_babel import gettext as _
 from flask_babel import ngettext
 
+from braid.app.auth.identity import identity
 from braid.app.site import site
 from braid.app.web.errors import on_braid_error, on_unexpected
 from braid.app.web.event_stream import HEARTBEAT, HEARTBEAT_S, event, when_gone
 from braid.app.web.markdown import answer_html
 from braid.app.web.turn_progress import RENDER_EVERY_S, stage_text
 from braid.app.words.dataset_names import dataset_name
-from braid.core.chat.turns.rows import StoredTurn
+from braid.core.chat.turns.rows import MAX_TURN_S, StoredTurn
 from braid.core.chat.turns.running import Progress, RunningTurn
+from braid.core.chat.turns.writers import KEY, this_writer
 from braid.core.chat.types import Event, QueryWritten, Searched, StageStarted
 from braid.core.errors import BraidError
 from braid.core.types import SearchResult
 
 Values = dict[str, object]
+LOOK_S = 0.5
+"""Seconds between two looks at a turn that runs in another process."""
 
 
 def follow(
     turn: StoredTurn, running: RunningTurn | None, *, first: Values, last: Callable[[], Values], after: int = 0
 ) -> Iterator[str]:
-    """Yield the events of a turn as text, from the change ``after`` on; of one that has ended only the last event.
+    """Yield the events of a turn as text, from the change ``after`` on; of one that has ended only the last event, and
+    of one that runs in another process its text as far as it is stored.
 
     ``first`` are values of the first event besides the addresses, ``last`` returns those of the last one.
     """
@@ -42,8 +47,7 @@ def follow(
     when_gone(lambda: gone.append(True))
     yield event("turn", {**addresses(turn), **first})
     try:
-        if running is not None:
-            yield from _progress(running, after, gone)
+        yield from _progress(running, after, gone) if running is not None else _progress_elsewhere(turn, gone)
         values = last()
         if running is not None and running.error and values["state"] == "running":  # the end could not be stored
             raise running.error
@@ -76,6 +80,24 @@ def _progress(running: RunningTurn, after: int, gone: list[bool]) -> Iterator[st
         if text:
             last_sent_at = time.monotonic()
             yield text
+
+
+def _progress_elsewhere(turn: StoredTurn, gone: list[bool]) -> Iterator[str]:
+    """Yield the text of a turn as its process stores it, every 2 seconds; nothing for a turn that has ended."""
+    user_id, here = identity().account.id, site()
+    shown, last_sent_at, until = "", time.monotonic(), time.monotonic() + MAX_TURN_S
+    while not gone and time.monotonic() < until:
+        here.turn_store.interrupt_abandoned()
+        answer = here.conversations.messages(user_id, turn.conversation_id, ids=[turn.answer_id])[0]
+        if answer.state != "running" or answer.settings.get(KEY) == this_writer():
+            return
+        if answer.text != shown:
+            shown, last_sent_at = answer.text, time.monotonic()
+            yield event("text", {"html": answer_html(shown)})
+        elif time.monotonic() - last_sent_at >= HEARTBEAT_S:
+            last_sent_at = time.monotonic()
+            yield HEARTBEAT
+        time.sleep(LOOK_S)
 
 
 def _parts(made: Progress) -> Iterator[str]:

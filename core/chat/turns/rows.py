@@ -11,6 +11,7 @@ from sqlalchemy import ColumnElement, Connection, Row, delete, func, insert, sel
 from braid.core.chat.columns import citation_columns, request_settings, result_settings
 from braid.core.chat.turns.branches import Branches, Node
 from braid.core.chat.turns.find import fold
+from braid.core.chat.turns.writers import KEY, lives, this_writer
 from braid.core.chat.types import ChatRequest, ChatResult
 from braid.core.errors import NotFoundError
 from braid.core.ledger.database import storable
@@ -21,6 +22,8 @@ State = Literal["complete", "running", "stopped", "interrupted", "cut", "failed"
 """Of an answer: being written, whole, stopped by the user, lost in the middle, cut off by the model, or failed."""
 MAX_TURN_S = 1_800
 """Seconds that a turn may take; one that is longer is interrupted."""
+OVERDUE_S = 60
+"""Seconds after which an answer that should have been ended is no longer waited for."""
 TITLE_CHARS = 80
 """Longest title that a conversation gets from its first question."""
 
@@ -75,15 +78,23 @@ def insert_question(connection: Connection, conversation_id: int, request: ChatR
 
 def insert_answer(connection: Connection, conversation_id: int, question_id: int) -> int:
     """Insert an answer that is about to be written, choose it among its variants, and return its id."""
-    values = {"role": "assistant", "text": "", "settings": {}, "parent_id": question_id, "state": "running"}
+    settings = {KEY: this_writer()}
+    values = {"role": "assistant", "text": "", "settings": settings, "parent_id": question_id, "state": "running"}
     return _insert(connection, conversation_id, values)
 
 
-def write_answer(connection: Connection, turn: StoredTurn, result: ChatResult, state: State) -> None:
-    """Write the answer as far as it came. Raises NotFoundError if it was deleted."""
+def write_answer(connection: Connection, turn: StoredTurn, result: ChatResult, state: State) -> bool:
+    """Write the answer as far as it came. Raises NotFoundError if it was deleted.
+
+    False, with nothing written, for an answer that is ``running`` here, and was ended by another process.
+    """
     text = storable(result.text)
-    row = update(MessageRow).where(MessageRow.id == turn.answer_id)
-    if not connection.execute(row.values(text=text, settings=result_settings(result), state=state)).rowcount:
+    row, settings = update(MessageRow).where(MessageRow.id == turn.answer_id), result_settings(result)
+    if state == "running":
+        row, settings = row.where(MessageRow.state == "running"), {**settings, KEY: this_writer()}
+    if not connection.execute(row.values(text=text, settings=settings, state=state)).rowcount:
+        if connection.execute(select(MessageRow.id).where(MessageRow.id == turn.answer_id)).first():
+            return False
         raise NotFoundError(f"there is no conversation {turn.conversation_id}")
     connection.execute(delete(CitationRow).where(CitationRow.message_id == turn.answer_id))
     if result.citations:
@@ -91,6 +102,19 @@ def write_answer(connection: Connection, turn: StoredTurn, result: ChatResult, s
         connection.execute(insert(CitationRow), rows)
     if state != "running":
         _make_findable(connection, turn.conversation_id, turn.answer_id, text)
+    return True
+
+
+def abandoned_answers(connection: Connection) -> list[int]:
+    """Return the ids of the answers that nobody writes any more, though they are said to be written."""
+    columns = (MessageRow.id, MessageRow.settings, MessageRow.created_at)
+    overdue = time.time() - MAX_TURN_S - OVERDUE_S
+    running = connection.execute(select(*columns).where(MessageRow.state == "running"))
+    return [
+        message_id
+        for message_id, settings, created_at in running
+        if created_at < overdue or not lives(str(settings.get(KEY, "")))
+    ]
 
 
 def end_answers(connection: Connection, *which: ColumnElement[bool], state: State) -> int:

@@ -16,6 +16,7 @@ from braid.core.chat.turns.rows import MAX_TURN_S, State, StoredTurn
 from braid.core.chat.turns.turn_store import TurnStore
 from braid.core.chat.types import AnswerText, AnswerWithdrawn, ChatRequest, ChatResult, Event
 from braid.core.errors import BraidError, TooManyError
+from braid.core.forks import tell_of_forks
 from braid.core.ledger.database import is_outage
 
 if TYPE_CHECKING:
@@ -166,15 +167,18 @@ class RunningTurn:
     def _save_now_and_then(self) -> None:
         if time.monotonic() - self._saved < SAVE_EVERY_S:
             return
+        goes_on = True
         with self._writing:
             if not self._ending and len(self._text) >= len(self._kept):
                 try:
-                    self._store.save(self.ids, self._recorder.result(), "running")
+                    goes_on = self._store.save(self.ids, self._recorder.result(), "running")
                 except Exception as error:
                     if not is_outage(error):
                         raise
                     logger.warning("event=turn_not_saved type=%s", type(error).__name__)  # the next one may succeed
         self._saved = time.monotonic()
+        if not goes_on:
+            self.end("stopped")  # in another process
 
     def _fail(self, error: Exception) -> None:
         with self._changed:
@@ -238,6 +242,16 @@ class RunningTurns:
         self._lock = threading.Lock()
         self._starting: list[int] = []
         self._turns: dict[tuple[int, int], RunningTurn] = {}
+        tell_of_forks(self)
+
+    def before_fork(self) -> None:
+        """Do nothing: turns go on in the parent."""
+
+    def after_fork(self, *, in_child: bool) -> None:
+        """Begin without a turn in the child: those there are the parent's."""
+        if in_child:
+            self._lock = threading.Lock()
+            self._starting, self._turns = [], {}
 
     def start(
         self, request: ChatRequest, events: Iterator[Event], *, begin: Callable[[], StoredTurn], done: Done

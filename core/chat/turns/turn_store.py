@@ -12,6 +12,7 @@ from braid.core.chat.turns.branches import Branches
 from braid.core.chat.turns.rows import (
     State,
     StoredTurn,
+    abandoned_answers,
     choose,
     end_answers,
     insert_answer,
@@ -21,6 +22,7 @@ from braid.core.chat.turns.rows import (
     touch,
     write_answer,
 )
+from braid.core.chat.turns.writers import KEY, this_writer
 from braid.core.chat.types import ChatRequest, ChatResult
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ledger.ledger import Ledger
@@ -67,16 +69,19 @@ class TurnStore:
         with self._database.write() as connection:
             require_conversation(connection, user_id, conversation_id, lock=True)
             question_id = _question_of(read_branches(connection, conversation_id), answer_id)
-            row = update(MessageRow).where(MessageRow.id == answer_id, MessageRow.state.not_in(("complete", "running")))
-            if not connection.execute(row.values(state="running", created_at=time.time())).rowcount:
+            answer = MessageRow.id == answer_id
+            settings = connection.execute(select(MessageRow.settings).where(answer)).scalar_one()
+            row = update(MessageRow).where(answer, MessageRow.state.not_in(("complete", "running")))
+            values = {"state": "running", "created_at": time.time(), "settings": {**settings, KEY: this_writer()}}
+            if not connection.execute(row.values(**values)).rowcount:
                 raise InvalidInputError(f"the answer {answer_id} is complete, or is being written", field="message_id")
             touch(connection, conversation_id)
         return StoredTurn(conversation_id, question_id, answer_id)
 
-    def save(self, turn: StoredTurn, result: ChatResult, state: State) -> None:
-        """Store the answer as far as it came."""
+    def save(self, turn: StoredTurn, result: ChatResult, state: State) -> bool:
+        """Store the answer as far as it came. False for a ``running`` one that another process has ended."""
         with self._database.write() as connection:
-            write_answer(connection, turn, result, state)
+            return write_answer(connection, turn, result, state)
 
     def fail(self, turn: StoredTurn, reason: str) -> None:
         """Store that there is no answer, and why, in words that the user may read."""
@@ -86,17 +91,23 @@ class TurnStore:
             values = {"state": "failed", "settings": {**settings, "error": reason}}
             connection.execute(update(MessageRow).where(answer).values(**values))
 
-    def end(self, user_id: int, conversation_id: int, answer_id: int, state: State) -> None:
-        """End an answer that is said to be written, though no turn runs. Does nothing to any other answer."""
+    def end(self, user_id: int, conversation_id: int, answer_id: int, state: State) -> bool:
+        """End an answer that is said to be written: no turn runs, or one of another process, which notices it within
+        seconds of its next word. Does nothing to any other answer; returns whether it was one.
+        """
         with self._database.write() as connection:
             require_conversation(connection, user_id, conversation_id)
             which = MessageRow.conversation_id == conversation_id, MessageRow.id == answer_id
-            end_answers(connection, *which, state=state)
+            return bool(end_answers(connection, *which, state=state))
 
-    def interrupt_all(self) -> int:
-        """Store that no answer is being written any more, as after a crash; returns how many there were."""
+    def interrupt_abandoned(self) -> int:
+        """End the answers whose process has died, in the middle of writing; returns how many there were."""
+        with self._database.read() as connection:
+            if not abandoned_answers(connection):
+                return 0
         with self._database.write() as connection:
-            return end_answers(connection, state="interrupted")
+            abandoned = abandoned_answers(connection)
+            return end_answers(connection, MessageRow.id.in_(abandoned), state="interrupted")
 
     def choose(self, user_id: int, conversation_id: int, message_id: int) -> None:
         """Choose a message among its variants: it is shown, and the next question follows what is below it."""

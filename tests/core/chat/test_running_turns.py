@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from braid.core.chat.store import ConversationStore
-from braid.core.chat.turns import running
+from braid.core.chat.turns import running, writers
 from braid.core.chat.turns.running import RunningTurns, TooManyError
 from braid.core.chat.turns.turn_store import TurnStore
 from braid.core.chat.types import AnswerText, ChatRequest, ChatResult, Draft, Event, StageStarted
@@ -86,12 +86,35 @@ def test_continue_keeps_the_partial_answer_until_it_has_more(
     assert talk.last() == (PARTIAL, "stopped")
 
 
-def test_an_interrupted_answer_is_found_by_its_words(talk: Talk) -> None:
+def test_an_interrupted_answer_is_found_by_its_words(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
     ids = talk.turns.begin(talk.id, talk.request)
     talk.turns.save(ids, said("Okapis live here"), "running")
-    talk.turns.interrupt_all()
+    monkeypatch.setattr(writers, "_named", {})  # another process now
+    talk.turns.interrupt_abandoned()
     assert talk.last() == ("Okapis live here", "interrupted")
     assert [found.conversation.id for found in talk.conversations.find(talk.user, "okapis", limit=5)] == [talk.id]
+
+
+def test_a_turn_that_another_process_stopped_ends(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "SAVE_EVERY_S", 0.0)
+    more, begun = threading.Event(), threading.Event()
+
+    def written() -> Iterator[Event]:
+        yield AnswerText("Okapis")
+        begun.set()
+        more.wait(10)
+        yield AnswerText(" live")
+        yield AnswerText(" here")
+        raise AssertionError("it goes on though it was stopped")
+
+    turn = talk.run(RunningTurns(talk.turns), written())
+    assert begun.wait(10)
+    elsewhere = TurnStore(talk.ledger)
+    assert elsewhere.end(talk.user, talk.id, turn.ids.answer_id, "stopped")
+    assert talk.last() == ("Okapis", "stopped"), "the page says so at once"
+    more.set()
+    turn.wait()
+    assert (turn.error, talk.last()[1]) == (None, "stopped")
 
 
 @pytest.mark.parametrize("state", ["running", "complete"])
@@ -100,11 +123,11 @@ def test_a_short_outage_of_the_database_loses_no_answer(
 ) -> None:
     failures, save = [1], talk.turns.save
 
-    def fail_once(ids: object, result: ChatResult, as_: str) -> None:
+    def fail_once(ids: object, result: ChatResult, as_: str) -> bool:
         if as_ == state and failures:
             failures.pop()
             raise OperationalError("x", {}, Exception("database is locked"))
-        save(ids, result, as_)  # type: ignore[arg-type]
+        return save(ids, result, as_)  # type: ignore[arg-type]
 
     monkeypatch.setattr(talk.turns, "save", fail_once)
     monkeypatch.setattr(running, "SAVE_EVERY_S", 0.0)

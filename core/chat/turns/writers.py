@@ -1,0 +1,35 @@
+"""The process that writes an answer, by a name that is stored with it: others can tell whether it still lives."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from contextlib import suppress
+
+KEY = "writer"
+"""Where the name is in the settings of an answer that is being written."""
+
+_named: dict[int, str] = {}
+
+
+def this_writer() -> str:
+    """Return the name of this process; another process has another one, also with the same number."""
+    pid = os.getpid()
+    if pid not in _named:  # also in the child of a fork
+        _named[pid] = f"{pid}-{secrets.token_hex(4)}"
+    return _named[pid]
+
+
+def lives(writer: str) -> bool:
+    """Return whether the process with this name may still write. On Windows only this one does: no other is asked."""
+    number = writer.partition("-")[0]
+    if writer == this_writer() or not number.isdigit():
+        return writer == this_writer()
+    if int(number) == os.getpid() or os.name == "nt":
+        return False
+    with suppress(PermissionError):  # it is another user's, and so not one of ours; but it is there
+        try:
+            os.kill(int(number), 0)
+        except (ProcessLookupError, OverflowError):
+            return False
+    return True
