@@ -208,7 +208,7 @@ class RunningTurn:
             self._finish(lambda: self._store.save(ids, result, state))
         self._done(result)
 
-    def _finish(self, write: Callable[[], None]) -> None:
+    def _finish(self, write: Callable[[], object]) -> None:
         try:
             self._write_patiently(write)
         except Exception as error:  # the conversation was deleted, or the database is out: whoever follows is told
@@ -218,12 +218,13 @@ class RunningTurn:
                 self._over.set()
                 self._changed.notify_all()
 
-    def _write_patiently(self, write: Callable[[], None]) -> None:
+    def _write_patiently(self, write: Callable[[], object]) -> None:
         """Write what the turn ends with; again after an outage of the database, which may be a short one."""
         for pause_s in PAUSES_S:
             try:
                 with self._writing:
-                    return write()
+                    write()
+                    return
             except Exception as error:
                 if not is_outage(error):
                     raise
