@@ -21,7 +21,7 @@ INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check --prefer
 PEERS_INSTALL := .venv-peers/bin/python -m pip install -qq --disable-pip-version-check --prefer-binary
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint fix bench bench-peers chaos reference clean
+.PHONY: help run test lint fix bench bench-peers installs chaos reference clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -47,6 +47,9 @@ bench: $(DEV)  ## run the benchmarks
 
 bench-peers: $(DEV) $(PEERS)  ## measure Braid beside other libraries, hours; try ARGS=--quick
 	$(BIN)/python -m benchmarks.peers $(or $(ARGS),--write)
+
+installs: $(DEV)  ## install the package where programs have it, ten minutes; try ARGS=library
+	$(BIN)/python -m tests.installs $(or $(ARGS),--write)
 
 chaos: $(DEV)  ## kill and starve a server while clients write, two minutes
 	$(BIN)/python -m tests.chaos $(ARGS)

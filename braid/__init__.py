@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from braid.core.chat.types import ChatRequest, Turn
     from braid.core.data_directory import DataDirectory
     from braid.core.errors import BraidError, InvalidInputError, NotFoundError, NotOwnerError
+    from braid.core.extras import MissingExtraError
     from braid.core.ingest.ingest import ingest_bytes, ingest_paths
     from braid.core.ingest.plan import IngestOptions
     from braid.core.remote import RemoteBraid
@@ -51,6 +52,7 @@ __all__ = [
     "IndexOptions",
     "IngestOptions",
     "InvalidInputError",
+    "MissingExtraError",
     "NotFoundError",
     "NotOwnerError",
     "Passage",
@@ -75,6 +77,7 @@ _HOMES = {
     "braid.core.chat.types": ("ChatRequest", "Turn"),
     "braid.core.data_directory": ("DataDirectory",),
     "braid.core.errors": ("BraidError", "InvalidInputError", "NotFoundError", "NotOwnerError"),
+    "braid.core.extras": ("MissingExtraError",),
     "braid.core.ingest.ingest": ("ingest_bytes", "ingest_paths"),
     "braid.core.ingest.plan": ("IngestOptions",),
     "braid.core.remote": ("RemoteBraid",),

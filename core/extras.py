@@ -10,7 +10,14 @@ DISTRIBUTION = "braid-search"
 
 
 class MissingExtraError(BraidError, ImportError):
-    """A package is not installed that this part of Braid needs. ``extra`` names the part to install."""
+    """A package is not installed that this part of Braid needs. ``extra`` names the part to install.
+
+    >>> try:
+    ...     require("readers", "reading a PDF document", "a_package_that_is_missing")
+    ... except MissingExtraError as error:
+    ...     print(error)
+    reading a PDF document needs a_package_that_is_missing, which is not installed: pip install 'braid-search[readers]'
+    """
 
     def __init__(self, what: str, extra: str, *missing: str) -> None:
         verb = "is" if len(missing) == 1 else "are"

@@ -77,6 +77,22 @@ def test_everything_that_is_imported_is_asked_for() -> None:
         assert (homes | comes_with) & asked or module in BY_HAND, module
 
 
+def test_the_page_on_dependencies_says_which_part_needs_each() -> None:
+    text = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8")
+    lines = [line for line in text.partition("Optional, installed by hand")[0].splitlines() if line.startswith("| ")]
+    told: dict[str, set[str]] = {}
+    for names, parts in ([cell.strip() for cell in line.split("|")[1:3]] for line in lines[1:]):
+        first, *others = names.split(", ")
+        family = first.removesuffix("-c")
+        for name in (first, *(f"{family}{other}" for other in others)):
+            told[canonicalize_name(name)] = set(parts.split(", "))
+    needed: dict[str, set[str]] = {}
+    for part in ("base", *EXTRAS):
+        for line in set(requirements([part])) - set(requirements()) if part != "base" else requirements():
+            needed.setdefault(canonicalize_name(Requirement(line).name), set()).add(part)
+    assert told == needed
+
+
 COMES_WITH = {
     **dict.fromkeys(("babel",), "Flask-Babel"),
     **dict.fromkeys(("itsdangerous", "markupsafe", "werkzeug"), "Flask"),

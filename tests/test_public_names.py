@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -22,6 +23,17 @@ def test_every_public_name_is_there(name: str) -> None:
 def test_a_name_that_is_not_public_is_refused() -> None:
     with pytest.raises(AttributeError, match="module 'braid' has no attribute 'Engine'"):
         _ = braid.Engine
+
+
+def test_the_page_on_what_is_public_names_all_of_it() -> None:
+    page = (REPOSITORY / "docs" / "public.md").read_text(encoding="utf-8")
+    names, modules = page.partition("What these take and return")[::2]
+    assert set(re.findall(r"`(\w+)`", names)) == set(braid.__all__)
+    listed = re.search(r"^PUBLIC := braid ((?:.*\\\n)*.*)", (REPOSITORY / "Makefile").read_text(), re.MULTILINE)
+    assert listed is not None
+    assert re.findall(r"`(braid\.[\w.]+)`(?:,|\n)", modules.partition("`make reference`")[0]) == re.findall(
+        r"braid\.[\w.]+", listed[1]
+    )
 
 
 def test_importing_the_package_or_the_owners_class_loads_no_engine() -> None:
