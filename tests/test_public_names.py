@@ -43,12 +43,14 @@ def test_importing_the_package_or_the_owners_class_loads_no_engine() -> None:
 
 
 def test_a_program_searches_without_another_import(tmp_path: Path) -> None:
-    with braid.DataDirectory(tmp_path, embedding_model=HashEmbeddings()) as directory:
+    with braid.DataDirectory(str(tmp_path), embedding_model=HashEmbeddings()) as directory:
         dataset = directory.ledger.add_dataset(directory.ledger.add_user("ann").id, "notes").id
         chunks = (braid.ChunkInput("Keys are rotated on Mondays."),)
         directory.ledger.put_document(dataset, braid.DocumentInput("keys.md", "Keys", "md", chunks))
     with braid.Braid(
-        tmp_path, embedding_model=HashEmbeddings(), index_options=braid.IndexOptions(leg_timeout_s=60)
+        str(tmp_path),
+        embedding_model=HashEmbeddings(),
+        index_options=braid.IndexOptions(leg_timeout_s=60, languages=["en", "de"]),
     ) as opened:
         assert opened.indexer.wait(30)
         result = opened.search("rotated", user_id=1, dataset_ids=[dataset], mode="keyword", k=3)
@@ -56,3 +58,8 @@ def test_a_program_searches_without_another_import(tmp_path: Path) -> None:
         retriever = opened.get_retriever(user_id=1, dataset_ids=[dataset])
         assert [document.metadata["source"] for document in retriever.invoke("rotated")] == ["keys.md"]
     assert opened.closed
+
+
+def test_a_language_in_place_of_a_list_is_refused() -> None:
+    with pytest.raises(braid.InvalidInputError, match=r"languages is 'en'; write a list of one: \['en'\]"):
+        braid.IndexOptions(languages="en")

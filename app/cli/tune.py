@@ -12,6 +12,7 @@ from braid.app.cli.evaluate import SCRATCH_FOLDER
 from braid.app.cli.output import complain, print_json, print_table
 from braid.app.cli.progress import Bars, Count
 from braid.app.terminal import log_briefly
+from braid.core.extras import require
 
 if TYPE_CHECKING:
     from braid.core.evaluation.bootstrap import Interval
@@ -33,6 +34,7 @@ def tune(
     Each DIR has BEIR layout, as for eval; qrels export writes one from your feedback. The current settings are the
     default that other configurations are compared with. Nothing is changed.
     """
+    require("eval", "tuning", "ir_measures", *(["matplotlib"] if plot_file else []))
     from braid.core.evaluation import tuning
     from braid.core.evaluation.tuning import plot
 

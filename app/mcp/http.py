@@ -43,12 +43,10 @@ def with_mcp(pages: ASGI, site: Site) -> Starlette:
             yield
             tasks.cancel_scope.cancel()
 
-    gate: ASGI = _Gate(site, servers) if is_installed("mcp") else _not_installed
+    gate: ASGI = _Gate(site, servers)
+    if not is_installed("mcp"):
+        gate = Response(f"{MissingExtraError('the MCP server', 'mcp', 'mcp')}\n", 501, media_type="text/plain")
     return Starlette(routes=[Route("/mcp", endpoint=gate), Mount("/", app=pages)], lifespan=running)
-
-
-async def _not_installed(scope: Any, receive: Any, send: Any) -> None:
-    await Response(f"{MissingExtraError('the MCP server', 'mcp', 'mcp')}\n", 501)(scope, receive, send)
 
 
 class _Servers:

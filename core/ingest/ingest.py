@@ -10,6 +10,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from braid.core.ingest.incoming import Incoming
@@ -51,7 +52,7 @@ class IngestReport:
 def ingest_paths(
     directory: DataDirectory,
     dataset_id: int,
-    paths: Sequence[str],
+    paths: Sequence[str | Path],
     *,
     options: IngestOptions | None = None,
     on_progress: Callable[[IngestProgress], None] = lambda progress: None,
@@ -76,7 +77,8 @@ def ingest_paths(
     """
     options = options or IngestOptions()
     directory.dataset(dataset_id)
-    found = find_files(paths, ignore=options.ignore, leave_out=(os.path.abspath(directory.data_dir),))
+    given = [str(path) for path in paths]
+    found = find_files(given, ignore=options.ignore, leave_out=(os.path.abspath(directory.data_dir),))
     planned, skips = plan_files(found, options)
     counts: Counter[str] = Counter()
     failures: list[tuple[str, str]] = []

@@ -132,6 +132,15 @@ def test_a_whole_session(served: Served) -> None:
     run(served.client(), talk)
 
 
+def test_without_its_package_it_names_the_extra(braid: Braid, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("braid.app.mcp.http.is_installed", lambda module: module != "mcp")
+    with serving(make_app(braid)) as url:
+        answer = httpx.post(f"{url}/mcp")
+        assert answer.status_code == 501
+        assert "pip install 'braid-search[mcp]'" in answer.text
+        assert httpx.get(f"{url}/healthz").status_code == 200
+
+
 def test_the_dimension_and_the_cut(served: Served) -> None:
     async def talk(client: Client) -> None:
         await fill(client, served.braid)

@@ -18,6 +18,7 @@ import pytest
 
 from braid.core import data_directory
 from braid.core.braid import Braid, IndexOptions
+from braid.core.doctor import examine
 from braid.core.errors import InvalidInputError
 from braid.core.ledger.change_log import ChangeLog, IndexState
 from braid.core.types import Leg, Mode, SearchResult
@@ -284,6 +285,27 @@ def test_damage_while_it_was_closed(tmp_path: Path, damage: Callable[[Path], Non
         assert shelf.braid.indexer.wait(WAIT_S, ALL)
         assert shelf.braid.chroma.count("user_1") == shelf.braid.chroma.count("shared_main") == 2
     assert embeddings.documents_embedded == embedded
+
+
+def test_without_chroma_there_is_no_copy_and_with_it_again_the_copy_is_written_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While there was none, the log forgot what has changed."""
+    with open_shelf(tmp_path, HashEmbeddings()).braid as braid:
+        assert braid.indexer.wait(WAIT_S, ALL)
+    with monkeypatch.context() as without:
+        without.setattr("braid.core.braid.is_installed", lambda module: module != "chromadb")
+        shelf = open_shelf(tmp_path, HashEmbeddings())
+        with shelf.braid:
+            shelf.put("a", "A cat in place of another", dataset=0)
+            assert shelf.braid.indexer.wait(WAIT_S, ALL), "nobody waits for a copy that is not kept"
+            assert shelf.braid.chroma is None
+            assert "A cat in place of another" in shelf.texts("place of another", mode="semantic")
+            assert examine(shelf.braid) == []
+    shelf = open_shelf(tmp_path, HashEmbeddings())
+    with shelf.braid:
+        assert shelf.braid.indexer.wait(WAIT_S, ALL)
+        assert examine(shelf.braid) == []
 
 
 KILLED = """
