@@ -38,8 +38,9 @@ class RemoteBraid:
     """Searches in a Braid that serves pages and API elsewhere, as the user whose API token is given.
 
     ``url`` is where the pages are, such as ``https://braid.example.org/``; ``timeout_s`` is the longest wait for an
-    answer. Options that are left out are those of `Braid.search`, whatever the site's settings are. Raises what
-    `Braid.search` raises, and IndexUnavailableError when the site does not answer.
+    answer. Options that are left out are those of `Braid.search`, whatever the site's settings are. A passage's
+    ``collection`` is empty: the API does not tell it. Raises what `Braid.search` raises, and IndexUnavailableError when
+    the site does not answer.
 
     >>> with RemoteBraid("http://127.0.0.1:9", "braid_token") as remote:
     ...     remote.search("pump pressure", k=0)
@@ -205,7 +206,7 @@ def _hit(shown: Mapping[str, Any]) -> Hit:
     if passage["date"] is not None:
         passage["date"] = datetime.fromisoformat(passage["date"]).timestamp()
     return Hit(
-        passage=Passage(**passage),
+        passage=Passage(**{"collection": "", **passage}),
         score=shown["score"],
         legs=tuple(LegScore(**leg) for leg in shown["legs"]),
         also_in=tuple(Occurrence(**place) for place in shown["also_in"]),

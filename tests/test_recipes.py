@@ -40,7 +40,9 @@ def run(command: list[str], folder: Path, **variables: str) -> str:
 
 
 def test_every_recipe_is_run_here() -> None:
-    assert {path.stem for path in RECIPES.glob("*.md")} == {*IN_PYTHON, "mcp-client", "http-with-curl"}
+    others = {"mcp-client", "http-with-curl"}
+    of_workers = {"gunicorn", "fastapi", "django", "remote"}  # in test_worker_recipes.py
+    assert {path.stem for path in RECIPES.glob("*.md")} == {*IN_PYTHON, *others, *of_workers}
 
 
 def test_what_the_docs_import_is_in_the_reference() -> None:
