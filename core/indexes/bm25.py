@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import shutil
 import threading
 import time
@@ -29,11 +30,15 @@ K1 = 1.2  # tantivy's constants
 B = 0.75
 MAX_DOCUMENT_TERMS = 50
 """Documents that become terms of a query at once; 1,000 documents of ten passages cost 2 ms."""
-READ_AHEAD = 4
-"""Hits that are read for each one wanted, to leave out those of other documents."""
-SCHEMA_VERSION = "stored document ids"
+READ_AHEAD = 1.5
+"""Hits that are looked at for each one wanted where all are wanted, to leave out those of other documents."""
+MAX_READ = 4_000
+"""Hits that are looked at at most; then documents as terms of the query cost less."""
+SCHEMA_VERSION = "fast document ids"
 WRITER_HEAP_BYTES = 64_000_000
 UNUSED_S = 120.0
+
+_Found = tuple[float, tantivy.DocAddress]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,42 +111,42 @@ class Bm25Index:
         *,
         dataset_ids: Collection[int] | None = None,
         document_ids: NDArray[np.int64] | None = None,
+        share: float = 1.0,
     ) -> list[ScoredChunk]:
         """Return the ``k`` best chunks with at least one of the terms, by Σ weight · BM25, within the given ids.
 
-        ``document_ids`` (n,) are different ones. Many become terms of the query only where few hits are of them.
+        ``document_ids`` (n,) are different ones. ``share`` tells about how many of the collection's chunks are theirs
+        (0.0–1.0): many documents become terms of the query only where few hits are of them.
         """
         opened = self._open(collection)
         if opened is None or not terms or k < 1:
             return []
-        if document_ids is None or len(document_ids) <= MAX_DOCUMENT_TERMS:
-            named = None if document_ids is None else document_ids.tolist()
-            found = self._found(collection, opened.searcher, self._query(terms, dataset_ids, named), k)
-        else:
-            query = self._query(terms, dataset_ids, None)
-            found = self._found_among(collection, opened.searcher, query, k, document_ids)
-        hits = [ScoredChunk(chunk_id, score) for chunk_id, score, _ in found]
+        searcher = opened.searcher
+        with _translate_errors(collection):
+            if document_ids is None or len(document_ids) <= MAX_DOCUMENT_TERMS:
+                named = None if document_ids is None else document_ids.tolist()
+                found = _best(searcher, self._query(terms, dataset_ids, named), k)
+            else:
+                found = self._best_of(searcher, self._query(terms, dataset_ids, None), k, document_ids, share)
+            hits = [ScoredChunk(str(searcher.doc(address).get_first("id")), score) for score, address in found]
         return sorted(hits, key=lambda hit: (-hit.score, hit.chunk_id))
 
-    def _found(self, collection: str, searcher: tantivy.Searcher, query: Query, n: int) -> list[tuple[str, float, int]]:
-        """Return the chunk id, score and document id of the ``n`` best."""
-        with _translate_errors(collection):
-            hits = [(score, searcher.doc(address)) for score, address in searcher.search(query, n, count=False).hits]
-            return [(str(hit.get_first("id")), score, int(str(hit.get_first("document_id")))) for score, hit in hits]
-
-    def _found_among(
-        self, collection: str, searcher: tantivy.Searcher, query: Query, k: int, document_ids: NDArray[np.int64]
-    ) -> list[tuple[str, float, int]]:
-        """Read more hits than are wanted and leave out those of other documents; where too few are left, ask for the
-        documents by terms.
+    def _best_of(
+        self, searcher: tantivy.Searcher, query: Query, k: int, document_ids: NDArray[np.int64], share: float
+    ) -> list[_Found]:
+        """Look at more hits than are wanted and leave out those of other documents; where too few would be left, ask
+        for the documents by terms.
         """
-        found = self._found(collection, searcher, query, READ_AHEAD * k)
-        of_document = np.array([document_id for _, _, document_id in found], dtype=np.int64)
-        kept = list(itertools.compress(found, np.isin(of_document, document_ids)))
-        if len(kept) >= k or len(found) < READ_AHEAD * k:
-            return kept[:k]
+        n = math.ceil(READ_AHEAD * k / max(share, 1 / MAX_READ)) + 10
+        if n <= MAX_READ:
+            found = _best(searcher, query, n)
+            addresses = [address for _, address in found]
+            of_document = np.array(searcher.fast_field_values("document_id", addresses), dtype=np.int64)
+            kept = list(itertools.compress(found, np.isin(of_document, document_ids)))
+            if len(kept) >= k or len(found) < n:
+                return kept[:k]
         terms_too = Query.const_score_query(self._any_of("document_id", document_ids.tolist()), 0.0)
-        return self._found(collection, searcher, Query.boolean_query([(Occur.Must, query), (Occur.Must, terms_too)]), k)
+        return _best(searcher, Query.boolean_query([(Occur.Must, query), (Occur.Must, terms_too)]), k)
 
     def _any_of(self, field: str, ids: Collection[int]) -> Query:
         return Query.term_set_query(self._schema, field, sorted(ids))
@@ -300,8 +305,12 @@ def _schema() -> tantivy.Schema:
     builder.add_text_field("probe", stored=True, tokenizer_name="raw", index_option="basic")
     builder.add_text_field("body", stored=False, tokenizer_name="whitespace", index_option="freq")
     builder.add_integer_field("dataset_id", stored=False, indexed=True)
-    builder.add_integer_field("document_id", stored=True, indexed=True)
+    builder.add_integer_field("document_id", stored=False, indexed=True, fast=True)
     return builder.build()
+
+
+def _best(searcher: tantivy.Searcher, query: Query, n: int) -> list[_Found]:
+    return searcher.search(query, n, count=False).hits
 
 
 def _count(searcher: tantivy.Searcher, query: Query) -> int:

@@ -44,7 +44,7 @@ class Bm25Leg:
         )
 
         def fetch(part: FilterPlan, n: int) -> list[ScoredChunk]:
-            return search(n, document_ids=part.document_ids)
+            return search(n, document_ids=part.document_ids, share=part.share)
 
         if plan.is_named:
             hits = fetch(plan, k)

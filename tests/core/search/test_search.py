@@ -557,7 +557,8 @@ LIMITS = {
     "too many documents to name": {"MAX_FILTER_DOCUMENTS": 3},
     "and few may be fetched": {"MAX_FILTER_DOCUMENTS": 3, "MAX_FETCH": 60},
     "too many for terms": {"MAX_DOCUMENT_TERMS": 3},
-    "and no hit may be read in vain": {"MAX_DOCUMENT_TERMS": 3, "READ_AHEAD": 1},
+    "and no hit may be read in vain": {"MAX_DOCUMENT_TERMS": 3, "READ_AHEAD": 0.01},
+    "and hardly any is read": {"MAX_DOCUMENT_TERMS": 3, "MAX_READ": 20},
     "every filter is narrow": {"NARROW_SHARE": 2.0},
     "no filter is narrow": {"NARROW_SHARE": 0.0},
 }
