@@ -7,6 +7,7 @@ exact vectors by `braid.core.indexes.dense`. On 100,000 vectors of 384 dimension
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
@@ -21,6 +22,11 @@ from braid.core.vector import Vector
 ID_BYTES = 32
 SAMPLE = 100
 """Rows in a sample."""
+FIRST = 1_000
+"""Rows that tell how many are selected."""
+WIDE_SHARE = 0.25
+READ_AHEAD = 1.5
+"""Rows that are looked at for each one wanted where all are selected."""
 BYTES_PER_ROW = ID_BYTES + 8 + 8
 """Memory of a row beside its components, which take a byte each."""
 _MIDDLE = 128
@@ -133,20 +139,31 @@ class VectorBlock:
 
     def nearest(self, vector: Vector, k: int, selection: Selection) -> Found:
         """Return the ``k`` selected rows with the largest approximate product with ``vector`` (dim,), best first."""
-        mask = self._mask(selection)
-        # ids are hashes, so that the rows with the lowest are random ones
-        sample = np.arange(min(SAMPLE, len(self))) if mask is None else np.flatnonzero(mask)[:SAMPLE]
-        if not len(sample):
-            return Found.nothing()
-        scores, found = self._scan(vector, k, mask)
-        return Found(self.ids[found], scores, self.ids[sample], self._scores(vector, sample))
+        first = np.arange(min(FIRST, len(self)))
+        if self.alive is None and selection.dataset_ids is None and selection.document_ids is None:
+            return self._found(vector, first[:SAMPLE], *self._scan(vector, k))
+        selected = self._mask(selection, first)
+        share = float(selected.mean())
+        if share >= WIDE_SHARE:  # leaving rows out of a scan costs more than scanning them
+            n = min(len(self), math.ceil(READ_AHEAD * k / share))
+            scores, rows = self._scan(vector, n)
+            kept = self._mask(selection, rows)
+            if n == len(self) or int(np.count_nonzero(kept)) >= k:
+                return self._found(vector, first[selected][:SAMPLE], scores[kept][:k], rows[kept][:k])
+        mask = self._mask(selection, slice(None))
+        sample = np.flatnonzero(mask)[:SAMPLE]
+        return self._found(vector, sample, *self._scan(vector, k, mask)) if len(sample) else Found.nothing()
 
-    def _mask(self, selection: Selection) -> NDArray[np.bool_] | None:
-        mask = self.alive
+    def _found(self, vector: Vector, sample: Rows, scores: Vector, rows: Rows) -> Found:
+        """Return rows with their ids. ``sample`` are the first that are selected, which are random: ids are hashes."""
+        return Found(self.ids[rows], scores, self.ids[sample], self._scores(vector, sample))
+
+    def _mask(self, selection: Selection, rows: Rows | slice) -> NDArray[np.bool_]:
+        """Return which of these rows are selected."""
+        mask = np.ones(len(self), np.bool_)[rows] if self.alive is None else self.alive[rows]
         for column, wanted in ((self.dataset_ids, selection.dataset_ids), (self.document_ids, selection.document_ids)):
             if wanted is not None:
-                selected = np.isin(column, _numbers(wanted))
-                mask = selected if mask is None else mask & selected
+                mask = mask & np.isin(column[rows], _numbers(wanted))
         return mask
 
     def _scan(self, vector: Vector, k: int, mask: NDArray[np.bool_] | None = None) -> tuple[Vector, Rows]:

@@ -40,8 +40,11 @@ class FilterPlan:
 
     @property
     def selection(self) -> Selection:
-        """The plan as an index's selection. Without ``document_ids`` it does not say what the filters select."""
-        return Selection(None if self.whole else self.scope.dataset_ids, self.document_ids)
+        """The plan as an index's selection. Without ``document_ids`` it does not say what the filters select; with
+        them it need not name the datasets that they are in, which costs tantivy more than all else.
+        """
+        is_named = self.whole or self.document_ids is not None
+        return Selection(None if is_named else self.scope.dataset_ids, self.document_ids)
 
     @property
     def is_named(self) -> bool:

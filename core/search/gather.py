@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping, Sequence
-from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,10 +19,10 @@ from braid.core.search.ranking import LegHits, Ranking, pooled_rankings, separat
 from braid.core.search.strategies.base import QueryVariant
 from braid.core.search.trace import SearchTrace
 from braid.core.search.vectors import VectorMaker
-from braid.core.search.waiting import Deadline, run_calls
+from braid.core.search.waiting import Calls, Deadline
 from braid.core.types import Query, ScoredChunk
 
-Asked = dict[LegKey, Future[list[ScoredChunk]]]
+Asked = Calls[LegKey, list[ScoredChunk]]
 """Searches that run in the background."""
 
 
@@ -125,7 +124,7 @@ class Gatherer:
             for collection, (terms, factor) in (weigher.weigh(variant, list(new)) if new else {}).items():
                 key, leg = new[collection]
                 calls[key] = partial(leg.rank, terms, factor, query.fetch_k, self.plans[collection])
-        return run_calls(self.context.executors["bm25"], calls)
+        return Calls(self.context.executors["bm25"], calls)
 
     def _search_dense(
         self,
@@ -194,7 +193,7 @@ class Gatherer:
         """Wait for the searches and remember their hits."""
         deadline, indexer = Deadline(self.context.leg_timeout_s), self.context.indexer
         answered: list[LegKey] = []
-        for key, future in asked.items():
+        for key, future in asked.hasten().futures.items():
             self.memory.hits[key] = None
             try:
                 self.memory.hits[key] = deadline.result(future)

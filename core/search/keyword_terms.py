@@ -16,7 +16,7 @@ from braid.core.search.context import SearchContext
 from braid.core.search.filter_plan import FilterPlan
 from braid.core.search.strategies.base import QueryVariant
 from braid.core.search.trace import SearchTrace
-from braid.core.search.waiting import Deadline, run_calls
+from braid.core.search.waiting import Calls, Deadline
 from braid.core.types import Pooling
 
 MAX_QUERY_TERMS = 256
@@ -56,7 +56,7 @@ class TermWeigher:
         context, deadline = self.context, Deadline(self.context.leg_timeout_s)
         count = context.bm25.statistics
         calls = {name: partial(count, name, terms, dataset_ids=self.plans[name].counted_ids) for name in collections}
-        jobs = run_calls(context.executors["bm25"], calls)
+        jobs = Calls(context.executors["bm25"], calls).hasten().futures
         answered: dict[str, Bm25Statistics] = {}
         for name, job in jobs.items():
             try:

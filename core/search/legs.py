@@ -39,17 +39,15 @@ class Bm25Leg:
 
     def rank(self, terms: Mapping[str, float], factor: float, k: int, plan: FilterPlan) -> list[ScoredChunk]:
         """Return the ``k`` best chunks of the plan by factor · Σ weight · BM25."""
-        search = partial(
-            self.index.search, self.scope.collection, terms, dataset_ids=None if plan.whole else plan.scope.dataset_ids
-        )
+        search = partial(self.index.search, self.scope.collection, terms)
 
         def fetch(part: FilterPlan, n: int) -> list[ScoredChunk]:
-            return search(n, document_ids=part.document_ids, share=part.share)
+            return search(n, **part.selection._asdict(), share=part.share)
 
         if plan.is_named:
             hits = fetch(plan, k)
         else:
-            hits = fetch_within(plan, k, fetch=search, fetch_filtered=fetch, ledger=self.ledger)
+            hits = fetch_within(plan, k, fetch=partial(fetch, plan), fetch_filtered=fetch, ledger=self.ledger)
         if plan.counted_ids is not None:  # the last digits of a 32-bit score tell what else was counted
             hits = [ScoredChunk(chunk_id, _round(score)) for chunk_id, score in hits]
         return [ScoredChunk(chunk_id, factor * score) for chunk_id, score in hits]

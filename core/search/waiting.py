@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future, wait
 from concurrent.futures import TimeoutError as FutureTimeoutError
-from typing import Generic, TypeVar
+from typing import Generic, Self, TypeVar
 
 PATIENCE_S = 0.05
 """Time after which calls no longer wait for one another."""
@@ -37,27 +37,24 @@ class Deadline:
             raise
 
 
-def run_calls(executor: Executor, calls: Mapping[K, Callable[[], T]]) -> dict[K, Future[T]]:
-    """Return a future of each call. They run one after the other in one thread, since most take less time than handing
-    them to another; while one takes longer, more threads run those that have not begun.
-    """
-    queue = _Queue(calls)
-    if calls:
-        executor.submit(queue.work)
-        _, late = wait(queue.futures.values(), PATIENCE_S)
-        for _ in range(min(len(late) - 1, MOST_THREADS)):
-            executor.submit(queue.work)
-    return queue.futures
+class Calls(Generic[K, T]):
+    """Calls that run one after the other in one thread, since most take less time than handing them to another."""
 
-
-class _Queue(Generic[K, T]):
-    """Calls that any number of threads run, each call once."""
-
-    def __init__(self, calls: Mapping[K, Callable[[], T]]) -> None:
+    def __init__(self, executor: Executor, calls: Mapping[K, Callable[[], T]]) -> None:
         self.futures: dict[K, Future[T]] = {key: Future() for key in calls}
+        self._executor = executor
         self._left = deque((self.futures[key], call) for key, call in calls.items())
+        if calls:
+            executor.submit(self._work)
 
-    def work(self) -> None:
+    def hasten(self) -> Self:
+        """Wait a moment; while a call takes longer, let more threads run those that have not begun."""
+        _, late = wait(self.futures.values(), PATIENCE_S)
+        for _ in range(min(len(late) - 1, MOST_THREADS)):
+            self._executor.submit(self._work)
+        return self
+
+    def _work(self) -> None:
         """Run calls until none is left."""
         while self._left:
             try:
