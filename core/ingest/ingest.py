@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from braid.core.errors import InvalidInputError
 from braid.core.ingest.incoming import Incoming
 from braid.core.ingest.ingest_document import ingest_document, ingest_planned
 from braid.core.ingest.parse import parse_here
@@ -115,12 +116,17 @@ def ingest_bytes(
     """Store one document from memory. Of ``options``, sizes and ``id_prefix`` matter.
 
     ``filename`` decides the format; empty: the source does. Content that cannot be read is recorded as a failed
-    document, as by `ingest_paths`. Raises NotFoundError when there is no such dataset.
+    document, as by `ingest_paths`. Raises NotFoundError when there is no such dataset, and InvalidInputError when
+    ``content`` is not bytes.
 
     >>> stored = ingest_bytes(braid, 1, "https://example.org/tank", b"The tank holds 40 litres.", filename="tank.txt")
     >>> stored.state, stored.added
     ('put', 1)
     """
+    if not isinstance(content, bytes | bytearray | memoryview):
+        kind = type(content).__name__
+        message = f"content is of the type {kind}; give bytes, or texts and LangChain documents to braid.add"
+        raise InvalidInputError(message, field="content")
     options = options or IngestOptions()
     directory.dataset(dataset_id)
     source = source_name(source, prefix=options.id_prefix)

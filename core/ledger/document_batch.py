@@ -19,6 +19,7 @@ from braid.core.ledger.document_writes import (
     document_values,
     log_chunks,
     mark_changed,
+    write_metadata,
 )
 from braid.core.ledger.queries import metadata_of
 from braid.core.types import ChunkInput, DocumentInput
@@ -87,18 +88,21 @@ class _Batch:
         """Store the documents, and return the results in their order."""
         stored = self._stored(list(self.documents))
         same = {source for source, row in stored.items() if _is_same(row, *self.documents[source])}
-        self._refresh([stored[source] for source in same])
+        refreshed = self._refresh([stored[source] for source in same])
         self._save(stored, [source for source in self.documents if source not in same])
         new = [source for source in self.documents if source not in stored]
         ids = {source: row.id for source, row in (stored | self._stored(new)).items()}
+        self._write_metadata(stored, ids)
         changes = _Changes({row.id for source, row in stored.items() if source not in same}, self.connection)
         results = []
         for source, (document, values) in self.documents.items():
             if source in same:
-                results.append(PutResult(ids[source], kept=stored[source].chunks, unchanged=True))
+                kept, is_other = stored[source].chunks, source in refreshed
+                results.append(PutResult(ids[source], kept=kept, unchanged=True, refreshed=is_other))
             else:
                 rows = _chunk_rows(self.dataset_id, ids[source], values["title"], document)
-                results.append(changes.replace(ids[source], {row["id"]: row for row in rows}))
+                replaced = changes.replace(ids[source], {row["id"]: row for row in rows})
+                results.append(replace(replaced, is_new=source not in stored))
         changes.write(self.collection)
         added = sum(result.added - result.removed for result in results)
         if new or added:
@@ -111,14 +115,27 @@ class _Batch:
         rows = execute(self.connection, prepared.STORED_DOCUMENTS, dataset_id=self.dataset_id, sources=sources)
         return {row.source: row for row in rows}
 
-    def _refresh(self, rows: Sequence[Row[Any]]) -> None:
-        """Update date and metadata of documents that have not changed otherwise, where they differ."""
-        changed = []
+    def _refresh(self, rows: Sequence[Row[Any]]) -> set[str]:
+        """Update date and metadata of documents that have not changed otherwise; return the sources where they do."""
+        changed = {}
         for row in rows:
             values = self.documents[row.source][1]
             if (row.date, metadata_of(row.meta)) != (values["date"], values["meta"]):
-                changed.append(self._parameters(values))
-        execute_each(self.connection, prepared.REFRESH_DOCUMENT, changed)
+                changed[row.source] = self._parameters(values)
+        execute_each(self.connection, prepared.REFRESH_DOCUMENT, list(changed.values()))
+        return set(changed)
+
+    def _write_metadata(self, stored: Mapping[str, Row[Any]], ids: Mapping[str, int]) -> None:
+        """Write the metadata that filters use, of documents whose own is another one than before."""
+        before = {source: metadata_of(row.meta) for source, row in stored.items()}
+        changed = {
+            source: values["meta"]
+            for source, (_, values) in self.documents.items()
+            if values["meta"] != before.get(source, {})
+        }
+        had_some = [ids[source] for source in changed if before.get(source)]
+        by_id = {ids[source]: metadata for source, metadata in changed.items()}
+        write_metadata(self.connection, self.dataset_id, by_id, stored=had_some)
 
     def _save(self, stored: Mapping[str, Row[Any]], sources: Sequence[str]) -> None:
         """Insert or update the documents' rows."""

@@ -13,6 +13,8 @@ from braid.core.errors import InvalidInputError, JobCancelledError, NotFoundErro
 from braid.core.ledger import prepared
 from braid.core.ledger.database import execute, execute_each, storable
 from braid.core.ledger.tables import ChangeRow, ChunkRow, DatasetRow, DocumentRow, JobRow
+from braid.core.metadata import clean_metadata
+from braid.core.metadata.values import index_rows
 from braid.core.types import Document, DocumentInput
 from braid.core.vector import Vector
 
@@ -29,6 +31,11 @@ class PutResult:
     kept: int = 0
     removed: int = 0
     unchanged: bool = False
+    """The passages are as they were, since the document's bytes and title are."""
+    is_new: bool = False
+    """Nothing was stored under its source."""
+    refreshed: bool = False
+    """Its passages are unchanged, and its date or metadata is another one."""
 
 
 def require_dataset(connection: Connection, dataset_id: int) -> str:
@@ -83,7 +90,7 @@ def refresh(connection: Connection, document_id: int, **values: Any) -> None:
 
 
 def document_values(document: DocumentInput, *, state: str, error: str, chunks: int) -> dict[str, Any]:
-    """Return a document as column values. Raises InvalidInputError when its source is empty."""
+    """Return a document as column values. Raises InvalidInputError when its source is empty, or for its metadata."""
     if not document.source.strip():
         raise InvalidInputError("the document's source is empty; give its path or URL", field="source")
     return {
@@ -96,7 +103,7 @@ def document_values(document: DocumentInput, *, state: str, error: str, chunks: 
         "size_bytes": document.size_bytes,
         "content_hash": document.content_hash,
         "date": document.date,
-        "meta": {storable(key): storable(value) for key, value in document.metadata.items()},
+        "meta": clean_metadata(document.metadata),
         "updated_at": time.time(),
     }
 
@@ -109,6 +116,24 @@ def save_document(connection: Connection, dataset_id: int, old: Document | None,
     row = {**values, "dataset_id": dataset_id, "created_at": values["updated_at"]}
     add_to_counters(connection, dataset_id, documents=1, chunks=0)
     return connection.execute(insert(DocumentRow).values(**row).returning(DocumentRow.id)).scalar_one()
+
+
+def write_metadata(
+    connection: Connection, dataset_id: int, metadata: Mapping[int, Mapping[str, Any]], *, stored: Collection[int]
+) -> None:
+    """Write the documents' metadata, in its JSON form by document id, where filters look for it.
+
+    ``stored`` are the documents that had some before.
+    """
+    if stored:
+        execute(connection, prepared.DELETE_METADATA, document_ids=stored)
+    of_document = {"dataset_id": dataset_id}
+    rows = [
+        {**of_document, "document_id": document_id, **row._asdict()}
+        for document_id, values in metadata.items()
+        for row in index_rows(values)
+    ]
+    execute_each(connection, prepared.INSERT_METADATA, rows)
 
 
 def store_vectors(connection: Connection, model: str, chunk_ids: Sequence[str], vectors: Vector) -> None:

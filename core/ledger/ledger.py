@@ -34,8 +34,9 @@ from braid.core.ledger.document_writes import (
     store_vectors,
     supersede_uploads,
     unread_uploads,
+    write_metadata,
 )
-from braid.core.ledger.queries import PassageRow, filter_parameters, select_documents, source_starts_with
+from braid.core.ledger.queries import PassageRow, filtered, select_documents, source_starts_with
 from braid.core.ledger.tables import (
     ChunkRow,
     DatasetRow,
@@ -315,6 +316,8 @@ class Ledger:
             values = document_values(failed, state="failed", error=error, chunks=old.chunks if old else 0)
             if old is not None and old.chunks:
                 values = {k: values[k] for k in ("state", "error", "content_hash", "updated_at")}
+            elif old is not None:
+                write_metadata(connection, dataset_id, {old.id: {}}, stored=[old.id])
             return save_document(connection, dataset_id, old, values)
 
     def documents(
@@ -340,6 +343,12 @@ class Ledger:
         """Return the document with this source in this dataset; None when there is none."""
         rows = self.database.rows(prepared.DOCUMENT, dataset_id=dataset_id, source=storable(source))
         return Document(*rows[0]) if rows else None
+
+    def stored_sources(self, dataset_id: int, sources: Collection[str]) -> set[str]:
+        """Return those of the sources that the dataset has a document of."""
+        known = [storable(source) for source in sources]
+        rows = self.database.rows(prepared.STORED_DOCUMENTS, dataset_id=dataset_id, sources=known)
+        return {row[0] for row in rows}
 
     def document_with_id(self, document_id: int, dataset_ids: Collection[int]) -> Document | None:
         """Return the document with this id, if it is in one of these datasets."""
@@ -383,8 +392,8 @@ class Ledger:
         """
         if not chunk_ids or not dataset_ids:
             return {}
-        parameters = self._selection(chunk_ids, dataset_ids, filters)
-        return {row[0]: PassageRow._make(row) for row in self.database.rows(prepared.PASSAGES, **parameters)}
+        statement, parameters = self._selection(prepared.PASSAGES, chunk_ids, dataset_ids, filters)
+        return {row[0]: PassageRow._make(row) for row in self.database.rows(statement, **parameters)}
 
     def passages(
         self, chunk_ids: Collection[str], dataset_ids: Collection[int], filters: Filters | None = None
@@ -399,8 +408,8 @@ class Ledger:
         """Return those of the ids that the scope allows and the filters select."""
         if not chunk_ids or not dataset_ids:
             return set()
-        parameters = self._selection(chunk_ids, dataset_ids, filters)
-        return {row[0] for row in self.database.rows(prepared.VISIBLE, **parameters)}
+        statement, parameters = self._selection(prepared.VISIBLE, chunk_ids, dataset_ids, filters)
+        return {row[0] for row in self.database.rows(statement, **parameters)}
 
     def document_passages(
         self, document_id: int, dataset_ids: Collection[int], *, limit: int | None = None, offset: int = 0
@@ -419,10 +428,13 @@ class Ledger:
         self, dataset_ids: Collection[int], filters: Filters, *, limit: int | None = None
     ) -> tuple[NDArray[np.int64], int]:
         """Return up to ``limit`` ids of documents that the filters select, and the number of chunks of all of them."""
-        selection = {"datasets": dataset_ids, **filter_parameters(filters)}
         at_most = NO_LIMIT if limit is None else limit
-        ids = self.database.remembered_numbers(prepared.MATCHING_DOCUMENTS, limit=at_most, **selection)
-        [(chunks,)] = self.database.remembered_rows(prepared.MATCHING_CHUNKS, **selection)
+        documents, selection = filtered(prepared.MATCHING_DOCUMENTS, filters, "all")
+        of_chunks, _ = filtered(prepared.MATCHING_CHUNKS, filters, "all")
+        ids = self.database.remembered_numbers(
+            f"{documents} LIMIT :limit", limit=at_most, datasets=dataset_ids, **selection
+        )
+        [(chunks,)] = self.database.remembered_rows(of_chunks, datasets=dataset_ids, **selection)
         return ids, int(chunks)
 
     def embeddings(self, model: str, chunk_ids: Collection[str]) -> dict[str, Vector]:
@@ -438,10 +450,10 @@ class Ledger:
         return models
 
     def _selection(
-        self, chunk_ids: Collection[str], dataset_ids: Collection[int], filters: Filters | None
-    ) -> dict[str, prepared.Value]:
-        ids = [storable(chunk_id) for chunk_id in chunk_ids]
-        return {"ids": ids, "datasets": dataset_ids, **filter_parameters(filters)}
+        self, statement: str, chunk_ids: Collection[str], dataset_ids: Collection[int], filters: Filters | None
+    ) -> tuple[str, dict[str, prepared.Value]]:
+        statement, parameters = filtered(statement, filters, "each")
+        return statement, {"ids": [storable(chunk_id) for chunk_id in chunk_ids], "datasets": dataset_ids, **parameters}
 
 
 def _users() -> Select[int, str]:

@@ -8,10 +8,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Mapping
-from functools import cache
+from functools import lru_cache
 
 SINGLE = (str, int, float, bytes, type(None))
-Value = str | int | float | bytes | None | Collection[str] | Collection[int]
+Value = str | int | float | bytes | None | Collection[str] | Collection[int] | Collection[float]
 
 # ---------------------------------------------------------------- users and datasets
 
@@ -50,7 +50,7 @@ VISIBLE = f"""
     WHERE c.dataset_id + 0 IN :datasets AND {_SELECTED}"""
 
 _MATCHING = f"FROM documents t WHERE t.dataset_id IN :datasets AND t.chunks > 0 AND {_SELECTED}"
-MATCHING_DOCUMENTS = f"SELECT t.id {_MATCHING} LIMIT :limit"
+MATCHING_DOCUMENTS = f"SELECT t.id {_MATCHING}"
 MATCHING_CHUNKS = f"SELECT COALESCE(SUM(t.chunks), 0) {_MATCHING}"
 
 # ---------------------------------------------------------------- the change log and the indexes' states
@@ -131,6 +131,11 @@ REFRESH_DOCUMENT = """
     UPDATE documents SET date = :date, meta = :meta, updated_at = :updated_at
     WHERE dataset_id = :dataset_id AND source = :source"""
 
+DELETE_METADATA = "DELETE FROM document_metadata WHERE document_id IN :document_ids"
+INSERT_METADATA = """
+    INSERT INTO document_metadata (document_id, dataset_id, key, position, kind, text, number)
+    VALUES (:document_id, :dataset_id, :key, :position, :kind, :text, :number)"""
+
 CHUNKS_OF_DOCUMENTS = "SELECT id, document_id FROM chunks WHERE document_id IN :document_ids"
 DELETE_CHUNKS = "DELETE FROM chunks WHERE id IN :ids"
 INSERT_CHUNK = """
@@ -150,13 +155,14 @@ ADD_TO_COUNTERS = """
 # ---------------------------------------------------------------- what a driver is given
 
 
-@cache
+@lru_cache(maxsize=500)
 def text_for(dialect: str, statement: str) -> str:
-    """Return the statement in the words of SQLite's or PostgreSQL's driver."""
+    """Return the statement in the words of SQLite's or PostgreSQL's driver; each shape of a filter is one statement."""
     if dialect == "sqlite":  # which does better without the copy, and locks the whole file for a write
         statement = statement.replace("AS MATERIALIZED", "AS").removesuffix(" FOR UPDATE")
         return re.sub(r"IN :(\w+)", r"IN (SELECT value FROM json_each(:\1))", statement)
-    return re.sub(r":(\w+)", r"%(\1)s", re.sub(r"IN :(\w+)", r"= ANY(:\1)", statement))
+    statement = re.sub(r"IN :(\w+)", r"= ANY(:\1)", statement).replace("instr(", "strpos(")
+    return re.sub(r":(\w+)", r"%(\1)s", statement)
 
 
 def parameters_for(dialect: str, parameters: Mapping[str, Value]) -> dict[str, object]:

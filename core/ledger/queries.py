@@ -8,8 +8,10 @@ from typing import Any, NamedTuple
 from sqlalchemy import ColumnElement, Select, func, select
 
 from braid.core.ledger.database import storable
+from braid.core.ledger.metadata_sql import Way, condition
 from braid.core.ledger.prepared import Value
 from braid.core.ledger.tables import DocumentRow
+from braid.core.metadata import parse_where, read_metadata
 from braid.core.types import Filters, Passage
 
 
@@ -50,17 +52,23 @@ class PassageRow(NamedTuple):
     line: int | None
     line_end: int | None
     date: float | None
-    metadata: str | dict[str, str]
+    metadata: str | dict[str, Any]
 
     def passage(self) -> Passage:
         """Return the row as a passage."""
-        return Passage(*self[:-1], metadata_of(self.metadata))
+        return Passage(*self[:-1], read_metadata(metadata_of(self.metadata)))
 
 
-def metadata_of(stored: str | dict[str, str]) -> dict[str, str]:
-    """Return a document's metadata, which SQLite has as JSON text and PostgreSQL's driver has read."""
-    read: dict[str, str] = json.loads(stored) if isinstance(stored, str) else stored
+def metadata_of(stored: str | dict[str, Any]) -> dict[str, Any]:
+    """Return a document's metadata in its JSON form, which SQLite has as text and PostgreSQL's driver has read."""
+    read: dict[str, Any] = json.loads(stored) if isinstance(stored, str) else stored
     return read
+
+
+def filtered(statement: str, filters: Filters | None, way: Way) -> tuple[str, dict[str, Value]]:
+    """Return a statement on documents ``t`` with its filters on metadata, and the parameters of all filters."""
+    where, parameters = condition(parse_where(filters.metadata) if filters else None, way)
+    return f"{statement} AND {where}", {**filter_parameters(filters), **parameters}
 
 
 def filter_parameters(filters: Filters | None) -> dict[str, Value]:

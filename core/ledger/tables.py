@@ -116,6 +116,34 @@ class DocumentRow(Base):
     """An index that has applied the change log up to here has all of the document's passages."""
 
 
+ORDERED_TEXT = Text().with_variant(Text(collation="C"), "postgresql")
+"""A text in the order of its characters' numbers, on every database."""
+
+
+class DocumentMetadataRow(Base):
+    """A value of a document's metadata, or one text of a list, for filters; the values as given are in `documents`.
+
+    ``dataset_id`` repeats the document's, so that a filter reads the values of the selected datasets alone.
+    """
+
+    __tablename__ = "document_metadata"
+    __table_args__ = (
+        Index("ix_document_metadata_values", "dataset_id", "key", "kind", "number", "text"),
+        {"sqlite_with_rowid": False},
+    )
+
+    document_id: Mapped[int] = mapped_column(ForeignKey("documents.id", ondelete="CASCADE"), primary_key=True)
+    key: Mapped[str] = mapped_column(primary_key=True)
+    position: Mapped[int] = mapped_column(primary_key=True)
+    """0, or the place in a list."""
+    dataset_id: Mapped[int]
+    kind: Mapped[str]
+    """``text``, ``number``, ``flag``, ``date`` (seconds since the epoch), or ``item`` of a list."""
+    text: Mapped[str | None] = mapped_column(ORDERED_TEXT)
+    """At most 501 characters; of a longer text its beginning."""
+    number: Mapped[float | None]
+
+
 class ChunkRow(Base):
     """A passage of a document. ``dataset_id`` repeats the document's, for the scope check of every hit."""
 

@@ -1,6 +1,6 @@
 """Files to text with structure: one reader per family of formats, and the table from format to reader.
 
-May import: `core.text`, `core.types`, `core.errors`.
+May import: `core.text`, `core.types`, `core.metadata`, `core.errors`.
 Way in: `read_document`; a new format is a file here and a row in `braid.core.ingest.formats.FORMATS`.
 """
 
@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib
 import logging
 import re
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Protocol, cast
 
@@ -18,8 +17,9 @@ from braid.core.extras import MissingExtraError
 from braid.core.ingest.formats import FORMATS, Format
 from braid.core.ingest.readers.document import ParsedDocument, Section, SourceFile, one_line
 from braid.core.ingest.readers.sniff import Sniffed, sniff
+from braid.core.metadata.values import kept_metadata
 
-__all__ = ["ParsedDocument", "Section", "read_document"]
+__all__ = ["ParsedDocument", "Section", "clean_text", "read_document"]
 
 logger = logging.getLogger(__name__)
 
@@ -115,19 +115,19 @@ def _clean_document(file: SourceFile, parsed: ParsedDocument) -> ParsedDocument:
     sections = tuple(section for section in map(_clean_section, parsed.sections) if section.text.strip())
     if not sections:
         raise file.unreadable("has no text in it; check that it is the right file")
-    title = one_line(_clean(parsed.title))[:MAX_TITLE_CHARS] or file.stem
-    metadata: Mapping[str, str] = {key: one_line(_clean(value)) for key, value in parsed.metadata.items() if value}
-    return replace(parsed, title=title, sections=sections, metadata=metadata)
+    title = one_line(clean_text(parsed.title))[:MAX_TITLE_CHARS] or file.stem
+    metadata = {key: one_line(clean_text(value)) for key, value in parsed.metadata.items() if value}
+    return replace(parsed, title=title, sections=sections, metadata=kept_metadata(metadata))
 
 
 def _clean_section(section: Section) -> Section:
     texts = (section.text, section.heading_path, section.header)
     if not any(map(_UNWANTED.search, texts)):  # nearly always
         return section
-    text, heading_path, header = map(_clean, texts)
+    text, heading_path, header = map(clean_text, texts)
     return replace(section, text=text, heading_path=heading_path, header=header)
 
 
-def _clean(text: str) -> str:
+def clean_text(text: str) -> str:
     """Remove control characters; replace half a surrogate pair by the replacement character."""
     return _UNWANTED.sub(lambda match: "\ufffd" if "\ud800" <= match[0] <= "\udfff" else "", text)

@@ -94,7 +94,7 @@ def test_every_passage_is_found_by_each_leg_and_none_is_embedded_again(opened: t
     assert model.documents_embedded == 0
     with braid.ledger.database.read() as connection:
         assert connection.exec_driver_sql("SELECT count(*) FROM embeddings").scalar_one() == PASSAGES
-        assert MigrationContext.configure(connection).get_current_revision() == "0010"
+        assert MigrationContext.configure(connection).get_current_revision() == "0011"
 
 
 def test_its_keyword_indexes_are_built_again_once_since_they_do_not_know_the_documents(old_directory: Path) -> None:

@@ -1,0 +1,214 @@
+"""Adds what a program has at hand: texts, objects, LangChain documents, with metadata, in batches.
+
+A document is identified by its ``id``, or else by its ``source``, or else by its text and metadata. Where several
+documents of one call have the same source and no id, such as the pages of a PDF file that a loader returns one by one,
+they are the parts of that source: the second is stored as ``SOURCE#part=2``, and parts that an earlier call stored
+beyond the last one are removed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from braid.core.adding.given_document import GivenDocument, LangChainDocument, read_given
+from braid.core.batches import batches
+from braid.core.errors import InvalidInputError
+from braid.core.ingest.plan import IngestOptions
+from braid.core.ledger.document_batch import DOCUMENTS_PER_BATCH
+from braid.core.ledger.document_writes import PutResult
+from braid.core.metadata import clean_metadata
+from braid.core.types import Dataset, DocumentInput
+
+if TYPE_CHECKING:
+    from braid.core.data_directory import DataDirectory
+
+Addable = str | Mapping[str, Any] | LangChainDocument
+State = Literal["added", "changed", "unchanged", "refused"]
+PART = "#part="
+
+
+@dataclass(frozen=True, slots=True)
+class AddedDocument:
+    """The outcome for one of the documents given."""
+
+    source: str
+    """The identity that it is stored under; empty where it was refused."""
+    state: State
+    document_id: int | None = None
+    reason: str = ""
+    """Why it was refused, with the remedy."""
+
+
+@dataclass(frozen=True, slots=True)
+class AddProgress:
+    """Counts while documents are added: ``done`` of ``total``, which is None for an iterator."""
+
+    done: int
+    total: int | None
+    added: int
+    changed: int
+    unchanged: int
+    refused: int
+
+
+@dataclass(frozen=True, slots=True)
+class AddReport:
+    """What `add_documents` did, in the order of the documents given.
+
+    >>> report = braid.add(["The tank holds 40 litres.", "", "The tank holds 40 litres."], dataset=1)
+    >>> report.added, report.unchanged, [each.reason for each in report.refused]
+    (1, 1, ['the text is empty; leave the document out'])
+    """
+
+    documents: tuple[AddedDocument, ...]
+    removed: int = 0
+    """Parts of earlier calls that their source has no longer."""
+    chunks: int = 0
+    """Passages added, which are to be embedded."""
+
+    @property
+    def added(self) -> int:
+        """Number of documents that were not there before."""
+        return self._count("added")
+
+    @property
+    def changed(self) -> int:
+        """Number of documents that had another text, title, date or metadata."""
+        return self._count("changed")
+
+    @property
+    def unchanged(self) -> int:
+        """Number of documents that were there already, just so."""
+        return self._count("unchanged")
+
+    @property
+    def refused(self) -> tuple[AddedDocument, ...]:
+        """The documents that were not stored, each with the reason."""
+        return tuple(each for each in self.documents if each.state == "refused")
+
+    def _count(self, state: State) -> int:
+        return sum(each.state == state for each in self.documents)
+
+
+def add_documents(
+    directory: DataDirectory,
+    documents: Addable | Iterable[Addable],
+    *,
+    dataset: int | Dataset,
+    metadata: Mapping[str, Any] | None = None,
+    on_progress: Callable[[AddProgress], None] = lambda progress: None,
+    options: IngestOptions | None = None,
+) -> AddReport:
+    """Store texts in a dataset, and say what was done with each: this is the call for many documents.
+
+    ``documents`` is one, or any iterable, of texts, LangChain documents, and objects with ``text`` and perhaps ``id``,
+    ``source``, ``title``, ``file_type`` (``txt`` unless given), ``date`` and ``metadata``. ``metadata`` is added to
+    that of each document, whose own values win. Long texts are split as by `ingest_paths`; of ``options``, the sizes
+    matter.
+
+    Each batch of 500 documents is one transaction, after which ``on_progress`` is called. A document that cannot be
+    stored is refused with the reason, and the others are stored. Raises NotFoundError when there is no such dataset,
+    and InvalidInputError when ``documents`` or ``metadata`` is nothing of the kind, both before anything is stored.
+
+    >>> from braid import add_documents
+    >>> tanks = [{"source": "tank/1", "text": "Tank 1 holds 40 litres.", "metadata": {"litres": 40}}]
+    >>> add_documents(braid, tanks, dataset=1, metadata={"site": "north"}).added
+    1
+    >>> braid.search("tank", user_id=1, filters={"litres": {"$gte": 30}}).hits[0].passage.source
+    'tank/1'
+    """
+    dataset_id = dataset.id if isinstance(dataset, Dataset) else dataset
+    directory.dataset(dataset_id)
+    adding = _Adding(directory, dataset_id, clean_metadata(metadata or {}), options or IngestOptions())
+    given = _as_many(documents)
+    total = len(given) if isinstance(given, list | tuple) else None
+    done: list[AddedDocument] = []
+    counts: Counter[State] = Counter()
+    iterator = iter(given)
+    while batch := list(islice(iterator, DOCUMENTS_PER_BATCH)):
+        done += (outcomes := list(adding.add(batch)))
+        counts.update(each.state for each in outcomes)
+        directory.wake()
+        on_progress(AddProgress(len(done), total, *(counts[state] for state in get_args(State))))
+    return AddReport(tuple(done), adding.remove_old_parts(), adding.chunks)
+
+
+def _as_many(documents: Addable | Iterable[Addable]) -> Iterable[object]:
+    if isinstance(documents, str | Mapping | LangChainDocument):
+        return [documents]
+    if isinstance(documents, bytes | bytearray) or not isinstance(documents, Iterable):
+        kind = type(documents).__name__
+        raise InvalidInputError(
+            f"documents is of the type {kind}; give texts, objects with a text, or LangChain documents",
+            field="documents",
+        )
+    return documents
+
+
+class _Adding:
+    """One call, batch by batch."""
+
+    def __init__(
+        self, directory: DataDirectory, dataset_id: int, metadata: Mapping[str, Any], options: IngestOptions
+    ) -> None:
+        self._directory = directory
+        self._dataset_id = dataset_id
+        self._metadata = metadata
+        self._options = options
+        self._parts: Counter[str] = Counter()
+        self.chunks = 0
+
+    def add(self, batch: Sequence[object]) -> Iterator[AddedDocument]:
+        """Store some documents in one transaction, and yield the outcomes in their order."""
+        read = [self._read(given) for given in batch]
+        inputs = [each for each in read if isinstance(each, DocumentInput)]
+        stored = iter(self._directory.ledger.put_documents(self._dataset_id, inputs))
+        for each in read:
+            if isinstance(each, DocumentInput):
+                put = next(stored)
+                self.chunks += put.added
+                yield AddedDocument(each.source, _state(put), put.document_id)
+            else:
+                yield AddedDocument("", "refused", reason=each)
+
+    def remove_old_parts(self) -> int:
+        """Remove the parts that the sources of this call had beyond those that they have now."""
+        removed = 0
+        for sources in batches(list(self._parts.items()), DOCUMENTS_PER_BATCH):
+            beyond = {f"{source}{PART}{count + 1}": (source, count + 1) for source, count in sources}
+            for found in self._directory.ledger.stored_sources(self._dataset_id, list(beyond)):
+                source, part = beyond[found]
+                while self._directory.ledger.remove_document(self._dataset_id, f"{source}{PART}{part}"):
+                    part, removed = part + 1, removed + 1
+        return removed
+
+    def _read(self, given: object) -> DocumentInput | str:
+        """Return the document to store, or why it is refused."""
+        try:
+            read = read_given(given, self._metadata)
+            document = read.document(self._source(read), self._options)
+        except InvalidInputError as error:
+            return str(error)
+        return document
+
+    def _source(self, given: GivenDocument) -> str:
+        if given.id:
+            return given.id
+        if not given.source:
+            identity = json.dumps([given.text, given.metadata], ensure_ascii=False, sort_keys=True)
+            return f"text:{hashlib.sha256(identity.encode('utf-8', 'replace')).hexdigest()[:32]}"
+        self._parts[given.source] += 1
+        part = self._parts[given.source]
+        return given.source if part == 1 else f"{given.source}{PART}{part}"
+
+
+def _state(put: PutResult) -> State:
+    if put.is_new:
+        return "added"
+    return "changed" if put.refreshed or not put.unchanged else "unchanged"
