@@ -125,6 +125,7 @@ class Document:
     content_hash: str
     date: float | None
     updated_at: float
+    metadata: Metadata = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +221,16 @@ class Filters:
             or self.date_to is not None
             or self.metadata
         )
+
+    def parts(self) -> tuple[Filters, ...]:
+        """Return filters that select together what these select: one for each field, and for each key of metadata."""
+        parts = (
+            Filters(file_types=self.file_types),
+            Filters(source_prefix=self.source_prefix),
+            Filters(date_from=self.date_from, date_to=self.date_to),
+            *(Filters(metadata={key: value}) for key, value in self.metadata.items()),
+        )
+        return tuple(part for part in parts if part)
 
 
 @dataclass(frozen=True, slots=True)

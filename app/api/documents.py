@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from dataclasses import replace
+from typing import Any, Literal
 
 from flask import Response, request, url_for
 from pydantic import Field
@@ -10,7 +11,7 @@ from pydantic import Field
 from braid.app.api.framework.etags import IF_MATCH, answer_with_etag, etag, if_match
 from braid.app.api.framework.operations import Answered, Resource
 from braid.app.api.framework.requests import SAYS_SOMETHING, Given
-from braid.app.api.schemas import Moment, Page, PageQuery, PassageShown, Shown, page_of
+from braid.app.api.schemas import MetadataShown, Moment, Page, PageQuery, PassageShown, Shown, page_of
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.auth.quotas import quotas
@@ -19,6 +20,7 @@ from braid.app.user.datasets import caller_datasets
 from braid.core.errors import InvalidInputError, NotFoundError, UnreadableDocumentError
 from braid.core.ingest.incoming import Incoming
 from braid.core.ingest.spool import MAX_SOURCE_CHARS, upload_source
+from braid.core.metadata import clean_metadata
 from braid.core.types import Document, Passage
 
 MAX_TEXT_CHARS = 500_000
@@ -41,6 +43,7 @@ class DocumentShown(Shown):
     size_bytes: int
     date: Moment
     updated_at: Moment
+    metadata: MetadataShown
 
 
 class DocumentsQuery(PageQuery):
@@ -64,6 +67,12 @@ class TextGiven(Given):
         min_length=1, max_length=MAX_TEXT_CHARS, pattern=SAYS_SOMETHING, examples=["Error E-4711: the tray is empty."]
     )
     format: Literal["txt", "md"] = "txt"
+    metadata: dict[str, Any] = Field(
+        {},
+        description="Facts of your own, by which searches are filtered: texts, numbers, true or false, lists of texts, "
+        'and dates as {"$date": "2026-01-31"}',
+        examples=[{"tenant": "x", "year": 2026, "tags": ["a", "b"]}],
+    )
 
 
 @resource.get("/datasets/<int(signed=True):dataset_id>/documents", Page[DocumentShown])
@@ -95,6 +104,7 @@ def put_document(dataset_id: int, body: TextGiven) -> Answered:
     in If-Match: 412, and nothing is stored, if the document has changed since.
     """
     dataset, braid = caller_datasets().writable(dataset_id), site().braid
+    metadata = clean_metadata(body.metadata)
     source, content = upload_source(body.source), body.text.encode("utf-8", "replace")
     before = braid.ledger.document(dataset.id, source)
     quotas().require_room(identity().account, dataset, source=source, more_bytes=len(content))
@@ -105,6 +115,7 @@ def put_document(dataset_id: int, body: TextGiven) -> Answered:
         parsed = parse(incoming, ingest_options(site().settings))
     except UnreadableDocumentError as error:
         raise InvalidInputError(str(error), field="text") from error
+    parsed = replace(parsed, metadata=clean_metadata({**parsed.metadata, **metadata}))
     stored = braid.ledger.put_document(dataset.id, parsed, check=if_match())
     braid.indexer.wake()
     site().usage.count(identity().account.id, "upload")

@@ -11,6 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from braid.app.api.framework.operations import Answered
 from braid.app.api.framework.requests import WHOLE, Given
+from braid.core.json_form import to_json
 from braid.core.types import MAX_ID
 
 MAX_PAGE = 200
@@ -37,6 +38,8 @@ def _moment(seconds: object) -> object:
 
 Moment = Annotated[datetime | None, BeforeValidator(_moment)]
 """A point in time as RFC 3339, made from seconds since the epoch."""
+MetadataShown = Annotated[dict[str, str | bool | int | float | list[str] | dict[str, str]], BeforeValidator(to_json)]
+"""Metadata in its JSON form, which has a date as ``{"$date": "2026-01-31"}``."""
 DatasetId = Annotated[int, Field(ge=-MAX_ID, le=MAX_ID, json_schema_extra={"not": {"const": 0}}), WHOLE]
 """Id of a dataset: above 0 personal, below 0 shared."""
 
@@ -97,7 +100,7 @@ class PassageShown(Shown):
     line: int | None
     line_end: int | None
     date: Moment
-    metadata: dict[str, str]
+    metadata: MetadataShown
 
 
 class DegradedShown(Shown):

@@ -49,6 +49,12 @@ class FiltersGiven(Given):
     source_prefix: str = Field("", max_length=1_000, description="Beginning of the source (path or URL)")
     date_from: str | None = Field(None, pattern=ISO_8601, description="ISO 8601; UTC where no offset is given")
     date_to: str | None = Field(None, pattern=ISO_8601, description="Inclusive; a day means its end")
+    metadata: dict[str, Any] = Field(
+        {},
+        description="Conditions on the documents' metadata, see docs/own-data.md. Operators: $eq, $ne, $gt, $gte, $lt, "
+        '$lte, $in, $nin, $contains, $exists, $and, $or, $not. A date is written {"$date": "2026-01-31"}',
+        examples=[{"tenant": "x", "year": {"$gte": 2024}, "tags": {"$contains": "a"}}],
+    )
 
     def filters(self) -> Filters:
         """Return the filters as core has them. Raises InvalidInputError for a day that does not exist."""
@@ -57,6 +63,7 @@ class FiltersGiven(Given):
             self.source_prefix,
             _seconds("filters.date_from", self.date_from, end=False),
             _seconds("filters.date_to", self.date_to, end=True),
+            self.metadata,
         )
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import click
 
 from braid.app.cli.common import Command
+from braid.core.metadata.written import read_written
 from braid.core.types import Engine, Filters, Fusion, Generator, Mode, Pooling
 
 if TYPE_CHECKING:
@@ -85,6 +86,13 @@ FILTER_OPTIONS = (
     click.option("--min-score", type=float, help="Leave out hits with a lower score."),
     click.option("--file-type", "file_types", type=FileTypes(), help="Only these formats."),
     click.option("--source-prefix", default="", help="Only documents whose source starts with this."),
+    click.option(
+        "--filter",
+        "where",
+        metavar="CONDITION",
+        multiple=True,
+        help="Only documents with this metadata, such as 'year>=2024' or 'tags~a'; repeatable.",
+    ),
     click.option("--since", type=Moment(), help="Only documents dated at this time or later."),
     click.option("--until", type=Moment(end_of_day=True), help="Only documents dated at this time or earlier."),
 )
@@ -115,5 +123,6 @@ def query_options(settings: Settings, asked: Mapping[str, Any]) -> dict[str, Any
         source_prefix=asked.get("source_prefix") or "",
         date_from=asked.get("since"),
         date_to=asked.get("until"),
+        metadata=read_written(asked.get("where") or ()),
     )
     return {**options, "filters": filters}

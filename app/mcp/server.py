@@ -26,6 +26,14 @@ DELETES = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempoten
 Query = Annotated[str, Field(description="Question or keywords, up to 10,000 characters")]
 Path = Annotated[str, Field(description="The document's path or URL, as results give it in `filepath`")]
 FileType = Annotated[str | None, Field(description="Only this format: pdf, md, txt, docx, html, py …")]
+Where = Annotated[
+    dict[str, Any] | None,
+    Field(
+        description='Only documents with this metadata: {"tenant": "x", "year": {"$gte": 2024}, "tags": {"$contains": '
+        '"a"}}; operators $eq, $ne, $gt, $gte, $lt, $lte, $in, $nin, $contains, $exists, $and, $or, $not; a date is '
+        '{"$date": "2026-01-31"}; list_datasets has the keys'
+    ),
+]
 DatasetIds = Annotated[
     list[int] | None,
     Field(description="Datasets to search, from list_datasets; negative ids are shared. None: all of the user's own"),
@@ -59,6 +67,7 @@ def _add_reading(server: MCPServer[Any], tools_of: ToolsOf) -> None:
             str, Field(description="hybrid (best), semantic (by meaning) or keyword (exact words)")
         ] = "hybrid",
         strategy: Annotated[str, Field(description="basic, multi_query, hyde, compression, step_back …")] = "basic",
+        where: Where = None,
     ) -> Result:
         """Search the user's documents; results are passages, best first, one result per passage.
 
@@ -75,6 +84,7 @@ def _add_reading(server: MCPServer[Any], tools_of: ToolsOf) -> None:
                 dataset_ids=dataset_ids,
                 mode=mode,
                 strategy=strategy,
+                where=where or {},
             )
         )
 
@@ -95,7 +105,7 @@ def _add_reading(server: MCPServer[Any], tools_of: ToolsOf) -> None:
 
     @server.tool(annotations=READS)
     async def list_datasets(ctx: Context[Any, Any]) -> Result:
-        """List the datasets that the user may search: id, name, kind, number of documents and passages."""
+        """List the datasets that the user may search: id, name, kind, counts, and keys of the documents' metadata."""
         return await _in_thread(lambda: tools_of(ctx).list_datasets())
 
     @server.tool(annotations=READS)
@@ -112,13 +122,22 @@ def _add_writing(server: MCPServer[Any], tools_of: ToolsOf) -> None:
         filepath: Annotated[str, Field(description="Path or URL that names it; the same path again replaces it")],
         file_type: Annotated[str | None, Field(description="How to read it: md, txt, html, csv, json, py …")] = None,
         dataset_id: Annotated[int | None, Field(description="The user's dataset; None: their first one")] = None,
+        metadata: Annotated[
+            dict[str, Any] | None,
+            Field(
+                description='Facts to filter by later: {"tenant": "x", "year": 2026, "tags": ["a"]}; a date is '
+                '{"$date": "2026-01-31"}'
+            ),
+        ] = None,
     ) -> Result:
         """Store a text so that it can be searched: by keyword within a second, by meaning soon after.
 
         Example: put_document(text="# Minutes …", filepath="minutes/2026-11-20.md").
         """
         return await _in_thread(
-            lambda: tools_of(ctx).put_document(text, filepath, file_type=file_type, dataset_id=dataset_id)
+            lambda: tools_of(ctx).put_document(
+                text, filepath, file_type=file_type, dataset_id=dataset_id, metadata=metadata or {}
+            )
         )
 
     @server.tool(annotations=DELETES)

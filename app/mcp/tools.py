@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import wraps
+from types import MappingProxyType
 from typing import Any, Concatenate, ParamSpec
 
 from sqlalchemy.exc import SQLAlchemyError
@@ -18,6 +20,7 @@ from braid.app.user.datasets import Readable, UserDatasets
 from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account
 from braid.core.braid import Braid
+from braid.core.datasets.metadata_keys import metadata_keys
 from braid.core.errors import BraidError, InvalidInputError, NotFoundError
 from braid.core.ingest.incoming import Incoming, Parse
 from braid.core.ingest.ingest_document import ingest_document
@@ -25,6 +28,7 @@ from braid.core.ingest.plan import source_name
 from braid.core.ingest.spool import MAX_SOURCE_CHARS
 from braid.core.json_form import pick, to_json
 from braid.core.ledger.database import storable
+from braid.core.metadata.values import Kind
 from braid.core.search.explain import best_passage
 from braid.core.types import LEGS_OF_MODE, MAX_ID, MAX_K, Dataset, Document, Filters, SearchResult
 
@@ -32,6 +36,13 @@ Result = dict[str, Any]
 P = ParamSpec("P")
 Tool = Callable[Concatenate["Tools", P], Result]
 
+KIND_NAMES: Mapping[Kind, str] = {
+    "text": "text",
+    "number": "number",
+    "flag": "true or false",
+    "date": "date",
+    "item": "list of texts",
+}
 MAX_LISTED = 1_000
 """Largest number of passages that `get_documents_by_prefix` returns."""
 MAX_TEXT_CHARS = 5_000_000
@@ -96,11 +107,13 @@ class Tools:
         dataset_ids: list[int] | None,
         mode: str,
         strategy: str,
+        where: Mapping[str, Any] = MappingProxyType({}),
     ) -> Result:
         """Search; the results are passages, best first."""
         _require_count("top_k", top_k, MAX_K)
         _require_length(max_content_length)
-        filters = Filters(file_types=frozenset({file_type.lower().lstrip(".")})) if file_type else Filters()
+        file_types = frozenset({file_type.lower().lstrip(".")}) if file_type else frozenset[str]()
+        filters = Filters(file_types=file_types, metadata=where)
         self.meter.count_use("search")
         result = self._braid.manager.search(
             query,
@@ -144,7 +157,15 @@ class Tools:
         return self._braid.dense.dimension(result.collections[0])
 
     @report_errors("BraidError")
-    def put_document(self, text: str, filepath: str, *, file_type: str | None, dataset_id: int | None) -> Result:
+    def put_document(
+        self,
+        text: str,
+        filepath: str,
+        *,
+        file_type: str | None,
+        dataset_id: int | None,
+        metadata: Mapping[str, Any] = MappingProxyType({}),
+    ) -> Result:
         """Store a text, replacing the document with the same path."""
         if not text.strip() or len(text) > MAX_TEXT_CHARS:
             raise InvalidInputError(f"the text must have 1 to {MAX_TEXT_CHARS} characters", field="text")
@@ -157,7 +178,7 @@ class Tools:
         quotas = Quotas(self._settings, self._braid)
         quotas.require_room(self._account, dataset, source=filepath, more_bytes=len(content))
         filename = f"document.{file_type.lower().lstrip('.')}" if file_type else _with_ending(filepath)
-        incoming = Incoming.from_bytes(content, filepath, filename=filename)
+        incoming = replace(Incoming.from_bytes(content, filepath, filename=filename), metadata=metadata)
         stored = ingest_document(
             self._braid.ledger, dataset.id, incoming, ingest_options(self._settings), parse=self._parse
         )
@@ -213,10 +234,15 @@ class Tools:
                 "description": dataset.description,
                 "documents": dataset.documents,
                 "passages": dataset.chunks,
+                "metadata_keys": self._metadata_keys(dataset),
             }
             for dataset in self._readable.all
         ]
         return {"status": "success", "datasets": datasets, "count": len(datasets)}
+
+    def _metadata_keys(self, dataset: Dataset) -> Result:
+        keys = metadata_keys(self._braid.ledger.database, [dataset.id])
+        return {key: " or ".join(KIND_NAMES[kind] for kind in kinds) for key, kinds in keys.items()}
 
     @report_errors("HybridRetrieverError")
     def explain(self, query: str, filepath: str) -> Result:
@@ -310,6 +336,8 @@ def _passage(passage: Result, include_documents: bool, max_content_length: int |
         entry["document"] = _cut(passage["text"], max_content_length)
     shown = ("document_id", "dataset_id", "title", "file_type", "heading_path", "page", "line")
     entry["metadata"] = {"id": passage["chunk_id"], **pick(passage, *shown)}
+    if passage["metadata"]:
+        entry["document_metadata"] = passage["metadata"]
     return entry
 
 

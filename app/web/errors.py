@@ -53,6 +53,7 @@ REMEDIES = {
     "file_types": _l("Select the file types with the checkboxes."),
     "date_from": _l("Enter dates as year-month-day; the first must not be later than the last."),
     "date_to": _l("Enter dates as year-month-day; the first must not be later than the last."),
+    "metadata": _l("Enter a value of the kind that the documents have, such as 2024, 2026-01-31 or true."),
     "purpose": _l("Fill in purpose, materials or methods, with at most 10,000 characters in all."),
     "instruction": _l("The instruction may have at most 2,000 characters."),
     "dataset_ids": _l("Select the datasets with the checkboxes on the search page."),

@@ -9,7 +9,7 @@ from typing import Literal, get_args
 from sqlalchemy import ColumnElement, case, func, literal, or_, select
 
 from braid.core.ledger.database import Database, storable
-from braid.core.ledger.queries import select_documents
+from braid.core.ledger.queries import document_of, select_documents
 from braid.core.ledger.tables import DatasetRow, DocumentRow, IndexStateRow, JobRow
 from braid.core.types import Dataset, Document, Leg
 
@@ -88,7 +88,7 @@ def find_documents(
     page = select_documents().where(*conditions).order_by(*order).limit(limit).offset(offset)
     with database.read() as connection:
         total = connection.execute(select(func.count()).select_from(DocumentRow).where(*conditions)).scalar_one()
-        return [Document(**row._mapping) for row in connection.execute(page)], total
+        return [document_of(row) for row in connection.execute(page)], total
 
 
 def documents_named(database: Database, dataset_ids: Collection[int], part: str, *, limit: int = 20) -> list[Document]:
@@ -107,7 +107,7 @@ def documents_named(database: Database, dataset_ids: Collection[int], part: str,
         .limit(limit)
     )
     with database.read() as connection:
-        return [Document(**row._mapping) for row in connection.execute(statement)]
+        return [document_of(row) for row in connection.execute(statement)]
 
 
 def _is_called(part: str) -> ColumnElement[bool]:

@@ -27,6 +27,8 @@ COPY_POLL_S = 10.0
 LOOK_ANYWAY_S = 10.0
 """Longest time between two looks at every collection, whatever the database says."""
 FIRST_LOOK_S = 2.0
+PROGRESS_S = 0.25
+"""Least time between two reports to who waits."""
 
 logger = logging.getLogger(__name__)
 
@@ -148,11 +150,21 @@ class Indexer:
         heads = self.heads({collection for _, collection in legs})
         return [self.leg_progress(leg, collection, heads.get(collection)) for leg, collection in legs]
 
-    def wait(self, timeout_s: float, legs: Sequence[IndexName] = ("bm25", "dense")) -> bool:
+    def wait(
+        self,
+        timeout_s: float,
+        legs: Sequence[IndexName] = ("bm25", "dense"),
+        *,
+        on_progress: Callable[[int, int], None] = lambda done, total: None,
+    ) -> bool:
         """Wait until these legs, or the copy in Chroma where there is one, have applied all that is in the log now.
         False after ``timeout_s``.
+
+        ``on_progress`` is called at first, at the end, and in between at most four times per second, with the numbers
+        of changes applied and of all that were to be applied to the legs: one for each leg and new passage.
         """
         deadline = time.monotonic() + timeout_s
+        counting = _Counting(on_progress)
         heads = {name: head for name, head in self._changes.heads().items() if head}
         followed = [name for name in legs if name in self.followers]
         followed.sort(key=lambda each: each == "chroma")  # the copy takes what the dense leg has embedded
@@ -161,8 +173,13 @@ class Indexer:
             while not self._is_complete(name, heads):
                 if time.monotonic() >= deadline or self._stopping.is_set():
                     return False
+                counting.look(lambda: sum(self._pending(each, heads) for each in followed))
                 time.sleep(0.02)
+        counting.end()
         return True
+
+    def _pending(self, index: IndexName, heads: dict[str, int]) -> int:
+        return sum(self.followers[index].progress(collection, head).pending for collection, head in heads.items())
 
     def _is_complete(self, index: IndexName, heads: dict[str, int]) -> bool:
         states = self._changes.states(index)
@@ -257,3 +274,24 @@ class _Look:
     def done(self) -> None:
         """Note that the look has ended. One that failed or left something for later is made again at the next poll."""
         self._until = time.monotonic() + LOOK_ANYWAY_S if self.follower.is_idle else 0.0
+
+
+class _Counting:
+    """Calls a function with counts, now and then."""
+
+    def __init__(self, on_progress: Callable[[int, int], None]) -> None:
+        self._on_progress = on_progress
+        self._total = self._done = 0
+        self._next = 0.0
+
+    def look(self, pending: Callable[[], int]) -> None:
+        """Count again, unless it was done just now."""
+        if time.monotonic() >= self._next:
+            self._next = time.monotonic() + PROGRESS_S
+            left = pending()
+            self._total = max(self._total, self._done + left)
+            self._done = max(self._done, self._total - left)
+            self._on_progress(self._done, self._total)
+
+    def end(self) -> None:
+        self._on_progress(self._total, self._total)

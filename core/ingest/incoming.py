@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 from braid.core.ingest.plan import IngestOptions
 from braid.core.types import DocumentInput
@@ -26,6 +27,8 @@ class Incoming:
     path: Path | None = None
     """The file to parse, unless ``content`` is given."""
     content: bytes | None = field(default=None, repr=False)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    """The host's facts, which win over those that the file says of itself."""
 
     @classmethod
     def from_file(cls, path: Path, source: str, *, filename: str = "") -> Self:

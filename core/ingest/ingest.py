@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from braid.core.errors import InvalidInputError
 from braid.core.ingest.incoming import Incoming
@@ -112,10 +112,12 @@ def ingest_bytes(
     filename: str = "",
     date: float | None = None,
     options: IngestOptions | None = None,
+    metadata: Mapping[str, Any] | None = None,
 ) -> StoredDocument:
     """Store one document from memory. Of ``options``, sizes and ``id_prefix`` matter.
 
-    ``filename`` decides the format; empty: the source does. Content that cannot be read is recorded as a failed
+    ``filename`` decides the format; empty: the source does. ``metadata`` are facts of your own, by which searches are
+    filtered; see `braid.core.types.DocumentInput`. Content that cannot be read is recorded as a failed
     document, as by `ingest_paths`. Raises NotFoundError when there is no such dataset, and InvalidInputError when
     ``content`` is not bytes.
 
@@ -130,7 +132,8 @@ def ingest_bytes(
     options = options or IngestOptions()
     directory.dataset(dataset_id)
     source = source_name(source, prefix=options.id_prefix)
-    incoming = Incoming.from_bytes(content, source, filename=filename, date=date)
+    incoming = Incoming.from_bytes(bytes(content), source, filename=filename, date=date)
+    incoming = replace(incoming, metadata=metadata or {})
     stored = ingest_document(directory.ledger, dataset_id, incoming, options, parse=parse_here)
     if stored.state == "put":
         directory.wake()

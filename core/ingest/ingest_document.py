@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from braid.core.errors import UnreadableDocumentError
@@ -10,6 +11,7 @@ from braid.core.ingest.incoming import Incoming, Parse
 from braid.core.ingest.plan import IngestOptions, PlannedFile
 from braid.core.ingest.store import StoredDocument, keep_unchanged, store, store_failure
 from braid.core.ledger.ledger import Ledger
+from braid.core.metadata import clean_metadata
 
 
 def ingest_planned(
@@ -35,14 +37,18 @@ def ingest_planned(
 def ingest_document(
     ledger: Ledger, dataset_id: int, incoming: Incoming, options: IngestOptions, *, parse: Parse
 ) -> StoredDocument:
-    """Parse and store one document unless it is stored already; one that cannot be read is recorded as failed."""
-    if unchanged := keep_unchanged(ledger, dataset_id, incoming):
+    """Parse and store one document unless it is stored already; one that cannot be read is recorded as failed.
+
+    With metadata of its own it is parsed again. Raises InvalidInputError when that cannot be stored.
+    """
+    metadata = clean_metadata(incoming.metadata)
+    if not metadata and (unchanged := keep_unchanged(ledger, dataset_id, incoming)):
         return unchanged
     try:
         document = parse(incoming, options)
     except UnreadableDocumentError as error:
         return store_failure(ledger, dataset_id, incoming, str(error))
-    return store(ledger, dataset_id, document)
+    return store(ledger, dataset_id, replace(document, metadata={**document.metadata, **metadata}))
 
 
 def _require_readable(file: PlannedFile, max_bytes: int) -> None:

@@ -12,6 +12,7 @@ from sqlalchemy import ColumnElement, Connection, insert, literal, select, updat
 from braid.core.errors import InvalidInputError, JobCancelledError, NotFoundError
 from braid.core.ledger import prepared
 from braid.core.ledger.database import execute, execute_each, storable
+from braid.core.ledger.queries import document_of
 from braid.core.ledger.tables import ChangeRow, ChunkRow, DatasetRow, DocumentRow, JobRow
 from braid.core.metadata import clean_metadata
 from braid.core.metadata.values import index_rows
@@ -55,7 +56,7 @@ def lock_datasets(connection: Connection, condition: ColumnElement[bool]) -> Non
 def find_document(connection: Connection, dataset_id: int, source: str) -> Document | None:
     """Return the stored document with this source; None when there is none."""
     row = execute(connection, prepared.DOCUMENT, dataset_id=dataset_id, source=storable(source)).one_or_none()
-    return None if row is None else Document(*tuple(row))
+    return None if row is None else document_of(row)
 
 
 def supersede_uploads(connection: Connection, dataset_id: int, source: str, *, by_job: int | None = None) -> None:

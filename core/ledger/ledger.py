@@ -36,7 +36,7 @@ from braid.core.ledger.document_writes import (
     unread_uploads,
     write_metadata,
 )
-from braid.core.ledger.queries import PassageRow, filtered, select_documents, source_starts_with
+from braid.core.ledger.queries import PassageRow, document_of, filtered, select_documents, source_starts_with
 from braid.core.ledger.tables import (
     ChunkRow,
     DatasetRow,
@@ -337,12 +337,12 @@ class Ledger:
             statement = statement.where(DocumentRow.state == state)
         statement = statement.order_by(DocumentRow.source).limit(limit).offset(offset)
         with self.database.read() as connection:
-            return [Document(**row._mapping) for row in connection.execute(statement)]
+            return [document_of(row) for row in connection.execute(statement)]
 
     def document(self, dataset_id: int, source: str) -> Document | None:
         """Return the document with this source in this dataset; None when there is none."""
         rows = self.database.rows(prepared.DOCUMENT, dataset_id=dataset_id, source=storable(source))
-        return Document(*rows[0]) if rows else None
+        return document_of(rows[0]) if rows else None
 
     def stored_sources(self, dataset_id: int, sources: Collection[str]) -> set[str]:
         """Return those of the sources that the dataset has a document of."""
@@ -353,7 +353,7 @@ class Ledger:
     def document_with_id(self, document_id: int, dataset_ids: Collection[int]) -> Document | None:
         """Return the document with this id, if it is in one of these datasets."""
         rows = self.database.rows(prepared.DOCUMENT_WITH_ID, document_id=document_id, datasets=dataset_ids)
-        return Document(*rows[0]) if rows else None
+        return document_of(rows[0]) if rows else None
 
     def remove_document(self, dataset_id: int, source: str, *, check: Check = lambda stored: None) -> bool:
         """Delete a document; the indexes follow, and uploads of its source that are still to be read are superseded.

@@ -111,7 +111,8 @@ LOCK_DATASETS_OF_CHUNKS = """
     SELECT id FROM datasets WHERE id IN (SELECT dataset_id FROM chunks WHERE chunks.id IN :ids)
     ORDER BY id FOR UPDATE"""
 _DOCUMENT = """
-    SELECT id, dataset_id, source, title, file_type, state, error, chunks, size_bytes, content_hash, date, updated_at
+    SELECT id, dataset_id, source, title, file_type, state, error, chunks, size_bytes, content_hash, date, updated_at,
+        meta
     FROM documents"""
 DOCUMENT = f"{_DOCUMENT} WHERE dataset_id = :dataset_id AND source = :source"
 DOCUMENT_WITH_ID = f"{_DOCUMENT} WHERE id = :document_id AND dataset_id IN :datasets"

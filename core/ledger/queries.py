@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Select, func, select
@@ -12,7 +13,7 @@ from braid.core.ledger.metadata_sql import Way, condition
 from braid.core.ledger.prepared import Value
 from braid.core.ledger.tables import DocumentRow
 from braid.core.metadata import parse_where, read_metadata
-from braid.core.types import Filters, Passage
+from braid.core.types import Document, Filters, Passage
 
 
 def select_documents() -> Select[*tuple[Any, ...]]:
@@ -30,8 +31,15 @@ def select_documents() -> Select[*tuple[Any, ...]]:
         DocumentRow.content_hash,
         DocumentRow.date,
         DocumentRow.updated_at,
+        DocumentRow.meta,
     )
     return statement
+
+
+def document_of(row: Sequence[Any]) -> Document:
+    """Return a row with the columns of `select_documents` as a document."""
+    *columns, metadata = row
+    return Document(*columns, metadata=read_metadata(metadata_of(metadata)))
 
 
 class PassageRow(NamedTuple):

@@ -7,6 +7,7 @@ JSON has no dates: in the ledger, in exports and over HTTP one is ``{"$date": "2
 from __future__ import annotations
 
 import math
+import reprlib
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
@@ -30,6 +31,8 @@ COMPARED_CHARS = 500
 """Characters of a text that filters compare."""
 MAX_WHOLE_NUMBER = 2**53
 """Largest whole number that a float holds exactly, as JSON and the ledger's index have numbers."""
+_REPR = reprlib.Repr()
+_REPR.maxlong = _REPR.maxother = 60
 KINDS = "a text, a number, true or false, a date, or a list of texts"
 
 
@@ -200,5 +203,5 @@ def _wrong(value: object, place: str, remedy: str) -> InvalidInputError:
 
 def shown(value: object) -> str:
     """Return a value for a message, cut to 60 characters."""
-    shown = repr(value)
+    shown = repr(value[:60]) if isinstance(value, str) else _REPR.repr(value)
     return shown if len(shown) <= 60 else f"{shown[:57]}…"

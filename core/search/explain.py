@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from braid.core.errors import InvalidInputError, NotFoundError
+from braid.core.json_form import to_json
 from braid.core.ledger.ledger import Ledger
 from braid.core.models.rerank import reaches_min_score
 from braid.core.search.pipeline import Search
@@ -47,7 +49,7 @@ def explain(search: Search, chunk_id: str) -> Explanation:
     if chunk_id not in readable:
         return Explanation(chunk_id, False, "not_in_scope", "It is not in the selected datasets.")
     if chunk_id not in search.context.ledger.visible([chunk_id], search.scope.dataset_ids, query.filters):
-        return Explanation(chunk_id, False, "filtered", "The filters leave its document out.")
+        return Explanation(chunk_id, False, "filtered", _filtered(search, readable[chunk_id]))
     variants = search.strategy.expand(search.overfetched_query, search).variants
     fused = search.search_and_fuse(search.overfetched_query, variants)
     explanation = _Followed(search, chunk_id, fused.legs.get(chunk_id, ())).in_the_result(fused)
@@ -74,6 +76,32 @@ def best_passage(
     if not passages:
         raise NotFoundError(f"the document {document.source!r} has no passages: {document.error or 'it is empty'}")
     return passages[0]
+
+
+def _filtered(search: Search, passage: Passage) -> str:
+    """Say which filters leave the passage's document out, and what it has instead."""
+    ledger, chunk_ids, dataset_ids = search.context.ledger, [passage.chunk_id], search.scope.dataset_ids
+    parts = search.query.filters.parts()
+    said = (_left_out(part, passage) for part in parts if not ledger.visible(chunk_ids, dataset_ids, part))
+    return " ".join(said) or "The filters leave its document out."
+
+
+def _left_out(part: Filters, passage: Passage) -> str:
+    if part.file_types:
+        types = ", ".join(sorted(part.file_types))
+        return f"The filter of file types, {types}, leaves it out: it is {passage.file_type}."
+    if part.source_prefix:
+        return f"The filter of sources, {part.source_prefix!r}, leaves it out: its source is {passage.source!r}."
+    if not part.metadata:
+        return "The filter of dates leaves it out."
+    [key] = part.metadata
+    where = f"The filter {json.dumps(part.metadata, ensure_ascii=False)} leaves it out"
+    if key.startswith("$"):
+        return f"{where}."
+    facts = {"file_type": passage.file_type, "source": passage.source, "title": passage.title, "date": passage.date}
+    own = {**{name: fact for name, fact in facts.items() if fact is not None}, **passage.metadata}
+    has = f"its {key} is {json.dumps(to_json(own[key]), ensure_ascii=False)}" if key in own else f"it has no {key}"
+    return f"{where}: {has}."
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,9 @@ from typing import Any
 from flask import Blueprint, request, url_for
 
 from braid.app.auth.identity import identity
+from braid.app.pages.search.conditions import COMPARISONS
 from braid.app.pages.search.filters import KINDS
-from braid.app.pages.search.form import SearchForm, read_form
+from braid.app.pages.search.form import SearchForm, keys_of, read_form
 from braid.app.pages.status import IndexStatus, index_status
 from braid.app.site import Site, site
 from braid.app.user.dataset_picker import make_picker
@@ -53,6 +54,8 @@ def template_values(form: SearchForm, readable: Readable) -> dict[str, Any]:
         "shared": shared,
         "picker": make_picker(readable, form.ticked_ids, language_names(readable.all)),
         "strategies": strategy_choices(with_model=choose_models(account).search is not None),
+        "metadata_keys": _metadata_keys(form, readable),
+        "comparisons": COMPARISONS.items(),
         "kinds": [(kind, name) for kind, (name, _) in KINDS.items()],
         "reranker": here.settings.reranker,
         "registry_problem": here.braid.registry.problem(),
@@ -61,6 +64,16 @@ def template_values(form: SearchForm, readable: Readable) -> dict[str, Any]:
         "ways": list(_ways(form)),
         "choices_key": choices_key(form),
     }
+
+
+def _metadata_keys(form: SearchForm, readable: Readable) -> list[tuple[bool, list[str]]]:
+    """Return the keys of metadata to choose from: those of the selected datasets, and those of the others alone."""
+    every = [dataset.id for dataset in readable.all]
+    selected = keys_of(each for each in every if form.ticks(each))
+    others = keys_of(every).keys() - selected.keys()
+    chosen = {condition.key for condition in form.filters.conditions} - others
+    groups = [(True, sorted(chosen | selected.keys())), (False, sorted(others))]
+    return [(is_selected, keys) for is_selected, keys in groups if keys]
 
 
 def choices_key(form: SearchForm) -> str:

@@ -1,14 +1,16 @@
-"""Filters of the search form: kinds of files, beginning of the source, dates."""
+"""Filters of the search form: kinds of files, beginning of the source, dates, metadata."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, time
+from typing import Any
 
 from flask_babel import lazy_gettext as _l
 from werkzeug.datastructures import MultiDict
 
+from braid.app.pages.search.conditions import MAX_CONDITIONS, Condition, Keys, read_conditions
 from braid.core.errors import InvalidInputError
 from braid.core.types import Filters
 
@@ -38,9 +40,15 @@ class ChosenFilters:
     source_prefix: str = ""
     first_day: str = ""
     last_day: str = ""
+    conditions: tuple[Condition, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.kinds or self.source_prefix or self.first_day or self.last_day)
+        return bool(self.kinds or self.source_prefix or self.first_day or self.last_day or self.conditions)
+
+    @property
+    def rows(self) -> tuple[Condition, ...]:
+        """The conditions, and an empty one while there may be another."""
+        return (*self.conditions, Condition())[:MAX_CONDITIONS]
 
     def filters(self) -> Filters:
         """Return the filters for the search. Raises InvalidInputError if the first day is after the last one."""
@@ -49,7 +57,12 @@ class ChosenFilters:
             source_prefix=self.source_prefix,
             date_from=_moment("date_from", self.first_day, time.min),
             date_to=_moment("date_to", self.last_day, time.max),
+            metadata=self._metadata(),
         )
+
+    def _metadata(self) -> dict[str, Any]:
+        parts = [condition.where() for condition in self.conditions]
+        return {"$and": parts} if len(parts) > 1 else parts[0] if parts else {}
 
     def query_arguments(self) -> dict[str, str | list[str]]:
         """Return query arguments for the same filters."""
@@ -57,16 +70,25 @@ class ChosenFilters:
         if self.kinds:
             carried["kind"] = list(self.kinds)
         texts = {"source": self.source_prefix, "from": self.first_day, "to": self.last_day}
+        if self.conditions:
+            carried["mkey"] = [condition.key for condition in self.conditions]
+            carried["mis"] = [condition.comparison for condition in self.conditions]
+            carried["mvalue"] = [condition.value for condition in self.conditions]
         return carried | {name: value for name, value in texts.items() if value}
 
 
-def read_filters(args: MultiDict[str, str]) -> ChosenFilters:
-    """Read the filters from a request's arguments. Raises InvalidInputError with the field's name."""
+def read_filters(args: MultiDict[str, str], keys: Callable[[], Keys]) -> ChosenFilters:
+    """Read the filters from a request's arguments; ``keys`` are asked where one is on metadata.
+
+    Raises InvalidInputError with the field's name.
+    """
     kinds = tuple(dict.fromkeys(args.getlist("kind")))
     for kind in kinds:
         if kind not in KINDS:
             raise InvalidInputError(f"kind is {kind[:40]!r}; choose from {', '.join(KINDS)}", field="file_types")
-    chosen = ChosenFilters(kinds, args.get("source", "").strip(), args.get("from", ""), args.get("to", ""))
+    conditions = read_conditions(args, keys()) if any(args.getlist("mkey")) else ()
+    source = args.get("source", "").strip()
+    chosen = ChosenFilters(kinds, source, args.get("from", ""), args.get("to", ""), conditions)
     chosen.filters()
     return chosen
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, cast, get_args
 
 from werkzeug.datastructures import MultiDict
 
+from braid.app.pages.search.conditions import Keys
 from braid.app.pages.search.filters import ChosenFilters, read_filters
+from braid.app.site import site
 from braid.app.user.dataset_picker import ALL, is_everything
 from braid.app.user.datasets import Readable
 from braid.app.user.preferences import Preferences
 from braid.config.settings import Settings
+from braid.core.datasets.metadata_keys import metadata_keys
 from braid.core.errors import InvalidInputError
 from braid.core.types import Fusion, Mode
 
@@ -130,10 +134,15 @@ def read_form(
         dataset_ids=chosen if chosen or "q" in args or "purpose" in args else None,
         preferred_ids=preferred.dataset_ids,
         everything=everything,
-        filters=read_filters(args),
+        filters=read_filters(args, lambda: keys_of(readable.by_id)),
         rerank=rerank,
         customized=(fusion, k, rerank) != (preferred.fusion, preferred.k, True),
     )
+
+
+def keys_of(dataset_ids: Iterable[int]) -> Keys:
+    """Return the keys of metadata in these datasets."""
+    return metadata_keys(site().braid.ledger.database, frozenset(dataset_ids))
 
 
 def _choice(args: MultiDict[str, str], name: str, choices: tuple[str, ...], default: str) -> str:

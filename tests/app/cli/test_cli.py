@@ -447,6 +447,9 @@ def found(result: dict[str, Any]) -> list[str]:
         ("battery", ("--source-prefix", "re"), "reset.md"),
         ("battery", ("--since", "1d", "--mode", "keyword"), None),
         ("reset", ("--until", "2001-12-31"), "battery.txt"),
+        ("reset", ("--filter", "file_type=txt"), "battery.txt"),
+        ("battery", ("--filter", "!author", "--filter", '{"file_type": {"$in": ["md"]}}'), "reset.md"),
+        ("reset", ("--filter", "year>=2024"), None),
     ],
 )
 def test_search(filled: CommandLine, text: str, args: tuple[str, ...], first: str | None) -> None:
