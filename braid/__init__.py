@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from braid.app.factory import create_app, register_braid
     from braid.app.site import HostUser
+    from braid.core.adding.add import AddProgress, AddReport, add_documents
     from braid.core.braid import Braid, IndexOptions
     from braid.core.chat.conversation import Conversation
     from braid.core.chat.store import ConversationStore
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "AddProgress",
+    "AddReport",
     "Braid",
     "BraidError",
     "ChatRequest",
@@ -61,6 +64,7 @@ __all__ = [
     "SearchResult",
     "Turn",
     "TurnRecorder",
+    "add_documents",
     "create_app",
     "ingest_bytes",
     "ingest_paths",
@@ -78,6 +82,7 @@ _HOMES = {
     "braid.core.data_directory": ("DataDirectory",),
     "braid.core.errors": ("BraidError", "InvalidInputError", "NotFoundError", "NotOwnerError"),
     "braid.core.extras": ("MissingExtraError",),
+    "braid.core.adding.add": ("AddProgress", "AddReport", "add_documents"),
     "braid.core.ingest.ingest": ("ingest_bytes", "ingest_paths"),
     "braid.core.ingest.plan": ("IngestOptions",),
     "braid.core.remote": ("RemoteBraid",),
