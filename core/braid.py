@@ -260,9 +260,9 @@ class Braid(DataDirectory):
     ) -> AddReport:
         """Store texts, objects with a text, or LangChain documents; see `braid.core.adding.add.add_documents`.
 
-        >>> braid.add(["The tank holds 40 litres."], dataset=1, metadata={"site": "north"}).added
+        >>> braid.add(["The tank holds 40 litres."], dataset=1, metadata={"site": "south"}).added
         1
-        >>> [hit.passage.text for hit in braid.search("tank", user_id=1, filters={"site": "north"}).hits]
+        >>> [hit.passage.text for hit in braid.search("tank", user_id=1, filters={"site": "south"}).hits]
         ['The tank holds 40 litres.']
         """
         from braid.core.adding.add import add_documents

@@ -50,7 +50,7 @@ class AddProgress:
     """Counts while documents are added: ``done`` of ``total``, which is None for an iterator.
 
     >>> seen = []
-    >>> report = braid.add(["The tank holds 40 litres."], dataset=1, on_progress=seen.append)
+    >>> report = braid.add(["The tank is made of steel."], dataset=1, on_progress=seen.append)
     >>> seen
     [AddProgress(done=1, total=1, added=1, changed=0, unchanged=0, refused=0)]
     """
@@ -67,7 +67,7 @@ class AddProgress:
 class AddReport:
     """What `add_documents` did, in the order of the documents given.
 
-    >>> report = braid.add(["The tank holds 40 litres.", "", "The tank holds 40 litres."], dataset=1)
+    >>> report = braid.add(["The tank is emptied weekly.", "", "The tank is emptied weekly."], dataset=1)
     >>> report.added, report.unchanged, [each.reason for each in report.refused]
     (1, 1, ['the text is empty; leave the document out'])
     """
