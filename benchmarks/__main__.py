@@ -25,6 +25,7 @@ NAMES = (
     "folders",
     "mcp_calls",
     "attacks",
+    "filters",
     "growth",
     "start",
     "journeys",
