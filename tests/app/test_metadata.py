@@ -1,4 +1,4 @@
-"""Metadata and its filters on every surface: the HTTP API, MCP's tools, the search page, exports, the owner's routes."""
+"""Metadata and its filters on every surface: HTTP API, MCP tools, search page, exports, the owner's routes."""
 
 from __future__ import annotations
 
