@@ -109,9 +109,9 @@ def _add_reading(server: MCPServer[Any], tools_of: ToolsOf) -> None:
         return await _in_thread(lambda: tools_of(ctx).list_datasets())
 
     @server.tool(annotations=READS)
-    async def explain(ctx: Context[Any, Any], query: Query, filepath: Path) -> Result:
+    async def explain(ctx: Context[Any, Any], query: Query, filepath: Path, where: Where = None) -> Result:
         """Say why a document's best passage is, or is not, among the results of a query."""
-        return await _in_thread(lambda: tools_of(ctx).explain(query, filepath))
+        return await _in_thread(lambda: tools_of(ctx).explain(query, filepath, where=where or {}))
 
 
 def _add_writing(server: MCPServer[Any], tools_of: ToolsOf) -> None:

@@ -245,22 +245,27 @@ class Tools:
         return {key: " or ".join(KIND_NAMES[kind] for kind in kinds) for key, kinds in keys.items()}
 
     @report_errors("HybridRetrieverError")
-    def explain(self, query: str, filepath: str) -> Result:
+    def explain(self, query: str, filepath: str, *, where: Mapping[str, Any] = MappingProxyType({})) -> Result:
         """Explain per dataset why a document's best passage is, or is not, found by a query."""
-        filepath = source_name(filepath)
+        filepath, filters = source_name(filepath), Filters(metadata=where)
         found = (self._braid.ledger.document(dataset.id, filepath) for dataset in self._readable.all)
         documents = [document for document in found if document is not None]
         if not documents:
             raise NotFoundError(f"there is no document {filepath!r} in the datasets that you may read")
-        explained = [self._explain_document(query, document) for document in documents]
+        explained = [self._explain_document(query, document, filters) for document in documents]
         return {"status": "success", "filepath": filepath, "passages": explained, "count": len(explained)}
 
-    def _explain_document(self, query: str, document: Document) -> Result:
+    def _explain_document(self, query: str, document: Document, filters: Filters) -> Result:
         """Explain the rank of the document's best passage."""
         manager, user_id = self._braid.manager, self._account.id
         passage = best_passage(manager.search, self._braid.ledger, document, query, user_id=user_id, **self._fusion)
         explanation = manager.explain(
-            query, chunk_id=passage.chunk_id, user_id=user_id, dataset_ids=[passage.dataset_id], **self._fusion
+            query,
+            chunk_id=passage.chunk_id,
+            user_id=user_id,
+            dataset_ids=[passage.dataset_id],
+            filters=filters,
+            **self._fusion,
         )
         return {
             "chunk_id": passage.chunk_id,

@@ -1,7 +1,7 @@
 """What documents carry of their host's facts: typed values, and the filters that select by them.
 
 May import: `core.errors`, `core.json_form`.
-Ways in: `clean_metadata` for values, `parse_where` for filters.
+Way in: `clean_metadata` for values, `parse_where` for filters.
 """
 
 from __future__ import annotations

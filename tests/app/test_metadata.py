@@ -152,6 +152,8 @@ def test_mcp_filters_lists_the_keys_and_stores(tools: Tools) -> None:
     found = search(tools, WHERE)
     assert [result["filepath"] for result in found["results"]] == ["new"]
     assert found["results"][0]["document_metadata"]["day"] == {"$date": "2026-01-31"}
+    (passage,) = tools.explain("pump", "old", where={"year": {"$gte": 2020}})["passages"]
+    assert passage["detail"] == 'The filter {"year": {"$gte": 2020}} leaves it out: its year is 2019.'
     refused = search(tools, {"year": {"$above": 1}})
     assert (refused["status"], refused["error_type"]) == ("error", "ValidationError")
     assert "'$above' is no operator of 'year'" in refused["message"]
