@@ -14,7 +14,7 @@ from braid.core.indexes.chroma.copy import ChromaCopy
 from braid.core.indexes.dense import DenseIndex
 from braid.core.indexes.embedder import ChunkEmbedder
 from braid.core.indexes.follower import IndexFollower
-from braid.core.indexes.leg_progress import LegProgress
+from braid.core.indexes.leg_progress import Counting, LegProgress
 from braid.core.indexes.sources import Bm25Source, CopySource, DenseSource
 from braid.core.ledger.change_log import ChangeLog, IndexState
 from braid.core.ledger.ledger import Ledger
@@ -27,8 +27,6 @@ COPY_POLL_S = 10.0
 LOOK_ANYWAY_S = 10.0
 """Longest time between two looks at every collection, whatever the database says."""
 FIRST_LOOK_S = 2.0
-PROGRESS_S = 0.25
-"""Least time between two reports to who waits."""
 
 logger = logging.getLogger(__name__)
 
@@ -164,7 +162,7 @@ class Indexer:
         of changes applied and of all that were to be applied to the legs: one for each leg and new passage.
         """
         deadline = time.monotonic() + timeout_s
-        counting = _Counting(on_progress)
+        counting = Counting(on_progress)
         heads = {name: head for name, head in self._changes.heads().items() if head}
         followed = [name for name in legs if name in self.followers]
         followed.sort(key=lambda each: each == "chroma")  # the copy takes what the dense leg has embedded
@@ -274,24 +272,3 @@ class _Look:
     def done(self) -> None:
         """Note that the look has ended. One that failed or left something for later is made again at the next poll."""
         self._until = time.monotonic() + LOOK_ANYWAY_S if self.follower.is_idle else 0.0
-
-
-class _Counting:
-    """Calls a function with counts, now and then."""
-
-    def __init__(self, on_progress: Callable[[int, int], None]) -> None:
-        self._on_progress = on_progress
-        self._total = self._done = 0
-        self._next = 0.0
-
-    def look(self, pending: Callable[[], int]) -> None:
-        """Count again, unless it was done just now."""
-        if time.monotonic() >= self._next:
-            self._next = time.monotonic() + PROGRESS_S
-            left = pending()
-            self._total = max(self._total, self._done + left)
-            self._done = max(self._done, self._total - left)
-            self._on_progress(self._done, self._total)
-
-    def end(self) -> None:
-        self._on_progress(self._total, self._total)

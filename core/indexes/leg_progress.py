@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
 from braid.core.types import Leg
+
+PROGRESS_S = 0.25
+"""Least time between two reports to who waits."""
 
 ProgressState = Literal["checking", "ready", "rebuilding", "failed"]
 
@@ -92,3 +96,25 @@ class ProgressBoard:
         """Take the time of one batch into the rate, a moving average of chunks per second."""
         rate = chunks / max(seconds, 1e-6)
         self._rate = rate if self._rate == 0.0 else 0.8 * self._rate + 0.2 * rate
+
+
+class Counting:
+    """Calls a function with the numbers of changes applied, and of all that were to be, at most four times a second."""
+
+    def __init__(self, on_progress: Callable[[int, int], None]) -> None:
+        self._on_progress = on_progress
+        self._total = self._done = 0
+        self._next = 0.0
+
+    def look(self, pending: Callable[[], int]) -> None:
+        """Count again, unless it was done just now; ``pending`` returns the number of changes still to be applied."""
+        if time.monotonic() >= self._next:
+            self._next = time.monotonic() + PROGRESS_S
+            left = pending()
+            self._total = max(self._total, self._done + left)
+            self._done = max(self._done, self._total - left)
+            self._on_progress(self._done, self._total)
+
+    def end(self) -> None:
+        """Report that all is done."""
+        self._on_progress(self._total, self._total)

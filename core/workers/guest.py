@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
@@ -11,7 +11,7 @@ from braid.core.errors import EmbeddingError, IndexUnavailableError
 from braid.core.extras import is_installed
 from braid.core.indexes.base import IndexName
 from braid.core.indexes.dense import DenseAnswer, Where
-from braid.core.indexes.leg_progress import LegProgress
+from braid.core.indexes.leg_progress import PROGRESS_S, Counting, LegProgress
 from braid.core.indexes.opened import Indexes
 from braid.core.models.embeddings import EmbeddingModel
 from braid.core.types import Leg
@@ -88,15 +88,25 @@ class FarIndexer(FarPart):
         with suppress(IndexUnavailableError):
             self._link.call("indexer.suspect", index, collection, patience_s=0.0)
 
-    def wait(self, timeout_s: float, legs: Sequence[IndexName] = ("bm25", "dense")) -> bool:
+    def wait(
+        self,
+        timeout_s: float,
+        legs: Sequence[IndexName] = ("bm25", "dense"),
+        *,
+        on_progress: Callable[[int, int], None] | None = None,
+    ) -> bool:
         """Wait like `braid.core.indexes.indexer.Indexer.wait`, for the next owner if this one dies. Raises
         IndexUnavailableError when there is none in time.
         """
         deadline = time.monotonic() + timeout_s
+        counting, step_s = Counting(on_progress or (lambda done, total: None)), PROGRESS_S if on_progress else WAIT_S
         while True:
             left_s = max(0.0, deadline - time.monotonic())
-            if self._link.call("indexer.wait", min(left_s, WAIT_S), tuple(legs)):
+            if self._link.call("indexer.wait", min(left_s, step_s), tuple(legs)):
+                counting.end()
                 return True
+            if on_progress:
+                counting.look(lambda: sum(each.pending for each in self._link.call("indexer.progress")))
             if time.monotonic() >= deadline:
                 return False
 
