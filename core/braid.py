@@ -262,6 +262,7 @@ class Braid(DataDirectory):
 
         >>> braid.add(["The tank holds 40 litres."], dataset=1, metadata={"site": "south"}).added
         1
+        >>> indexed = braid.indexer.wait(10)
         >>> [hit.passage.text for hit in braid.search("tank", user_id=1, filters={"site": "south"}).hits]
         ['The tank holds 40 litres.']
         """

@@ -126,6 +126,7 @@ def add_documents(
     >>> tanks = [{"source": "tank/1", "text": "Tank 1 holds 40 litres.", "metadata": {"litres": 40}}]
     >>> add_documents(braid, tanks, dataset=1, metadata={"site": "north"}).added
     1
+    >>> indexed = braid.indexer.wait(10)
     >>> braid.search("tank", user_id=1, filters={"litres": {"$gte": 30}}).hits[0].passage.source
     'tank/1'
     """

@@ -223,19 +223,15 @@ def test_the_page_offers_the_keys_and_keeps_what_is_chosen(client: FlaskClient) 
 
 
 @pytest.mark.parametrize(
-    ("condition", "said"),
-    [
-        (("year", "least", ""), "has no value to compare with"),
-        (("draft", "is", "maybe"), "is &#39;maybe&#39;"),
-        (("year", "above", "1"), "the comparison is"),
-    ],
+    "condition",
+    [("year", "least", ""), ("draft", "is", "maybe"), ("year", "above", "1")],
 )
-def test_the_page_says_how_to_enter_a_value(client: FlaskClient, condition: tuple[str, str, str], said: str) -> None:
+def test_the_page_says_how_to_enter_a_value(client: FlaskClient, condition: tuple[str, str, str]) -> None:
     key, comparison, value = condition
     arguments = {"q": "pump", "d": ["1"], "mkey": key, "mis": comparison, "mvalue": value}
     response = client.get("/search", query_string=arguments)
     assert response.status_code == 400
-    assert "Enter a value of the kind that the documents have" in response.text or said in response.text
+    assert "Enter a value of the kind that the documents have" in response.text
 
 
 # ---------------------------------------------------------------- exports, and the owner's routes

@@ -101,7 +101,8 @@ class TestStandardBm25(Standard):
 
 def test_a_document_tells_where_it_is_from(retriever: BaseRetriever) -> None:
     for found in retriever.invoke("warranty of the pump"):
-        assert set(found.metadata) == METADATA
+        assert set(found.metadata) == METADATA | {"braid"}
+        assert found.metadata["braid"] == {name: found.metadata[name] for name in METADATA}
         assert found.id == found.metadata["id"]
         assert found.metadata["heading_path"] == f"Part {found.metadata['page']}"
         assert set(found.metadata["legs"]) <= {"dense", "bm25"}

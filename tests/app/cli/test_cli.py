@@ -448,7 +448,8 @@ def found(result: dict[str, Any]) -> list[str]:
         ("battery", ("--since", "1d", "--mode", "keyword"), None),
         ("reset", ("--until", "2001-12-31"), "battery.txt"),
         ("reset", ("--filter", "file_type=txt"), "battery.txt"),
-        ("battery", ("--filter", "!author", "--filter", '{"file_type": {"$in": ["md"]}}'), "reset.md"),
+        ("reset", ("--filter", "!author", "--filter", '{"source": {"$in": ["battery.txt"]}}'), "battery.txt"),
+        ("battery", ("--filter", "file_type!=txt", "--mode", "keyword"), None),
         ("reset", ("--filter", "year>=2024"), None),
     ],
 )

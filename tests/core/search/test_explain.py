@@ -96,7 +96,10 @@ def test_what_may_not_be_read_and_what_does_not_exist_are_the_same(
 
 def test_filtered(world: World) -> None:
     explanation = world.explain("cat", "notes/A cat met a dog", filters=Filters(frozenset({"txt"})))
-    assert (explanation.reason, explanation.detail) == ("filtered", "The filters leave its document out.")
+    assert (explanation.reason, explanation.detail) == (
+        "filtered",
+        "The filter of file types, txt, leaves it out: it is md.",
+    )
 
 
 def test_deduplicated(world: World) -> None:
