@@ -197,8 +197,9 @@ class Filters:
         return cls(**own)
 
     def __post_init__(self) -> None:
-        if isinstance(self.file_types, str):
-            message = f"file_types is {self.file_types!r}; give a set of names, such as {{'pdf', 'md'}}"
+        types: object = self.file_types
+        if isinstance(types, str):
+            message = f"file_types is {types!r}; give a set of names, such as {{'pdf', 'md'}}"
             raise InvalidInputError(message, field="file_types")
         if not isinstance(self.source_prefix, str):
             raise InvalidInputError(f"source_prefix is {self.source_prefix!r}; give a text", field="source_prefix")
@@ -302,10 +303,12 @@ class SearchOptions:
         _require_weight("dense_weight", self.dense_weight)
         if self.min_score is not None and not _is_number(self.min_score):
             raise InvalidInputError(f"min_score is {self.min_score!r}; it must be a number", field="min_score")
-        if isinstance(self.filters, Mapping):
-            object.__setattr__(self, "filters", Filters.of(self.filters))
-        if not isinstance(self.filters, Filters):
-            message = f"filters is {self.filters!r}; give a Filters, or an object such as {{'year': {{'$gte': 2024}}}}"
+        filters: object = self.filters
+        if isinstance(filters, Mapping):
+            filters = Filters.of(filters)
+            object.__setattr__(self, "filters", filters)
+        if not isinstance(filters, Filters):
+            message = f"filters is {filters!r}; give a Filters, or an object such as {{'year': {{'$gte': 2024}}}}"
             raise InvalidInputError(message, field="filters")
         if self.engine == "reference":
             _require_stock_fusion(self.fusion, self.dense_weight)

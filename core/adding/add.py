@@ -147,15 +147,16 @@ def add_documents(
 
 
 def _as_many(documents: Addable | Iterable[Addable]) -> Iterable[object]:
-    if isinstance(documents, str | Mapping | LangChainDocument):
-        return [documents]
-    if isinstance(documents, bytes | bytearray) or not isinstance(documents, Iterable):
-        kind = type(documents).__name__
+    given: object = documents
+    if isinstance(given, str | Mapping | LangChainDocument):
+        return [given]
+    if isinstance(given, bytes | bytearray) or not isinstance(given, Iterable):
+        kind = type(given).__name__
         raise InvalidInputError(
             f"documents is of the type {kind}; give texts, objects with a text, or LangChain documents",
             field="documents",
         )
-    return documents
+    return given
 
 
 class _Adding:

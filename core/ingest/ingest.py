@@ -125,8 +125,9 @@ def ingest_bytes(
     >>> stored.state, stored.added
     ('put', 1)
     """
-    if not isinstance(content, bytes | bytearray | memoryview):
-        kind = type(content).__name__
+    given: object = content
+    if not isinstance(given, bytes | bytearray | memoryview):
+        kind = type(given).__name__
         message = f"content is of the type {kind}; give bytes, or texts and LangChain documents to braid.add"
         raise InvalidInputError(message, field="content")
     options = options or IngestOptions()

@@ -92,5 +92,5 @@ class _Writing:
             low, high = where.values
             self.parameters |= {f"low{number}": low, f"high{number}": high}
         else:
-            self.parameters[f"value{number}"] = list(where.values) if where.test == "one_of" else where.values[0]
+            self.parameters[f"value{number}"] = where.values if where.test == "one_of" else where.values[0]
         return _TESTS[where.test].format(value="{value}", n=number)

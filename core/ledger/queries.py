@@ -39,7 +39,7 @@ def select_documents() -> Select[*tuple[Any, ...]]:
 def document_of(row: Sequence[Any]) -> Document:
     """Return a row with the columns of `select_documents` as a document."""
     *columns, metadata = row
-    return Document(*columns, metadata=read_metadata(metadata_of(metadata)))
+    return Document(*(*columns, read_metadata(metadata_of(metadata))))
 
 
 class PassageRow(NamedTuple):

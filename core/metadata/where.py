@@ -161,8 +161,12 @@ def _one_of(key: str, given: object) -> Where:
         raise _wrong(f"$in of {key!r} has {len(given):,} values; at most {MAX_VALUES:,} are allowed")
     values = [_value(key, each, "$in") for each in given]
     texts = tuple(dict.fromkeys(value for value in values if isinstance(value, str)))
-    numbers = tuple(dict.fromkeys(float(value) for value in values if _is_number(value)))
-    others = [value for value in values if not isinstance(value, str) and not _is_number(value)]
+    numbers = tuple(
+        dict.fromkeys(
+            float(value) for value in values if isinstance(value, int | float) and not isinstance(value, bool)
+        )
+    )
+    others = [value for value in values if isinstance(value, bool | date)]
     parts: list[Where] = [_between(key, value, *_span(value)) for value in dict.fromkeys(others)]
     parts += [Condition(key, "one_of", "text", texts)] if texts else []
     parts += [Condition(key, "one_of", "number", numbers)] if numbers else []
@@ -242,10 +246,6 @@ def _value(key: str, given: object, operator: str) -> Value:
             raise _wrong(f"{operator} of {key!r} has {given}; a whole number has at most 15 digits")
         return given
     raise _wrong(f"{operator} of {key!r} has {shown(given)}; give it a text, a number, true or false, or a date")
-
-
-def _is_number(value: Value) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _span(value: bool | int | float | date) -> tuple[float, float]:
