@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from braid.core.errors import BraidError, IndexUnavailableError, InvalidInputError, NotFoundError, TooManyError
 from braid.core.forks import tell_of_forks
+from braid.core.metadata import read_metadata
 from braid.core.types import (
     Degraded,
     Filters,
@@ -197,6 +198,7 @@ def _plain_filters(filters: Filters) -> dict[str, Any]:
     return {
         "file_types": sorted(filters.file_types),
         "source_prefix": filters.source_prefix,
+        "metadata": filters.metadata,
         **{name: datetime.fromtimestamp(at, UTC).isoformat() for name, at in dates.items() if at is not None},
     }
 
@@ -205,6 +207,7 @@ def _hit(shown: Mapping[str, Any]) -> Hit:
     passage = {name: value for name, value in shown["passage"].items() if name in Passage.__dataclass_fields__}
     if passage["date"] is not None:
         passage["date"] = datetime.fromisoformat(passage["date"]).timestamp()
+    passage["metadata"] = read_metadata(passage["metadata"])
     return Hit(
         passage=Passage(**{"collection": "", **passage}),
         score=shown["score"],

@@ -23,8 +23,9 @@ from braid.core.ingest.dataset_import import import_dataset
 from braid.core.ingest.export_file import read_export
 from braid.core.ingest.parse import parse_here
 from braid.core.json_form import to_json
+from braid.core.remote import RemoteBraid
 from braid.core.types import Filters, SearchResult
-from tests.web import bearer, make_app, sign_in, site_of
+from tests.web import bearer, make_app, serving, sign_in, site_of
 
 PUMPS: dict[str, dict[str, Any]] = {
     "new": {"year": 2024, "tenant": "x", "tags": ["a", "b"], "draft": False, "day": date(2026, 1, 31)},
@@ -257,3 +258,11 @@ def test_results_and_filters_pass_between_processes_with_their_types(shelf: Brai
     read = adapter.validate_json(adapter.dump_json(result))
     assert read.hits[0].passage.metadata == PUMPS["new"]
     assert read == result
+
+
+def test_another_machine_filters_and_has_the_values(client: FlaskClient, headers: dict[str, str]) -> None:
+    token = headers["Authorization"].removeprefix("Bearer ")
+    with serving(client.application) as url, RemoteBraid(url, token) as remote:
+        for filters in ({"day": {"$gte": date(2026, 1, 1)}}, Filters(metadata=WHERE)):
+            (hit,) = remote.search("pump", dataset_ids=[1], filters=filters).hits
+            assert hit.passage.metadata == PUMPS["new"]
