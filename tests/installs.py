@@ -69,10 +69,15 @@ class Outcome:
     """What the probe printed."""
 
     @property
+    def failure(self) -> str:
+        """What is wrong; empty when nothing is."""
+        return self.problems or (f"moved: {', '.join(self.moved)}" if self.moved else "")
+
+    @property
     def row(self) -> str:
         """A row of the table."""
         it = self.environment
-        result = self.problems or (f"moved: {', '.join(self.moved)}" if self.moved else self.searched)
+        result = self.failure or self.searched
         has = it.has.replace("==", " ") or ("lower ends of the ranges" if it.lowest else "–")
         what = f"braid-search[{it.extras}]" if it.extras else "braid-search"
         return f"| {it.name} | {it.python} | {has} | `{what}` | {self.size_mb} MB | {result} |"
@@ -151,18 +156,21 @@ def main() -> None:
     given = parser.parse_args()
     chosen = [each for each in ENVIRONMENTS if not given.names or each.name in given.names]
     rows = ["| environment | Python | the program has | installed | size | result |", "|---|---|---|---|---|---|"]
+    failed = False
     with tempfile.TemporaryDirectory(prefix="install-") as scratch:
         wheel = build_wheel(Path(scratch))
         for environment in chosen:
             name = re.sub(r"\W+", "-", environment.name)
             outcome = install(environment, wheel, (given.folder or Path(scratch)).resolve() / name)
             rows.append(outcome.row)
+            failed |= bool(outcome.failure)
             print(outcome.row, flush=True)
             if not given.folder:
                 shutil.rmtree(Path(scratch) / name)
     if given.write:
         table = "\n".join(rows) + "\n"
         PAGE.write_text(MARK.sub(lambda _: table, PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    sys.exit(failed)
 
 
 if __name__ == "__main__":
