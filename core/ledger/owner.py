@@ -7,6 +7,7 @@ import os
 import threading
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from filelock import FileLock, Timeout
 
@@ -29,7 +30,8 @@ class OwnerLock:
     """The lock of a data directory. The operating system releases it when the owner dies, however it dies."""
 
     def __init__(self, data_dir: Path) -> None:
-        self._lock = FileLock(str(data_dir / "owner.lock"))
+        # one thread takes it, another gives it up
+        self._lock = FileLock(str(data_dir / "owner.lock"), thread_local=False)
         self._data_dir = data_dir
         self._note = OwnerNote(os.getpid())
         self._noting = threading.Lock()
@@ -73,6 +75,18 @@ class OwnerLock:
         if not self._crash_noted:
             (self._data_dir / NOTE).unlink(missing_ok=True)
         self._lock.release()
+
+    def forget(self) -> None:
+        """Close this process's copy of the lock, in the child of a fork, which leaves it to the parent.
+
+        Later versions of filelock do this by themselves; earlier ones would keep it after the parent's end, and give up
+        the parent's lock when the child ends.
+        """
+        context: Any = self._lock._context
+        descriptor = getattr(context, "lock_file_fd", None)
+        if descriptor is not None:
+            os.close(descriptor)
+            context.lock_file_fd = None
 
     def _who(self) -> str:
         note = read_note(self._data_dir)

@@ -110,6 +110,7 @@ class Roles:
 
     def begin_as_child(self) -> None:
         """Begin anew in the child of a fork: the indexes, and the lock, are the parent's."""
+        self._lock.forget()
         _of_the_parent.append((self._opened, self._running, self._endpoint, self._lock, self._link))
         if self._endpoint is not None:
             self._endpoint.forget()
