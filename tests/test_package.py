@@ -237,6 +237,26 @@ def test_the_base_alone_searches_by_both_legs_without_a_warning(base_python: Pat
     assert "both legs and the retriever find" in printed
 
 
+NEEDS_AN_EXTRA = re.compile(
+    r"braid\.core\.(accounts|background|evaluation|folders|ingest\.readers|models\.e5\.runtime|reference)\b"
+)
+IMPORTS = """
+import importlib, pkgutil, braid.core
+for module in pkgutil.walk_packages(braid.core.__path__, "braid.core."):
+    if ".migrations" not in module.name:
+        try:
+            importlib.import_module(module.name)
+        except ImportError:
+            print(module.name)
+"""
+
+
+def test_the_rest_of_the_library_is_imported_without_the_extras(base_python: Path, tmp_path: Path) -> None:
+    refused = run(base_python, "-c", IMPORTS, folder=tmp_path).split()
+    assert [module for module in refused if not NEEDS_AN_EXTRA.match(module)] == []
+    assert "braid.core.evaluation.evaluation" in refused, "the environment has what the base asks for, and no more"
+
+
 WITHOUT_EXTRAS = r"""
 
 from braid import Braid, BraidError, ChatRequest, Conversation, IndexOptions, ingest_bytes
