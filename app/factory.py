@@ -22,11 +22,13 @@ from braid.app.auth.access import MAX_FORM_BYTES, STATIC, admit, answers_to
 from braid.app.auth.authenticate import keep_logins
 from braid.app.auth.csrf import csrf_token, exempt_from_host, exempt_this_request
 from braid.app.auth.identity import identity, signed_in
+from braid.app.host import Brand, Host, HostUser, require_free
+from braid.app.mounted import ROOT, endpoint_here, mounts, url_for
 from braid.app.opening import open_braid
 from braid.app.owner.routes import owner
 from braid.app.pages import PAGES
 from braid.app.pages.account import account
-from braid.app.site import EXTENSION, HostUser, Site, site
+from braid.app.site import Site, site
 from braid.app.user.models import SHELF, ModelShelf
 from braid.app.web.compression import compress
 from braid.app.web.errors import handle_errors, on_http_error, on_unexpected
@@ -35,6 +37,7 @@ from braid.app.web.places import places
 from braid.app.web.security_headers import SECURITY_HEADERS
 from braid.app.web.static_files import hash_name, send_static
 from braid.app.web.times import moment
+from braid.app.web.unknown import unknown
 from braid.app.words.dataset_names import dataset_name
 from braid.app.words.languages import keep_language, language_links, language_names, select_language, theme
 from braid.app.words.reasons import shown, told
@@ -84,7 +87,6 @@ def create_app(settings: Settings | None = None, braid: Braid | None = None) -> 
     _mount(app, here, url_prefix="", more=[account])
     if is_ours:
         here.start_jobs()
-        atexit.register(here.close)  # before Braid's own, which was registered before
     app.context_processor(_in_templates)
     app.register_error_handler(404, on_http_error)
     app.register_error_handler(405, on_http_error)
@@ -103,14 +105,20 @@ def register_braid(
     braid: Braid,
     settings: Settings | None = None,
     url_prefix: str = "/braid",
+    name: str = ROOT,
+    login_url: str = "",
+    home_url: str = "",
+    brand: Brand | None = None,
 ) -> Site:
     """Mount pages and API in somebody else's app.
 
-    ``current_user`` is called in each request and returns None if nobody is signed in. The process that owns the
-    indexes calls `Site.start_jobs`, so that uploads are read, and `Site.close` at its end.
+    ``current_user`` is called in each request and returns None if nobody is signed in; visitors are then led to
+    ``login_url``, with the page that they wanted as ``next``. ``home_url`` and ``brand`` lead back from Braid's pages.
+    ``name`` is that of the blueprint, for a host that mounts Braid twice or has a blueprint ``braid``. Queued jobs,
+    mostly uploads, are run from now on until Braid is closed or the process ends.
 
     The host keeps its own sign-in, sessions, error pages and headers for its own addresses. Raises InvalidInputError
-    when the host app has no secret key, which the CSRF tokens need.
+    when the host app has no secret key, which the CSRF tokens need, and for a name or prefix that cannot be used.
 
     >>> host = Flask("host")
     >>> host.secret_key = "keep it secret"
@@ -120,18 +128,21 @@ def register_braid(
     """
     if not host_app.secret_key:
         raise InvalidInputError("the host app has no secret_key; set one, forms need it", field="secret_key")
-    if "babel" in host_app.extensions:
-        host_app.extensions["babel"].default_directories.append(str(TRANSLATIONS))
-    else:
+    host = Host(current_user, login_url, home_url, brand)
+    require_free(host_app, name, url_prefix)
+    if "babel" not in host_app.extensions:
         Babel(host_app, locale_selector=select_language, default_translation_directories=str(TRANSLATIONS))
-    here = Site(settings or load_settings(), braid, current_user)
-    _mount(host_app, here, url_prefix=url_prefix, more=[])
+    elif not mounts(host_app):
+        host_app.extensions["babel"].default_directories.append(str(TRANSLATIONS))
+    here = Site(settings or load_settings(), braid, host)
+    _mount(host_app, here, name=name, url_prefix=url_prefix, more=[unknown] if url_prefix else [])
+    here.start_jobs()
     return here
 
 
-def _mount(app: Flask, here: Site, *, url_prefix: str, more: list[Blueprint]) -> None:
+def _mount(app: Flask, here: Site, *, name: str = ROOT, url_prefix: str, more: list[Blueprint]) -> None:
     """Register all blueprints below one, whose hooks apply to Braid's routes only."""
-    root = Blueprint("braid", __name__, template_folder="templates")
+    root = Blueprint(name, __name__, template_folder="templates")
     root.add_url_rule("/static/<path:filename>", endpoint="static", view_func=send_static)
     root.url_defaults(hash_name)
     root.before_request(_begin)
@@ -145,9 +156,11 @@ def _mount(app: Flask, here: Site, *, url_prefix: str, more: list[Blueprint]) ->
     root.add_app_template_filter(dataset_name)
     for routes in (*PAGES, api, health, owner, *more):
         root.register_blueprint(routes)
-    app.extensions[EXTENSION] = here
-    app.extensions[SHELF] = ModelShelf(here.settings, here.braid)
+    mounts(app).append(name)
+    app.extensions[name] = here
+    app.extensions[SHELF % name] = ModelShelf(here.settings, here.braid)
     root.add_app_template_global(csrf_token, "braid_csrf_token")  # for macros, which see no context
+    root.add_app_template_global(url_for, "braid_url_for")
     root.before_app_request(exempt_this_request)
     app.register_blueprint(root, url_prefix=url_prefix or None)
     exempt_from_host(app)
@@ -155,6 +168,8 @@ def _mount(app: Flask, here: Site, *, url_prefix: str, more: list[Blueprint]) ->
 
 def _in_templates() -> dict[str, Any]:
     return {
+        "url_for": url_for,
+        "endpoint_here": endpoint_here,
         "places": places,
         "get_locale": get_locale,
         "language_names": language_names,
@@ -180,7 +195,7 @@ class _Cookies(SecureCookieSessionInterface):
     """
 
     def save_session(self, app: Flask, session: SessionMixin, response: Response) -> None:
-        if request.endpoint != STATIC:
+        if endpoint_here() != STATIC:
             super().save_session(app, session, response)
 
     def get_cookie_secure(self, app: Flask) -> bool:
@@ -224,7 +239,7 @@ def _finish(response: Response) -> Response:
     for name, value in SECURITY_HEADERS.items():
         response.headers.setdefault(name, value)
     response.headers["X-Request-ID"] = g.braid_request_id
-    if request.endpoint != STATIC:
+    if endpoint_here() != STATIC:
         response.headers.setdefault("Cache-Control", "no-store")
         response.headers["Vary"] = "Accept, Accept-Encoding, Accept-Language, Authorization, Cookie"
         keep_language(response)
@@ -248,5 +263,5 @@ def _finish(response: Response) -> Response:
 def routes_of(app: Flask) -> Iterator[tuple[str, str]]:
     """Yield (endpoint, rule) of every Braid route in the app."""
     for entry in app.url_map.iter_rules():
-        if entry.endpoint.startswith("braid."):
+        if entry.endpoint.partition(".")[0] in mounts(app):
             yield entry.endpoint, entry.rule

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import atexit
+import threading
 from pathlib import Path
 from typing import cast
 
 from flask import current_app
 from limits.strategies import MovingWindowRateLimiter
 
+from braid.app.host import Host
 from braid.app.metrics import Metrics
+from braid.app.mounted import mount
 from braid.app.rate_windows import Windows
 from braid.config.models import SiteModels
 from braid.config.settings import Settings, config_file
@@ -37,34 +39,25 @@ from braid.core.folders.rules import FolderRules
 from braid.core.ingest.plan import MEBIBYTE, IngestOptions
 
 EXTENSION = "braid"
+"""Key of the `Site` in Flask's extensions, unless a host app has mounted Braid under another name."""
 CLOSING_S = 5.0
 
-
-@dataclass(frozen=True, slots=True)
-class HostUser:
-    """A user of the app that Braid is built into. ``name`` must be stable: it identifies the user to Braid.
-
-    >>> HostUser("ann", groups=frozenset({"engineers"})).is_admin
-    False
-    """
-
-    name: str
-    groups: frozenset[str] = frozenset()
-    is_admin: bool = False
+_at_work: dict[Braid, list[Site]] = {}
+"""The sites whose jobs are to be run. For one Braid the first of them runs the jobs of all: they are in one ledger."""
+_changing = threading.RLock()
 
 
 class Site:
     """One Braid behind one Flask app.
 
-    ``host_user`` returns the host app's user who sends the current request; None in an app with Braid's own accounts.
+    ``host`` is the app that it is built into; None in an app with Braid's own accounts.
     """
 
-    def __init__(
-        self, settings: Settings, braid: Braid, host_user: Callable[[], HostUser | None] | None = None
-    ) -> None:
+    def __init__(self, settings: Settings, braid: Braid, host: Host | None = None) -> None:
         self.settings = settings
         self.braid = braid
-        self.host_user = host_user
+        self.closed = False
+        self.host = host
         ledger = braid.ledger
         self.accounts = Accounts(ledger)
         self.sessions = WebSessions(ledger)
@@ -96,12 +89,19 @@ class Site:
         self.braid.manager.use_models(self.models.chat_models())
 
     def start_jobs(self) -> None:
-        """Run queued jobs, mostly uploads, in this process as soon as it owns the indexes.
+        """Run queued jobs, mostly uploads, in this process as soon as it owns the indexes; a second call does nothing.
 
-        Answers that a process before it left unfinished are interrupted.
+        Answers that a process before it left unfinished are interrupted. `close` is called when Braid is closed.
         """
-        self.braid.when_owner(self.turn_store.interrupt_abandoned)
-        self.background.start()
+        with _changing:
+            sites = _at_work.setdefault(self.braid, [])
+            if self not in sites:
+                sites.append(self)
+                self.braid.on_close(self.close)
+                atexit.register(self.close)  # before Braid's, where that was registered before
+                if len(sites) == 1:
+                    self.braid.when_owner(self.turn_store.interrupt_abandoned)
+                    self.background.start()
 
     def end_turns(self) -> None:
         """End every turn that runs, and store what there is of its answer."""
@@ -109,18 +109,31 @@ class Site:
         self.turns.interrupt_all()
 
     def close(self) -> None:
-        """Stop the jobs. Call it before Braid is closed.
+        """Stop the jobs. Call it before Braid is closed, which does it otherwise; a second call does nothing.
 
-        Jobs that do not end within `CLOSING_S` seconds run again at the next start.
+        Jobs that do not end within `CLOSING_S` seconds run again at the next start, or in another site of this Braid.
         """
-        self.end_turns()
-        self.background.close(CLOSING_S)
-        self.usage.write()
+        with _changing:
+            if self.closed:
+                return
+            self.closed = True
+            atexit.unregister(self.close)
+            self.end_turns()
+            self.background.close(CLOSING_S)
+            self.usage.write()
+            sites = _at_work.get(self.braid, [])
+            ran = sites[:1] == [self]
+            if self in sites:
+                sites.remove(self)
+            if not sites:
+                _at_work.pop(self.braid, None)
+            elif ran and not self.braid.closed:
+                sites[0].background.start()
 
     @property
     def standalone(self) -> bool:
         """True for Braid's own accounts, False for the users of a host app."""
-        return self.host_user is None
+        return self.host is None
 
     @property
     def sign_up_open(self) -> bool:
@@ -154,4 +167,4 @@ def ingest_options(settings: Settings) -> IngestOptions:
 
 def site() -> Site:
     """Return the site of the app that serves this request."""
-    return cast(Site, current_app.extensions[EXTENSION])
+    return cast(Site, current_app.extensions[mount()])

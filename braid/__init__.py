@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from braid.app.factory import create_app, register_braid
-    from braid.app.site import HostUser
     from braid.core.adding.add import AddProgress, AddReport, add_documents
+    from braid.app.host import Brand, HostUser
     from braid.core.braid import Braid, IndexOptions
     from braid.core.chat.conversation import Conversation
     from braid.core.chat.store import ConversationStore
@@ -40,6 +40,7 @@ __all__ = [
     "AddReport",
     "Braid",
     "BraidError",
+    "Brand",
     "ChatRequest",
     "ChunkInput",
     "Conversation",
@@ -72,7 +73,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "braid.app.site": ("HostUser",),
+    "braid.app.host": ("Brand", "HostUser"),
     "braid.app.factory": ("create_app", "register_braid"),
     "braid.core.braid": ("Braid", "IndexOptions"),
     "braid.core.chat.conversation": ("Conversation",),

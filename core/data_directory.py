@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import stat
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -130,6 +131,10 @@ class DataDirectory:
 
     def wake(self) -> None:
         """Index new writes now instead of at the next poll. Does nothing here: only the owner indexes, and it polls."""
+
+    def on_close(self, act: Callable[[], object]) -> None:
+        """Call ``act`` when this is closed, before anything of it is closed."""
+        self._closing.callback(act)
 
     def close(self) -> None:
         """Close everything that is open; a second call does nothing."""

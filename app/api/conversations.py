@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from flask import Response, request, url_for
+from flask import Response, request
 from pydantic import Field
 from werkzeug.exceptions import BadRequest
 
@@ -17,6 +17,7 @@ from braid.app.api.search import CitationShown
 from braid.app.api.streams import wants_stream
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
+from braid.app.mounted import url_for
 from braid.app.site import site
 from braid.app.web.transfers import delete_conversation as delete
 from braid.core.chat.export import as_json, as_markdown

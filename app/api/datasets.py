@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Literal
 
-from flask import url_for
 from pydantic import BaseModel, Field
 
 from braid.app.api.framework.operations import Answered, Resource
@@ -13,6 +12,7 @@ from braid.app.api.schemas import Page, PageQuery, Shown, page_of, slice_rows
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.auth.quotas import quotas
+from braid.app.mounted import url_for
 from braid.app.site import site
 from braid.app.user.datasets import caller_datasets, readable_datasets
 from braid.app.user.index_progress import progress_with

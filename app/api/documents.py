@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Literal
 
-from flask import Response, request, url_for
+from flask import Response, request
 from pydantic import Field
 
 from braid.app.api.framework.etags import IF_MATCH, answer_with_etag, etag, if_match
@@ -15,6 +15,7 @@ from braid.app.api.schemas import MetadataShown, Moment, Page, PageQuery, Passag
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.auth.quotas import quotas
+from braid.app.mounted import url_for
 from braid.app.site import ingest_options, site
 from braid.app.user.datasets import caller_datasets
 from braid.core.errors import InvalidInputError, NotFoundError, UnreadableDocumentError

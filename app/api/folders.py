@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Annotated, Literal
 
-from flask import url_for
 from pydantic import BaseModel, Field
 
 from braid.app.api.framework.operations import Answered, Resource
@@ -14,6 +13,7 @@ from braid.app.api.jobs import JobShown, show_job
 from braid.app.api.schemas import DatasetId, Moment, Page, PageQuery, Shown, page_of, slice_rows
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
+from braid.app.mounted import url_for
 from braid.app.site import site
 from braid.app.user.datasets import caller_datasets
 from braid.core.folders.store import MAX_FOLDER_CHARS, MAX_PATTERNS, MAX_PREFIX_CHARS, NewSyncedFolder, SyncedFolder

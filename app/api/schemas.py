@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any, Generic, TypeVar
 
-from flask import request, url_for
+from flask import request
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from braid.app.api.framework.operations import Answered
 from braid.app.api.framework.requests import WHOLE, Given
 from braid.core.json_form import to_json
+from braid.app.mounted import endpoint_here, url_for
 from braid.core.types import MAX_ID
 
 MAX_PAGE = 200
@@ -80,7 +81,7 @@ def slice_rows(rows: Sequence[Row]) -> Callable[[int, int], Sequence[Row]]:
 def _address_of_next(query: PageQuery) -> str:
     arguments: dict[str, Any] = {**request.args.to_dict(), **(request.view_args or {})}
     arguments |= {"limit": query.limit, "offset": query.offset + query.limit}
-    return url_for(request.endpoint or "", **arguments)
+    return url_for(endpoint_here(), **arguments)
 
 
 class PassageShown(Shown):

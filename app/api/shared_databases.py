@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from flask import url_for
 from pydantic import Field
 
 from braid.app.api.framework.operations import Answered, Resource
@@ -12,6 +11,7 @@ from braid.app.api.framework.requests import Given
 from braid.app.api.schemas import Page, PageQuery, Shown, page_of, slice_rows
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
+from braid.app.mounted import url_for
 from braid.app.site import site
 from braid.app.user.datasets import readable_datasets
 from braid.core.datasets.entry import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import IO
 
-from flask import Response, request, url_for
+from flask import Response, request
 from pydantic import Field
 from werkzeug.exceptions import UnsupportedMediaType
 
@@ -15,6 +15,7 @@ from braid.app.api.jobs import JobShown, show_job
 from braid.app.api.uploads import MULTIPART, File
 from braid.app.auth.access import rule, takes_uploads
 from braid.app.auth.identity import identity
+from braid.app.mounted import url_for
 from braid.app.site import site
 from braid.app.user.datasets import caller_datasets
 from braid.app.web.transfers import export_file, import_bytes, queue_export, queue_import, require_import_room

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Annotated
 
-from flask import request, url_for
+from flask import request
 from pydantic import Field, WithJsonSchema
 from werkzeug.datastructures import FileStorage
 from werkzeug.exceptions import UnsupportedMediaType
@@ -16,6 +16,7 @@ from braid.app.api.jobs import JobShown, JobsShown, show_job
 from braid.app.auth.access import rule, takes_uploads
 from braid.app.auth.identity import identity
 from braid.app.auth.quotas import quotas
+from braid.app.mounted import url_for
 from braid.app.site import site
 from braid.app.user.datasets import caller_datasets
 from braid.core.background.dataset_jobs import new_reembed, new_upload, new_url

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from flask import url_for
 from pydantic import Field
 from werkzeug.exceptions import Conflict
 
@@ -13,6 +12,7 @@ from braid.app.api.framework.requests import Given
 from braid.app.api.schemas import Moment, Page, PageQuery, Shown, page_of, slice_rows
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
+from braid.app.mounted import url_for
 from braid.app.site import site
 from braid.core.accounts.accounts import MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS, Account
 from braid.core.accounts.credentials import ApiToken

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Literal, NamedTuple, TypeVar
 from urllib.parse import urlencode
 
-from flask import current_app, g, redirect, request, url_for
+from flask import current_app, g, redirect, request
 from limits import RateLimitItem
 from werkzeug.exceptions import Forbidden, NotFound, RequestEntityTooLarge, TooManyRequests, Unauthorized
 from werkzeug.wrappers import Response
@@ -16,6 +16,7 @@ from braid.app.auth.authenticate import identify
 from braid.app.auth.body_limit import set_body_limit
 from braid.app.auth.concurrency import take_share
 from braid.app.auth.csrf import refuse_forged_requests
+from braid.app.mounted import blueprints_here, endpoint_here, theirs, url_for
 from braid.app.site import Site, site
 from braid.config.settings import Settings
 from braid.core.accounts.credentials import Permission
@@ -83,11 +84,15 @@ def takes_uploads(max_bytes: Callable[[Settings], int]) -> Callable[[View], View
 
 
 def rule_of(endpoint: str) -> Rule | None:
-    """Return the rule that a route states, or None."""
+    """Return the rule that a route states, by the code's name of its endpoint, or None."""
     if endpoint == STATIC:
         return Rule("anyone", None)
-    found: Rule | None = getattr(current_app.view_functions.get(endpoint), "braid_rule", None)
+    found: Rule | None = getattr(_view(endpoint), "braid_rule", None)
     return found
+
+
+def _view(endpoint: str) -> Callable[..., object] | None:
+    return current_app.view_functions.get(theirs(endpoint))
 
 
 def admit() -> Response | None:
@@ -95,9 +100,9 @@ def admit() -> Response | None:
 
     Raises Unauthorized, Forbidden, NotFound for an id beyond `MAX_ID`, and RequestEntityTooLarge.
     """
-    if request.endpoint == STATIC:
+    if endpoint_here() == STATIC:
         return None
-    here, stated = site(), rule_of(request.endpoint or "")
+    here, stated = site(), rule_of(endpoint_here())
     if stated is None:
         raise Forbidden("this address has no rule that allows it")
     # no row has such an id, and databases refuse the number
@@ -107,7 +112,7 @@ def admit() -> Response | None:
     if stated.who != "anyone":
         if found is None:
             return _to_sign_in(here)
-        if found.by_token and not set(FOR_PROGRAMS).intersection(request.blueprints):
+        if found.by_token and not set(FOR_PROGRAMS).intersection(blueprints_here()):
             raise Forbidden("API tokens are for the API, /metrics and MCP; pages are opened by signing in")
         if stated.who == "admin" and not found.account.is_admin:
             raise Forbidden("only administrators may do this")
@@ -123,7 +128,7 @@ def admit() -> Response | None:
 
 def _allow_upload(here: Site) -> None:
     """Set the body limit of this route before anything reads the body. Refuses a larger declared length at once."""
-    view = current_app.view_functions.get(request.endpoint or "")
+    view = _view(endpoint_here())
     if max_bytes := getattr(view, "braid_max_bytes", None):
         most = max_bytes(here.settings)
         if (request.content_length or 0) > most:
@@ -145,7 +150,7 @@ def _to_sign_in(here: Site) -> Response:
 
 def wants_json() -> bool:
     """Return whether the caller is a program or a page's script."""
-    if "braid.api" in request.blueprints or API in request.path or request.path.endswith(".json"):
+    if "braid.api" in blueprints_here() or API in request.path or request.path.endswith(".json"):
         return True
     best = request.accept_mimetypes.best_match(("text/html", "application/json", "text/event-stream"))
     return best != "text/html" and "Accept" in request.headers and "*/*" not in request.headers["Accept"]

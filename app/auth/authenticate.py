@@ -8,7 +8,8 @@ from flask import Flask, request, session
 from flask_login import LoginManager, UserMixin, current_user, login_user, logout_user
 
 from braid.app.auth.identity import Identity
-from braid.app.site import HostUser, Site
+from braid.app.host import HostUser
+from braid.app.site import Site
 from braid.core.accounts.accounts import Account
 from braid.core.errors import NotFoundError
 
@@ -20,9 +21,9 @@ def identify(site: Site) -> Identity | None:
     """
     scheme, _, key = request.headers.get("Authorization", "").partition(" ")
     is_bearer, key = scheme.lower() == "bearer", key.strip()
-    if site.host_user is not None:
+    if site.host is not None:
         by_token = is_bearer and key.startswith("braid_")
-        return identity_of_token(site, key) if by_token else _identity_of_host_user(site, site.host_user())
+        return identity_of_token(site, key) if by_token else _identity_of_host_user(site, site.host.user())
     if scheme:
         return identity_of_token(site, key) if is_bearer else None
     return current_user.identity if isinstance(current_user._get_current_object(), _Browser) else None
@@ -104,9 +105,10 @@ def _identity_of_host_user(site: Site, user: HostUser | None) -> Identity | None
 def _account_of(site: Site, user: HostUser) -> Account:
     """Return the account of this name, added at the first visit, with the groups and rights that the host app gives."""
     account = site.accounts.named(user.name) or site.accounts.mirror(user.name)
-    if account.groups != user.groups:
-        site.accounts.set_groups(account.id, user.groups)
-    if account.is_admin != user.is_admin or account.groups != user.groups:
+    groups = frozenset(user.groups)
+    if account.groups != groups:
+        site.accounts.set_groups(account.id, groups)
+    if account.is_admin != user.is_admin or account.groups != groups:
         site.accounts.mirror_admin(account.id, user.is_admin)
         account = site.accounts.get(account.id)
     return account

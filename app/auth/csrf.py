@@ -17,13 +17,13 @@ from flask import Flask, current_app, g, request, session
 from flask_babel import gettext as _
 from werkzeug.exceptions import BadRequest
 
+from braid.app.mounted import mounts
+
 FIELD = "csrf_token"
 HEADERS = ("X-CSRFToken", "X-CSRF-Token")
 IN_SESSION = "braid_csrf"
 """A key of Braid's own, since in a host's app the session is the host's."""
 TOKEN_BYTES = 32
-ROOT = "braid"
-"""The blueprint that has all of Braid's."""
 
 
 def csrf_token() -> str:
@@ -80,11 +80,11 @@ def exempt_from_host(app: Flask) -> None:
     if flask_wtf is None or not isinstance(protection, flask_wtf.CSRFProtect):
         return
     for name, routes in app.blueprints.items():
-        if name.partition(".")[0] == ROOT:
+        if name.partition(".")[0] in mounts(app):
             protection.exempt(routes)
 
 
 def exempt_this_request() -> None:
     """Exempt Braid's blueprints before the check of a host's CSRFProtect that was set up after Braid was mounted."""
-    if ROOT in request.blueprints:
+    if set(mounts(current_app)).intersection(request.blueprints):
         exempt_from_host(current_app)

@@ -8,12 +8,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from flask import Blueprint, Response, request, url_for
+from flask import Blueprint, Response, request
 from flask_babel import gettext as _
 from flask_babel import ngettext
 
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
+from braid.app.mounted import url_for
 from braid.app.pages.admin.blueprint import admin_places
 from braid.app.pages.chat.choices import recent_datasets
 from braid.app.site import site

@@ -8,6 +8,7 @@ from typing import cast
 
 from flask import current_app
 
+from braid.app.mounted import mount
 from braid.app.site import site
 from braid.app.user.preferences import preferences_of
 from braid.config.settings import Settings
@@ -23,8 +24,8 @@ NO_MODEL = "none"
 """A choice that is always offered: feedback completes the query, and answers are quoted."""
 MAX_KEPT = 32
 """Largest number of models, and of conversations, kept at once. An evicted one is made again when it is needed."""
-SHELF = "braid.models"
-"""Key of the app's `ModelShelf` in Flask's extensions."""
+SHELF = "%s.models"
+"""Key of the `ModelShelf` in Flask's extensions, with the name of the mount."""
 
 
 # ---------------------------------------------------------------- what is offered
@@ -174,4 +175,4 @@ class ModelShelf:
 
 def model_shelf() -> ModelShelf:
     """Return the shelf of the app that serves this request."""
-    return cast(ModelShelf, current_app.extensions[SHELF])
+    return cast(ModelShelf, current_app.extensions[SHELF % mount()])

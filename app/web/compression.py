@@ -13,6 +13,8 @@ from io import BytesIO
 
 from flask import Response, request
 
+from braid.app.mounted import blueprints_here
+
 MIN_BYTES = 860
 """Shorter answers fit into one packet anyway."""
 LEVEL = 5
@@ -44,7 +46,7 @@ def compress(response: Response) -> None:
     """
     if response.is_streamed or response.direct_passthrough or response.mimetype not in TYPES:
         return
-    if "Content-Encoding" in response.headers or "ETag" in response.headers or BETWEEN_PROCESSES in request.blueprints:
+    if "Content-Encoding" in response.headers or "ETag" in response.headers or BETWEEN_PROCESSES in blueprints_here():
         return
     body = response.get_data()
     if len(body) >= MIN_BYTES and accepts_gzip():

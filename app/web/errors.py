@@ -8,12 +8,13 @@ import traceback
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from flask import Blueprint, Response, g, render_template, request, url_for
+from flask import Blueprint, Response, g, render_template, request
 from flask_babel import gettext as _
 from flask_babel import lazy_gettext as _l
 from werkzeug.exceptions import HTTPException
 
 from braid.app.auth.access import wants_json
+from braid.app.mounted import url_for
 from braid.app.site import site
 from braid.app.words.reasons import told
 from braid.core.errors import (

@@ -8,11 +8,12 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
-from flask import Blueprint, Response, current_app, render_template, request, url_for
+from flask import Blueprint, Response, current_app, render_template, request
 
 from braid.app.api.framework.openapi import ZIP, Schema, document
 from braid.app.api.framework.operations import Resource
 from braid.app.auth.access import rule
+from braid.app.mounted import url_for
 
 
 def mount_pages(routes: Blueprint, resources: Sequence[Resource]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from flask import abort, flash, redirect, render_template, request, url_for
+from flask import abort, flash, redirect, render_template, request
 from flask_babel import gettext as _
 from flask_babel import ngettext
 from limits import parse
@@ -13,6 +13,7 @@ from werkzeug.wrappers import Response
 from braid.app.auth.access import rule, throttle
 from braid.app.auth.authenticate import sign_in, sign_out
 from braid.app.auth.identity import identity
+from braid.app.mounted import url_for
 from braid.app.pages.account.sign_in import account, explain_refusal
 from braid.app.site import site
 from braid.core.accounts.accounts import MIN_PASSWORD_CHARS

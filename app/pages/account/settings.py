@@ -8,12 +8,13 @@ from dataclasses import asdict, dataclass
 from typing import Any, get_args
 from urllib.parse import urlsplit
 
-from flask import Blueprint, flash, redirect, render_template, request, url_for
+from flask import Blueprint, flash, redirect, render_template, request
 from flask_babel import gettext as _
 from werkzeug.wrappers import Response
 
 from braid.app.auth.access import rule, wants_json
 from braid.app.auth.identity import identity
+from braid.app.mounted import url_for
 from braid.app.site import site
 from braid.app.user.datasets import readable_datasets
 from braid.app.user.models import NO_MODEL, choose_models, offered_models, site_default, takes_own_keys

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from flask import Blueprint, flash, redirect, url_for
+from flask import Blueprint, flash, redirect
 from flask_babel import gettext as _
 from werkzeug.wrappers import Response
 
 from braid.app.auth.identity import identity
+from braid.app.mounted import url_for
 from braid.app.site import site
 
 admin = Blueprint("admin", __name__, url_prefix="/admin")

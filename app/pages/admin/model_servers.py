@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from flask import flash, redirect, request, url_for
+from flask import flash, redirect, request
 from flask_babel import gettext as _
 from werkzeug.wrappers import Response
 
 from braid.app.auth.access import rule
+from braid.app.mounted import url_for
 from braid.app.pages.admin.blueprint import admin, audit, done
 from braid.app.pages.admin.models import ROLES, choose_for_everyone, models_page
 from braid.app.site import site

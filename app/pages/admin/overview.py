@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from flask import render_template, url_for
+from flask import render_template
 from flask_babel import gettext as _
 from flask_babel import ngettext
 
 from braid.app.auth.access import rule
+from braid.app.mounted import url_for
 from braid.app.pages.admin.blueprint import admin
 from braid.app.pages.admin.shared import unlisted
 from braid.app.pages.status import index_status

@@ -7,12 +7,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from flask import Response, render_template, request, url_for
+from flask import Response, render_template, request
 from werkzeug.utils import redirect
 from werkzeug.wrappers import Response as Redirect
 
 from braid.app.auth.access import rule, wants_json
 from braid.app.auth.identity import identity
+from braid.app.mounted import url_for
 from braid.app.opening import SAMPLE_NAME
 from braid.app.pages.chat.blueprint import chat, make_shelf
 from braid.app.pages.chat.choices import (

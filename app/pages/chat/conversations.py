@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from flask import render_template, request, url_for
+from flask import render_template, request
 
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
+from braid.app.mounted import url_for
 from braid.app.pages.chat import ask as chat_ask
 from braid.app.pages.chat import files as chat_files
 from braid.app.pages.chat import manage as chat_manage

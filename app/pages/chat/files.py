@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from flask import Response, jsonify, render_template, request, url_for
+from flask import Response, jsonify, render_template, request
 from markupsafe import Markup
 from werkzeug.utils import redirect
 from werkzeug.wrappers import Response as AnyResponse
@@ -14,6 +14,7 @@ from werkzeug.wrappers import Response as AnyResponse
 from braid.app.auth.access import rule, takes_uploads, wants_json
 from braid.app.auth.identity import identity
 from braid.app.auth.quotas import quotas
+from braid.app.mounted import url_for
 from braid.app.pages.chat.blueprint import chat
 from braid.app.pages.datasets.add import form_bytes, queue_jobs, read_file, spool_upload
 from braid.app.pages.datasets.overview import name_problem

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import cast
 
-from flask import Response, render_template, request, url_for
+from flask import Response, render_template, request
 from werkzeug.utils import redirect
 from werkzeug.wrappers import Response as Redirect
 
 from braid.app.auth.access import rule, wants_json
 from braid.app.auth.identity import identity
+from braid.app.mounted import url_for
 from braid.app.pages.chat.blueprint import chat, make_shelf
 from braid.app.pages.chat.view import build_exchanges, build_how, find_chunk_ids
 from braid.app.site import site

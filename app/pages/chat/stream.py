@@ -12,11 +12,12 @@ import json
 import time
 from collections.abc import Callable, Iterator
 
-from flask import Response, url_for
+from flask import Response
 from flask_babel import gettext as _
 from flask_babel import ngettext
 
 from braid.app.auth.identity import identity
+from braid.app.mounted import url_for
 from braid.app.site import site
 from braid.app.web.errors import on_braid_error, on_unexpected
 from braid.app.web.event_stream import HEARTBEAT, HEARTBEAT_S, event, when_gone

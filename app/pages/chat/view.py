@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from flask import url_for
 from flask_babel import gettext as _
 from markupsafe import Markup
 
+from braid.app.mounted import url_for
 from braid.app.pages.search.answer import Missing
 from braid.app.pages.search.reasons import Reason, Reasoning
 from braid.app.user.strategy_menu import NAMES

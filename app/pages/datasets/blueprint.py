@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from flask import Blueprint, flash, redirect, url_for
+from flask import Blueprint, flash, redirect
 from werkzeug.wrappers import Response
 
 from braid.app.auth.identity import identity
+from braid.app.mounted import url_for
 from braid.app.site import site
 from braid.app.user.datasets import UserDatasets, caller_datasets
 from braid.core.types import Dataset

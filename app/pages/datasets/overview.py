@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from flask import Response, jsonify, render_template, request, url_for
+from flask import Response, jsonify, render_template, request
 from flask_babel import gettext as _
 from flask_babel import lazy_gettext as _l
 from werkzeug.wrappers import Response as AnyResponse
@@ -12,6 +12,7 @@ from werkzeug.wrappers import Response as AnyResponse
 from braid.app.auth.access import rule, takes_uploads, wants_json
 from braid.app.auth.identity import identity
 from braid.app.auth.quotas import quotas
+from braid.app.mounted import url_for
 from braid.app.pages.datasets.add import read_file
 from braid.app.pages.datasets.blueprint import datasets, done
 from braid.app.pages.datasets.dataset_list import Order, dataset_list

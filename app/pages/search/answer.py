@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from flask import url_for
 from flask_babel import gettext as _
 from markupsafe import Markup
 
+from braid.app.mounted import url_for
 from braid.app.pages.search.form import Carried, SearchForm
 from braid.app.pages.search.marking import PROSE, Segment, flow, snippet, wanted_tokens
 from braid.app.pages.search.reasons import Reason, Reasoning

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from flask import Blueprint, request, url_for
+from flask import Blueprint, request
 
 from braid.app.auth.identity import identity
 from braid.app.pages.search.conditions import COMPARISONS
+from braid.app.mounted import url_for
 from braid.app.pages.search.filters import KINDS
 from braid.app.pages.search.form import SearchForm, keys_of, read_form
 from braid.app.pages.status import IndexStatus, index_status

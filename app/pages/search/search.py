@@ -6,12 +6,13 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict
 
-from flask import Response, render_template, request, url_for
+from flask import Response, render_template, request
 from werkzeug.utils import redirect
 from werkzeug.wrappers import Response as Redirect
 
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
+from braid.app.mounted import url_for
 from braid.app.opening import SAMPLE_NAME
 from braid.app.pages.search.answer import build_answer
 from braid.app.pages.search.blueprint import (

@@ -17,7 +17,7 @@ from werkzeug.test import TestResponse
 
 from braid.app.auth.access import rule_of
 from braid.app.factory import register_braid
-from braid.app.site import HostUser
+from braid.app.host import HostUser
 from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account
 from braid.core.braid import Braid

@@ -16,7 +16,7 @@ from flask_wtf import CSRFProtect
 
 from braid.app.auth.access import rule, rule_of
 from braid.app.factory import create_app, register_braid, routes_of
-from braid.app.site import HostUser
+from braid.app.host import HostUser
 from braid.config.settings import Settings
 from braid.core.accounts.credentials import DAY_S
 from braid.core.braid import Braid

@@ -12,7 +12,7 @@ from werkzeug.exceptions import Unauthorized
 
 from braid.app.auth.csrf import masked
 from braid.app.factory import register_braid
-from braid.app.site import HostUser
+from braid.app.host import HostUser
 from braid.core.braid import Braid
 from tests.web import bearer, csrf_token, site_of
 

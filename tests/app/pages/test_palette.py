@@ -7,7 +7,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from braid.app.factory import register_braid
-from braid.app.site import HostUser
+from braid.app.host import HostUser
 from braid.core.braid import Braid
 from braid.core.types import ChunkInput, DocumentInput
 from tests.web import add_user, make_app, sign_in, site_of

@@ -9,7 +9,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from braid.app.factory import register_braid
-from braid.app.site import HostUser
+from braid.app.host import HostUser
 from braid.core.braid import Braid
 from tests.web import bearer, make_app, post_form, sign_in, site_of
 

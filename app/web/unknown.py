@@ -1,0 +1,32 @@
+"""Braid's answer below its prefix in a host app, where no route of Braid's answers."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from flask import Blueprint, current_app, request
+from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
+
+from braid.app.auth.access import rule
+
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
+
+unknown = Blueprint("unknown", __name__)
+
+
+@unknown.route("/<path:_path>", methods=METHODS)
+@rule("anyone")
+def nothing(_path: str) -> NoReturn:
+    """Refuse an address that is not Braid's, or a method that it is not for."""
+    if allowed := [method for method in METHODS if _answers(method)]:
+        raise MethodNotAllowed(valid_methods=allowed)
+    raise NotFound
+
+
+def _answers(method: str) -> bool:
+    """Return whether another route takes this address with this method."""
+    adapter = current_app.create_url_adapter(request)
+    try:
+        return adapter is not None and adapter.match(method=method)[0] != request.endpoint
+    except HTTPException:
+        return False
