@@ -23,11 +23,12 @@ from braid.app.auth.authenticate import keep_logins
 from braid.app.auth.csrf import csrf_token, exempt_from_host, exempt_this_request
 from braid.app.auth.identity import identity, signed_in
 from braid.app.host import Brand, Host, HostUser, require_free
+from braid.app.mcp.route import mcp_route
 from braid.app.mounted import ROOT, endpoint_here, mounts, url_for
 from braid.app.opening import open_braid
 from braid.app.owner.routes import owner
 from braid.app.pages import PAGES
-from braid.app.pages.account import account
+from braid.app.pages.account import entry
 from braid.app.site import Site, site
 from braid.app.user.models import SHELF, ModelShelf
 from braid.app.web.compression import compress
@@ -84,7 +85,7 @@ def create_app(settings: Settings | None = None, braid: Braid | None = None) -> 
     keep_logins(app, lambda: here)
     app.before_request(_number)
     app.before_request(_refuse_other_hosts)
-    _mount(app, here, url_prefix="", more=[account])
+    _mount(app, here, url_prefix="", more=[entry])
     if is_ours:
         here.start_jobs()
     app.context_processor(_in_templates)
@@ -135,7 +136,7 @@ def register_braid(
     elif not mounts(host_app):
         host_app.extensions["babel"].default_directories.append(str(TRANSLATIONS))
     here = Site(settings or load_settings(), braid, host)
-    _mount(host_app, here, name=name, url_prefix=url_prefix, more=[unknown] if url_prefix else [])
+    _mount(host_app, here, name=name, url_prefix=url_prefix, more=[mcp_route, unknown] if url_prefix else [mcp_route])
     here.start_jobs()
     return here
 
@@ -262,6 +263,6 @@ def _finish(response: Response) -> Response:
 
 def routes_of(app: Flask) -> Iterator[tuple[str, str]]:
     """Yield (endpoint, rule) of every Braid route in the app."""
-    for entry in app.url_map.iter_rules():
-        if entry.endpoint.partition(".")[0] in mounts(app):
-            yield entry.endpoint, entry.rule
+    for found in app.url_map.iter_rules():
+        if found.endpoint.partition(".")[0] in mounts(app):
+            yield found.endpoint, found.rule

@@ -31,6 +31,10 @@ class HostUser:
     name: str
     groups: Collection[str] = frozenset()
     is_admin: bool = False
+    fresh: bool = False
+    """Whether the user has lately shown who they are, by a password or a second factor: only then API tokens, which
+    outlive the session, can be made.
+    """
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip():

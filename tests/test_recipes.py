@@ -20,7 +20,7 @@ RECIPES = ROOT / "docs" / "recipes"
 RUN_S = 100
 TWICE = "import sys; [exec(compile(sys.argv[1], 'recipe', 'exec'), {'__name__': '__main__'}) for _ in range(2)]"
 """In one process: loading the libraries takes most of the time."""
-IN_PYTHON = ("plain-python", "langchain-chain", "own-data", "langgraph-agent", "flask-host-app")
+IN_PYTHON = ("plain-python", "langchain-chain", "own-data", "langgraph-agent", "flask-host-app", "flask-login")
 
 
 def block(recipe: str, language: str) -> str:

@@ -28,7 +28,7 @@ View = TypeVar("View", bound=Callable[..., object])
 STATIC = "braid.static"
 API = "/api/v1/"
 SAFE = ("GET", "HEAD", "OPTIONS")
-FOR_PROGRAMS = ("braid.api", "braid.health", "braid.owner")
+FOR_PROGRAMS = ("braid.api", "braid.health", "braid.mcp", "braid.owner")
 """Blueprints whose routes accept API tokens.
 
 Other routes are for browsers: a token must not create another token there.
@@ -139,13 +139,19 @@ def _allow_upload(here: Site) -> None:
 
 
 def _to_sign_in(here: Site) -> Response:
-    """Redirect pages to the sign-in form. Raises Unauthorized for everything else."""
-    if not here.standalone or request.method not in SAFE or wants_json() or "Authorization" in request.headers:
+    """Redirect pages to the sign-in form, in a host app to the host's. Raises Unauthorized for everything else."""
+    is_page = request.method in SAFE and not wants_json() and "Authorization" not in request.headers
+    page = request.script_root + request.full_path.rstrip("?")
+    # a disabled account is signed in at the host: it would come back from there for ever
+    there = here.host.sign_in_url(page) if here.host is not None and here.host.user() is None else ""
+    if is_page and there:
+        return redirect(there)
+    if not here.standalone or not is_page:
         raise Unauthorized("sign in, or send an API token: Authorization: Bearer braid_…")
     if here.accounts.need_setup():
-        return redirect(url_for("braid.account.setup"))
+        return redirect(url_for("braid.sign_in.setup"))
     target = request.full_path.rstrip("?")
-    return redirect(url_for("braid.account.login") + "?" + urlencode({"next": target}))
+    return redirect(url_for("braid.sign_in.login") + "?" + urlencode({"next": target}))
 
 
 def wants_json() -> bool:

@@ -99,7 +99,7 @@ def _enabled_account(site: Site, user_id: int) -> Account | None:
 
 def _identity_of_host_user(site: Site, user: HostUser | None) -> Identity | None:
     account = None if user is None else _account_of(site, user)
-    return None if account is None or account.disabled else Identity(account)
+    return None if user is None or account is None or account.disabled else Identity(account, fresh=user.fresh)
 
 
 def _account_of(site: Site, user: HostUser) -> Account:

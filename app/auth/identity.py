@@ -22,6 +22,8 @@ class Identity:
     session_id: int | None = None
     signed_in_at: float = 0.0
     """When this browser signed in, in seconds since the epoch; 0 where there was no sign-in."""
+    fresh: bool = False
+    """Whether the host app says that this user has lately shown who they are."""
     by_token: bool = False
     """True for an API token. Such requests need no CSRF token, since no browser sends an API token on its own."""
 

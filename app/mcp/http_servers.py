@@ -32,10 +32,14 @@ def server_for(site: Site, *, read_only: bool) -> MCPServer[Any]:
     return make_server(tools_of, read_only=read_only)
 
 
-def app_of(server: MCPServer[Any], allowed_hosts: tuple[str, ...]) -> Starlette:
-    """Return the app that answers requests to ``/mcp`` under the names of this computer and the given ones."""
-    names = [*LOCAL_NAMES, *allowed_hosts]
+def app_of(server: MCPServer[Any], allowed_hosts: tuple[str, ...] | None) -> Starlette:
+    """Return the app that answers requests to ``/mcp`` under the names of this computer and the given ones.
+
+    With None it answers under every name: a host app knows its own.
+    """
+    names = [*LOCAL_NAMES, *(allowed_hosts or ())]
     security = TransportSecuritySettings(
+        enable_dns_rebinding_protection=allowed_hosts is not None,
         allowed_hosts=[form for name in names for form in (name, f"{name}:*")],
         allowed_origins=[
             f"{scheme}://{name}{port}" for scheme in ("http", "https") for name in names for port in ("", ":*")

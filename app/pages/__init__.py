@@ -6,6 +6,7 @@ Way in: `PAGES`, the blueprints.
 
 from __future__ import annotations
 
+from braid.app.pages.account import account
 from braid.app.pages.account.settings import settings
 from braid.app.pages.admin import admin
 from braid.app.pages.chat.conversations import chat
@@ -14,6 +15,6 @@ from braid.app.pages.palette import palette
 from braid.app.pages.search import compare, three_fields, why_not  # noqa: F401 - their routes are the search's
 from braid.app.pages.search.search import search
 
-PAGES = (chat, search, datasets, settings, admin, palette)
+PAGES = (chat, search, datasets, settings, account, admin, palette)
 
 __all__ = ["PAGES"]

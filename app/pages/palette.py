@@ -94,8 +94,7 @@ def _pages() -> Iterator[Entry]:
     yield Entry(_("New conversation"), "", url_for("braid.chat.page"), "plus")
     for endpoint, name in places():
         yield Entry(name, "", url_for(endpoint), endpoint.split(".")[1])
-    if site().standalone:
-        yield Entry(_("Account"), "", url_for("braid.account.mine"), "user")
+    yield Entry(_("Account"), "", url_for("braid.account.mine"), "user")
     if identity().is_admin:
         for view, name in admin_places():
             yield Entry(name, _("Administration"), url_for(f"braid.admin.{view}"), "admin")

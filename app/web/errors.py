@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from flask import Blueprint, Response, g, render_template, request
 from flask_babel import gettext as _
 from flask_babel import lazy_gettext as _l
-from werkzeug.exceptions import HTTPException
+from werkzeug.exceptions import HTTPException, default_exceptions
 
 from braid.app.auth.access import wants_json
 from braid.app.mounted import url_for
@@ -67,6 +67,8 @@ def handle_errors(routes: Blueprint) -> None:
     """Register handlers for every error of these routes."""
     routes.register_error_handler(BraidError, on_braid_error)
     routes.register_error_handler(HTTPException, on_http_error)
+    for status in default_exceptions:  # a host's handler of one status comes before ours of all
+        routes.register_error_handler(status, on_http_error)
     routes.register_error_handler(Exception, on_unexpected)
 
 
@@ -118,16 +120,18 @@ def answer(status: int, *, detail: str = "", field: str = "") -> tuple[Response 
         remedy=REMEDIES.get(field, ""),
         detail=detail,
         request_id=_request_id() if status >= 500 else "",
-        sign_in=_sign_in() if status == 401 and site().standalone else "",
+        sign_in=_sign_in() if status == 401 else "",
     )
     return page, status
 
 
 def _sign_in() -> str:
-    """Return the address of the sign-in form, which leads back to the page that sent the request."""
+    """Return the address of the sign-in form, in a host app of the host's, that leads back to the page."""
     came_from = urlsplit(request.referrer or "")
     back = came_from.path if came_from.netloc == request.host else ""
-    return url_for("braid.account.login", next=back or None)
+    if (host := site().host) is not None:
+        return host.sign_in_url(back or url_for("braid.search.home"))
+    return url_for("braid.sign_in.login", next=back or None)
 
 
 def problem(

@@ -54,10 +54,13 @@ def language_links() -> Iterator[tuple[str, str, str]]:
 
 
 def theme() -> str:
-    """Return the user's theme; ``auto`` follows the system."""
+    """Return the user's theme, else the host app's; ``auto`` follows the system."""
     found = signed_in()
     chosen = found.account.preferences.get("theme") if found else None
-    return chosen if chosen in THEMES else "auto"
+    if chosen in THEMES:
+        return chosen
+    host = site().host
+    return host.brand.theme if host and host.brand else "auto"
 
 
 def language_name(code: str) -> str:

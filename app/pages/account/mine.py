@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from flask import abort, flash, redirect, render_template, request
+from flask import Blueprint, abort, flash, redirect, render_template, request
 from flask_babel import gettext as _
 from flask_babel import ngettext
 from limits import parse
@@ -14,7 +14,7 @@ from braid.app.auth.access import rule, throttle
 from braid.app.auth.authenticate import sign_in, sign_out
 from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
-from braid.app.pages.account.sign_in import account, explain_refusal
+from braid.app.pages.account.sign_in import entry, explain_refusal
 from braid.app.site import site
 from braid.core.accounts.accounts import MIN_PASSWORD_CHARS
 from braid.core.accounts.credentials import TOKEN_DAYS, Permission
@@ -23,9 +23,13 @@ from braid.core.errors import InvalidInputError
 PASSWORD_CHECKS = parse("10/minute")
 TOKEN_SCOPES: tuple[Permission, ...] = ("read", "write", "admin")
 TOKEN_DAYS_OFFERED = (7, 30, 90, 365)
+HOST_TOKEN_DAYS = 90
+"""Longest life of a token in a host app: Braid is not told when the host removes the user."""
 NEVER = "never"
 FRESH_S = 15 * 60
 """How long after signing in a token can be made without the password."""
+
+account = Blueprint("account", __name__)
 
 
 @account.get("/account")
@@ -35,7 +39,7 @@ def mine() -> str:
     return _account_page()
 
 
-@account.post("/account/password")
+@entry.post("/account/password")
 @rule("user")
 def change_password() -> tuple[str, int] | Response:
     """Change the password, which signs all other browsers out and, if ticked, revokes the tokens."""
@@ -53,7 +57,7 @@ def change_password() -> tuple[str, int] | Response:
     return redirect(url_for("braid.account.mine"))
 
 
-@account.post("/account/sessions/<int:session_id>/end")
+@entry.post("/account/sessions/<int:session_id>/end")
 @rule("user")
 def end_session(session_id: int) -> Response:
     """Sign one browser out."""
@@ -61,7 +65,7 @@ def end_session(session_id: int) -> Response:
     return redirect(url_for("braid.account.mine"))
 
 
-@account.post("/account/sessions/end")
+@entry.post("/account/sessions/end")
 @rule("user")
 def end_sessions() -> Response:
     """Sign out everywhere, here too, and revoke the tokens if ticked."""
@@ -70,19 +74,24 @@ def end_sessions() -> Response:
     revoked = site().tokens.revoke_all(me.id) if "tokens" in request.form else 0
     sign_out(site(), identity())
     flash_revoked(revoked)
-    return redirect(url_for("braid.account.login"))
+    return redirect(url_for("braid.sign_in.login"))
 
 
 @account.post("/account/tokens")
 @rule("user")
 def add_token() -> tuple[str, int]:
-    """Make an API token and show its key, once. Long after signing in it takes the password again."""
+    """Make an API token and show its key, once. Long after signing in it takes the password again, and in a host app
+    a new sign-in there.
+    """
     me = identity().account
     scopes = [scope for scope in request.form.getlist("scope") if scope in TOKEN_SCOPES]
-    if "admin" in scopes and not identity().is_admin:
+    if set(scopes) - set(_scopes_offered()):
         abort(403, _("Only administrators can create a token with admin permission."))
-    if not _is_fresh() and not _knows_password(request.form.get("again", "")):
-        return _account_page(problem=_("Enter your password to create a token.")), 400
+    if not _is_fresh():
+        if not site().standalone:
+            return _account_page(problem=_("Sign in again to create a token.")), 403
+        if not _knows_password(request.form.get("again", "")):
+            return _account_page(problem=_("Enter your password to create a token.")), 400
     try:
         token, key = site().tokens.add(me.id, request.form.get("name", ""), scopes, days=_days())
     except InvalidInputError as error:
@@ -112,19 +121,29 @@ def _knows_password(password: str) -> bool:
     return site().accounts.verify(me.name, password) is not None
 
 
+def _scopes_offered() -> tuple[Permission, ...]:
+    """Return the permissions that a token of this user may have: no admin in a host, which alone knows who is one."""
+    return TOKEN_SCOPES if identity().is_admin and site().standalone else TOKEN_SCOPES[:2]
+
+
 def _is_fresh() -> bool:
+    """Whether the user has lately shown who they are; in a host app the host says so."""
+    if not site().standalone:
+        return identity().fresh
     return time.time() - identity().signed_in_at < FRESH_S
 
 
 def _days() -> int | None:
     """Days until the token expires, None for never. Raises InvalidInputError."""
     given = request.form.get("days", "")
-    if given == NEVER:
+    if given == NEVER and site().standalone:
         return None
     if not given:
         return TOKEN_DAYS
     if not (given.isascii() and given.isdecimal() and len(given) < 10):
         raise InvalidInputError(f"days is {given[:20]!r}; give a whole number, or {NEVER!r}", field="days")
+    if not site().standalone and int(given) > HOST_TOKEN_DAYS:
+        raise InvalidInputError(f"days is {given}; it must be from 1 to {HOST_TOKEN_DAYS} here", field="days")
     return int(given)
 
 
@@ -135,12 +154,18 @@ def _account_page(*, problem: str = "", key: str = "") -> str:
         me=me,
         sessions=site().sessions.of_user(me.account.id),
         tokens=site().tokens.of_user(me.account.id),
-        scopes=TOKEN_SCOPES if me.is_admin else TOKEN_SCOPES[:2],
-        token_days=TOKEN_DAYS_OFFERED,
+        scopes=_scopes_offered(),
+        token_days=[days for days in TOKEN_DAYS_OFFERED if site().standalone or days <= HOST_TOKEN_DAYS],
         default_days=TOKEN_DAYS,
         never=NEVER,
         fresh=_is_fresh(),
+        sign_in_again=_sign_in_again(),
         least=MIN_PASSWORD_CHARS,
         problem=problem,
         key=key,
     )
+
+
+def _sign_in_again() -> str:
+    host = site().host
+    return host.sign_in_url(url_for("braid.account.mine")) if host else ""

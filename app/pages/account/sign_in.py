@@ -23,13 +23,14 @@ from braid.core.ledger.database import storable
 
 SIGN_UPS = parse("5/minute")
 
-account = Blueprint("account", __name__)
+entry = Blueprint("sign_in", __name__)
+"""The pages of Braid's own accounts: a host app has its own sign-in."""
 
 
 # ---------------------------------------------------------------- the first administrator
 
 
-@account.get("/setup")
+@entry.get("/setup")
 @rule("anyone")
 def setup() -> str | Response:
     """Show the form of the first start, on this computer only and until there is an administrator."""
@@ -37,7 +38,7 @@ def setup() -> str | Response:
     return render_template("braid/setup.html", name="admin", problem="", least=MIN_PASSWORD_CHARS)
 
 
-@account.post("/setup")
+@entry.post("/setup")
 @rule("anyone")
 def make_administrator() -> tuple[str, int] | Response:
     """Create the administrator and sign them in."""
@@ -57,7 +58,7 @@ def make_administrator() -> tuple[str, int] | Response:
 
 def _require_setup() -> None:
     if not site().accounts.need_setup():
-        abort(redirect(url_for("braid.account.login")))
+        abort(redirect(url_for("braid.sign_in.login")))
     if not is_local():
         abort(403, _("To create the first administrator, open this page on the computer where Braid runs."))
     if is_forwarded() and not site().settings.trusted_proxies:  # then every visitor seems to be on this computer
@@ -75,18 +76,18 @@ def _require_setup() -> None:
 # ---------------------------------------------------------------- in and out
 
 
-@account.get("/login")
+@entry.get("/login")
 @rule("anyone")
 def login() -> str | Response:
     """Show the sign-in form."""
     if site().accounts.need_setup():
-        return redirect(url_for("braid.account.setup"))
+        return redirect(url_for("braid.sign_in.setup"))
     if signed_in():
         return redirect(_target())
     return _login_page()
 
 
-@account.post("/login")
+@entry.post("/login")
 @rule("anyone")
 def check_login() -> tuple[str, int] | Response:
     """Sign in with name and password; a rate limit slows down guessing."""
@@ -105,15 +106,15 @@ def check_login() -> tuple[str, int] | Response:
     return response
 
 
-@account.post("/logout")
+@entry.post("/logout")
 @rule("user")
 def logout() -> Response:
     """Sign this browser out."""
     sign_out(site(), identity())
-    return redirect(url_for("braid.account.login"))
+    return redirect(url_for("braid.sign_in.login"))
 
 
-@account.get("/signup")
+@entry.get("/signup")
 @rule("anyone")
 def sign_up() -> str:
     """Show the form for a new account, if visitors may create one."""
@@ -121,7 +122,7 @@ def sign_up() -> str:
     return render_template("braid/signup.html", name="", problem="", least=MIN_PASSWORD_CHARS)
 
 
-@account.post("/signup")
+@entry.post("/signup")
 @rule("anyone")
 def make_account() -> tuple[str, int] | Response:
     """Create an account with a first dataset, and sign in."""

@@ -1,0 +1,79 @@
+"""MCP at a Flask route, for a host app, which speaks WSGI: each call in an event loop of its own, without a session.
+
+The server with its tools is the same as beside the pages of the server (`braid.app.mcp.http`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anyio
+from flask import Blueprint, Response, request
+from werkzeug.exceptions import GatewayTimeout, Unauthorized
+from werkzeug.exceptions import NotImplemented as NotInstalled
+
+from braid.app.auth.access import rule, takes_uploads
+from braid.app.auth.identity import Identity, identity
+from braid.app.mcp.meter import IDENTITY
+from braid.app.site import Site, site
+from braid.core.extras import MissingExtraError, is_installed
+
+MAX_REQUEST_BYTES = 12_000_000
+CALL_S = 120.0
+"""Seconds that a call may take; a tool waits at most 60."""
+
+mcp_route = Blueprint("mcp", __name__)
+
+
+@mcp_route.post("/mcp")
+@rule("user", "read")
+@takes_uploads(lambda _settings: MAX_REQUEST_BYTES)
+def call() -> Response:
+    """Answer one message of an MCP client, which sends an API token."""
+    if not identity().by_token:
+        raise Unauthorized("send an API token with the scope read: Authorization: Bearer braid_…")
+    if not is_installed("mcp"):
+        raise NotInstalled(str(MissingExtraError("the MCP server", "mcp", "mcp")))
+    headers = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in request.headers]
+    try:
+        return anyio.run(_answer, site(), identity(), request.get_data(), headers)
+    except TimeoutError:
+        raise GatewayTimeout(f"the call took longer than {CALL_S:.0f} s") from None
+
+
+async def _answer(here: Site, found: Identity, body: bytes, headers: list[tuple[bytes, bytes]]) -> Response:
+    from braid.app.mcp.http_servers import app_of, server_for  # takes half a second
+
+    server = server_for(here, read_only="write" not in found.permissions)
+    app = app_of(server, None)
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": "POST",
+        "scheme": "http",
+        "path": "/mcp",
+        "raw_path": b"/mcp",
+        "root_path": "",
+        "query_string": b"",
+        "headers": headers,
+        IDENTITY: found,
+    }
+    sent: list[Any] = []
+    received = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive() -> Any:
+        if received:
+            return received.pop()
+        await anyio.sleep_forever()
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    with anyio.fail_after(CALL_S):
+        async with server.session_manager.run():
+            await app(scope, receive, send)
+    start = sent[0]
+    text = b"".join(message.get("body", b"") for message in sent[1:])
+    fields = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in start["headers"]]
+    return Response(text, start["status"], [field for field in fields if field[0].lower() != "content-length"])
