@@ -33,9 +33,9 @@ from braid.app.site import Site, site
 from braid.app.user.models import SHELF, ModelShelf
 from braid.app.web.compression import compress
 from braid.app.web.errors import handle_errors, on_http_error, on_unexpected
+from braid.app.web.framing import frame_origins, is_framed, security_headers
 from braid.app.web.health import health
 from braid.app.web.places import places
-from braid.app.web.security_headers import SECURITY_HEADERS
 from braid.app.web.static_files import hash_name, send_static
 from braid.app.web.times import moment
 from braid.app.web.unknown import unknown
@@ -171,6 +171,8 @@ def _in_templates() -> dict[str, Any]:
     return {
         "url_for": url_for,
         "endpoint_here": endpoint_here,
+        "is_framed": is_framed,
+        "frame_origins": frame_origins,
         "places": places,
         "get_locale": get_locale,
         "language_names": language_names,
@@ -237,13 +239,14 @@ def _finish(response: Response) -> Response:
         return response
     g.braid_finished = True
     _begin()
-    for name, value in SECURITY_HEADERS.items():
+    for name, value in security_headers().items():
         response.headers.setdefault(name, value)
     response.headers["X-Request-ID"] = g.braid_request_id
     if endpoint_here() != STATIC:
         response.headers.setdefault("Cache-Control", "no-store")
         response.headers["Vary"] = "Accept, Accept-Encoding, Accept-Language, Authorization, Cookie"
-        keep_language(response)
+        if not is_framed():  # there the page around it chooses
+            keep_language(response)
         compress(response)
     route = request.url_rule.rule if request.url_rule else "-"
     took = time.perf_counter() - g.braid_started

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from braid.app.factory import create_app, register_braid
-    from braid.core.adding.add import AddProgress, AddReport, add_documents
     from braid.app.host import Brand, HostUser
+    from braid.core.adding.add import AddProgress, AddReport, add_documents
     from braid.core.braid import Braid, IndexOptions
     from braid.core.chat.conversation import Conversation
     from braid.core.chat.store import ConversationStore

@@ -82,6 +82,8 @@ def _as_tuple(value: object) -> object:
 
 # ---------------------------------------------------------------- the settings
 
+ORIGIN = r"self|https?://[A-Za-z0-9.\-\[\]]+(:[0-9]{1,5})?"
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Settings:
@@ -104,6 +106,11 @@ class Settings:
         tuple[Annotated[str, Form(r"[A-Za-z0-9.:\-\[\]]+", "host names or addresses without a port")], ...],
         BeforeValidator(_as_tuple),
         "Host names under which other computers open the app; none means this computer only",
+    ] = ()
+    frame_ancestors: Annotated[
+        tuple[Annotated[str, Form(ORIGIN, "origins such as https://example.org, or self")], ...],
+        BeforeValidator(_as_tuple),
+        "Origins whose pages may show the chat and the dataset picker in a frame; none means no page may",
     ] = ()
     trusted_proxies: Annotated[
         int, Field(ge=0, le=10), "Proxies in front of the app whose X-Forwarded headers are trusted"

@@ -11,8 +11,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from braid.app.api.framework.operations import Answered
 from braid.app.api.framework.requests import WHOLE, Given
-from braid.core.json_form import to_json
 from braid.app.mounted import endpoint_here, url_for
+from braid.core.json_form import to_json
 from braid.core.types import MAX_ID
 
 MAX_PAGE = 200

@@ -144,6 +144,8 @@ def _to_sign_in(here: Site) -> Response:
     page = request.script_root + request.full_path.rstrip("?")
     # a disabled account is signed in at the host: it would come back from there for ever
     there = here.host.sign_in_url(page) if here.host is not None and here.host.user() is None else ""
+    if "braid.embed" in blueprints_here():  # a frame must not show a form that asks for a password
+        is_page = False
     if is_page and there:
         return redirect(there)
     if not here.standalone or not is_page:

@@ -199,6 +199,9 @@ function finish(turn, values) {
   turn.replaceWith(page);
   entitle(values);
   announce(said.ready);
+  const conversation = Number(location.pathname.match(/chat\/(\d+)/)?.[1]) || null;
+  const text = page.querySelector(".answer .prose")?.textContent.trim() ?? "";
+  document.dispatchEvent(new CustomEvent("braid-answered", { detail: { text, conversation } })); // for frame.js
 }
 
 // The question stays where it is, with a button to ask it again; if the session is over, it goes back into the box.

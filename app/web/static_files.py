@@ -23,6 +23,8 @@ from braid.app.web.compression import accepts_gzip
 STATIC_FOLDER = Path(__file__).parent.parent / "static"
 HASH_CHARS = 10
 YEAR_S = 365 * 86_400
+FOR_OTHER_SITES = "embed.js"
+"""The file that pages of other sites load, under its own name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,8 @@ def send_static(filename: str) -> Response:
         response.headers["Content-Encoding"] = "gzip"
     response.headers["Vary"] = "Accept-Encoding"
     response.headers["Cache-Control"] = f"public, max-age={YEAR_S}, immutable" if hashed else "no-cache"
+    if found is files[FOR_OTHER_SITES]:
+        response.headers["Cross-Origin-Resource-Policy"] = "cross-origin"
     response.set_etag(found.hashed_name + ("-gzip" if is_packed else ""))
     response.make_conditional(request)
     return response

@@ -10,6 +10,7 @@ from flask_babel import get_locale
 from flask_babel import gettext as _
 
 from braid.app.auth.identity import signed_in
+from braid.app.mounted import blueprints_here
 from braid.app.site import site
 from braid.app.user.preferences import LANGUAGES, THEMES
 from braid.core.types import Dataset
@@ -57,6 +58,8 @@ def theme() -> str:
     """Return the user's theme, else the host app's; ``auto`` follows the system."""
     found = signed_in()
     chosen = found.account.preferences.get("theme") if found else None
+    if "braid.embed" in blueprints_here() and request.args.get("theme") in THEMES:
+        return request.args["theme"]
     if chosen in THEMES:
         return chosen
     host = site().host

@@ -262,7 +262,7 @@ def test_mcp_in_a_host_wants_a_token_that_counts(fresh: tuple[FlaskClient, Site]
     client, site = fresh
     key = make_token(client)
     agent = client.application.test_client()
-    in_browser = {**MCP_HEADERS, "X-CSRFToken": csrf_token(client, "/braid/account")}
+    in_browser = {"Accept": MCP_HEADERS["Accept"], "X-CSRFToken": csrf_token(client, "/braid/account")}
     assert client.post("/braid/mcp", json=INITIALIZE, headers=in_browser).status_code == 401
     with_key = {**MCP_HEADERS, "Authorization": f"Bearer {key}"}
     assert agent.post("/braid/mcp", json=INITIALIZE, headers=with_key).status_code == 200

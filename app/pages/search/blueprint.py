@@ -8,8 +8,8 @@ from typing import Any
 from flask import Blueprint, request
 
 from braid.app.auth.identity import identity
-from braid.app.pages.search.conditions import COMPARISONS
 from braid.app.mounted import url_for
+from braid.app.pages.search.conditions import COMPARISONS
 from braid.app.pages.search.filters import KINDS
 from braid.app.pages.search.form import SearchForm, keys_of, read_form
 from braid.app.pages.status import IndexStatus, index_status

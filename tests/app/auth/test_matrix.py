@@ -92,6 +92,8 @@ ROUTES: dict[str, str] = {
     "POST /chat/{conversation}/messages/{message}/continue": "own",
     "POST /chat/{conversation}/messages/{message}/stop": "own",
     "POST /chat/{conversation}/messages/{question}/edit": "own",
+    "GET /embed/chat": "any, 404",
+    "GET /embed/picker": "any, 404",
     "GET /settings": "any",
     "POST /settings": "any",
     "POST /settings/keys/openai": "any",

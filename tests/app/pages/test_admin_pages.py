@@ -11,8 +11,8 @@ from flask.testing import FlaskClient
 
 from braid.app.auth.access import rule_of
 from braid.app.factory import register_braid, routes_of
-from braid.app.pages.admin.registry_file import diff_lines
 from braid.app.host import HostUser
+from braid.app.pages.admin.registry_file import diff_lines
 from braid.config.settings import Settings
 from braid.core.braid import Braid
 from braid.core.jobs.store import JobStore, NewJob
