@@ -41,8 +41,9 @@ def run(command: list[str], folder: Path, **variables: str) -> str:
 
 def test_every_recipe_is_run_here() -> None:
     others = {"mcp-client", "http-with-curl"}
+    in_browser = {"web-component"}  # in browser/test_embedded.py
     of_workers = {"gunicorn", "fastapi", "django", "remote"}  # in test_worker_recipes.py
-    assert {path.stem for path in RECIPES.glob("*.md")} == {*IN_PYTHON, *others, *of_workers}
+    assert {path.stem for path in RECIPES.glob("*.md")} == {*IN_PYTHON, *others, *in_browser, *of_workers}
 
 
 def test_what_the_docs_import_is_in_the_reference() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from flask import Flask
 
 from braid.app.factory import register_braid
-from braid.app.site import HostUser
+from braid.app.host import HostUser
 from braid.config.settings import Settings
 from braid.core.braid import Braid
 from tests.fakes import HashEmbeddings
