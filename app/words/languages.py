@@ -59,7 +59,7 @@ def theme() -> str:
     found = signed_in()
     chosen = found.account.preferences.get("theme") if found else None
     if "braid.embed" in blueprints_here() and request.args.get("theme") in THEMES:
-        return request.args["theme"]
+        return str(request.args["theme"])
     if chosen in THEMES:
         return chosen
     host = site().host

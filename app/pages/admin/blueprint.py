@@ -23,7 +23,7 @@ def audit(action: str, target: str, detail: str = "") -> None:
 def done(text: str, view: str, **values: int | str) -> Response:
     """Redirect to the page of this view, which shows the text."""
     flash(text)
-    return redirect(url_for(f"braid.admin.{view}", **values))  # type: ignore[arg-type]
+    return redirect(url_for(f"braid.admin.{view}", **values))
 
 
 def read_groups(text: str) -> list[str]:

@@ -29,10 +29,10 @@ def audit(dataset: Dataset, action: str, detail: str = "") -> None:
 
 def address(view: str, dataset_id: int, **more: int) -> str:
     """Return the address of a view of a dataset."""
-    return url_for(f"braid.datasets.{view}", dataset_id=dataset_id, **more)  # type: ignore[arg-type]
+    return url_for(f"braid.datasets.{view}", dataset_id=dataset_id, **more)
 
 
 def done(text: str, view: str = "dataset", **values: int | str) -> Response:
     """Redirect to the page of this view, which shows the text."""
     flash(text)
-    return redirect(url_for(f"braid.datasets.{view}", **values))  # type: ignore[arg-type]
+    return redirect(url_for(f"braid.datasets.{view}", **values))

@@ -118,12 +118,12 @@ def build_answer(
 
 def document_href(chunk_id: str, carried: Carried) -> str:
     """Return the address of a passage in its document, which links back to the search."""
-    return url_for("braid.search.document", chunk_id=chunk_id, _anchor="cited", **carried)  # type: ignore[arg-type]
+    return url_for("braid.search.document", chunk_id=chunk_id, _anchor="cited", **carried)
 
 
 def _everywhere(form: SearchForm) -> str:
     carried: Carried = {**form.query_arguments(), "d": ALL}
-    return url_for("braid.search.index", **carried)  # type: ignore[arg-type]
+    return url_for("braid.search.index", **carried)
 
 
 def _was_searched(dataset: Dataset, form: SearchForm) -> bool:
