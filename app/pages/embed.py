@@ -6,6 +6,7 @@ from flask import Blueprint, abort, render_template, request
 
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
+from braid.app.pages.chat.blueprint import model_advice
 from braid.app.pages.chat.conversations import page as chat_page
 from braid.app.site import site
 from braid.app.user.dataset_picker import ALL, make_picker
@@ -13,6 +14,7 @@ from braid.app.user.datasets import readable_datasets
 from braid.app.words.languages import language_names
 
 embed = Blueprint("embed", __name__, url_prefix="/embed")
+embed.context_processor(lambda: {"model_advice": model_advice})
 
 
 @embed.get("/chat")

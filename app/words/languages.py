@@ -61,7 +61,7 @@ def theme() -> str:
     if "braid.embed" in blueprints_here() and request.args.get("theme") in THEMES:
         return str(request.args["theme"])
     if chosen in THEMES:
-        return chosen
+        return str(chosen)
     host = site().host
     return host.brand.theme if host and host.brand else "auto"
 

@@ -96,6 +96,7 @@ def test_a_page_knows_what_is_ticked_in_the_picker(
         expect(boxes.first).to_be_checked()
         ids = [box.get_attribute("value") for box in boxes.all()]
         expect(page.locator("#ticked")).to_have_text(",".join(map(str, ids)))
+        expect(page.frame_locator("iframe").locator(".select-all").first).to_be_checked()
         boxes.first.uncheck()
         expect(page.locator("#ticked")).to_have_text(",".join(map(str, ids[1:])))
         assert page.frame_locator("iframe").locator("header.top").count() == 0

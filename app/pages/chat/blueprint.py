@@ -29,10 +29,11 @@ class ModelAdvice:
 
 @chat.context_processor
 def _in_templates() -> dict[str, object]:
-    return {"model_advice": _model_advice}
+    return {"model_advice": model_advice}
 
 
-def _model_advice() -> ModelAdvice:
+def model_advice() -> ModelAdvice:
+    """Say how the user gets a model that writes answers; nothing where there is none to get."""
     here, me = site(), identity()
     if here.models.menu("summary"):
         return ModelAdvice(choose=True)

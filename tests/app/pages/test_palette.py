@@ -94,5 +94,5 @@ def test_it_works_inside_a_host(braid: Braid) -> None:
     register_braid(host, lambda: HostUser("eva"), braid=braid, url_prefix="/tools/braid")
     found = find(host.test_client(), prefix="/tools/braid")
     assert ("Search", "/tools/braid/search") in found["Pages"]
-    assert "Account" not in titles(found, "Pages")
+    assert ("Account", "/tools/braid/account") in found["Pages"]
     assert 'data-url="/tools/braid/palette.json"' in host.test_client().get("/tools/braid/search").text
