@@ -108,7 +108,6 @@ def test_the_recipe(chromium: Browser, neighbours: Neighbours, administrator: di
     with opened(chromium, administrator, f"{neighbours.allowed}/recipe") as page:
         expect(page.locator("#ticked")).not_to_be_empty()
         expect(page.locator("braid-chat").frame_locator("iframe").locator("#text")).to_be_visible()
-        page.screenshot(path="/tmp/m/recipe.png")
 
 
 def test_a_page_hears_the_answers_of_the_chat(
@@ -161,4 +160,3 @@ def test_it_fits_a_phone(
         assert overflow(page) == 0
         inner = page.frames[1]
         assert inner.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") == 0
-        page.screenshot(path=f"/tmp/m/{part}-{scheme}.png")
