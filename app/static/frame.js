@@ -23,7 +23,16 @@
   });
   document.addEventListener("braid-answered", (event) => tell({ braid: "answer", ...event.detail }));
   new ResizeObserver(tellHeight).observe(document.body);
-  for (const link of document.querySelectorAll('a[href]:not([href^="#"])')) {
-    if (!link.closest(".talk, #history")) link.target = "_blank";
+
+  // The chat and its passages may be shown in a frame; what leads to any other page opens a tab.
+  function openOutside(link) {
+    const address = new URL(link.href, location.href);
+    const stays = address.origin === location.origin && /\/(chat(\/|$)|documents\/passage\/)/.test(address.pathname);
+    if (!stays && !link.getAttribute("href").startsWith("#")) link.target = "_blank";
   }
+  for (const link of document.querySelectorAll("a[href]")) openOutside(link);
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest?.("a[href]"); // one that came with an answer
+    if (link) openOutside(link);
+  }, true);
 }

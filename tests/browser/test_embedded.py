@@ -107,7 +107,10 @@ def test_a_page_knows_what_is_ticked_in_the_picker(
 def test_the_recipe(chromium: Browser, neighbours: Neighbours, administrator: dict[str, str]) -> None:
     with opened(chromium, administrator, f"{neighbours.allowed}/recipe") as page:
         expect(page.locator("#ticked")).not_to_be_empty()
-        expect(page.locator("braid-chat").frame_locator("iframe").locator("#text")).to_be_visible()
+        chat = page.locator("braid-chat").frame_locator("iframe")
+        expect(chat.locator("#text")).to_be_visible()
+        expect(chat.get_by_role("link", name="Connect a language model")).to_have_attribute("target", "_blank")
+        assert chat.get_by_role("link", name="New conversation").get_attribute("target") is None
 
 
 def test_a_page_hears_the_answers_of_the_chat(
