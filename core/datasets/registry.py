@@ -223,10 +223,10 @@ class Registry:
     def _exclusive(self) -> Iterator[None]:
         """Keep other threads and processes from writing, not from reading."""
         target = self.path.resolve()
-        lock = FileLock(target.with_name(f".{target.name}.lock"), timeout=LOCK_TIMEOUT_S, poll_interval=0.01)
+        lock = FileLock(target.with_name(f".{target.name}.lock"), timeout=LOCK_TIMEOUT_S)
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
-            held = lock.acquire()
+            held = lock.acquire(poll_interval=0.01)
         except Timeout as error:
             raise RegistryError(
                 f"{target.name} has been locked by another process for {LOCK_TIMEOUT_S:g} s; try again"
