@@ -189,14 +189,15 @@ def test_vectors_that_arrive_later_are_found_and_until_then_named(fresh: tuple[B
 
 def test_another_model_is_not_asked_for_the_vectors_of_the_first(tmp_path: Path) -> None:
     for model in (HashEmbeddings(64, fingerprint="fake:64"), HashEmbeddings(32, fingerprint="fake:32")):
+        model.delay_s = 0.5  # from the start: embedding begins by itself
         with Braid(tmp_path, embedding_model=model) as braid:
             if not braid.ledger.users():
                 add_notes(braid.ledger)
                 put(braid, "a", "the cat", "the dog")
-            model.delay_s = 0.2
             meanwhile = search(braid, "cat", 1)
             assert {hit.passage.text for hit in meanwhile.hits} >= {"the cat"}
             assert {d.leg for d in meanwhile.degraded} == {"dense"}
+            model.delay_s = 0.0
             assert braid.indexer.wait(WAIT_S)
             assert search(braid, "the cat", 1, mode="semantic").hits[0].passage.text == "the cat"
 
