@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from braid.config.settings import Settings
     from braid.core.braid import Braid
     from braid.core.data_directory import DataDirectory
+    from braid.core.models.embeddings import EmbeddingModel, EmbeddingOptions
     from braid.core.models.rerank import Rerankers
 
 LOCAL_USER = "local"
@@ -69,7 +70,27 @@ def _directory_values(settings: Settings) -> dict[str, Any]:
         "shared_dbs": settings.shared_dbs,
         "embedding_model": settings.embedding_model,
         "embedding_threads": settings.embedding_threads,
+        "embedding_options": embedding_options_of(settings),
     }
+
+
+def embedding_options_of(settings: Settings) -> EmbeddingOptions:
+    """Return where and how the settings' embedding model is asked."""
+    from braid.core.models.embeddings import EmbeddingOptions
+
+    return EmbeddingOptions(
+        base_url=settings.embedding_base_url,
+        api_key=settings.embedding_api_key,
+        batch_size=settings.embedding_batch_size,
+        reembed=settings.reembed,
+    )
+
+
+def embedding_model_of(settings: Settings) -> EmbeddingModel:
+    """Return the settings' embedding model, which is not loaded yet. Raises InvalidInputError."""
+    from braid.core.data_directory import default_model
+
+    return default_model(settings.embedding_model, settings.embedding_threads, embedding_options_of(settings))
 
 
 def rerankers_of(settings: Settings) -> Rerankers:

@@ -23,10 +23,18 @@ if TYPE_CHECKING:
     from braid.core.chat.turn_recorder import TurnRecorder
     from braid.core.chat.types import ChatRequest, Turn
     from braid.core.data_directory import DataDirectory
-    from braid.core.errors import BraidError, InvalidInputError, NotFoundError, NotOwnerError
+    from braid.core.errors import (
+        BraidError,
+        ClosedError,
+        DegradedError,
+        InvalidInputError,
+        NotFoundError,
+        NotOwnerError,
+    )
     from braid.core.extras import MissingExtraError
     from braid.core.ingest.ingest import ingest_bytes, ingest_paths
     from braid.core.ingest.plan import IngestOptions
+    from braid.core.models.embeddings import EmbeddingOptions, named_model
     from braid.core.remote import RemoteBraid
     from braid.core.retriever_manager import RetrieverManager
     from braid.core.standalone.retriever import HybridRetriever
@@ -43,11 +51,14 @@ __all__ = [
     "Brand",
     "ChatRequest",
     "ChunkInput",
+    "ClosedError",
     "Conversation",
     "ConversationStore",
     "DataDirectory",
     "Dataset",
+    "DegradedError",
     "DocumentInput",
+    "EmbeddingOptions",
     "Filters",
     "Hit",
     "HostUser",
@@ -69,6 +80,7 @@ __all__ = [
     "create_app",
     "ingest_bytes",
     "ingest_paths",
+    "named_model",
     "register_braid",
 ]
 
@@ -81,11 +93,19 @@ _HOMES = {
     "braid.core.chat.turn_recorder": ("TurnRecorder",),
     "braid.core.chat.types": ("ChatRequest", "Turn"),
     "braid.core.data_directory": ("DataDirectory",),
-    "braid.core.errors": ("BraidError", "InvalidInputError", "NotFoundError", "NotOwnerError"),
+    "braid.core.errors": (
+        "BraidError",
+        "ClosedError",
+        "DegradedError",
+        "InvalidInputError",
+        "NotFoundError",
+        "NotOwnerError",
+    ),
     "braid.core.extras": ("MissingExtraError",),
     "braid.core.adding.add": ("AddProgress", "AddReport", "add_documents"),
     "braid.core.ingest.ingest": ("ingest_bytes", "ingest_paths"),
     "braid.core.ingest.plan": ("IngestOptions",),
+    "braid.core.models.embeddings": ("EmbeddingOptions", "named_model"),
     "braid.core.remote": ("RemoteBraid",),
     "braid.core.retriever_manager": ("RetrieverManager",),
     "braid.core.standalone.retriever": ("HybridRetriever",),

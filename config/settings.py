@@ -23,7 +23,7 @@ from pydantic_core.core_schema import CoreSchema, no_info_after_validator_functi
 
 from braid.core.errors import InvalidInputError
 from braid.core.text.token_budget import MIN_PROMPT_TOKENS
-from braid.core.types import MAX_K, Fusion, Generator, Mode
+from braid.core.types import MAX_EMBEDDING_BATCH, MAX_K, Fusion, Generator, Mode
 
 ENV_PREFIX = "BRAID_"
 CONFIG_VARIABLE = "BRAID_CONFIG"
@@ -132,6 +132,21 @@ class Settings:
     embedding_threads: Annotated[
         int, Field(ge=0, le=1024), "Threads of the local embedding model; 0 means all cores"
     ] = 0
+    embedding_base_url: Annotated[
+        ModelUrl,
+        "Address of the server that an `embedding_model` named `openai:…` is asked at; empty means OpenAI's own",
+    ] = ""
+    embedding_api_key: Annotated[
+        Key, "Key for that server; empty means `OPENAI_API_KEY`, which is sent to OpenAI's own address only"
+    ] = ""
+    embedding_batch_size: Annotated[
+        int, Field(ge=1, le=MAX_EMBEDDING_BATCH), "Texts per call to the embedding model"
+    ] = 16
+    reembed: Annotated[
+        Literal["auto", "no"],
+        "Whether passages are embedded again when `embedding_model` changes: `auto`, or `no`, which refuses to start "
+        "then and says how many there are",
+    ] = "auto"
     dense_search: Annotated[
         Literal["auto", "exact", "chroma"],
         "Where to search by meaning: `exact` in memory, `chroma` in Chroma's copy, `auto` in memory as far as a "

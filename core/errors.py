@@ -79,6 +79,36 @@ class IndexUnavailableError(BraidError):
     """An index cannot answer now: it is broken, being rebuilt, or its store cannot be reached."""
 
 
+class DegradedError(BraidError):
+    """A search through a retriever could not search everything, or nothing at all. ``missing`` lists what, and why.
+
+    >>> retriever = braid.get_retriever(user_id=1, dataset_ids=[1], on_degraded="raise")
+    >>> try:
+    ...     found = retriever.invoke("warranty", reranker="cohere:rerank-v3.5")
+    ... except DegradedError as error:
+    ...     print(error.missing[0].partition(":")[0])
+    rerank
+    """
+
+    def __init__(self, message: str, *, missing: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.missing = missing
+
+
+class ClosedError(BraidError):
+    """This Braid was closed before the call.
+
+    >>> from braid import Braid
+    >>> with Braid(data_dir, embedding_model=model) as closed:
+    ...     ann = closed.ledger.add_user("ann")
+    >>> try:
+    ...     closed.search("pump", user_id=ann.id)
+    ... except ClosedError as error:
+    ...     print(error)
+    this Braid is closed; search inside its with block, or before close()
+    """
+
+
 class NotOwnerError(BraidError):
     """Another process owns the data directory, and this one must. ``owner`` says which it is, if known.
 

@@ -2,23 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, ClassVar, NoReturn, Self
 
-from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
+from langchain_core.callbacks import (
+    AsyncCallbackManagerForRetrieverRun,
+    CallbackManagerForRetrieverRun,
+    adispatch_custom_event,
+    dispatch_custom_event,
+)
 from langchain_core.documents import Document
-from langchain_core.prompts import PromptTemplate
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import run_in_executor
-from langchain_core.tools import BaseTool, create_retriever_tool
-from pydantic import BaseModel, ConfigDict, Field
+from langchain_core.tools import BaseTool
+from pydantic import BaseModel, ConfigDict, Field, SkipValidation
 
+from braid.core.errors import DegradedError, InvalidInputError
 from braid.core.metadata.values import RESERVED_KEY
+from braid.core.retriever_tool import DEGRADED_EVENT, search_tool
 from braid.core.search.pipeline import LegNames
 from braid.core.stock_ensemble import EnsembleRetriever
-from braid.core.types import LEGS_OF_MODE, CollectionScope, Leg, Mode, Scope, SearchResult
+from braid.core.types import (
+    LEGS_OF_MODE,
+    CollectionScope,
+    Filters,
+    Hit,
+    Leg,
+    Mode,
+    OnDegraded,
+    Passage,
+    Scope,
+    SearchOptions,
+    SearchResult,
+    require_choice,
+)
 
 __all__ = [
     "Bm25Retriever",
@@ -26,32 +47,52 @@ __all__ = [
     "DenseRetriever",
     "EnsembleRetriever",
     "LegRetriever",
-    "NothingRetriever",
     "SearchRetriever",
     "make_retriever",
 ]
 
 SearchFunction = Callable[..., SearchResult]
 """Takes the query, and as keywords the fields of `braid.core.types.SearchOptions` that differ in this call."""
-TOOL_NAME = "search_documents"
-TOOL_DESCRIPTION = (
-    "Searches the user's documents by meaning and by keyword and returns the passages that fit best, each with the"
-    " source to cite. Ask a full question or give the words that the passage would have; ask again in other words when"
-    " the passages do not answer. Example: how long is the warranty of the pump?"
-)
-PASSAGE = PromptTemplate.from_template("[{source}] {heading_path}\n{page_content}")
+DEGRADED_KEY = "braid_degraded"
+"""Key of what could not be searched in the metadata of a run."""
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Answering:
+    """How a retriever answers a search, beside its hits."""
+
+    with_scores: bool = False
+    on_degraded: OnDegraded = "warn"
+
+    def __post_init__(self) -> None:
+        require_choice("on_degraded", self.on_degraded, ("warn", "raise", "ignore"))
+        if not isinstance(self.with_scores, bool):
+            raise InvalidInputError(
+                f"with_scores is {self.with_scores!r}; it must be True or False", field="with_scores"
+            )
 
 
 class SearchRetriever(BaseRetriever):
-    """A retriever that calls ``search``; without that function it finds nothing.
+    """A retriever over all that its user may read of the datasets it was made for, as it is at each call.
 
-    Every call takes the fields of `braid.core.types.SearchOptions` as keywords: ``retriever.invoke("…", k=3)``. The
-    user's datasets are not among them. Raises InvalidInputError for an empty query, and for a wrong or unknown option.
+    Every call takes the keywords of `braid.core.types.RetrieverOptions`: ``retriever.invoke("…", k=3)``. ``k``,
+    ``mode``, ``filters`` and ``search_kwargs`` are fields, so that `configurable_fields` can name them; what a call
+    says goes before ``search_kwargs``, and that before the other fields. The user's datasets are not among them.
+    Raises InvalidInputError for an empty query, and for a wrong or unknown option; NotFoundError when none of the
+    datasets may be read any more; DegradedError when nothing could be searched, or as ``on_degraded`` says.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
-    search: SearchFunction | None = Field(default=None, exclude=True, repr=False)
+    search: SearchFunction = Field(exclude=True, repr=False)
+    k: int = SearchOptions().k
+    mode: Mode = SearchOptions().mode
+    filters: SkipValidation[Filters | Mapping[str, Any]] = Filters()
+    with_scores: bool = False
+    on_degraded: OnDegraded = "warn"
+    search_kwargs: dict[str, Any] = Field(default_factory=dict)
 
     def invoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:
         """Return the hits as documents, best first. Bypasses the stock ensemble's method, which drops the options."""
@@ -64,15 +105,29 @@ class SearchRetriever(BaseRetriever):
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **options: Any
     ) -> list[Document]:
-        return [] if self.search is None else documents(self.search(query, **options))
+        answering, searched = self._split(options)
+        result = self.search(query, **searched)
+        if missing := require_answer(result, answering.on_degraded):
+            run_manager.metadata[DEGRADED_KEY] = missing
+            dispatch_custom_event(DEGRADED_EVENT, {"missing": missing}, config={"callbacks": run_manager.get_child()})
+        return documents(result, with_scores=answering.with_scores)
 
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **options: Any
     ) -> list[Document]:
-        if self.search is None:
-            return []
-        search = self.search
-        return documents(await run_in_executor(None, lambda: search(query, **options)))
+        answering, searched = self._split(options)
+        result = await run_in_executor(None, lambda: self.search(query, **searched))
+        if missing := require_answer(result, answering.on_degraded):
+            run_manager.metadata[DEGRADED_KEY] = missing
+            child = run_manager.get_child()
+            await adispatch_custom_event(DEGRADED_EVENT, {"missing": missing}, config={"callbacks": child})
+        return documents(result, with_scores=answering.with_scores)
+
+    def _split(self, options: Mapping[str, Any]) -> tuple[Answering, dict[str, Any]]:
+        """Return how to answer, and the options of the search: those of this call before those of the retriever."""
+        own = {name: getattr(self, name) for name in ("k", "mode", "filters", "with_scores", "on_degraded")}
+        answering, searched = split_options({**own, **self.search_kwargs, **_flat(options)})
+        return Answering(**answering), searched
 
     def as_tool(
         self,
@@ -83,19 +138,13 @@ class SearchRetriever(BaseRetriever):
         arg_types: dict[str, type] | None = None,
     ) -> BaseTool:
         """Return a tool that takes a query and returns the passages as text with their sources, and the documents as
-        artifact.
+        artifact. A query that cannot be searched for is answered with the reason.
 
         With a schema or types of arguments it is LangChain's own, whose answer is the list of documents.
         """
         if args_schema is not None or arg_types is not None:
             return super().as_tool(args_schema, name=name, description=description, arg_types=arg_types)
-        return create_retriever_tool(
-            self,
-            name or TOOL_NAME,
-            description or TOOL_DESCRIPTION,
-            document_prompt=PASSAGE,
-            response_format="content_and_artifact",
-        )
+        return search_tool(self, name, description)
 
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
         return self.model_copy()
@@ -107,12 +156,10 @@ class SearchRetriever(BaseRetriever):
         )
 
 
-class NothingRetriever(SearchRetriever):
-    """A retriever for an empty scope, which finds nothing."""
-
-
 class LegRetriever(SearchRetriever):
-    """Searches one leg in one collection. Used alone it is a retriever like any other."""
+    """Searches one leg in one collection, ``scope``; made alone, for a user who may read no other, it searches in every
+    collection that this user may read later.
+    """
 
     leg: ClassVar[Leg]
     scope: CollectionScope
@@ -156,51 +203,116 @@ class BraidEnsembleRetriever(SearchRetriever, EnsembleRetriever):
         return await self._aget_relevant_documents(query, run_manager=run_manager)
 
 
-def make_retriever(scope: Scope, mode: Mode, search: Callable[..., SearchResult]) -> SearchRetriever:
-    """Return an ensemble for several legs or collections, a leg's own retriever for one, or one that finds nothing.
+def make_retriever(scope: Scope, search: SearchFunction, given: Mapping[str, Any]) -> SearchRetriever:
+    """Return an ensemble for several legs or collections, a leg's own retriever for one, or a `SearchRetriever` where
+    nothing can be read yet.
 
-    ``search`` takes the legs to ask, the query, and as keywords the options that differ in this call.
+    ``search`` takes the legs to ask, None for all, the query, and as keywords the options of this call. ``given`` are
+    values of the retriever's fields.
     """
-    retrievers = [
-        _leg_retriever(leg, collection, search) for collection in scope.collections for leg in LEGS_OF_MODE[mode]
-    ]
-    if not retrievers:
-        return NothingRetriever()
-    if len(retrievers) == 1:
-        return retrievers[0]
-    return BraidEnsembleRetriever(retrievers=list(retrievers), weights=[], search=partial(search, _names(retrievers)))
+    legs = [(leg, collection) for collection in scope.collections for leg in LEGS_OF_MODE[given["mode"]]]
+    everywhere = partial(search, None)
+    if not legs:
+        return SearchRetriever(search=everywhere, **given)
+    if len(legs) == 1:
+        return _leg_retriever(*legs[0], everywhere, given)
+    retrievers = [_leg_retriever(leg, part, partial(search, _name(leg, part)), given) for leg, part in legs]
+    return BraidEnsembleRetriever(retrievers=list(retrievers), weights=[], search=everywhere, **given)
 
 
-def _leg_retriever(leg: Leg, scope: CollectionScope, search: Callable[..., SearchResult]) -> LegRetriever:
-    retriever = (DenseRetriever if leg == "dense" else Bm25Retriever)(scope=scope)
-    retriever.search = partial(search, _names([retriever]))
-    return retriever
+def _leg_retriever(leg: Leg, scope: CollectionScope, search: SearchFunction, given: Mapping[str, Any]) -> LegRetriever:
+    return (DenseRetriever if leg == "dense" else Bm25Retriever)(scope=scope, search=search, **given)
 
 
-def _names(retrievers: Sequence[LegRetriever]) -> LegNames:
-    return frozenset((retriever.leg, retriever.scope.collection) for retriever in retrievers)
+def _name(leg: Leg, scope: CollectionScope) -> LegNames:
+    return frozenset([(leg, scope.collection)])
 
 
-def documents(result: SearchResult) -> list[Document]:
+# ---------------------------------------------------------------- options
+
+
+def split_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the fields of `Answering` among a retriever's options, and the options of its searches.
+
+    Raises InvalidInputError for an option that is given twice.
+    """
+    flat = _flat(options)
+    answering: dict[str, Any] = {name: flat.pop(name) for name in ("with_scores", "on_degraded") if name in flat}
+    return answering, flat
+
+
+def fields_of(given: SearchOptions, answering: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of a retriever's fields. Raises InvalidInputError."""
+    return {"k": given.k, "mode": given.mode, "filters": given.filters, **asdict(Answering(**answering))}
+
+
+def _flat(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options with those of ``search_kwargs`` among them."""
+    flat = dict(options)
+    more = flat.pop("search_kwargs", None) or {}
+    if not isinstance(more, Mapping):
+        raise InvalidInputError(
+            f'search_kwargs is {more!r}; it must be a mapping such as {{"k": 3}}', field="search_kwargs"
+        )
+    if twice := sorted(flat.keys() & more.keys()):
+        raise InvalidInputError(f"{', '.join(twice)} is given twice, once in search_kwargs", field=twice[0])
+    return flat | dict(more)
+
+
+# ---------------------------------------------------------------- answers
+
+
+def require_answer(result: SearchResult, on_degraded: OnDegraded) -> list[str]:
+    """Return what could not be searched, each with its reason, for the callbacks; nothing for ``ignore``.
+
+    Raises DegradedError when nothing could be searched, and with ``raise`` when anything could not.
+    """
+    missing = [f"{part.leg} {part.collection}".strip() + f": {part.reason}" for part in result.degraded]
+    missing += [f"dataset {number}: there is none, or it may not be read" for number in result.unresolved_dataset_ids]
+    if not missing:
+        return []
+    dead = not result.hits and not result.answered and any(part.leg in ("dense", "bm25") for part in result.degraded)
+    reasons = "; ".join(missing)
+    if dead:
+        raise DegradedError(f"nothing could be searched: {reasons}", missing=tuple(missing))
+    if on_degraded == "raise":
+        raise DegradedError(f"not everything could be searched: {reasons}", missing=tuple(missing))
+    if on_degraded == "ignore":
+        return []
+    logger.warning("a retriever could not search everything: %s", reasons)
+    return missing
+
+
+def documents(result: SearchResult, *, with_scores: bool = False) -> list[Document]:
     """Return the hits as LangChain documents, best first.
 
     What Braid knows of a passage is under ``braid``, and beside it under the names that have no value of the host's
-    own: the metadata that a document was stored with is never replaced.
+    own: the metadata that a document was stored with is never replaced. It is the same whatever the query, so that
+    equal documents are found to be equal; what the query has to do with it comes ``with_scores`` only.
     """
     found = []
     for hit in result.hits:
-        ours = {
-            "id": hit.passage.chunk_id,
-            "source": hit.passage.source,
-            "title": hit.passage.title,
-            "heading_path": hit.passage.heading_path,
-            "page": hit.passage.page,
-            "dataset_id": hit.passage.dataset_id,
-            "collection": hit.passage.collection,
-            "score": hit.score,
-            **({} if hit.rerank_score is None else {"rerank_score": hit.rerank_score}),
-            "legs": {leg.leg: {"rank": leg.rank, "score": leg.score, "share": leg.share} for leg in hit.legs},
-        }
+        ours = {**_known(hit.passage), **(_scores(hit) if with_scores else {})}
         metadata = {**ours, **hit.passage.metadata, RESERVED_KEY: ours}
         found.append(Document(id=hit.passage.chunk_id, page_content=hit.passage.text, metadata=metadata))
     return found
+
+
+def _known(passage: Passage) -> dict[str, Any]:
+    return {
+        "id": passage.chunk_id,
+        "source": passage.source,
+        "title": passage.title,
+        "heading_path": passage.heading_path,
+        "page": passage.page,
+        "dataset_id": passage.dataset_id,
+        "collection": passage.collection,
+    }
+
+
+def _scores(hit: Hit) -> dict[str, Any]:
+    return {
+        "score": hit.score,
+        **({} if hit.rerank_score is None else {"rerank_score": hit.rerank_score}),
+        "legs": {leg.leg: {"rank": leg.rank, "score": leg.score, "share": leg.share} for leg in hit.legs},
+    }

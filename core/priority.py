@@ -78,4 +78,5 @@ def lower_thread_priority() -> None:
     """
     if sys.platform == "linux":
         with contextlib.suppress(OSError):  # forbidden in some sandboxes; the work goes on without it
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), BACKGROUND_NICE)
+            thread = threading.get_native_id()
+            os.setpriority(os.PRIO_PROCESS, thread, max(os.getpriority(os.PRIO_PROCESS, thread), BACKGROUND_NICE))

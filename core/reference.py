@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from langchain_community.retrievers import BM25Retriever
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
+from langchain_core.runnables import RunnableLambda
 from langchain_core.vectorstores import InMemoryVectorStore
 
 from braid.core.errors import EmbeddingError
-from braid.core.langchain import NothingRetriever
 from braid.core.ledger.change_log import ChangeLog, IndexedChunk
 from braid.core.models.embeddings import embed_query
 from braid.core.search.context import SearchContext
@@ -76,6 +76,7 @@ class ReferenceEngine:
                 elif built.stock is not None:
                     vector = self._vector(ours.scope, query.text, vectors)
                     lists.append(("dense", built.stock.similarity_search_by_vector(vector, k=query.fetch_k)))
+                trace.answered[ours.leg] = None
             except EmbeddingError as error:
                 trace.report_missing(ours.leg, collection, str(error))
         return _stock_fusion(query, lists)
@@ -164,7 +165,8 @@ def _stock_fusion(query: Query, lists: Sequence[tuple[Leg, list[Document]]]) -> 
     fused = fuse(replace(query, fusion="rrf", pooling="none"), rankings)
     if len(lists) < 2:
         return fused
-    ensemble = EnsembleRetriever(retrievers=[NothingRetriever()] * len(lists), weights=[], id_key="id")
+    nobody: RunnableLambda[str, list[Document]] = RunnableLambda(lambda _: [])  # not asked: only the fusion is used
+    ensemble = EnsembleRetriever(retrievers=[nobody] * len(lists), weights=[], id_key="id")
     scores = dict(fused.order)
     order = [d.metadata["id"] for d in ensemble.weighted_reciprocal_rank([docs for _, docs in lists])]
     return replace(fused, order=tuple(ScoredChunk(chunk_id, scores[chunk_id]) for chunk_id in order))

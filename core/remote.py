@@ -101,6 +101,7 @@ class RemoteBraid:
             unresolved_dataset_ids=tuple(found["unresolved_dataset_ids"]),
             timings_ms=found["timings_ms"],
             notes=tuple(found["notes"]),
+            answered=tuple(found.get("answered", ())),
         )
 
     def get_retriever(
@@ -112,16 +113,17 @@ class RemoteBraid:
         **options: Any,
     ) -> SearchRetriever:
         """Return a LangChain retriever; every call resolves again what the user may read, and may change options."""
-        from braid.core.langchain import SearchRetriever
+        from braid.core.langchain import SearchRetriever, fields_of, split_options
 
-        SearchOptions().changed(options)
+        answering, searched = split_options(options)
+        given = SearchOptions().changed(searched)
 
         def search(text: str, /, **changed: Any) -> SearchResult:
             return self.search(
-                text, user_id=user_id, dataset_ids=dataset_ids, strategy=strategy, **{**options, **changed}
+                text, user_id=user_id, dataset_ids=dataset_ids, strategy=strategy, **{**searched, **changed}
             )
 
-        return SearchRetriever(search=search)
+        return SearchRetriever(search=search, **fields_of(given, answering))
 
     def close(self) -> None:
         """Close the connections."""

@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Required, Unpack
 
+from braid.core.data_directory import DataDirectory
 from braid.core.datasets.registry import Registry
 from braid.core.datasets.scope import resolve_scope
-from braid.core.errors import InvalidInputError
+from braid.core.errors import ClosedError, InvalidInputError, NotFoundError
 from braid.core.extras import require
 from braid.core.indexes.opened import Indexes
 from braid.core.models.chat import ChatModels
@@ -20,13 +21,28 @@ from braid.core.search.context import SearchContext, SearchModels
 from braid.core.search.explain import explain
 from braid.core.search.pipeline import LegNames, Search, SearchRequest
 from braid.core.search.strategies import StrategyInfo, strategies, strategy_named
-from braid.core.types import Explanation, Leg, Scope, SearchOptions, SearchResult
+from braid.core.types import Explanation, Leg, QueryOptions, RetrieverOptions, Scope, SearchOptions, SearchResult
 
 if TYPE_CHECKING:  # LangChain takes a second to load: it is imported with the first retriever
     from braid.core.langchain import SearchRetriever
     from braid.core.reference import ReferenceEngine
 
 DEFAULTS = SearchOptions()
+CLOSED = "this Braid is closed; search inside its with block, or before close()"
+
+
+class SearchKeywords(QueryOptions, total=False):
+    """The keywords of a search beside its user and datasets."""
+
+    strategy: str
+    models: SearchModels | None
+
+
+class SearchArguments(SearchKeywords, total=False):
+    """All keywords of a search."""
+
+    user_id: Required[int | None]
+    dataset_ids: Sequence[int] | None
 
 
 class RetrieverManager:
@@ -44,7 +60,7 @@ class RetrieverManager:
     'The valve XK-4711 is closed by hand.'
     """
 
-    def __init__(self, context: SearchContext, registry: Registry, *, of: object = None) -> None:
+    def __init__(self, context: SearchContext, registry: Registry, *, of: DataDirectory | None = None) -> None:
         self._context = context
         self._of = of
         self._opened_with = context.models.chat
@@ -98,18 +114,24 @@ class RetrieverManager:
         dataset_ids: Sequence[int] | None = None,
         strategy: str = "basic",
         models: SearchModels | None = None,
-        **options: Any,
+        **options: Unpack[QueryOptions],
     ) -> SearchResult:
         """Search, and return the hits with everything that explains them."""
         return self._run(self._request(user_id, dataset_ids, strategy, DEFAULTS.changed(options), models), text)
 
     def search_in(
-        self, scope: Scope, text: str, *, strategy: str = "basic", models: SearchModels | None = None, **options: Any
+        self,
+        scope: Scope,
+        text: str,
+        *,
+        strategy: str = "basic",
+        models: SearchModels | None = None,
+        **options: Unpack[QueryOptions],
     ) -> SearchResult:
         """Search in a scope that `check` has returned, without resolving it again."""
         return self._run(self._request_in(scope, strategy, DEFAULTS.changed(options), models), text)
 
-    async def asearch(self, text: str, **arguments: Any) -> SearchResult:
+    async def asearch(self, text: str, **arguments: Unpack[SearchArguments]) -> SearchResult:
         """Search in a thread; takes the arguments of `search`."""
         return await asyncio.to_thread(partial(self.search, text, **arguments))
 
@@ -133,7 +155,7 @@ class RetrieverManager:
         dataset_ids: Sequence[int] | None = None,
         strategy: str = "basic",
         models: SearchModels | None = None,
-        **options: Any,
+        **options: Unpack[QueryOptions],
     ) -> Explanation:
         """Return why a chunk is, or is not, in the result of this search."""
         request = self._request(user_id, dataset_ids, strategy, DEFAULTS.changed(options), models)
@@ -145,21 +167,27 @@ class RetrieverManager:
         *,
         user_id: int | None,
         dataset_ids: Sequence[int] | None = None,
-        **options: Any,
+        **options: Unpack[RetrieverOptions],
     ) -> SearchRetriever:
-        """Return a LangChain retriever: an ensemble for several legs or collections, a leg's own retriever for one, or
-        one that finds nothing. Every call resolves again what the user may read, and may change ``options``.
+        """Return a LangChain retriever: an ensemble for several legs or collections, a leg's own retriever for one.
+
+        Every call resolves again what the user may read, and may change ``options``. Raises NotFoundError when there is
+        no such user, and for a dataset that does not exist or that the user may not read.
         """
-        from braid.core.langchain import make_retriever
+        from braid.core.langchain import fields_of, make_retriever, split_options
 
-        given = DEFAULTS.changed(options)
-        request = self._request(user_id, dataset_ids, strategy, given)
+        answering, searched = split_options(dict(options))
+        given = DEFAULTS.changed(searched)
+        first = self._request(user_id, dataset_ids, strategy, given)
+        ids = tuple(dataset_ids or ())
+        self._require_all(first.scope, ids)
 
-        def search_again(legs: LegNames, text: str, /, **changed: Any) -> SearchResult:
-            again = self._request(user_id, dataset_ids, strategy, given.changed(changed))
-            return self._run(again if "mode" in changed else replace(again, only=legs), text)
+        def search_again(legs: LegNames | None, text: str, /, **changed: Any) -> SearchResult:
+            again = self._request(user_id, ids, strategy, given.changed(changed))
+            self._require_any(again.scope, ids)
+            return self._run(again if again.options.mode != given.mode else replace(again, only=legs), text)
 
-        return make_retriever(request.scope, given.mode, search_again)
+        return make_retriever(first.scope, search_again, fields_of(given, answering))
 
     def strategies(self) -> list[StrategyInfo]:
         """Return every strategy with its description and costs; ours first."""
@@ -173,12 +201,14 @@ class RetrieverManager:
         options: SearchOptions,
         models: SearchModels | None = None,
     ) -> SearchRequest:
+        self._require_open()
         scope = resolve_scope(self._context.ledger, self._registry, user_id=user_id, dataset_ids=dataset_ids)
         return self._request_in(scope, strategy, options, models)
 
     def _request_in(
         self, scope: Scope, strategy: str, options: SearchOptions, models: SearchModels | None
     ) -> SearchRequest:
+        self._require_open()
         strategy_named(strategy)
         if options.engine == "reference" and strategy != "basic":
             message = f"engine 'reference' knows strategy 'basic' only, not {strategy!r}"
@@ -187,5 +217,40 @@ class RetrieverManager:
 
     def _run(self, request: SearchRequest, text: str) -> SearchResult:
         search = Search(self._context, request, text)
-        with self._context.priority.search():
-            return self._reference.run(search) if request.options.engine == "reference" else search.run()
+        try:
+            with self._context.priority.search():
+                return self._reference.run(search) if request.options.engine == "reference" else search.run()
+        except RuntimeError:  # of the threads, when it was closed meanwhile
+            self._require_open()
+            raise
+
+    def _require_open(self) -> None:
+        if self._of is not None and self._of.closed:
+            raise ClosedError(CLOSED)
+
+    # ------------------------------------------------------------ what a retriever may read
+
+    def _require_any(self, scope: Scope, dataset_ids: Sequence[int]) -> None:
+        """Raise NotFoundError when there is no such user, and when none of the named datasets may be read."""
+        if scope.user_id is not None and self._context.ledger.user(scope.user_id) is None:
+            raise NotFoundError(f"there is no user {scope.user_id}; braid.ledger.user_named('ann') finds one by name")
+        if dataset_ids and not scope.collections:
+            raise NotFoundError(_cannot_read(scope))
+
+    def _require_all(self, scope: Scope, dataset_ids: Sequence[int]) -> None:
+        """Raise NotFoundError as `_require_any`, and for a named dataset that may not be read."""
+        self._require_any(scope, dataset_ids)
+        if scope.unresolved_dataset_ids:
+            raise NotFoundError(_cannot_read(scope))
+        if scope.user_id is None and not dataset_ids:
+            raise InvalidInputError(
+                "user_id is None and no dataset is named: nothing could ever be found; name a user, or shared datasets",
+                field="user_id",
+            )
+
+
+def _cannot_read(scope: Scope) -> str:
+    """Say which datasets cannot be read, but not whether they exist."""
+    ids = ", ".join(map(str, scope.unresolved_dataset_ids))
+    who = "nobody in particular" if scope.user_id is None else f"user {scope.user_id}"
+    return f"dataset {ids}: there is none, or {who} may not read it; braid.ledger.datasets(user_id) lists a user's own"

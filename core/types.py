@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal, NamedTuple, Self, get_args
+from typing import Any, Literal, NamedTuple, Self, TypedDict, get_args
 
 from braid.core.errors import InvalidInputError
 from braid.core.json_form import to_json
@@ -17,6 +17,7 @@ Fusion = Literal["auto", "rrf", "weighted"]
 Pooling = Literal["pooled", "none"]
 Engine = Literal["braid", "reference"]
 Generator = Literal["auto", "llm", "feedback"]
+OnDegraded = Literal["warn", "raise", "ignore"]
 Part = Literal["dense", "bm25", "model", "rerank"]
 """A part that can be missing from an answer: a leg, the chat model, the reranker."""
 
@@ -33,6 +34,8 @@ MAX_NAME_CHARS = 200
 """Longest name of a user, group, dataset or model."""
 MIN_ID, MAX_ID = -(2**31), 2**31 - 1
 """Bounds of an id, whose column is a 32-bit integer."""
+MAX_EMBEDDING_BATCH = 2048
+"""Most texts in one call to an embedding model."""
 RERANKERS = ("cohere", "local")
 MIN_RERANKED, MAX_RERANKED = 20, 1_000
 
@@ -99,7 +102,7 @@ class DocumentInput:
     title: str
     file_type: str
     """Lower-case name of the format: ``pdf``, ``md``, ``py`` …"""
-    chunks: tuple[ChunkInput, ...]
+    chunks: Sequence[ChunkInput]
     content_hash: str = ""
     """SHA-256 of the file's bytes; with an equal hash the chunks stay as they are."""
     size_bytes: int = 0
@@ -291,11 +294,11 @@ class SearchOptions:
     """``cohere:MODEL`` or ``local:MODEL``; empty means none."""
 
     def __post_init__(self) -> None:
-        _require_choice("mode", self.mode, get_args(Mode))
-        _require_choice("fusion", self.fusion, get_args(Fusion))
-        _require_choice("pooling", self.pooling, get_args(Pooling))
-        _require_choice("engine", self.engine, get_args(Engine))
-        _require_choice("generator", self.generator, get_args(Generator))
+        require_choice("mode", self.mode, get_args(Mode))
+        require_choice("fusion", self.fusion, get_args(Fusion))
+        require_choice("pooling", self.pooling, get_args(Pooling))
+        require_choice("engine", self.engine, get_args(Engine))
+        require_choice("generator", self.generator, get_args(Generator))
         if isinstance(self.k, bool) or not isinstance(self.k, int) or not 1 <= self.k <= MAX_K:
             raise InvalidInputError(f"k is {self.k!r}; it must be a whole number from 1 to {MAX_K}", field="k")
         if self.alpha is not None:
@@ -346,6 +349,35 @@ class SearchOptions:
     def candidates(self) -> int:
         """Number of fused hits that are read: ``k``, or with a reranker enough for it to have a choice."""
         return min(max(4 * self.k, MIN_RERANKED), MAX_RERANKED) if self.reranker else self.k
+
+
+class QueryOptions(TypedDict, total=False):
+    """The fields of `SearchOptions` as the keywords of a call, so that type checkers and editors know them."""
+
+    mode: Mode
+    k: int
+    fusion: Fusion
+    alpha: float | None
+    dense_weight: float
+    pooling: Pooling
+    engine: Engine
+    min_score: float | None
+    filters: Filters | Mapping[str, Any]
+    generator: Generator
+    reranker: str
+
+
+class RetrieverOptions(QueryOptions, total=False):
+    """The keywords of a LangChain retriever: those of a search, and how it answers."""
+
+    with_scores: bool
+    """Whether the documents' metadata has ``score``, ``rerank_score`` and ``legs``, which differ between queries."""
+    on_degraded: OnDegraded
+    """What to do when something could not be searched: ``warn`` logs it and tells the callbacks and the run's metadata,
+    ``raise`` raises DegradedError, ``ignore`` does nothing. Where nothing could be searched, all three raise.
+    """
+    search_kwargs: Mapping[str, Any]
+    """Further options in one mapping, as LangChain's vector stores take them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -450,6 +482,8 @@ class SearchResult:
     """Texts that were given to an embedding model."""
     notes: tuple[str, ...] = ()
     """What a limit left out although nothing failed, with what to do about it."""
+    answered: tuple[Leg, ...] = ()
+    """Legs that were searched in at least one collection, whether or not they found anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -506,6 +540,7 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _require_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
+def require_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
+    """Raise InvalidInputError unless the option ``name`` has one of these values."""
     if value not in choices:
         raise InvalidInputError(f"{name} is {value!r}; choose one of {', '.join(choices)}", field=name)

@@ -1,4 +1,6 @@
-"""A small chat model over real HTTP, with OpenAI's interface: it answers by a script and records what it was sent."""
+"""Small models over real HTTP, with OpenAI's interface: one chats by a script, one embeds; both record what they were
+sent.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from braid.core.models.chat import ModelSettings
+from tests.fakes import HashEmbeddings
 
 Reply = Callable[[Sequence[tuple[str, str]]], str]
 """From the messages, each a role and a text, to what the model says."""
@@ -35,6 +38,15 @@ class Call:
         return tuple(role for role, _ in self.messages)
 
 
+@dataclass(frozen=True)
+class EmbeddingCall:
+    """One request for vectors as it came in."""
+
+    model: str
+    input: Any
+    key: str
+
+
 @dataclass
 class ModelServer:
     """A running server. ``reply``, ``statuses`` and ``delay_s`` may be changed between calls."""
@@ -56,6 +68,9 @@ class ModelServer:
     unfinished: int = 0
     """Words after which a stream ends without its finish mark; 0 for one that ends as it should."""
     calls: list[Call] = field(default_factory=list)
+    embedding_calls: list[EmbeddingCall] = field(default_factory=list)
+    embeddings: HashEmbeddings = field(default_factory=HashEmbeddings)
+    """The model that embeds, whatever name it is asked by."""
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def settings(self, name: str = "search-model", **options: Any) -> ModelSettings:
@@ -111,6 +126,9 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         server: ModelServer = self.server.model_server  # type: ignore[attr-defined]
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.path == "/v1/embeddings":
+            self._embed(server, body)
+            return
         messages = tuple((message["role"], message["content"]) for message in body["messages"])
         key = self.headers.get("Authorization", "").removeprefix("Bearer ")
         call = Call(body["model"], body.get("temperature"), messages, bool(body.get("stream")), key, body)
@@ -130,6 +148,18 @@ class _Handler(BaseHTTPRequestHandler):
                 self._send(200, _completion(call, {"message": _said(server.reply(messages))}))
         except (BrokenPipeError, ConnectionResetError):  # the caller did not wait
             self.close_connection = True
+
+    def _embed(self, server: ModelServer, body: dict[str, Any]) -> None:
+        key = self.headers.get("Authorization", "").removeprefix("Bearer ")
+        with server.lock:
+            server.embedding_calls.append(EmbeddingCall(body["model"], body["input"], key))
+        if (status := server.state()) != 200:
+            self._send(status, {"error": {"message": f"{REASONS.get(status, 'no')} ({key})", "type": "error"}})
+            return
+        vectors = server.embeddings.embed_documents(body["input"])
+        data = [{"object": "embedding", "index": n, "embedding": vector} for n, vector in enumerate(vectors)]
+        usage = {"prompt_tokens": 1, "total_tokens": 1}
+        self._send(200, {"object": "list", "model": body["model"], "data": data, "usage": usage})
 
     def _send(self, status: int, value: dict[str, Any]) -> None:
         content = json.dumps(value).encode()

@@ -13,6 +13,7 @@ import pytest
 from braid.core.accounts.accounts import Accounts
 from braid.core.accounts.credentials import ApiTokens
 from braid.core.data_directory import DataDirectory
+from tests.model_server import model_server
 from tests.served import Served
 
 ROOT = Path(__file__).parent.parent
@@ -20,7 +21,15 @@ RECIPES = ROOT / "docs" / "recipes"
 RUN_S = 100
 TWICE = "import sys; [exec(compile(sys.argv[1], 'recipe', 'exec'), {'__name__': '__main__'}) for _ in range(2)]"
 """In one process: loading the libraries takes most of the time."""
-IN_PYTHON = ("plain-python", "langchain-chain", "own-data", "langgraph-agent", "flask-host-app", "flask-login")
+IN_PYTHON = (
+    "plain-python",
+    "langchain-chain",
+    "langchain-retriever",
+    "own-data",
+    "langgraph-agent",
+    "flask-host-app",
+    "flask-login",
+)
 
 
 def block(recipe: str, language: str) -> str:
@@ -40,7 +49,7 @@ def run(command: list[str], folder: Path, **variables: str) -> str:
 
 
 def test_every_recipe_is_run_here() -> None:
-    others = {"mcp-client", "http-with-curl"}
+    others = {"own-embeddings", "mcp-client", "http-with-curl"}
     in_browser = {"web-component"}  # in browser/test_embedded.py
     of_workers = {"gunicorn", "fastapi", "django", "remote"}  # in test_worker_recipes.py
     assert {path.stem for path in RECIPES.glob("*.md")} == {*IN_PYTHON, *others, *in_browser, *of_workers}
@@ -58,6 +67,14 @@ def test_what_the_docs_import_is_in_the_reference() -> None:
 @pytest.mark.parametrize("recipe", IN_PYTHON)
 def test_in_python_and_then_again(recipe: str, tmp_path: Path) -> None:
     assert run([sys.executable, "-c", TWICE, block(recipe, "python")], tmp_path) == 2 * block(recipe, "text")
+
+
+def test_own_embeddings(tmp_path: Path) -> None:
+    with model_server() as server:
+        variables = {"EMBEDDINGS_URL": server.url, "EMBEDDINGS_KEY": "secret-key"}
+        printed = run([sys.executable, "-c", TWICE, block("own-embeddings", "python")], tmp_path, **variables)
+    assert printed == 2 * block("own-embeddings", "text")
+    assert {call.key for call in server.embedding_calls} == {"secret-key"}
 
 
 def test_an_mcp_client(tmp_path: Path) -> None:

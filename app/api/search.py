@@ -18,7 +18,7 @@ from braid.app.user.datasets import readable_datasets
 from braid.core.chat.comparison import MAX_INSTRUCTION_CHARS, ThreeFields
 from braid.core.chat.types import ChatRequest, result_json
 from braid.core.json_form import pick, to_json
-from braid.core.types import MAX_QUERY_CHARS, Mode
+from braid.core.types import MAX_QUERY_CHARS, Leg, Mode
 
 DEPRECATED_AT = "@1764547200"
 """Moment when ``llm_model`` was deprecated, in the syntax of the Deprecation header (RFC 9745)."""
@@ -136,6 +136,7 @@ class SearchAnswer(BaseModel):
     collections: list[str]
     hits: list[HitShown]
     degraded: list[DegradedShown] = Field(description="Parts missing from the answer, and why")
+    answered: list[Leg] = Field([], description="Ways of searching that answered for at least one collection")
     notes: list[str] = Field(description="What a limit left out, though nothing failed")
     unresolved_dataset_ids: list[int] = Field(description="Datasets that do not exist or that you may not read")
     timings_ms: dict[str, float]

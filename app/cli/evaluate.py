@@ -11,7 +11,7 @@ from braid.app.cli.common import BraidCommand, current_settings, json_option
 from braid.app.cli.options import RANKING_OPTIONS, add_options, query_options
 from braid.app.cli.output import complain, print_json, print_table
 from braid.app.cli.progress import Bars, Count
-from braid.app.opening import rerankers_of
+from braid.app.opening import embedding_model_of, rerankers_of
 from braid.app.terminal import log_briefly
 from braid.core.extras import require
 
@@ -56,7 +56,7 @@ def eval_command(
         report = evaluation.evaluate(
             folders,
             scratch_dir=settings.data_dir / SCRATCH_FOLDER,
-            embedding_model=settings.embedding_model,
+            embedding_model=embedding_model_of(settings),
             each=each,
             strategy=asked["strategy"],
             options=query_options(settings, asked),

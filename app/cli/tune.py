@@ -11,6 +11,7 @@ from braid.app.cli.common import BraidCommand, current_settings, json_option
 from braid.app.cli.evaluate import SCRATCH_FOLDER
 from braid.app.cli.output import complain, print_json, print_table
 from braid.app.cli.progress import Bars, Count
+from braid.app.opening import embedding_model_of
 from braid.app.terminal import log_briefly
 from braid.core.extras import require
 
@@ -49,7 +50,7 @@ def tune(
         report = tuning.tune(
             folders,
             scratch_dir=settings.data_dir / SCRATCH_FOLDER,
-            embedding_model=settings.embedding_model,
+            embedding_model=embedding_model_of(settings),
             default=tuning.Config(settings.fusion, weights[settings.fusion]),
             each=each,
             languages=settings.languages,

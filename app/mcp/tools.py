@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import wraps
 from types import MappingProxyType
-from typing import Any, Concatenate, ParamSpec
+from typing import Any, Concatenate, ParamSpec, cast
 
 from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.exceptions import ServiceUnavailable, TooManyRequests
@@ -30,7 +30,7 @@ from braid.core.json_form import pick, to_json
 from braid.core.ledger.database import storable
 from braid.core.metadata.values import Kind
 from braid.core.search.explain import best_passage
-from braid.core.types import LEGS_OF_MODE, MAX_ID, MAX_K, Dataset, Document, Filters, SearchResult
+from braid.core.types import LEGS_OF_MODE, MAX_ID, MAX_K, Dataset, Document, Filters, Mode, SearchResult
 
 Result = dict[str, Any]
 P = ParamSpec("P")
@@ -120,7 +120,7 @@ class Tools:
             user_id=self._account.id,
             dataset_ids=dataset_ids,
             strategy=strategy,
-            mode=mode,
+            mode=cast(Mode, mode),  # checked by the search
             k=top_k,
             filters=filters,
             **self._fusion,

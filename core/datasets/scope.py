@@ -5,7 +5,7 @@ Administrators' additional access to closed shared datasets, for filling them, i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from braid.core.datasets.registry import Registry, SharedDataset
 from braid.core.errors import InvalidInputError
@@ -24,6 +24,7 @@ def resolve_scope(
     Ids that do not exist, are disabled or are not the caller's are listed as unresolved, without saying which of
     the three. Raises InvalidInputError for an id that is 0 or not a whole number.
     """
+    _require_user_id(user_id)
     wanted = _distinct(dataset_ids)
     personal = {dataset.id: dataset for dataset in ledger.datasets(user_id)} if user_id is not None else {}
     if not wanted:
@@ -72,7 +73,20 @@ def _open_to(ledger: Ledger, registry: Registry, user_id: int | None) -> Iterabl
             yield entry
 
 
+def _require_user_id(user_id: object) -> None:
+    if user_id is not None and (isinstance(user_id, bool) or not isinstance(user_id, int)):
+        raise InvalidInputError(
+            f"user_id is {user_id!r}; it must be the number of a user, such as braid.ledger.user_named('ann').id, or "
+            "None for nobody",
+            field="user_id",
+        )
+
+
 def _distinct(dataset_ids: Sequence[int] | None) -> list[int]:
+    if dataset_ids is not None and (isinstance(dataset_ids, str | bytes) or not isinstance(dataset_ids, Collection)):
+        raise InvalidInputError(
+            f"dataset_ids is {dataset_ids!r}; it must be a list of dataset ids, such as [1, -1]", field="dataset_ids"
+        )
     ids = list(dict.fromkeys(dataset_ids or ()))
     if len(ids) > MAX_DATASET_IDS:
         raise InvalidInputError(
@@ -81,7 +95,8 @@ def _distinct(dataset_ids: Sequence[int] | None) -> list[int]:
     for dataset_id in ids:
         if isinstance(dataset_id, bool) or not isinstance(dataset_id, int) or dataset_id == 0:
             raise InvalidInputError(
-                f"dataset id {dataset_id!r} is not one: personal ids are 1, 2, …, shared ids are -1, -2, …",
+                f"dataset id {dataset_id!r} is not one: personal ids are 1, 2, …, shared ids are -1, -2, …; names are "
+                "no ids",
                 field="dataset_ids",
             )
     return ids

@@ -9,10 +9,11 @@ from braid.core.evaluation.judged_store import EvaluationProgress, OnProgress, S
 from braid.core.indexes.vector_block import Selection
 from braid.core.models.embeddings import embed_query
 from braid.core.search import fusion
-from braid.core.types import Hit, Leg, Occurrence, Passage, ScoredChunk, SearchOptions
+from braid.core.types import Hit, Leg, Mode, Occurrence, Passage, ScoredChunk, SearchOptions
 
 DEPTH = SearchOptions(k=10).fetch_k
 """Hits of each leg, as many as a search for ten hits fetches."""
+MODE_OF: Mapping[Leg, Mode] = {"dense": "semantic", "bm25": "keyword"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ def collect(stored: StoredSets, *, each: bool, on_progress: OnProgress) -> tuple
         dataset_ids = list(stored.datasets[judged.name]) if each else stored.dataset_ids()
         for number, (query_id, text) in enumerate(judged.queries.items(), start=1):
             found = {}
-            for leg, mode in (("dense", "semantic"), ("bm25", "keyword")):
+            for leg, mode in MODE_OF.items():
                 result = stored.braid.manager.search(text, user_id=None, dataset_ids=dataset_ids, mode=mode, k=DEPTH)
                 reasons |= dict.fromkeys(f"{part.leg} {part.collection}: {part.reason}" for part in result.degraded)
                 found[leg] = result.hits

@@ -18,9 +18,11 @@ from braid.core.priority import SearchPriority
 from braid.core.vector import Vector
 
 CHUNKS_PER_EMBEDDING = 16
-"""Texts in a call to the model; stopping waits for one."""
+"""Texts in a call to the model, unless it has a ``batch_size``; stopping waits for one."""
 CHUNKS_BESIDE_SEARCHES = 2
-"""Texts in a call during searches, which wait for one, too."""
+"""Texts in the first call during searches, which wait for one, too. A call that takes less than `BESIDE_SEARCHES_S` is
+followed by one of twice as many."""
+BESIDE_SEARCHES_S = 0.02
 SLICE_S = 0.25
 """Time after which the vectors that are ready are stored and found."""
 LONGEST_WAIT_S = 0.5
@@ -40,6 +42,8 @@ class ChunkEmbedder:
         self._changes = changes
         self._refusals: Counter[str] = Counter()
         self._left_out: dict[str, int] = {}
+        self._beside = 0
+        """Texts in the next call beside searches; 0 to begin anew."""
 
     def leading(
         self, collection: str, model: EmbeddingModel, chunks: Sequence[IndexedChunk]
@@ -79,9 +83,10 @@ class ChunkEmbedder:
         ids, done, until = list(texts), 0, time.monotonic() + SLICE_S
         try:
             while done < len(ids) and time.monotonic() < until:
-                self._priority.wait_for_searches(LONGEST_WAIT_S)
-                size = CHUNKS_BESIDE_SEARCHES if self._priority.busy else CHUNKS_PER_EMBEDDING
+                size = self._next_size(model)
+                began = time.monotonic()
                 made, refused_now = _embed({key: texts[key] for key in ids[done : done + size]}, model)
+                self._beside *= 2 if time.monotonic() - began < BESIDE_SEARCHES_S else 0
                 vectors |= made
                 refused |= refused_now
                 done = min(len(ids), done + size)
@@ -89,6 +94,15 @@ class ChunkEmbedder:
             if vectors:
                 self._store(collection, model, vectors)
         return vectors, refused, done
+
+    def _next_size(self, model: EmbeddingModel) -> int:
+        """Return how many texts the next call has. A model in this process waits for searches and yields to them."""
+        most = int(getattr(model, "batch_size", CHUNKS_PER_EMBEDDING))
+        if getattr(model, "is_remote", False):
+            return most
+        self._priority.wait_for_searches(LONGEST_WAIT_S)
+        self._beside = min(most, self._beside or CHUNKS_BESIDE_SEARCHES) if self._priority.busy else 0
+        return self._beside or most
 
     def _store(self, collection: str, model: EmbeddingModel, vectors: Mapping[str, Vector]) -> None:
         """Store vectors, unless they cannot be compared with those that the collection has of the same fingerprint."""

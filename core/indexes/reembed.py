@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from contextlib import suppress
 
 from sqlalchemy import Connection, delete, select
 
 from braid.core.data_directory import DataDirectory
+from braid.core.errors import BraidError
+from braid.core.ledger.change_log import ChangeLog
 from braid.core.ledger.document_writes import log_chunks, mark_changed, require_dataset
 from braid.core.ledger.tables import ChunkRow, DocumentRow, EmbeddingRow
+from braid.core.models.embeddings import EmbeddingModel
 
 DOCUMENTS_PER_BATCH = 20
 
@@ -34,6 +38,20 @@ def reembed(directory: DataDirectory, dataset_id: int) -> int:
             last = ids[-1]
     directory.wake()
     return passages
+
+
+def passages_to_reembed(changes: ChangeLog, model_of: Callable[[str], EmbeddingModel]) -> dict[str, int]:
+    """Count, by collection, the passages without a vector of the collection's model where it has had another model.
+
+    Collections whose model cannot be made are left out: nothing is embedded for them.
+    """
+    counts = {}
+    for collection, state in changes.states("dense").items():
+        with suppress(BraidError):
+            model = model_of(collection).fingerprint
+            if state.version != model or state.state == "rebuilding":
+                counts[collection] = changes.chunk_count(collection) - changes.embedded_count(collection, model)
+    return {collection: count for collection, count in counts.items() if count > 0}
 
 
 def _forget_vectors(connection: Connection, collection: str, model: str, document_ids: Collection[int]) -> int:

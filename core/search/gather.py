@@ -228,6 +228,8 @@ class Gatherer:
             for number, variant in enumerate(variants):
                 if leg.leg in variant.legs:
                     hits = self.memory.hits.get(leg_key(query, leg, variant))
+                    if hits is not None:
+                        self.trace.answered[leg.leg] = None
                     fingerprint = model.fingerprint if model else ""
                     found.append(LegHits(leg.leg, fingerprint, number, hits, leg.scope.collection))
         return found

@@ -134,4 +134,5 @@ class Search(SearchTools):
             model_calls=self.trace.model_calls,
             embeddings=self.trace.embeddings,
             notes=tuple(self.trace.notes),
+            answered=tuple(self.trace.answered),
         )

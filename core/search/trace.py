@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from braid.core.types import Degraded, Part
+from braid.core.types import Degraded, Leg, Part
 
 
 @dataclass(slots=True)
@@ -21,6 +21,8 @@ class SearchTrace:
     model_calls: int = 0
     embeddings: int = 0
     """Texts that were given to an embedding model."""
+    answered: dict[Leg, None] = field(default_factory=dict)
+    """Legs that were searched in at least one collection, in the order in which they answered."""
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:

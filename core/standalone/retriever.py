@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self, TypedDict, cast
 from braid.core.errors import BraidError, HybridRetrieverError, IndexUnavailableError, ValidationError
 from braid.core.indexes.bm25 import Bm25Index
 from braid.core.ledger.change_log import IndexedChunk
-from braid.core.models.embeddings import EmbeddingModel, embed_query, named_model
+from braid.core.models.embeddings import EmbeddingModel, embed_query, labelled_model
 from braid.core.search import fusion
 from braid.core.standalone.chroma_reader import ChromaReader, Row, check_filter
 from braid.core.text.analyzer import Analyzer
@@ -71,7 +71,7 @@ class HybridRetriever:
             _require(name, weight, weight >= 0, "0 or more")
         _require("dense_weight", dense_weight, dense_weight + sparse_weight > 0, "above 0, or sparse_weight must be")
         self._weights = {"dense": float(dense_weight), "bm25": float(sparse_weight)}
-        self._model = None if embeddings is None else named_model(embeddings)
+        self._model = None if embeddings is None else labelled_model(embeddings)
         self._reader = ChromaReader(inner or cast("chromadb.Collection", collection))
         self._analyzer = Analyzer(tuple(languages))
         self._folder = tempfile.TemporaryDirectory(prefix="braid-bm25-", ignore_cleanup_errors=True)

@@ -13,7 +13,7 @@ from langchain_core.embeddings import Embeddings
 
 from braid.core.errors import BraidError, EmbeddingError, ValidationError
 from braid.core.indexes.bm25 import K1, B
-from braid.core.models.embeddings import EmbeddingModel, embed_passages, embed_query, named_model
+from braid.core.models.embeddings import EmbeddingModel, embed_passages, embed_query, labelled_model
 from braid.core.search import fusion
 from braid.core.text.analyzer import Analyzer
 from braid.core.types import ScoredChunk
@@ -62,7 +62,7 @@ class HybridSearcher:
             message = f"the weights are {bm25_weight!r} and {vector_weight!r}; give 0 or more, and one above 0"
             raise ValidationError(message, field="bm25_weight")
         self._weights = (bm25_weight, vector_weight)
-        self._model = None if embedder is None else named_model(embedder)
+        self._model = None if embedder is None else labelled_model(embedder)
         self._analyzer = Analyzer(tuple(languages))
 
     async def search(

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Protocol
 
-from braid.core.errors import BraidError, NotOwnerError
+from braid.core.errors import BraidError, InvalidInputError, NotOwnerError
 from braid.core.indexes.opened import Indexes
 from braid.core.ledger.owner import OwnerLock, read_note
 from braid.core.workers.calls import OpenedWith
@@ -189,8 +189,8 @@ class Roles:
             crashed = self._lock.acquire()
         except NotOwnerError:
             return False
-        logger.info("event=ownership_taken_over crashed=%s", crashed)
         self._be_owner(crashed=crashed)
+        logger.info("event=ownership_taken_over crashed=%s", crashed)
         with self._changing:
             waiting, self._when_owner = self._when_owner, []
         for start in waiting:
@@ -217,7 +217,7 @@ class Roles:
 
 
 def _take_over_once_it_is_free(roles: weakref.ref[Roles], look: threading.Event) -> None:
-    is_compared = False
+    is_compared, refused = False, ""
     while True:
         look.wait(LOOK_S)
         look.clear()
@@ -230,6 +230,10 @@ def _take_over_once_it_is_free(roles: weakref.ref[Roles], look: threading.Event)
             if not is_compared:
                 this.compare_with_owner()
                 is_compared = True
+        except InvalidInputError as error:  # of the options of this process, which stay as they are: said once
+            if str(error) != refused:
+                refused = str(error)
+                logger.warning("this process cannot take over the indexes: %s", refused)
         except BraidError as error:
             logger.debug("event=owner_not_asked type=%s", type(error).__name__)
         except Exception:  # the edge of a thread: what keeps the indexes from being opened may pass

@@ -17,14 +17,14 @@ from langchain_core.documents import Document
 from langchain_core.runnables import RunnableLambda
 
 from braid.core.braid import Braid
-from braid.core.errors import InvalidInputError
+from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.langchain import (
     Bm25Retriever,
     BraidEnsembleRetriever,
     DenseRetriever,
     EnsembleRetriever,
     LegRetriever,
-    NothingRetriever,
+    SearchRetriever,
 )
 from braid.core.types import ChunkInput, DocumentInput, Engine, Filters, Mode
 from tests.fakes import HashEmbeddings
@@ -90,11 +90,22 @@ def test_a_single_one_is_returned_as_it_is(braid: Braid, mode: str, kind: type) 
     assert type(retriever(braid, NOTES, MORE, mode=mode)) is kind
 
 
-@pytest.mark.parametrize("datasets", [(99,), (-99,)])
-def test_for_an_empty_scope_there_is_one_that_finds_nothing(braid: Braid, datasets: tuple[int, ...]) -> None:
-    nothing = retriever(braid, *datasets)
-    assert isinstance(nothing, NothingRetriever)
+@pytest.fixture(scope="module")
+def newcomer(braid: Braid) -> int:
+    """A user without a dataset."""
+    return braid.ledger.add_user("bob").id
+
+
+def test_where_nothing_can_be_read_yet_there_is_one_that_finds_nothing(braid: Braid, newcomer: int) -> None:
+    nothing = braid.manager.get_retriever(user_id=newcomer)
+    assert type(nothing) is SearchRetriever
     assert nothing.invoke("cat") == asyncio.run(nothing.ainvoke("cat")) == []
+
+
+@pytest.mark.parametrize("datasets", [(99,), (-99,), (NOTES, 99)])
+def test_a_dataset_that_cannot_be_read_is_refused(braid: Braid, datasets: tuple[int, ...]) -> None:
+    with pytest.raises(NotFoundError, match=f"^dataset {datasets[-1]}: there is none, or user 1 may not read it"):
+        retriever(braid, *datasets)
 
 
 def test_an_empty_dataset_is_searched_and_nothing_found(braid: Braid) -> None:
@@ -136,12 +147,11 @@ def test_many_threads_share_a_retriever(braid: Braid) -> None:
 @pytest.mark.parametrize("mode", get_args(Mode))
 def test_a_document_says_what_it_is(braid: Braid, datasets: tuple[int, ...], mode: Mode) -> None:
     (hit, *_) = braid.manager.search("cat moon", user_id=1, dataset_ids=datasets, mode=mode).hits
-    (found, *_) = retriever(braid, *datasets, mode=mode).invoke("cat moon")
+    (found, *_) = retriever(braid, *datasets, mode=mode, with_scores=True).invoke("cat moon")
     assert found.page_content == hit.passage.text
     assert found.id == found.metadata["id"] == hit.passage.chunk_id
-    assert found.metadata == {
+    ours = {
         "id": hit.passage.chunk_id,
-        "author": "Ann",
         "source": f"{datasets[0]}.md",
         "title": f"T{datasets[0]}",
         "heading_path": hit.passage.heading_path,
@@ -151,6 +161,7 @@ def test_a_document_says_what_it_is(braid: Braid, datasets: tuple[int, ...], mod
         "score": hit.score,
         "legs": {leg.leg: {"rank": leg.rank, "score": leg.score, "share": leg.share} for leg in hit.legs},
     }
+    assert found.metadata == {**ours, "author": "Ann", "braid": ours}
     assert set(found.metadata["legs"]) == LEGS_OF[mode]
 
 
@@ -159,9 +170,11 @@ def test_a_documents_own_metadata_cannot_pass_for_ours(braid: Braid) -> None:
     forged = {"id": "x", "dataset_id": "-1", "collection": "shared_guide", "score": "9", "source": "elsewhere"}
     braid.ledger.put_document(3, DocumentInput("real.md", "Real", "md", (chunk,), metadata=forged))
     assert braid.indexer.wait(WAIT_S)
-    (found,) = retriever(braid, 3).invoke("platypus")
-    assert (found.metadata["source"], found.metadata["dataset_id"]) == ("real.md", 3)
-    assert found.metadata["id"] == found.id
+    (found,) = retriever(braid, 3, with_scores=True).invoke("platypus")
+    ours = found.metadata["braid"]
+    assert (ours["source"], ours["dataset_id"], ours["id"]) == ("real.md", 3, found.id)
+    assert ours["score"] != "9"
+    assert {name: found.metadata[name] for name in forged} == forged
     braid.ledger.remove_document(3, "real.md")
     assert braid.indexer.wait(WAIT_S)
 
@@ -204,10 +217,14 @@ class Counting(BaseCallbackHandler):
         self.seen.append(f"error {type(error).__name__}")
 
 
-@pytest.mark.parametrize(("datasets", "mode"), [(ALL, "hybrid"), ((NOTES,), "keyword"), ((99,), "hybrid")])
+@pytest.mark.parametrize(("datasets", "mode"), [(ALL, "hybrid"), ((NOTES,), "keyword"), ((), "hybrid")])
 @pytest.mark.parametrize("asynchronous", [False, True])
-def test_callbacks_are_called_once(braid: Braid, datasets: tuple[int, ...], mode: str, asynchronous: bool) -> None:
-    asked, counting = retriever(braid, *datasets, mode=mode, k=2), Counting()
+def test_callbacks_are_called_once(
+    braid: Braid, newcomer: int, datasets: tuple[int, ...], mode: Mode, asynchronous: bool
+) -> None:
+    user = 1 if datasets else newcomer
+    asked = braid.manager.get_retriever(user_id=user, dataset_ids=datasets, mode=mode, k=2)
+    counting = Counting()
     if asynchronous:
         found = asyncio.run(asked.ainvoke("cat", {"callbacks": [counting]}))
     else:

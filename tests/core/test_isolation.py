@@ -13,8 +13,10 @@ from typing import Any, get_args
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from langchain_core.documents import Document
 
 from braid.core.braid import Braid
+from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ledger.change_log import IndexedChunk
 from braid.core.types import Engine, Filters, Fusion, Hit, Mode, Pooling, Query
 from tests.fakes import HashEmbeddings
@@ -202,7 +204,7 @@ def check_one_request(town: Town, data: st.DataObject) -> bool:
     assert set(result.unresolved_dataset_ids) == set(asked or ()) - allowed
     assert set(result.collections) == {town.braid.ledger.dataset(d).collection for d in allowed}
 
-    for found in town.braid.manager.get_retriever(**request).invoke(query):
+    for found in found_by_retriever(town, request, query, set(asked or ()) - allowed):
         assert town.chunks[found.metadata["id"]] == found.metadata["dataset_id"]
         assert found.metadata["dataset_id"] in allowed
         assert found.metadata["id"] not in town.deleted
@@ -211,6 +213,22 @@ def check_one_request(town: Town, data: st.DataObject) -> bool:
         chunk_id = data.draw(st.sampled_from([*town.chunks, "unknown-1-0", "no such"]), "chunk")
         assert_explained(town, query, chunk_id, request, allowed)
     return bool(result.hits)
+
+
+def found_by_retriever(town: Town, request: dict[str, Any], query: str, unreadable: set[int]) -> list[Document]:
+    """What a retriever finds. None is made for an unknown user, for what may not be read, or where nothing ever could
+    be found.
+    """
+    user, error = request["user_id"], None
+    if unreadable or user == UNKNOWN_USER:
+        error = NotFoundError
+    elif user is None and not request["dataset_ids"]:
+        error = InvalidInputError
+    if error:
+        with pytest.raises(error):
+            town.braid.manager.get_retriever(**request)
+        return []
+    return town.braid.manager.get_retriever(**request).invoke(query)
 
 
 def assert_explained(town: Town, query: str, chunk_id: str, request: dict[str, Any], allowed: set[int]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from braid.core.braid import Braid
-from braid.core.errors import RegistryError
+from braid.core.errors import NotFoundError, RegistryError
 
 
 def test_a_retriever_that_is_kept_asks_again_what_its_user_may_read(braid: Braid, put: Callable[..., str]) -> None:
@@ -21,7 +21,9 @@ def test_a_retriever_that_is_kept_asks_again_what_its_user_may_read(braid: Braid
     ]
     assert all(retriever.invoke("salary") for retriever in kept)
     braid.registry.update(secret.id, allowed_groups=["board"])
-    assert [retriever.invoke("salary") for retriever in kept] == [[], [], []]
+    for retriever in kept:
+        with pytest.raises(NotFoundError, match=f"user {user.id} may not read it"):
+            retriever.invoke("salary")
 
 
 def test_an_id_with_documents_is_not_given_to_a_new_entry_when_the_list_has_lost_it(

@@ -478,7 +478,7 @@ def loadable(patch: pytest.MonkeyPatch, *models: HashEmbeddings) -> None:
     """Let these models be found by their names, as providers' models are; there are no others."""
     known = {model.fingerprint: model for model in models}
 
-    def by_name(spec: str, *, threads: int = 0) -> HashEmbeddings:
+    def by_name(spec: str, **_: object) -> HashEmbeddings:
         if spec not in known:
             raise InvalidInputError(f"embedding_model is {spec!r}; there is no such provider")
         return known[spec]

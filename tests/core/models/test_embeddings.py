@@ -37,7 +37,7 @@ class Meeting(HashEmbeddings):
 
 
 def provider(spec: str, model: Embeddings, monkeypatch: pytest.MonkeyPatch) -> ProviderModel:
-    monkeypatch.setattr("langchain.embeddings.init_embeddings", lambda _: model)
+    monkeypatch.setattr("langchain.embeddings.init_embeddings", lambda _, **options: model)
     return ProviderModel(spec)
 
 

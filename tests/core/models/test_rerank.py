@@ -331,9 +331,10 @@ def test_japanese_and_korean(cross_encoders: object, make: Any) -> None:
 
 def test_langchain_documents_carry_the_score(cross_encoders: object, make: Any) -> None:
     search = make()
-    retriever = search.braid.manager.get_retriever(user_id=search.user, mode="hybrid", reranker="local:tiny")
+    options = {"user_id": search.user, "mode": "hybrid", "with_scores": True}
+    retriever = search.braid.manager.get_retriever(**options, reranker="local:tiny")
     assert retriever.invoke("cat")[0].metadata["rerank_score"] == -1.0
-    plain = search.braid.manager.get_retriever(user_id=search.user, mode="hybrid").invoke("cat")
+    plain = search.braid.manager.get_retriever(**options).invoke("cat")
     assert all("rerank_score" not in found.metadata for found in plain)
 
 

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.documents import Document
+from langchain_core.runnables import RunnableLambda
 
 from braid.core.indexes.bm25 import Bm25Statistics
-from braid.core.langchain import EnsembleRetriever, NothingRetriever
+from braid.core.langchain import EnsembleRetriever
 from braid.core.search.fusion import (
     add_contributions,
     bm25_idf,
@@ -126,7 +127,7 @@ def test_without_pooling_the_order_is_that_of_the_stock_ensemble(
     n = len(rankings)
     used = [1 / n] * n if weights is None else weights[:n]
     stock = EnsembleRetriever(
-        retrievers=[NothingRetriever()] * n, weights=[] if weights is None else used, id_key="id"
+        retrievers=[RunnableLambda(lambda _: [])] * n, weights=[] if weights is None else used, id_key="id"
     ).weighted_reciprocal_rank(
         [[Document(page_content="", metadata={"id": chunk_id}) for chunk_id in ids] for ids in rankings]
     )

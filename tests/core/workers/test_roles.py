@@ -11,7 +11,7 @@ import stat
 import time
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, get_args
@@ -23,7 +23,9 @@ from braid.app.cli.root import cli
 from braid.core.braid import Braid
 from braid.core.doctor import examine
 from braid.core.errors import IndexUnavailableError, InvalidInputError, NotFoundError, NotOwnerError
+from braid.core.indexes.opened import Indexes
 from braid.core.ledger.owner import NOTE, read_note
+from braid.core.models.embeddings import EmbeddingOptions
 from braid.core.types import Filters, Mode
 from braid.core.workers.link import Link
 from tests.fakes import HashEmbeddings
@@ -167,6 +169,27 @@ def test_opened_again_in_one_process_and_forgotten(tmp_path: Path) -> None:
 def test_other_options_than_the_owners_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with opened(tmp_path), Braid(tmp_path, embedding_model=HashEmbeddings(32, fingerprint="fake:other")):
         eventually(lambda: "with embedding model fake:hash-64, this process with fake:other" in caplog.text)
+
+
+def test_why_a_process_does_not_take_over_is_told_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other, options = HashEmbeddings(32, fingerprint="fake:other"), EmbeddingOptions(reembed="no")
+    with opened(tmp_path) as owner:
+        fill(owner)
+        guest = Braid(tmp_path, embedding_model=other, embedding_options=options)
+        tries, open_indexes = [], guest.open_indexes
+
+        def count(closing: ExitStack, *, crashed: bool) -> Indexes:
+            tries.append(crashed)
+            return open_indexes(closing, crashed=crashed)
+
+        monkeypatch.setattr(guest, "open_indexes", count)
+    with guest:
+        eventually(lambda: len(tries) > 2)
+        assert not guest.is_owner
+    assert "cannot take over the indexes: embedding_model is another one" in caplog.text
+    assert caplog.text.count("cannot take over") == 1
 
 
 # ---------------------------------------------------------------- who may call

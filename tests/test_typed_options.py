@@ -1,0 +1,80 @@
+"""What a type checker says of programs that use Braid: options are known by name and by value."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import pytest
+
+from braid.core.types import QueryOptions, RetrieverOptions, SearchOptions
+
+ROOT = Path(__file__).parent.parent
+FOLLOWED = ("braid", *(f"braid.core.{name}" for name in ("braid", "data_directory", "retriever_manager", "types")))
+"""Modules whose types the programs need; the rest is left out, which spares a minute."""
+CONFIG = "[mypy]\nstrict = True\nfollow_imports = skip\ndisallow_subclassing_any = False\n" + "".join(
+    f"[mypy-{name}]\nfollow_imports = silent\n" for name in FOLLOWED
+)
+GOOD = """
+from pathlib import Path
+from braid import Braid, EmbeddingOptions, Filters, IndexOptions
+
+with Braid("data", shared_dbs="shared.json", index_options=IndexOptions(languages=["en", "de"])) as braid:
+    result = braid.search("pump", user_id=1, dataset_ids=[1], mode="keyword", k=3, strategy="hyde")
+    result = braid.search("pump", user_id=1, filters={"year": {"$gte": 2024}})
+    retriever = braid.get_retriever("basic", user_id=1, dataset_ids=(1, -1), k=3, with_scores=True, on_degraded="raise")
+    other = braid.get_retriever(user_id=1, filters=Filters(source_prefix="a/"), search_kwargs={"k": 3})
+with Braid(Path("data"), index_options=IndexOptions(follow=["bm25"])) as braid:
+    pass
+"""
+BAD = """
+from braid import Braid
+
+def ask(braid: Braid) -> None:
+    braid.search("pump", user_id=1, kk=3)
+    braid.search("pump", user_id=1, mode="semntic")
+    braid.search("pump", user_id="ann")
+    braid.search("pump", user_id=1, with_scores=True)
+    braid.get_retriever(user_id=1, kk=3)
+    braid.get_retriever(user_id=1, mode="semntic")
+    braid.get_retriever(user_id=1, on_degraded="shout")
+    braid.manager.search("pump", user_id=1, k="three")
+"""
+
+
+def check(program: str, folder: Path) -> str:
+    """What mypy says."""
+    (folder / "mypy.ini").write_text(CONFIG)
+    (folder / "program.py").write_text(program)
+    command = [sys.executable, "-m", "mypy", "--config-file", "mypy.ini", "program.py"]
+    done = subprocess.run(
+        command, cwd=folder, env={"MYPYPATH": str(ROOT), "PATH": ""}, capture_output=True, text=True, timeout=100
+    )
+    return done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where mypy keeps what it knows from one program to the next."""
+    return tmp_path_factory.mktemp("mypy")
+
+
+def test_texts_as_paths_and_lists_are_right(folder: Path) -> None:
+    assert check(GOOD, folder) == "Success: no issues found in 1 source file\n"
+
+
+def test_a_wrong_name_or_value_of_an_option_is_seen(folder: Path) -> None:
+    said = check(BAD, folder)
+    calls = [number for number, line in enumerate(BAD.splitlines(), 1) if line.startswith("    braid.")]
+    assert sorted({int(line.split(":")[1]) for line in said.splitlines() if ": error:" in line}) == calls, said
+
+
+def test_the_keywords_are_the_fields_of_the_options() -> None:
+    hints = get_type_hints(SearchOptions)
+    assert hints.pop("filters") | Mapping[str, Any] == get_type_hints(QueryOptions)["filters"]  # as a plain object, too
+    assert hints.items() <= get_type_hints(QueryOptions).items()
+    assert get_type_hints(QueryOptions).keys() == {name for name in (*hints, "filters") if not name.startswith("_")}
+    assert get_type_hints(RetrieverOptions).keys() > get_type_hints(QueryOptions).keys()
