@@ -63,6 +63,7 @@ LABELS = (
 
 FILES = (
     N_("%(name)s is empty: it has 0 bytes; check that it was saved"),
+    N_("%(name)s cannot be read here: %(error)s"),
     N_("%(name)s has %(size)s bytes; at most %(most)s are read, so split it"),
     N_("%(name)s has more than %(most)s bytes, which is the limit; split it"),
     N_("%(name)s is nested too deeply to be read; save it in a simpler form"),
