@@ -126,9 +126,16 @@ class Endpoint:
 
 def _listen(path: Path) -> tuple[socket.socket, str]:
     """Return a listening socket and its address: the path, or ``127.0.0.1:port``."""
-    if not hasattr(socket, "AF_UNIX") or len(os.fsencode(path)) > MAX_SOCKET_PATH:
-        listener = socket.create_server(("127.0.0.1", 0))
-        return listener, f"127.0.0.1:{listener.getsockname()[1]}"
+    if hasattr(socket, "AF_UNIX") and len(os.fsencode(path)) <= MAX_SOCKET_PATH:
+        try:
+            return _listen_at(path), str(path)
+        except OSError as error:  # folders of other systems, on a network or mounted by WSL, have no sockets
+            logger.info("event=no_socket error=%s", error.strerror)
+    listener = socket.create_server(("127.0.0.1", 0))
+    return listener, f"127.0.0.1:{listener.getsockname()[1]}"
+
+
+def _listen_at(path: Path) -> socket.socket:
     path.unlink(missing_ok=True)  # of an owner that was killed
     listener = socket.socket(socket.AF_UNIX)
     try:
@@ -139,4 +146,4 @@ def _listen(path: Path) -> tuple[socket.socket, str]:
     except BaseException:
         listener.close()
         raise
-    return listener, str(path)
+    return listener

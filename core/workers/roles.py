@@ -54,7 +54,7 @@ class Roles:
         self._data_dir = data_dir
         self._host = weakref.ref(host)
         self._changing = threading.RLock()
-        self._when_owner: list[Callable[[], object]] = []
+        self._to_start: list[Callable[[], object]] = []
         self._begin_anew()
 
     def _begin_anew(self) -> None:
@@ -81,10 +81,11 @@ class Roles:
             self._be_owner(crashed=crashed)
 
     def when_owner(self, start: Callable[[], object]) -> None:
-        """Call this as soon as the process is the owner, now if it is."""
+        """Call this as soon as the process is the owner, now if it is. What waits for that already waits once."""
         with self._changing:
             if not self.is_owner:
-                self._when_owner.append(start)
+                if start not in self._to_start:
+                    self._to_start.append(start)
                 return
         start()
 
@@ -136,8 +137,8 @@ class Roles:
             running.callback(self._note_recovery, indexes)
             endpoint = Endpoint(self._data_dir, host.calls(indexes))
             running.callback(endpoint.close)
-            host.use_indexes(indexes)
             self._lock.publish(endpoint.start())
+            host.use_indexes(indexes)  # nothing can fail any more: a guest goes on calling the owner until now
         except BaseException:
             running.close()
             opened.close()
@@ -185,17 +186,26 @@ class Roles:
         """Become the owner if there is none; True when there is nothing more to look for."""
         if self._closed or self._host() is None:
             return True
-        try:
-            crashed = self._lock.acquire()
-        except NotOwnerError:
-            return False
-        self._be_owner(crashed=crashed)
-        logger.info("event=ownership_taken_over crashed=%s", crashed)
+        if not self.is_owner:
+            try:
+                crashed = self._lock.acquire()
+            except NotOwnerError:
+                return False
+            self._be_owner(crashed=crashed)
+            logger.info("event=ownership_taken_over crashed=%s", crashed)
+        return self._start_what_waits()
+
+    def _start_what_waits(self) -> bool:
+        """Start what waits for the ownership; False if some of it failed, and is to be started at the next look."""
         with self._changing:
-            waiting, self._when_owner = self._when_owner, []
+            waiting, self._to_start = self._to_start, []
         for start in waiting:
-            start()
-        return True
+            try:
+                start()
+            except Exception:  # the edge of a thread: the others are started, and the indexes stay open
+                logger.exception("event=not_started")
+                self._to_start.append(start)
+        return not self._to_start
 
     def compare_with_owner(self) -> None:
         """Warn if the owner was opened with other options: it is what decides what is found."""
