@@ -260,6 +260,7 @@ class Braid(DataDirectory):
         super().after_fork(in_child=in_child)
         if in_child and not self.closed:
             self._threads.begin_anew()
+            self.priority.begin_anew()
             self._roles.begin_as_child()
 
     def search(

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from braid.core.errors import InvalidInputError, ModelError
+from braid.core.forks import tell_of_forks
 from braid.core.types import RERANKERS, Hit, Query, indexed_text
 
 COHERE_PACKAGE = "langchain-cohere==0.6.0"
@@ -130,9 +131,22 @@ class Rerankers:
     def __init__(self, *, base_url: str = "", api_key: str = "", timeout_s: float = 10.0) -> None:
         self._arguments: dict[str, Any] = {"base_url": base_url, "api_key": api_key, "timeout_s": timeout_s}
         self._timeout_s = timeout_s
+        self._begin()
+        tell_of_forks(self)
+
+    def _begin(self) -> None:
+        """Make what belongs to one process."""
         self._made: dict[str, Reranker | None] = {}
         self._lock = threading.Lock()
         self._executor = ThreadPoolExecutor(THREADS, "braid-rerank")
+
+    def before_fork(self) -> None:
+        """Do nothing: calls go on in the parent."""
+
+    def after_fork(self, *, in_child: bool) -> None:
+        """Begin anew in the child: the threads, and what a model has of them, are the parent's."""
+        if in_child:
+            self._begin()
 
     def named(self, name: str) -> Reranker | None:
         """Return the reranker of a ``provider:model`` string, the same object each time; see `reranker_named`."""

@@ -125,3 +125,12 @@ def test_pieces_of_work_go_on_when_the_search_ends() -> None:
     order.extend(way.pieces(["piece"]))
     thread.join()
     assert order == ["search", "piece"]
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_the_child_of_a_fork_does_not_wait_for_the_searches_of_its_parent(tmp_path: Path) -> None:
+    with Braid(tmp_path, embedding_model=HashEmbeddings()) as braid, braid.priority.search():
+        child = os.fork()
+        if child == 0:
+            os._exit(1 if braid.priority.busy else 0)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -246,6 +247,26 @@ def test_threads_that_name_a_reranker_at_once_get_the_same(monkeypatch: pytest.M
         named = list(executor.map(rerankers.named, ["local:tiny"] * 4))
     rerankers.close()
     assert len(set(map(id, named))) == 1
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_the_child_of_a_fork_does_not_wait_for_the_threads_of_its_parent(cross_encoders: object, make: Any) -> None:
+    search = make(Rerankers(timeout_s=TIMEOUT_S))
+    expected = sources(search("cat", reranker="local:tiny"))
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            found = search("cat", reranker="local:tiny")
+            os.write(writer, b"same" if sources(found) == expected and not found.degraded else b"other")
+        finally:
+            os._exit(0)
+    os.close(writer)
+    try:
+        with os.fdopen(reader, "rb") as said:
+            assert said.read() == b"same"
+    finally:
+        os.waitpid(pid, 0)
 
 
 def test_negative_scores_and_min_score(cross_encoders: object, make: Any) -> None:
