@@ -9,15 +9,17 @@ from braid.core.ledger.database import Database
 from braid.core.metadata.values import Kind
 
 MAX_KEYS = 100
-# The keys are found by leaps through the index, one for each key of a dataset, however many documents have it.
-_KEYS = """
-    WITH RECURSIVE found(dataset_id, name) AS (
-        SELECT d.id, (SELECT MIN(m.key) FROM document_metadata m WHERE m.dataset_id = d.id)
+# The keys are found by leaps through the index, one for each key of a dataset, however many documents have it, and no
+# more of a dataset than are returned of all.
+_KEYS = f"""
+    WITH RECURSIVE found(dataset_id, name, place) AS (
+        SELECT d.id, (SELECT MIN(m.key) FROM document_metadata m WHERE m.dataset_id = d.id), 1
         FROM datasets d WHERE d.id IN :datasets
         UNION ALL
         SELECT f.dataset_id,
-            (SELECT MIN(m.key) FROM document_metadata m WHERE m.dataset_id = f.dataset_id AND m.key > f.name)
-        FROM found f WHERE f.name IS NOT NULL),
+            (SELECT MIN(m.key) FROM document_metadata m WHERE m.dataset_id = f.dataset_id AND m.key > f.name),
+            f.place + 1
+        FROM found f WHERE f.name IS NOT NULL AND f.place < {MAX_KEYS}),
     kinds(kind) AS (
         SELECT 'text' UNION ALL SELECT 'number' UNION ALL SELECT 'flag' UNION ALL SELECT 'date' UNION ALL SELECT 'item')
     SELECT DISTINCT f.name, k.kind FROM found f CROSS JOIN kinds k
@@ -27,7 +29,7 @@ _KEYS = """
 
 
 def metadata_keys(database: Database, dataset_ids: Collection[int]) -> Mapping[str, tuple[Kind, ...]]:
-    """Return the keys that documents of these datasets have, by name, with the kinds of their values; at most 100."""
+    """Return the keys that documents of these datasets have, by name, with the kinds of their values; the first 100."""
     keys: dict[str, tuple[Any, ...]] = {}
     for key, kind in database.remembered_rows(_KEYS, datasets=sorted(dataset_ids)):
         if key in keys or len(keys) < MAX_KEYS:
