@@ -14,10 +14,8 @@ _named: dict[int, str] = {}
 
 def this_writer() -> str:
     """Return the name of this process; another process has another one, also with the same number."""
-    pid = os.getpid()
-    if pid not in _named:  # also in the child of a fork
-        _named[pid] = f"{pid}-{secrets.token_hex(4)}"
-    return _named[pid]
+    pid = os.getpid()  # another one in the child of a fork
+    return _named.get(pid) or _named.setdefault(pid, f"{pid}-{secrets.token_hex(4)}")
 
 
 def lives(writer: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -93,6 +94,20 @@ def test_an_interrupted_answer_is_found_by_its_words(talk: Talk, monkeypatch: py
     talk.turns.interrupt_abandoned()
     assert talk.last() == ("Okapis live here", "interrupted")
     assert [found.conversation.id for found in talk.conversations.find(talk.user, "okapis", limit=5)] == [talk.id]
+
+
+def test_threads_that_name_their_process_at_once_give_it_one_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = list[str]()
+
+    def another_thread_was_first(count: int) -> str:
+        monkeypatch.setattr(secrets, "token_hex", lambda count: "first")
+        names.append(writers.this_writer())
+        return "second"
+
+    monkeypatch.setattr(writers, "_named", {})
+    monkeypatch.setattr(secrets, "token_hex", another_thread_was_first)
+    names += [writers.this_writer(), writers.this_writer()]
+    assert len(set(names)) == 1, "an answer whose process has another name is interrupted"
 
 
 def test_a_turn_that_another_process_stopped_ends(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
