@@ -10,9 +10,11 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from multiprocessing.queues import Queue
 from pathlib import Path
+from types import SimpleNamespace
 from typing import get_args
 
 import pytest
+from filelock import Timeout
 
 from braid.core.braid import Braid, IndexOptions
 from braid.core.data_directory import DataDirectory
@@ -183,3 +185,50 @@ def test_without_the_indexes_everything_else_works(tmp_path: Path) -> None:
             assert not hasattr(braid, part)
     assert not (tmp_path / "indexes").exists()
     assert not (tmp_path / "owner.json").exists()
+
+
+class OldFileLock:
+    """Keeps its file open in the child of a fork, as earlier versions of filelock do."""
+
+    def __init__(self, path: str, **options: object) -> None:
+        self._path = path
+        self._context = SimpleNamespace(lock_file_fd=None)
+
+    def acquire(self, timeout: float) -> None:
+        """Take the lock, or raise Timeout."""
+        fcntl = pytest.importorskip("fcntl")
+        file = os.open(self._path, os.O_RDWR | os.O_CREAT)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(file)
+            raise Timeout(self._path) from None
+        self._context.lock_file_fd = file
+
+
+def test_the_child_of_a_fork_does_not_keep_the_lock_of_a_killed_owner(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("braid.core.ledger.owner.FileLock", OldFileLock)
+    owner, next_owner = OwnerLock(tmp_path), OwnerLock(tmp_path)
+    owner.acquire()
+    ready, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            owner.forget()
+            os.write(writer, b"!")
+            time.sleep(START_S)  # it is killed below
+        finally:
+            os._exit(0)
+    try:
+        assert os.read(ready, 1) == b"!"
+        with pytest.raises(NotOwnerError):
+            next_owner.acquire()
+        owner.forget()  # as if it were killed: the file is closed, and nobody has given up the lock
+        assert next_owner.acquire(), "the last one was killed"
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        os.close(ready)
+        os.close(writer)
