@@ -112,6 +112,7 @@ def index_rows(stored: Mapping[str, Any]) -> list[Row]:
 
 def require_key(key: object, *, field: str) -> str:
     """Return the key of a value. Raises InvalidInputError for one that cannot be stored."""
+    key = storable(key) if isinstance(key, str) else key
     if not isinstance(key, str) or not key.strip() or len(key) > MAX_KEY_CHARS:
         problem = f"has the key {shown(key)}; a key is a text of 1 to {MAX_KEY_CHARS} characters"
     elif key.startswith("$"):
@@ -119,7 +120,7 @@ def require_key(key: object, *, field: str) -> str:
     elif key == RESERVED_KEY:
         problem = f"has the key {key!r}, under which Braid's own facts stand; choose another name"
     else:
-        return storable(key)
+        return key
     raise InvalidInputError(f"{field} {problem}", field=field)
 
 

@@ -241,9 +241,9 @@ def _value(key: str, given: object, operator: str) -> Value:
         )
     if isinstance(given, bool | date):
         return given
-    if isinstance(given, int | float) and math.isfinite(given) and abs(given) <= _HIGHEST:
-        if isinstance(given, int) and abs(given) > MAX_WHOLE_NUMBER:
-            raise _wrong(f"{operator} of {key!r} has {given}; a whole number has at most 15 digits")
+    if isinstance(given, int) and abs(given) > MAX_WHOLE_NUMBER:
+        raise _wrong(f"{operator} of {key!r} has {shown(given)}; a whole number has at most 15 digits")
+    if isinstance(given, int | float) and math.isfinite(given):
         return given
     raise _wrong(f"{operator} of {key!r} has {shown(given)}; give it a text, a number, true or false, or a date")
 

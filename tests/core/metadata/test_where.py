@@ -37,6 +37,7 @@ def nested(depth: int) -> dict[str, Any]:
         ({"a": {"$date": "soon"}}, r"\$eq of 'a' has 'soon'; write a date as 2026-01-31"),
         ({"a": "x" * 501}, r"\$eq of 'a' has a text of 501 characters; at most 500 are compared"),
         ({"a": 2**54}, "a whole number has at most 15 digits"),
+        ({"a": {"$in": [10**400]}}, "a whole number has at most 15 digits"),  # more than a float can be
         ({"a": float("inf")}, r"\$eq of 'a' has inf; give it"),
         ({"a": {}}, "the filter of 'a' is empty"),
         ({"$and": []}, r"\$and has \[\]; give it a list of filters"),
