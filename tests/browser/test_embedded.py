@@ -19,6 +19,8 @@ from braid.config.settings import Settings
 from tests.browser.conftest import Site, overflow
 from tests.web import make_app
 
+pytestmark = pytest.mark.browser
+
 HOST_PAGE = """<!doctype html><html lang="en"><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1"><title>Another app</title>
 <script src="{braid}static/embed.js"></script>
