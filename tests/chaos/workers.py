@@ -35,6 +35,8 @@ from tests.worlds import document, eventually
 
 QUESTIONS = tuple(f"how does pump {number} run" for number in range(8))
 START_S = 90
+RETRY_AFTER_S = 2.0
+"""As clients wait before they try again."""
 NOTES, MANUALS = 1, -1
 ROOT = Path(__file__).parents[2]
 
@@ -120,6 +122,7 @@ class WorkerClient(threading.Thread):
             if problem:
                 with self._seen.lock:
                     self._seen.retries += 1
+                time.sleep(RETRY_AFTER_S)
                 if again := work():
                     with self._seen.lock:
                         self._seen.failures.append(f"{work.__name__}: {problem}; again: {again}")
