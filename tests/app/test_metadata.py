@@ -204,6 +204,7 @@ def found_on_page(client: FlaskClient, *conditions: tuple[str, str, str]) -> set
         ([("day", "is", "2026-01-31")], {"new"}),
         ([("", "is", "ignored"), ("unknown", "is", "x")], set()),
         ([("", "is", "")], set(PUMPS)),
+        ([("tenant", "any", "")] * 5 + [("year", "most", "2023")], {"old"}),  # more than the form has rows
     ],
 )
 def test_the_page_filters(client: FlaskClient, conditions: list[tuple[str, str, str]], sources: set[str]) -> None:

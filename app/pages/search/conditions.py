@@ -28,7 +28,8 @@ COMPARISONS: Mapping[str, str] = {
     "none": _l("has no value"),
 }
 """The choices between key and value."""
-MAX_CONDITIONS = 5
+SHOWN_ROWS = 5
+"""Rows that the form offers; an address may have more."""
 _OPERATORS = {"is": "$eq", "not": "$eq", "least": "$gte", "most": "$lte", "has": "$contains"}
 _FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
@@ -86,7 +87,7 @@ def read_conditions(args: MultiDict[str, str], keys: Keys) -> tuple[Condition, .
         if not value.strip() and comparison in _OPERATORS:
             raise InvalidInputError(f"{key[:40]!r} has no value to compare with; enter one", field="metadata")
         found.append(Condition(key, comparison, value.strip(), keys.get(key, ())))
-    return tuple(found[:MAX_CONDITIONS])
+    return tuple(found)
 
 
 def _typed(kind: Kind, value: str) -> object:

@@ -10,7 +10,7 @@ from typing import Any
 from flask_babel import lazy_gettext as _l
 from werkzeug.datastructures import MultiDict
 
-from braid.app.pages.search.conditions import MAX_CONDITIONS, Condition, Keys, read_conditions
+from braid.app.pages.search.conditions import SHOWN_ROWS, Condition, Keys, read_conditions
 from braid.core.errors import InvalidInputError
 from braid.core.types import Filters
 
@@ -48,7 +48,7 @@ class ChosenFilters:
     @property
     def rows(self) -> tuple[Condition, ...]:
         """The conditions, and an empty one while there may be another."""
-        return (*self.conditions, Condition())[:MAX_CONDITIONS]
+        return self.conditions if len(self.conditions) >= SHOWN_ROWS else (*self.conditions, Condition())
 
     def filters(self) -> Filters:
         """Return the filters for the search. Raises InvalidInputError if the first day is after the last one."""
