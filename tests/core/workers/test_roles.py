@@ -9,6 +9,8 @@ import os
 import signal
 import socket
 import stat
+import subprocess
+import sys
 import threading
 import time
 import weakref
@@ -36,6 +38,7 @@ from tests.fakes import HashEmbeddings
 from tests.worlds import add_notes, document, eventually
 
 WAIT_S = 60
+ROOT = Path(__file__).parents[3]
 TEXTS = {f"d{number}": (f"the pump number {number} runs", f"valve {number} is closed by hand") for number in range(12)}
 
 
@@ -447,3 +450,37 @@ def test_a_killed_owner_is_replaced_by_exactly_one(tmp_path: Path) -> None:
         assert [ask(pipe, "pump number 7") for pipe in left] == [expected, expected]
         assert time.monotonic() - started < WAIT_S / 2
         eventually(lambda: [ask(pipe, "owner?") for pipe in left].count(True) == 1)
+
+
+BULK = """
+import sys
+from braid.core.data_directory import DataDirectory
+from tests.fakes import HashEmbeddings
+from tests.worlds import document
+
+with DataDirectory(sys.argv[1], embedding_model=HashEmbeddings()) as directory:
+    for turn in range(4):
+        directory.ledger.put_documents(1, [document(f"{turn}-{number}", "a hose") for number in range(1000)])
+        print(turn, flush=True)
+"""
+
+
+def test_single_writes_go_through_beside_a_large_one_of_another_process(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Both indexes follow meanwhile; nobody is told that the database is locked."""
+    with opened(tmp_path / "data") as owner:
+        fill(owner)
+        command = [sys.executable, "-c", BULK, str(tmp_path / "data")]
+        longest, written = 0.0, 0
+        with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as bulk:
+            while bulk.poll() is None:
+                started = time.monotonic()
+                owner.ledger.put_document(1, document(f"single{written}", "a gasket"))
+                longest, written = max(longest, time.monotonic() - started), written + 1
+            assert bulk.stdout is not None
+            assert bulk.stdout.read().split() == ["0", "1", "2", "3"]
+        assert owner.indexer.wait(WAIT_S)
+        assert len(owner.ledger.documents(1, limit=100_000)) == len(TEXTS) + 4000 + written
+    assert longest < 8, written
+    assert [record.getMessage() for record in caplog.records if record.levelname in ("WARNING", "ERROR")] == []
