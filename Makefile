@@ -17,6 +17,7 @@ PUBLIC := braid braid.core.braid braid.core.data_directory braid.core.ledger.led
 	braid.core.chat.store braid.core.chat.turn_recorder braid.core.chat.types \
 	braid.config.settings braid.config.models braid.app.factory braid.app.site
 # pdoc, after the names of the package have been imported, which it imports when they are asked for.
+# It does not know where a TypedDict has the fields of another from, and says so.
 PDOC := import sys, braid, pdoc.__main__ as pdoc; [getattr(braid, name) for name in braid.__all__]; pdoc.cli(sys.argv[1:])
 INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check --prefer-binary
 PEERS_INSTALL := .venv-peers/bin/python -m pip install -qq --disable-pip-version-check --prefer-binary
@@ -56,7 +57,7 @@ chaos: $(DEV)  ## kill and starve a server while clients write, two minutes
 	$(BIN)/python -m tests.chaos $(ARGS)
 
 reference: $(DEV)  ## build the API reference from the docstrings
-	$(BIN)/python -W error::UserWarning -c "$(PDOC)" --no-show-source -o $(REFERENCE) $(PUBLIC)
+	$(BIN)/python -W error::UserWarning -W "ignore:Cannot determine where:UserWarning" -c "$(PDOC)" --no-show-source -o $(REFERENCE) $(PUBLIC)
 	@echo "$(REFERENCE)/index.html"
 
 clean:  ## remove what was built or installed; data/ stays
