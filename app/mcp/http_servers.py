@@ -10,14 +10,12 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
 
 from braid.app.auth.identity import Identity
-from braid.app.mcp.meter import IDENTITY, SiteMeter
+from braid.app.mcp.meter import IDENTITY, MAX_REQUEST_BYTES, SiteMeter
 from braid.app.mcp.server import make_server
 from braid.app.mcp.tools import Tools
 from braid.app.site import Site
 
 LOCAL_NAMES = ("127.0.0.1", "localhost", "[::1]")
-MAX_REQUEST_BYTES = 12_000_000
-"""A document of 5,000,000 characters in UTF-8, most of the time."""
 
 
 def server_for(site: Site, *, read_only: bool) -> MCPServer[Any]:

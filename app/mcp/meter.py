@@ -9,6 +9,8 @@ from braid.core.types import SearchResult
 
 IDENTITY = "braid.identity"
 """Key of the caller's `Identity` in the scope of an ASGI request."""
+MAX_REQUEST_BYTES = 12_000_000
+"""A document of 5,000,000 characters in UTF-8, most of the time."""
 
 
 class Meter:

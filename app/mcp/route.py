@@ -14,11 +14,10 @@ from werkzeug.exceptions import NotImplemented as NotInstalled
 
 from braid.app.auth.access import rule, takes_uploads
 from braid.app.auth.identity import Identity, identity
-from braid.app.mcp.meter import IDENTITY
+from braid.app.mcp.meter import IDENTITY, MAX_REQUEST_BYTES
 from braid.app.site import Site, site
 from braid.core.extras import MissingExtraError, is_installed
 
-MAX_REQUEST_BYTES = 12_000_000
 CALL_S = 120.0
 """Seconds that a call may take; a tool waits at most 60."""
 
