@@ -60,7 +60,11 @@ def receive(connection: socket.socket) -> Any:
     (length,) = LENGTH.unpack(receive_bytes(connection, LENGTH.size))
     if length > MAX_BYTES:
         raise pickle.UnpicklingError(f"a message of {length} bytes; at most {MAX_BYTES} are allowed")
-    return _Unpickler(io.BytesIO(receive_bytes(connection, length))).load()
+    data = receive_bytes(connection, length)
+    try:
+        return _Unpickler(io.BytesIO(data)).load()
+    except (AttributeError, ImportError, IndexError) as error:  # a class that only another version of Braid has
+        raise pickle.UnpicklingError(f"a message of another version: {error}") from error
 
 
 def receive_bytes(connection: socket.socket, count: int) -> bytes:

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any, get_args
 
 import pytest
@@ -34,6 +35,7 @@ from braid.core.models.embeddings import EmbeddingOptions
 from braid.core.types import Filters, Mode
 from braid.core.workers.endpoint import Endpoint
 from braid.core.workers.link import Link
+from braid.core.workers.wire import LENGTH, receive
 from tests.fakes import HashEmbeddings
 from tests.worlds import add_notes, document, eventually
 
@@ -273,6 +275,18 @@ def test_unknown_calls_and_foreign_classes_are_refused(pair: tuple[Braid, Braid]
         link.call("bm25.count", Path("/"), patience_s=0.0)
     assert guest.search("pump", user_id=1).hits, "the endpoint goes on"
     link.close()
+
+
+@pytest.mark.parametrize("name", ["NoSuchError", "errors.NoSuch"])
+def test_a_class_that_only_another_version_has_is_not_a_crash(name: str) -> None:
+    """Its name is allowed; it is not there."""
+    here, there = socket.socketpair()
+    message = f"cbraid.core.errors\n{name}\n.".encode()  # a pickle of the class
+    there.sendall(LENGTH.pack(len(message)) + message)
+    with pytest.raises(UnpicklingError):
+        receive(here)
+    here.close()
+    there.close()
 
 
 def test_a_path_that_no_socket_takes_gets_a_port(tmp_path: Path) -> None:
