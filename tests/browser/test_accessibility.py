@@ -8,7 +8,7 @@ import pytest
 from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import Page
 
-from tests.browser.conftest import Site
+from tests.browser.conftest import Site, overflow
 from tests.web import post_form, sign_in
 
 pytestmark = pytest.mark.browser
@@ -67,11 +67,6 @@ def violations(page: Page) -> list[str]:
     page.evaluate("scrollTo(0, document.body.scrollHeight)")
     found = page.evaluate("axe.run({resultTypes: ['violations']})")["violations"]
     return [f"{one['id']}: {one['help']}: {[node['html'][:160] for node in one['nodes']][:3]}" for one in found]
-
-
-def overflow(page: Page) -> int:
-    """By how many pixels the page is wider than the window."""
-    return page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
 
 
 @pytest.mark.parametrize("language", LOOKS)

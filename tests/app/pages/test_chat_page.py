@@ -37,30 +37,6 @@ QUESTION = "How are rankings fused?"
 
 
 @pytest.fixture
-def library(braid: Braid, put: Put) -> Braid:
-    """A user with two datasets, and a shared one."""
-    user = braid.ledger.add_user("local")
-    braid.ledger.add_dataset(user.id, "Notes")
-    braid.ledger.add_dataset(user.id, "Empty")
-    braid.registry.add("Handbook", "shared_main_db")
-    braid.mirror_registry()
-    put(1, "fusion.md", "Rankings are fused by rank, which needs no tuning.", title="Fusion")
-    put(-1, "travel.md", "Book trains through the travel office.", title="Travel")
-    return braid
-
-
-@pytest.fixture
-def app(library: Braid) -> Flask:
-    """Without a language model."""
-    return make_app(library)
-
-
-@pytest.fixture
-def client(app: Flask) -> FlaskClient:
-    return sign_in(app)
-
-
-@pytest.fixture
 def model() -> Iterator[ModelServer]:
     with model_server("They are fused by rank [1].") as server:
         yield server

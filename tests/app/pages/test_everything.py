@@ -5,40 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-import pytest
-from flask import Flask
 from flask.testing import FlaskClient
 
 from braid.core.braid import Braid
 from tests.app.pages.test_chat_page import ask, checked, stored
-from tests.web import csrf_token, make_app, sign_in
+from tests.web import csrf_token
 
 Put = Callable[..., str]
 GASKET = "In which hall is the gasket stored?"
-
-
-@pytest.fixture
-def library(braid: Braid, put: Put) -> Braid:
-    """A user with two datasets and a shared one."""
-    user = braid.ledger.add_user("local")
-    braid.ledger.add_dataset(user.id, "Notes")
-    braid.ledger.add_dataset(user.id, "More")
-    braid.registry.add("Handbook", "shared_main_db")
-    braid.mirror_registry()
-    put(1, "fusion.md", "Rankings are fused by rank.", title="Fusion")
-    put(-1, "travel.md", "Book trains through the travel office.", title="Travel")
-    return braid
-
-
-@pytest.fixture
-def app(library: Braid) -> Flask:
-    """Without a language model."""
-    return make_app(library)
-
-
-@pytest.fixture
-def client(app: Flask) -> FlaskClient:
-    return sign_in(app)
 
 
 def add_gaskets(library: Braid, put: Put) -> int:
@@ -158,4 +132,4 @@ def test_a_dataset_that_cannot_be_read_is_named_beside_everything(client: FlaskC
 def test_a_link_without_datasets_ticks_what_it_searches(client: FlaskClient) -> None:
     page = client.get("/search", query_string={"q": "rankings"}).text
     assert re.findall(r'name="d" value="(-?\d+)" checked', page) == ["1", "2"]
-    assert "in Notes, More" in page
+    assert "in Notes, Empty" in page
