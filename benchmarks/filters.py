@@ -1,7 +1,7 @@
 """Filters: how long a search takes with 50, 10 and 1 % of the documents selected by metadata, by date, and with none.
 
 One dataset of one-passage documents with five keys each. ``remembered`` is a filter that was asked for before;
-``anew`` is after a commit, when the documents that it selects are read again.
+``after a commit`` is when the documents that it selects are read again.
 """
 
 from __future__ import annotations
@@ -102,14 +102,16 @@ def _filters(documents: int) -> Mapping[str, Filters]:
 
 
 def _measure(braid: Braid, name: str, filters: Filters, args: argparse.Namespace) -> dict[str, Any]:
-    """Return the p50 of the searches in ms, and of reading anew which documents the filter selects."""
+    """Return the p50 of the searches in ms, and of reading again which documents the filter selects."""
     row: dict[str, Any] = {"filter": name}
     for mode in MODES:
         row[f"{mode}, remembered"] = _p50(args.queries, lambda n, mode=mode: _search(braid, n, filters, mode))
-    row["hybrid, anew"] = _p50(args.queries // 3, lambda n: _search(braid, n, filters, "hybrid"), before=_commit(braid))
+    row["hybrid, after a commit"] = _p50(
+        args.queries // 3, lambda n: _search(braid, n, filters, "hybrid"), before=_commit(braid)
+    )
     limit = MAX_FILTER_DOCUMENTS + 1
 
-    row["documents read anew"] = _p50(
+    row["documents read again"] = _p50(
         args.queries // 3, lambda n: braid.ledger.matching_documents([1], filters, limit=limit), before=_commit(braid)
     )
     return row

@@ -259,8 +259,8 @@ class Braid(DataDirectory):
         """In the child, search through the parent, or whichever process is the owner then."""
         super().after_fork(in_child=in_child)
         if in_child and not self.closed:
-            self._threads.begin_anew()
-            self.priority.begin_anew()
+            self._threads.start_over()
+            self.priority.start_over()
             self._roles.begin_as_child()
 
     def search(

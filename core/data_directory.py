@@ -137,7 +137,7 @@ class DataDirectory:
         """Get ready for a fork."""
 
     def after_fork(self, *, in_child: bool) -> None:
-        """In the child, load embedding models anew when they are needed; one that was given as an object is used as it
+        """In the child, load embedding models again when they are needed; one that was given as an object is used as it
         is.
         """
         if in_child:

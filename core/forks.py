@@ -1,4 +1,4 @@
-"""Forks: what has threads, locks or connections gives them up before, or begins anew in the child.
+"""Forks: what has threads, locks or connections gives them up before, or starts over in the child.
 
 Only the thread that forks lives on in the child; a lock that another one held stays locked there for ever, and an open
 database must not cross a fork at all.
@@ -21,7 +21,7 @@ class Forking(Protocol):
         """Get ready, in the parent."""
 
     def after_fork(self, *, in_child: bool) -> None:
-        """Go on in the parent, or begin anew in the child."""
+        """Go on in the parent, or start over in the child."""
 
 
 class Use:

@@ -24,9 +24,9 @@ class SearchPriority:
     """Counts the running searches, so that background work can wait for them. Safe to use from several threads."""
 
     def __init__(self) -> None:
-        self.begin_anew()
+        self.start_over()
 
-    def begin_anew(self) -> None:
+    def start_over(self) -> None:
         """Forget the searches that run, in the child of a fork: they are the parent's, and never end here."""
         self._free = threading.Condition()
         self._searches = 0

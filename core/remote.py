@@ -141,7 +141,7 @@ class RemoteBraid:
         """Do nothing."""
 
     def after_fork(self, *, in_child: bool) -> None:
-        """Connect anew in the child: the connections are the parent's."""
+        """Connect again in the child: the connections are the parent's."""
         if in_child:
             self._of_the_parent, self._http = self._http, self._connect()
 

@@ -17,7 +17,7 @@
   };
 
   localize(document);
-  // Lists are written anew while something is under way.
+  // Lists are written again while something is under way.
   new MutationObserver((changes) => {
     for (const { target, addedNodes } of changes) if (addedNodes.length) localize(target);
   }).observe(document.body, { childList: true, subtree: true });

@@ -121,7 +121,7 @@ class Background:
         """Do nothing: jobs go on in the parent."""
 
     def after_fork(self, *, in_child: bool) -> None:
-        """Begin anew in the child: it has no threads, and does not own the indexes."""
+        """Start over in the child: it has no threads, and does not own the indexes."""
         if in_child:
             is_closed = self._closing.is_set()
             self._make_threads()

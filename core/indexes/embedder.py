@@ -43,7 +43,7 @@ class ChunkEmbedder:
         self._refusals: Counter[str] = Counter()
         self._left_out: dict[str, int] = {}
         self._beside = 0
-        """Texts in the next call beside searches; 0 to begin anew."""
+        """Texts in the next call beside searches; 0 to start over."""
 
     def leading(
         self, collection: str, model: EmbeddingModel, chunks: Sequence[IndexedChunk]

@@ -1,4 +1,4 @@
-"""Statements with constant text, which the database prepares once: building one anew takes SQLAlchemy milliseconds.
+"""Statements with constant text, which the database prepares once; to build one takes SQLAlchemy milliseconds.
 
 In the texts, ``:name`` is a parameter and ``IN :name`` takes any number of values in one parameter.
 """

@@ -332,7 +332,7 @@ def raw_vectors(model: EmbeddingModel, texts: Sequence[str], *, of_queries: bool
 
 
 def forget_loaded_models() -> None:
-    """Load models anew when they are needed: after a fork, what runs them has lost its threads."""
+    """Load models again when they are needed: after a fork, what runs them has lost its threads."""
     _onnx_e5.cache_clear()
 
 

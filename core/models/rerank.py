@@ -144,7 +144,7 @@ class Rerankers:
         """Do nothing: calls go on in the parent."""
 
     def after_fork(self, *, in_child: bool) -> None:
-        """Begin anew in the child: the threads, and what a model has of them, are the parent's."""
+        """Start over in the child: the threads, and what a model has of them, are the parent's."""
         if in_child:
             self._begin()
 

@@ -27,9 +27,9 @@ class SearchThreads:
     """The threads of searches: one executor per leg, so that a store or model that hangs does not take the other's."""
 
     def __init__(self) -> None:
-        self.begin_anew()
+        self.start_over()
 
-    def begin_anew(self) -> None:
+    def start_over(self) -> None:
         """Make new threads, in the child of a fork: it has none of its parent's."""
         legs: tuple[Leg, ...] = ("dense", "bm25")
         self.executors = {leg: ThreadPoolExecutor(SEARCH_THREADS, f"braid-search-{leg}") for leg in legs}

@@ -55,9 +55,9 @@ class Roles:
         self._host = weakref.ref(host)
         self._changing = threading.RLock()
         self._to_start: list[Callable[[], object]] = []
-        self._begin_anew()
+        self._start_over()
 
-    def _begin_anew(self) -> None:
+    def _start_over(self) -> None:
         self._lock = OwnerLock(self._data_dir)
         self._opened = ExitStack()  # closed last: files and the lock
         self._running = ExitStack()  # closed first: threads
@@ -110,7 +110,7 @@ class Roles:
         self._opened.close()
 
     def begin_as_child(self) -> None:
-        """Begin anew in the child of a fork: the indexes, and the lock, are the parent's."""
+        """Start over in the child of a fork: the indexes, and the lock, are the parent's."""
         self._lock.forget()
         _of_the_parent.append((self._opened, self._running, self._endpoint, self._lock, self._link))
         if self._endpoint is not None:
@@ -119,7 +119,7 @@ class Roles:
             self._link.forget_in_child()
         was_closed = self._closed
         self._changing = threading.RLock()
-        self._begin_anew()
+        self._start_over()
         self._closed = was_closed
         if not was_closed:
             self._be_guest()  # looks for the owner's end with its first call, should it ever search
