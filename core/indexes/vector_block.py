@@ -8,9 +8,10 @@ exact vectors by `braid.core.indexes.dense`. On 100,000 vectors of 384 dimension
 from __future__ import annotations
 
 import math
-import sys
+import threading
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -31,6 +32,8 @@ BYTES_PER_ROW = ID_BYTES + 8 + 8
 """Memory of a row beside its components, which take a byte each."""
 _MIDDLE = 128
 _LARGEST = 127
+
+_importing = threading.Lock()
 
 Rows = NDArray[np.int64]
 
@@ -210,12 +213,15 @@ class VectorBlock:
         return self.ids if self.alive is None else self.ids[self.alive]
 
 
+@cache
 def _faiss() -> Any:  # it has no types
-    """Import faiss at its first use, since it takes a while, without the six lines that it logs."""
-    if "faiss" not in sys.modules:
-        with quietly("faiss"):
-            import faiss  # noqa: F401
-    return sys.modules["faiss"]
+    """Import faiss at its first use, since it takes a while, without the six lines that it logs.
+
+    Threads that come while it is imported wait: what is in ``sys.modules`` is not complete before.
+    """
+    with _importing, quietly("faiss"):
+        import faiss
+    return faiss
 
 
 def merged(blocks: Sequence[VectorBlock]) -> VectorBlock:

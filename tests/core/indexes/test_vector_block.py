@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Collection
 from pathlib import Path
 
@@ -13,7 +15,22 @@ from braid.core.indexes.vector_block import EVERYTHING, ID_BYTES, Found, Selecti
 from braid.core.vector import Vector
 
 DIM = 64
-EVAL = Path(__file__).resolve().parents[4] / "shared" / "eval"
+ROOT = Path(__file__).resolve().parents[3]
+EVAL = ROOT.parent / "shared" / "eval"
+AT_ONCE = """
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from tests.core.indexes.test_vector_block import block_of, unit
+
+vectors, together = unit(5), Barrier(4)
+
+def make(_: int) -> int:
+    together.wait()
+    return len(block_of(vectors))
+
+with ThreadPoolExecutor(4) as pool:
+    assert list(pool.map(make, range(4))) == [5] * 4
+"""
 SETS = ["scifact", "cosqa-dev", "jsquad-valid", "gimphelp-ja", "gimphelp-ko", "ko-strategyqa-facts", "mtrag-mini"]
 
 
@@ -245,3 +262,8 @@ def test_a_merge_leaves_out_what_was_deleted() -> None:
 
 def test_a_block_says_how_much_memory_it_takes() -> None:
     assert block_of(unit(1000, 384)).size_bytes == 1000 * (384 + 32 + 8 + 8)
+
+
+def test_threads_that_make_the_first_blocks_of_a_process_wait_for_the_library() -> None:
+    done = subprocess.run([sys.executable, "-c", AT_ONCE], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
