@@ -12,7 +12,8 @@ from mcp.server.mcpserver.exceptions import ResourceNotFoundError
 from mcp_types import ToolAnnotations
 from pydantic import Field
 
-from braid.app.mcp.tools import Result, Tools
+from braid.app.mcp.errors import Result
+from braid.app.mcp.tools import Tools
 
 INSTRUCTIONS = (
     "Braid searches the user's documents, personal and shared, by meaning and by keyword at once. Call search with a "
@@ -25,7 +26,10 @@ DELETES = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempoten
 
 Query = Annotated[str, Field(description="Question or keywords, up to 10,000 characters")]
 Path = Annotated[str, Field(description="The document's path or URL, as results give it in `filepath`")]
-FileType = Annotated[str | None, Field(description="Only this format: pdf, md, txt, docx, html, py …")]
+FileType = Annotated[
+    str | None,
+    Field(description="Only this format (pdf, md, txt, docx, html, py …), or this label that put_document was given"),
+]
 Where = Annotated[
     dict[str, Any] | None,
     Field(
@@ -120,7 +124,13 @@ def _add_writing(server: MCPServer[Any], tools_of: ToolsOf) -> None:
         ctx: Context[Any, Any],
         text: Annotated[str, Field(description="The whole text, up to 5,000,000 characters")],
         filepath: Annotated[str, Field(description="Path or URL that names it; the same path again replaces it")],
-        file_type: Annotated[str | None, Field(description="How to read it: md, txt, html, csv, json, py …")] = None,
+        file_type: Annotated[
+            str | None,
+            Field(
+                description="How to read it: md, txt, html, csv, json, py …; any other word is kept as the document's "
+                "label, to filter by, and the text is read as plain text. None: as the filepath ends"
+            ),
+        ] = None,
         dataset_id: Annotated[int | None, Field(description="The user's dataset; None: their first one")] = None,
         metadata: Annotated[
             dict[str, Any] | None,

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+import unicodedata
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import wraps
 from types import MappingProxyType
-from typing import Any, Concatenate, ParamSpec, cast
-
-from sqlalchemy.exc import SQLAlchemyError
-from werkzeug.exceptions import ServiceUnavailable, TooManyRequests
+from typing import Any, cast
 
 from braid.app.auth.quotas import Quotas
+from braid.app.mcp.errors import Result, error_answer, report_errors
 from braid.app.mcp.meter import Meter
 from braid.app.opening import FIRST_DATASET
 from braid.app.site import ingest_options
@@ -21,8 +19,9 @@ from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account
 from braid.core.braid import Braid
 from braid.core.datasets.metadata_keys import metadata_keys
-from braid.core.errors import BraidError, InvalidInputError, NotFoundError
-from braid.core.ingest.incoming import Incoming, Parse
+from braid.core.errors import InvalidInputError, NotFoundError
+from braid.core.ingest.formats import format_named
+from braid.core.ingest.incoming import Incoming, Parse, last_part
 from braid.core.ingest.ingest_document import ingest_document
 from braid.core.ingest.plan import source_name
 from braid.core.ingest.spool import MAX_SOURCE_CHARS
@@ -31,10 +30,6 @@ from braid.core.ledger.database import storable
 from braid.core.metadata.values import Kind
 from braid.core.search.explain import best_passage
 from braid.core.types import LEGS_OF_MODE, MAX_ID, MAX_K, Dataset, Document, Filters, Mode, SearchResult
-
-Result = dict[str, Any]
-P = ParamSpec("P")
-Tool = Callable[Concatenate["Tools", P], Result]
 
 KIND_NAMES: Mapping[Kind, str] = {
     "text": "text",
@@ -46,37 +41,8 @@ KIND_NAMES: Mapping[Kind, str] = {
 MAX_LISTED = 1_000
 """Largest number of passages that `get_documents_by_prefix` returns."""
 MAX_TEXT_CHARS = 5_000_000
+MAX_LABEL_CHARS = 50
 DOCUMENTS_PER_READ = 200
-
-
-def report_errors(failure: str) -> Callable[[Tool[P]], Tool[P]]:
-    """Count the call, and turn errors into ``{status: "error", message, error_type}``.
-
-    ``failure`` is the ``error_type`` of an outage.
-    """
-
-    def wrap(tool: Tool[P]) -> Tool[P]:
-        @wraps(tool)
-        def answer(tools: Tools, /, *args: P.args, **kwargs: P.kwargs) -> Result:
-            try:
-                tools.meter.count_call()
-                return tool(tools, *args, **kwargs)
-            except InvalidInputError as error:
-                return _error(str(error), "ValidationError")
-            except NotFoundError as error:
-                return _error(str(error), "NotFoundError")
-            except BraidError as error:
-                return _error(str(error), failure)
-            except TooManyRequests as error:
-                return _error(error.description or "", "RateLimitError")
-            except ServiceUnavailable as error:
-                return _error(error.description or "", failure)
-            except SQLAlchemyError:
-                return _error("the store cannot be read now; try again in a moment", failure)
-
-        return answer
-
-    return wrap
 
 
 class Tools:
@@ -112,7 +78,7 @@ class Tools:
         """Search; the results are passages, best first."""
         _require_count("top_k", top_k, MAX_K)
         _require_length(max_content_length)
-        file_types = frozenset({file_type.lower().lstrip(".")}) if file_type else frozenset[str]()
+        file_types = frozenset({_label(file_type)}) if file_type else frozenset[str]()
         filters = Filters(file_types=file_types, metadata=where)
         self.meter.count_use("search")
         result = self._braid.manager.search(
@@ -134,7 +100,7 @@ class Tools:
         missing = {part.leg: part.reason for part in result.degraded}
         if not result.hits and missing.keys() >= set(LEGS_OF_MODE[result.query.mode]):
             reasons = "; ".join(f"{part}: {reason}" for part, reason in missing.items())
-            return _error(f"no part of the search could answer: {reasons}", "HybridRetrieverError")
+            return error_answer(f"no part of the search could answer: {reasons}", "HybridRetrieverError")
         form, data_dir = to_json(result), self._braid.data_dir
         found: Result = {
             "status": "success",
@@ -156,7 +122,7 @@ class Tools:
             return None
         return self._braid.dense.dimension(result.collections[0])
 
-    @report_errors("BraidError")
+    @report_errors("BraidError", store="BraidError")
     def put_document(
         self,
         text: str,
@@ -177,15 +143,16 @@ class Tools:
         dataset, content = self._writable(dataset_id), text.encode("utf-8", "replace")
         quotas = Quotas(self._settings, self._braid)
         quotas.require_room(self._account, dataset, source=filepath, more_bytes=len(content))
-        filename = f"document.{file_type.lower().lstrip('.')}" if file_type else _with_ending(filepath)
-        incoming = replace(Incoming.from_bytes(content, filepath, filename=filename), metadata=metadata)
+        label = _label(file_type)
+        incoming = Incoming.from_bytes(content, filepath, filename=_filename(filepath, label))
+        incoming = replace(incoming, metadata=metadata, file_type=label)
         stored = ingest_document(
             self._braid.ledger, dataset.id, incoming, ingest_options(self._settings), parse=self._parse
         )
         self._braid.indexer.wake()
         self.meter.count_use("upload")
         if stored.state == "failed":
-            return _error(stored.reason, "UnreadableDocumentError")
+            return error_answer(stored.reason, "UnreadableDocumentError")
         return {
             "status": "success",
             "message": "unchanged" if stored.state == "unchanged" else f"stored as {stored.added} new passages",
@@ -193,7 +160,7 @@ class Tools:
             "dataset_id": dataset.id,
         }
 
-    @report_errors("BraidError")
+    @report_errors("BraidError", store="BraidError")
     def delete_document(self, filepath: str, *, dataset_id: int | None) -> Result:
         """Delete the document with this path, at once."""
         filepath = source_name(filepath)
@@ -210,7 +177,7 @@ class Tools:
     ) -> Result:
         """List passages of documents whose path begins with the prefix, by dataset and then by path."""
         limit = MAX_LISTED if top_k is None else _require_count("top_k", top_k, MAX_LISTED)
-        wanted = file_type.lower().lstrip(".") if file_type else None
+        wanted = _label(file_type) if file_type else None
         results: list[Result] = []
         for document in self._documents(prefix):
             if wanted is not None and document.file_type != wanted:
@@ -317,10 +284,6 @@ class Tools:
                     break
 
 
-def _error(message: str, error_type: str) -> Result:
-    return {"status": "error", "message": message, "error_type": error_type}
-
-
 def _describe(result: SearchResult) -> str:
     count = len(result.hits)
     where = f"{len(result.collections)} collection{'' if len(result.collections) == 1 else 's'}"
@@ -350,10 +313,24 @@ def _cut(text: str, length: int | None) -> str:
     return text if length is None or len(text) <= length else text[:length] + "..."
 
 
-def _with_ending(filepath: str) -> str:
-    """Return a file name whose extension names the format; a path without an extension is plain text."""
-    name = filepath.replace("\\", "/").rpartition("/")[2]
-    return name if "." in name.strip(".") else "document.txt"
+def _label(file_type: str | None) -> str:
+    """Return the name of a format, or any other label as it is given; empty for none."""
+    label = storable(file_type or "").strip()
+    if len(label) > MAX_LABEL_CHARS or any(unicodedata.category(character) == "Cc" for character in label):
+        message = f"file_type {label[:40]!r} must be one line of up to {MAX_LABEL_CHARS} characters"
+        raise InvalidInputError(message, field="file_type")
+    form = format_named(label)
+    return form.file_type if form else label
+
+
+def _filename(filepath: str, label: str) -> str:
+    """Return a file name that ends as the format does; a label that is no format, and no ending, are plain text."""
+    name = last_part(filepath.replace("\\", "/")) or "document"
+    if not label:
+        return name if "." in name.strip(".") else f"{name}.txt"
+    form = format_named(label)
+    ending = form.suffixes[0] if form else ".txt"
+    return name if name.lower().endswith(ending) else f"{name}{ending}"
 
 
 def _require_count(name: str, given: int, most: int) -> int:

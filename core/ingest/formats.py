@@ -54,3 +54,10 @@ FORMATS: tuple[Format, ...] = (
 def file_types() -> tuple[str, ...]:
     """The names of all formats."""
     return tuple(form.file_type for form in FORMATS)
+
+
+def format_named(name: str) -> Format | None:
+    """Return the format with this name or suffix, in capitals or not; None for a label that is no format."""
+    name = name.strip().lower().removeprefix(".")
+    of_name = (form for form in FORMATS if name == form.file_type or f".{name}" in form.suffixes)
+    return next(of_name, None)

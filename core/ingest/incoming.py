@@ -29,6 +29,8 @@ class Incoming:
     content: bytes | None = field(default=None, repr=False)
     metadata: Mapping[str, Any] = field(default_factory=dict)
     """The host's facts, which win over those that the file says of itself."""
+    file_type: str = ""
+    """The label to store; empty means the name of the format."""
 
     @classmethod
     def from_file(cls, path: Path, source: str, *, filename: str = "") -> Self:

@@ -48,7 +48,9 @@ def ingest_document(
         document = parse(incoming, options)
     except UnreadableDocumentError as error:
         return store_failure(ledger, dataset_id, incoming, str(error))
-    return store(ledger, dataset_id, replace(document, metadata={**document.metadata, **metadata}))
+    file_type = incoming.file_type or document.file_type
+    document = replace(document, file_type=file_type, metadata={**document.metadata, **metadata})
+    return store(ledger, dataset_id, document)
 
 
 def _require_readable(file: PlannedFile, max_bytes: int) -> None:

@@ -30,12 +30,14 @@ class StoredDocument:
 def keep_unchanged(
     ledger: Ledger, dataset_id: int, incoming: Incoming, *, by_job: int | None = None
 ) -> StoredDocument | None:
-    """Return the stored document, with the new date, if it has the same bytes; None if it is to be parsed.
+    """Return the stored document, with the new date, if it has the same bytes and label; None if it is to be parsed.
 
     Earlier uploads that are still to be read are superseded, as by `store`.
     """
     stored = ledger.document(dataset_id, incoming.source)
     if stored is None or stored.state != "ready" or stored.content_hash != incoming.content_hash:
+        return None
+    if incoming.file_type not in ("", stored.file_type):
         return None
     if ledger.supersede_uploads(dataset_id, incoming.source, by_job=by_job):
         return keep_unchanged(ledger, dataset_id, incoming, by_job=by_job)  # one may just have been stored

@@ -157,6 +157,7 @@ def _is_same(row: Row[Any], document: DocumentInput, values: Mapping[str, Any]) 
         and row.state == "ready"
         and row.content_hash == document.content_hash
         and row.title == values["title"]
+        and row.file_type == values["file_type"]
     )
 
 

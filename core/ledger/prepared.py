@@ -117,7 +117,7 @@ _DOCUMENT = """
 DOCUMENT = f"{_DOCUMENT} WHERE dataset_id = :dataset_id AND source = :source"
 DOCUMENT_WITH_ID = f"{_DOCUMENT} WHERE id = :document_id AND dataset_id IN :datasets"
 STORED_DOCUMENTS = """
-    SELECT source, id, title, state, chunks, content_hash, date, meta
+    SELECT source, id, title, file_type, state, chunks, content_hash, date, meta
     FROM documents WHERE dataset_id = :dataset_id AND source IN :sources"""
 INSERT_DOCUMENT = """
     INSERT INTO documents (dataset_id, source, title, file_type, state, error, chunks, size_bytes, content_hash, date,

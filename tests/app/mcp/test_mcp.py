@@ -24,6 +24,7 @@ from mcp.shared._httpx_utils import create_mcp_http_client
 from braid.app.mcp.http import CALLS_AT_ONCE, CALLS_PRESENT
 from braid.app.mcp.meter import Meter
 from braid.app.mcp.tools import Tools
+from braid.app.user.datasets import UserDatasets
 from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account, Accounts
 from braid.core.accounts.usage import Usage
@@ -193,6 +194,56 @@ def test_an_outage_is_an_error_and_not_an_empty_list(served: Served, embeddings:
         half = await call(client, "search", query="printer E-4711")
         assert half["status"] == "success"
         assert half["degraded"][0]["part"] == "dense"
+
+    run(served.client(), talk)
+
+
+def test_a_failing_store_is_told_from_a_failing_search(served: Served, embeddings: HashEmbeddings) -> None:
+    async def talk(client: Client) -> None:
+        await fill(client, served.braid)
+        embeddings.failing = True
+        answer = await call(client, "search", query="printer", mode="semantic")
+        assert answer["error_type"] == "HybridRetrieverError"
+        with served.braid.ledger.database.write() as connection:
+            connection.exec_driver_sql("ALTER TABLE chunks RENAME TO lost")
+        answer = await call(client, "search", query="printer", mode="keyword")
+        assert (answer["status"], answer["error_type"]) == ("error", "ChromaDBError")
+        assert "chunks" not in answer["message"]
+
+    run(served.client(), talk)
+
+
+def test_any_other_exception_is_answered_with_the_name_of_its_class(
+    served: Served, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def readable(datasets: UserDatasets) -> None:
+        raise ZeroDivisionError("/secret/path")
+
+    async def talk(client: Client) -> None:
+        answer = await call(client, "list_datasets")
+        assert (answer["status"], answer["error_type"]) == ("error", "ZeroDivisionError")
+        assert answer["message"] == "the tool failed unexpectedly; the server's log says why"
+
+    monkeypatch.setattr(UserDatasets, "readable", readable)
+    run(served.client(), talk)
+    assert "/secret/path" in caplog.text
+
+
+def test_an_unknown_file_type_is_kept_as_the_documents_label(served: Served) -> None:
+    async def talk(client: Client) -> None:
+        for label in ("spec", "Jira"):
+            put = {"text": "# Tray\n\nThe tray of the printer.", "filepath": "tickets/tray 1.2"}
+            assert (await call(client, "put_document", **put, file_type=label))["status"] == "success"
+            assert await asyncio.to_thread(served.braid.indexer.wait, 60)
+            found = await call(client, "search", query="tray", file_type=label, mode="keyword")
+            assert [entry["metadata"]["file_type"] for entry in found["results"]] == [label]
+            assert found["results"][0]["document"].startswith("# Tray"), "as plain text, not as Markdown"
+            assert found["results"][0]["metadata"]["title"] == "tray 1.2"
+            listed = await call(client, "get_documents_by_prefix", prefix="", file_type=label)
+            assert listed["count"] == 1
+        assert (await call(client, "search", query="tray", file_type="spec"))["count"] == 0, "it has another label now"
+        refused = await call(client, "put_document", text="x", filepath="y", file_type="a\nb")
+        assert refused["error_type"] == "ValidationError"
 
     run(served.client(), talk)
 
