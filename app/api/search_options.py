@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, date, datetime, time
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Discriminator, Field, Tag
 
 from braid.app.api.framework.requests import WHOLE, Given
 from braid.app.api.schemas import DatasetId
@@ -13,7 +13,7 @@ from braid.app.site import site
 from braid.core.datasets.scope import MAX_DATASET_IDS, resolve_scope
 from braid.core.errors import InvalidInputError
 from braid.core.search.strategies import strategies
-from braid.core.types import MAX_K, MAX_NAME_CHARS, Filters, Fusion, Generator, Mode
+from braid.core.types import ALL, MAX_K, MAX_NAME_CHARS, All, Filters, Fusion, Generator, Mode
 
 ISO_8601 = (
     r"^[0-9]{4}-[0-9]{2}-[0-9]{2}"
@@ -31,6 +31,13 @@ PROMPTS = Literal[
     "answer",
     "compare",
 ]
+
+
+ChosenDatasets = Annotated[
+    Annotated[list[DatasetId], Field(max_length=MAX_DATASET_IDS), Tag("=list")] | Annotated[All, Tag("=all")],
+    Discriminator(lambda given: "=all" if isinstance(given, str) else "=list"),
+]
+"""Ids of datasets, or ``all``."""
 
 
 class PromptGiven(Given):
@@ -70,8 +77,10 @@ class FiltersGiven(Given):
 class SearchOptions(Given):
     """Options of a search. The site's settings replace what is left out."""
 
-    dataset_ids: list[DatasetId] = Field(
-        [], max_length=MAX_DATASET_IDS, description="None: all personal datasets", examples=[[1, -1]]
+    dataset_ids: ChosenDatasets = Field(
+        [],
+        description="Ids of datasets; `all`: everything that you may read, personal and shared; none: all personal ones",
+        examples=[[1, -1], ALL],
     )
     strategy: str = Field("basic", json_schema_extra=lambda schema: schema.update(enum=list(strategies())))
     search_mode: Mode | None = None

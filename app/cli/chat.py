@@ -14,6 +14,7 @@ from braid.app.terminal import clean, one_line
 
 if TYPE_CHECKING:
     from braid.core.chat.types import ChatResult, Event
+    from braid.core.types import DatasetIds
 
 
 @click.command(cls=BraidCommand)
@@ -25,7 +26,7 @@ def chat(
     text: str,
     conversation: int | None,
     user: str | None,
-    datasets: tuple[int, ...],
+    datasets: DatasetIds,
     as_json: bool,
     **asked: Any,
 ) -> None:
@@ -44,7 +45,7 @@ def chat(
         store = ConversationStore(braid.ledger, braid.registry)
         history = () if conversation is None else store.history(user_id, conversation)
         request = ChatRequest(
-            user_id, text, history=history, dataset_ids=datasets or None, strategy=asked["strategy"], options=options
+            user_id, text, history=history, dataset_ids=datasets, strategy=asked["strategy"], options=options
         )
         answerer = Conversation(braid, prompt_tokens=settings.answer_prompt_tokens)
         for event in answerer.stream(request):

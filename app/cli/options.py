@@ -12,7 +12,7 @@ import click
 
 from braid.app.cli.common import Command
 from braid.core.metadata.written import read_written
-from braid.core.types import Engine, Filters, Fusion, Generator, Mode, Pooling
+from braid.core.types import ALL, All, DatasetIds, Engine, Filters, Fusion, Generator, Mode, Pooling
 
 if TYPE_CHECKING:
     from braid.config.settings import Settings
@@ -64,6 +64,28 @@ class FileTypes(click.ParamType[frozenset[str]]):
         return frozenset(types.values())
 
 
+class DatasetId(click.ParamType[int | All]):
+    """The id of a dataset, or ``all``."""
+
+    name = "ID|all"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | All:
+        """Return the id, or ``all``."""
+        try:
+            return ALL if value == ALL else int(value)
+        except ValueError:
+            self.fail(f"{value!r} is neither the id of a dataset, such as 1 or -1, nor all", param, ctx)
+
+
+def _chosen_datasets(context: click.Context, parameter: click.Parameter, given: tuple[int | All, ...]) -> DatasetIds:
+    """Return what the repeated option means."""
+    if ALL in given:
+        if len(given) > 1:
+            raise click.BadParameter("all stands alone: it has every dataset that you may read")
+        return ALL
+    return tuple(each for each in given if each != ALL) or None
+
+
 RANKING_OPTIONS = (
     click.option("--mode", type=click.Choice(get_args(Mode)), help="Legs that search (setting mode)."),
     click.option("--fusion", type=click.Choice(get_args(Fusion)), help="Fusion in hybrid mode (setting fusion)."),
@@ -80,7 +102,15 @@ RANKING_OPTIONS = (
 )
 SCOPE_OPTIONS = (
     click.option("--user", metavar="NAME|ID", help="User who searches; optional if there is only one."),
-    click.option("--dataset", "datasets", metavar="ID", type=int, multiple=True, help="Dataset to search; repeatable."),
+    click.option(
+        "--dataset",
+        "datasets",
+        metavar="ID|all",
+        type=DatasetId(),
+        multiple=True,
+        callback=_chosen_datasets,
+        help="Dataset to search; repeatable. all: everything that the user may read.",
+    ),
 )
 FILTER_OPTIONS = (
     click.option("--min-score", type=float, help="Leave out hits with a lower score."),

@@ -16,9 +16,10 @@ from braid.app.cli.output import complain, make_console, print_json
 from braid.app.cli.searcher import Searcher, open_searcher
 from braid.app.terminal import clean, one_line
 from braid.core.errors import NotFoundError
+from braid.core.types import ALL
 
 if TYPE_CHECKING:
-    from braid.core.types import Explanation, Hit, LegScore, Passage, SearchResult
+    from braid.core.types import DatasetIds, Explanation, Hit, LegScore, Passage, SearchResult
 
 CHUNK_ID = re.compile(r"[0-9a-f]{32}")
 SHOWN_PLACES = 3  # other places of the same text that are printed; --json has all
@@ -36,20 +37,20 @@ def search(
     /,
     text: str,
     user: str | None,
-    datasets: tuple[int, ...],
+    datasets: DatasetIds,
     as_json: bool,
     **asked: Any,
 ) -> None:
     """Search for TEXT.
 
-    Without --dataset, searches all personal datasets of the user.
+    Without --dataset, searches all personal datasets of the user; with --dataset all, the shared ones, too.
     """
     settings = current_settings()
     options = query_options(settings, asked)
     with open_searcher(settings, user) as searcher:
         arguments = _arguments(searcher, datasets, asked["strategy"], options)
         result = searcher.manager.search(text, **arguments)
-        if not datasets and not searcher.directory.ledger.datasets(searcher.user_id):
+        if datasets in (None, ALL) and not result.collections:
             result = replace(result, notes=(*result.notes, NO_DATASET))
     _refuse_unknown(result.unresolved_dataset_ids, datasets)
     for part in result.degraded:
@@ -76,7 +77,7 @@ def explain(
     text: str,
     chunk_or_source: str,
     user: str | None,
-    datasets: tuple[int, ...],
+    datasets: DatasetIds,
     as_json: bool,
     **asked: Any,
 ) -> None:
@@ -97,14 +98,14 @@ def explain(
 
 
 def _arguments(
-    searcher: Searcher, datasets: tuple[int, ...], strategy: str, options: Mapping[str, Any]
+    searcher: Searcher, datasets: DatasetIds, strategy: str, options: Mapping[str, Any]
 ) -> dict[str, Any]:
-    return {"user_id": searcher.user_id, "dataset_ids": datasets or None, "strategy": strategy, **options}
+    return {"user_id": searcher.user_id, "dataset_ids": datasets, "strategy": strategy, **options}
 
 
-def _refuse_unknown(unresolved: tuple[int, ...], asked: tuple[int, ...]) -> None:
+def _refuse_unknown(unresolved: tuple[int, ...], asked: DatasetIds) -> None:
     """Raise NotFoundError if none of the asked datasets can be searched."""
-    if asked and set(asked) <= set(unresolved):
+    if asked and unresolved and set(asked) <= set(unresolved):
         ids = ", ".join(map(str, unresolved))
         raise NotFoundError(f"no dataset with id {ids} is open to this user; see: dataset list")
 
@@ -141,6 +142,9 @@ def _print_hits(result: SearchResult) -> None:
     took = "" if total is None else f" in {total:.0f} ms"
     variants = f", {len(result.queries)} queries by {result.generator}" if len(result.queries) > 1 else ""
     complain(f"{len(result.hits)} of k={result.query.k}, {result.query.mode}, {result.strategy}{variants}{took}")
+    if len(result.hits_by_dataset) > 1:
+        counts = (f"{count} from dataset {dataset_id}" for dataset_id, count in result.hits_by_dataset.items())
+        complain(", ".join(counts))
 
 
 def _hit_text(number: int, hit: Hit) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import anyio.to_thread
 from mcp.server import MCPServer
@@ -39,8 +39,11 @@ Where = Annotated[
     ),
 ]
 DatasetIds = Annotated[
-    list[int] | None,
-    Field(description="Datasets to search, from list_datasets; negative ids are shared. None: all of the user's own"),
+    list[int] | Literal["all"] | None,
+    Field(
+        description="Datasets to search, from list_datasets; negative ids are shared. 'all': everything that the user "
+        "may read. None: all of the user's own"
+    ),
 ]
 
 ToolsOf = Callable[[Context[Any, Any]], Tools]

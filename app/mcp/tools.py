@@ -29,7 +29,7 @@ from braid.core.json_form import pick, to_json
 from braid.core.ledger.database import storable
 from braid.core.metadata.values import Kind
 from braid.core.search.explain import best_passage
-from braid.core.types import LEGS_OF_MODE, MAX_ID, MAX_K, Dataset, Document, Filters, Mode, SearchResult
+from braid.core.types import LEGS_OF_MODE, MAX_ID, MAX_K, Dataset, DatasetIds, Document, Filters, Mode, SearchResult
 
 KIND_NAMES: Mapping[Kind, str] = {
     "text": "text",
@@ -70,7 +70,7 @@ class Tools:
         file_type: str | None,
         include_documents: bool,
         max_content_length: int | None,
-        dataset_ids: list[int] | None,
+        dataset_ids: DatasetIds,
         mode: str,
         strategy: str,
         where: Mapping[str, Any] = MappingProxyType({}),
@@ -107,6 +107,7 @@ class Tools:
             "message": _describe(result),
             "results": [_hit(hit, include_documents, max_content_length) for hit in form["hits"]],
             "count": len(result.hits),
+            "hits_by_dataset": form["hits_by_dataset"],
             "query_vector_dimension": self._dimension(result),
             "persist_directory": str(data_dir) if self._account.is_admin else data_dir.name,
         }

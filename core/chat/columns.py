@@ -11,7 +11,7 @@ from braid.core.chat.comparison import ThreeFields
 from braid.core.chat.types import HIT_PLACE, ChatRequest, ChatResult, Draft, Turn, result_json
 from braid.core.json_form import pick, to_json
 from braid.core.ledger.database import storable
-from braid.core.types import Filters
+from braid.core.types import ALL, Filters
 
 MAX_STORED_QUERY_CHARS = 300
 """Longest part of a query that is stored; a hypothetical passage is long."""
@@ -22,8 +22,8 @@ _MARK = re.compile(r"\[(\d{1,9})\]")
 def request_settings(request: ChatRequest) -> dict[str, Any]:
     """Return the settings with which the question was asked."""
     settings: dict[str, Any] = {
-        "dataset_ids": None if request.dataset_ids is None else list(request.dataset_ids),
-        **({"everything": True} if request.everything else {}),
+        "dataset_ids": None if request.dataset_ids in (None, ALL) else list(request.dataset_ids),
+        **({"everything": True} if request.everything or request.dataset_ids == ALL else {}),
         "strategy": request.strategy,
         "options": to_json(request.options),
         "language": request.answer_language,
@@ -38,14 +38,14 @@ def stored_request(user_id: int, text: str, settings: Mapping[str, Any], history
     options = dict(settings.get("options", {}))
     if filters := options.get("filters"):
         options["filters"] = Filters(**{**filters, "file_types": frozenset(filters["file_types"])})
-    fields = settings.get("fields")
+    fields, chosen, everything = settings.get("fields"), settings.get("dataset_ids"), settings.get("everything", False)
     return ChatRequest(
         user_id,
         "" if fields else text,
         fields=ThreeFields(**fields) if fields else None,
         history=history,
-        dataset_ids=settings.get("dataset_ids"),
-        everything=settings.get("everything", False),
+        dataset_ids=ALL if everything and chosen is None else chosen,
+        everything=everything,
         strategy=settings.get("strategy", "basic"),
         options=options,
         language=settings.get("language"),

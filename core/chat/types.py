@@ -12,7 +12,7 @@ from braid.core.chat.texts import Language
 from braid.core.errors import InvalidInputError
 from braid.core.json_form import pick, to_json
 from braid.core.text.scripts import question_language
-from braid.core.types import MAX_QUERY_CHARS, Degraded, SearchResult
+from braid.core.types import MAX_QUERY_CHARS, DatasetIds, Degraded, SearchResult
 
 Stage = Literal["normalize", "generate_query", "search", "answer", "compare"]
 LANGUAGES: tuple[Language, ...] = ("en", "ja", "ko")
@@ -61,7 +61,7 @@ class ChatRequest:
     text: str = ""
     fields: ThreeFields | None = None
     history: tuple[Turn, ...] = ()
-    dataset_ids: Sequence[int] | None = None
+    dataset_ids: DatasetIds = None
     everything: bool = False
     """Whether ``dataset_ids`` are all that the user may read: stored, so that the next turn has new ones, too."""
     aside: Sequence[int] = ()
@@ -203,6 +203,6 @@ def event_json(event: Event) -> dict[str, Any]:
 
 def _search_json(result: SearchResult) -> dict[str, Any]:
     form = to_json(result)
-    shown = ("strategy", "generator", "queries", "collections", "unresolved_dataset_ids", "degraded", "notes")
+    shown = ("strategy", "generator", "queries", "collections", "hits_by_dataset", "unresolved_dataset_ids", "notes")
     passages = [{**pick(hit["passage"], *HIT_PLACE), "score": hit["score"]} for hit in form["hits"]]
-    return {**pick(form, *shown, "timings_ms"), "passages": passages}
+    return {**pick(form, *shown, "degraded", "timings_ms"), "passages": passages}

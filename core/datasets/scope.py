@@ -5,33 +5,36 @@ Administrators' additional access to closed shared datasets, for filling them, i
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 
 from braid.core.datasets.registry import Registry, SharedDataset
 from braid.core.errors import InvalidInputError
 from braid.core.ledger.ledger import Ledger
-from braid.core.types import CollectionScope, Scope
+from braid.core.types import ALL, CollectionScope, DatasetIds, Scope
 
 MAX_DATASET_IDS = 1_000
 
 
 def resolve_scope(
-    ledger: Ledger, registry: Registry, *, user_id: int | None, dataset_ids: Sequence[int] | None
+    ledger: Ledger, registry: Registry, *, user_id: int | None, dataset_ids: DatasetIds
 ) -> Scope:
-    """Return the scope of a request. No ids means all personal datasets of the user; those with the files of a
-    conversation are in it only if they are named.
+    """Return the scope of a request. No ids means all personal datasets of the user, and ``all`` everything that the
+    user may read, personal and shared. Datasets with the files of a conversation are in it only if they are named.
 
     Ids that do not exist, are disabled or are not the caller's are listed as unresolved, without saying which of
     the three. Raises InvalidInputError for an id that is 0 or not a whole number.
     """
     _require_user_id(user_id)
-    wanted = _distinct(dataset_ids)
+    wanted = [] if dataset_ids == ALL else _distinct(dataset_ids)
     personal = {dataset.id: dataset for dataset in ledger.datasets(user_id)} if user_id is not None else {}
     if not wanted:
         wanted = list(personal)
     elif user_id is not None and any(dataset_id > 0 and dataset_id not in personal for dataset_id in wanted):
         personal |= {dataset.id: dataset for dataset in ledger.attached_datasets(user_id)}
-    shared = {entry.id: entry for entry in _open_to(ledger, registry, user_id)} if _has_shared(wanted) else {}
+    needs_shared = dataset_ids == ALL or _has_shared(wanted)
+    shared = {entry.id: entry for entry in _open_to(ledger, registry, user_id)} if needs_shared else {}
+    if dataset_ids == ALL:
+        wanted = [*personal, *shared]
     allowed: dict[tuple[str, int | None], set[int]] = {}
     unresolved: list[int] = []
     for dataset_id in wanted:
@@ -82,10 +85,10 @@ def _require_user_id(user_id: object) -> None:
         )
 
 
-def _distinct(dataset_ids: Sequence[int] | None) -> list[int]:
+def _distinct(dataset_ids: DatasetIds) -> list[int]:
     if dataset_ids is not None and (isinstance(dataset_ids, str | bytes) or not isinstance(dataset_ids, Collection)):
         raise InvalidInputError(
-            f"dataset_ids is {dataset_ids!r}; it must be a list of dataset ids, such as [1, -1]", field="dataset_ids"
+            f"dataset_ids is {dataset_ids!r}; it must be a list of dataset ids, such as [1, -1], or 'all'", field="dataset_ids"
         )
     ids = list(dict.fromkeys(dataset_ids or ()))
     if len(ids) > MAX_DATASET_IDS:

@@ -18,7 +18,7 @@ from langchain_core.documents import Document
 from braid.core.braid import Braid
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ledger.change_log import IndexedChunk
-from braid.core.types import Engine, Filters, Fusion, Hit, Mode, Pooling, Query
+from braid.core.types import ALL, All, DatasetIds, Engine, Filters, Fusion, Hit, Mode, Pooling, Query
 from tests.fakes import HashEmbeddings
 from tests.worlds import document, indexed
 
@@ -62,10 +62,12 @@ class Town:
         limited_to = set(SHARED[shared][1])
         return not limited_to or bool(limited_to & groups)
 
-    def allowed(self, user: str, asked: list[int] | None) -> set[int]:
+    def allowed(self, user: str, asked: DatasetIds) -> set[int]:
+        if asked == ALL:
+            return self.readable(user)
         if not asked:
             return {dataset for dataset in self.readable(user) if dataset > 0}
-        return self.readable(user) & set(asked)
+        return self.readable(user) & ids_of(asked)
 
     def user_id(self, user: str) -> int | None:
         return None if user == "" else self.users.get(user, UNKNOWN_USER)
@@ -168,9 +170,13 @@ ways = st.fixed_dictionaries(
 ).filter(lambda way: (way["engine"], way["fusion"]) != ("reference", "weighted"))
 
 
-def requests(town: Town) -> st.SearchStrategy[list[int] | None]:
+def requests(town: Town) -> st.SearchStrategy[list[int] | All | None]:
     ids = st.one_of(st.sampled_from([*town.datasets, *UNKNOWN_DATASETS]), st.integers(1, 20), st.integers(-20, -1))
-    return st.one_of(st.none(), st.lists(ids, max_size=6), st.just([*town.datasets, *UNKNOWN_DATASETS]))
+    return st.one_of(st.none(), st.just(ALL), st.lists(ids, max_size=6), st.just([*town.datasets, *UNKNOWN_DATASETS]))
+
+
+def ids_of(asked: DatasetIds) -> set[int]:
+    return set() if asked is None or asked == ALL else set(asked)
 
 
 def assert_may_be_seen(town: Town, hit: Hit, allowed: set[int]) -> None:
@@ -201,10 +207,11 @@ def check_one_request(town: Town, data: st.DataObject) -> bool:
     result = town.braid.manager.search(query, **request)
     for hit in result.hits:
         assert_may_be_seen(town, hit, allowed)
-    assert set(result.unresolved_dataset_ids) == set(asked or ()) - allowed
+    assert set(result.unresolved_dataset_ids) == ids_of(asked) - allowed
+    assert set(result.hits_by_dataset) <= allowed
     assert set(result.collections) == {town.braid.ledger.dataset(d).collection for d in allowed}
 
-    for found in found_by_retriever(town, request, query, set(asked or ()) - allowed):
+    for found in found_by_retriever(town, request, query, ids_of(asked) - allowed):
         assert town.chunks[found.metadata["id"]] == found.metadata["dataset_id"]
         assert found.metadata["dataset_id"] in allowed
         assert found.metadata["id"] not in town.deleted
@@ -253,6 +260,30 @@ def test_nobody_sees_what_is_not_theirs(town: Town) -> None:
     check()
     assert outcomes[True] > 40  # else the property would be an empty one
     assert outcomes[False] > 10
+
+
+def test_all_is_what_a_user_may_read_at_each_call(town: Town) -> None:
+    manager, ledger, registry = town.braid.manager, town.braid.ledger, town.braid.registry
+    staff = next(dataset for dataset, owner in town.datasets.items() if owner == "staff only")
+    retriever = manager.get_retriever(user_id=town.users["bob"], dataset_ids=ALL, k=50)
+
+    def searched() -> tuple[set[int], set[int]]:
+        scope = manager.check(user_id=town.users["bob"], dataset_ids=ALL)
+        return set(scope.dataset_ids), {found.metadata["dataset_id"] for found in retriever.invoke(COMMON)}
+
+    for _ in range(2):
+        before = searched()
+        assert before[0] == town.readable("bob")
+        assert staff not in before[1]
+        assert before[1] <= before[0]
+        registry.update(staff, allowed_groups=[])
+        try:
+            assert searched()[0] == town.readable("bob") | {staff}
+        finally:
+            registry.update(staff, allowed_groups=SHARED["staff only"][1])
+    mine = ledger.add_dataset(town.users["bob"], "later").id
+    assert searched()[0] == town.readable("bob") | {mine}
+    ledger.remove_dataset(mine)
 
 
 @pytest.mark.parametrize("mode", get_args(Mode))

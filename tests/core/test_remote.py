@@ -47,6 +47,7 @@ def plain(result: SearchResult) -> tuple[Any, ...]:
         {"fusion": "weighted"},
         {"filters": Filters(frozenset({"md"}), "d", 1_700_000_002.0, 1_700_000_006.0)},
         {"dataset_ids": [1, 99]},
+        {"dataset_ids": "all"},
         {"strategy": "parent_document", "generator": "feedback"},
     ],
 )

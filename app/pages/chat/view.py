@@ -206,6 +206,8 @@ def _unsearched(question: StoredMessage, answer: StoredMessage, shelf: Shelf) ->
     if answer.settings.get("found", True) or answer.settings.get("stopped"):
         return ()
     searched = question.settings.get("dataset_ids")
+    if searched is None and question.settings.get("everything"):
+        return ()
     return tuple(
         dataset
         for dataset in shelf.datasets.values()
@@ -244,7 +246,10 @@ def build_how(question: StoredMessage, answer: StoredMessage, shelf: Shelf) -> H
     settings, search = answer.settings, _search_of(answer)
     asked = str(settings.get("question") or question.text)
     cited = {citation.chunk_id: citation.number for citation in answer.citations}
-    searched = [shelf.dataset_name(dataset_id) for dataset_id in question.settings.get("dataset_ids") or ()]
+    chosen = question.settings.get("dataset_ids")
+    if chosen is None and question.settings.get("everything"):
+        chosen = [dataset.id for dataset in shelf.datasets.values() if not dataset.conversation_id]
+    searched = [shelf.dataset_name(dataset_id) for dataset_id in chosen or ()]
     timings = search.get("timings_ms", {})
     return HowFound(
         query=str(settings.get("query", "")),

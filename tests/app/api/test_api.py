@@ -21,6 +21,7 @@ from braid.app.host import HostUser
 from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account
 from braid.core.braid import Braid
+from braid.core.chat.columns import stored_request
 from braid.core.jobs.store import NewJob
 from braid.core.ledger.tables import IdempotencyRow
 from tests.model_server import ModelServer, model_server
@@ -127,6 +128,44 @@ def test_a_search_says_where_each_hit_is_from_and_why(ann: Caller) -> None:
 
 
 @pytest.mark.usefixtures("library")
+def test_all_searches_everything_that_the_caller_may_read_and_says_how_many_hits_each_dataset_gave(
+    app: Flask, ann: Caller, bob: Caller, library: None, braid: Braid
+) -> None:
+    closed = braid.registry.add("Board", "shared_board", allowed_groups=["board"]).id
+    braid.mirror_registry()
+    asked = {"query": "trains hotels printer coffee water", "search_mode": "keyword", "top_k": 10}
+
+    found = ann("POST", "/search", {**asked, "dataset_ids": "all"})
+    assert sources(found).count("travel.md") == 2
+    assert found.json["hits_by_dataset"] == [
+        {"id": 1, "name": "Notes", "hits": 2},
+        {"id": -1, "name": "Handbook", "hits": 2},
+    ]
+    assert found.json["unresolved_dataset_ids"] == []
+    assert closed not in braid.manager.check(user_id=ann.account.id, dataset_ids="all").dataset_ids
+
+    theirs = bob("POST", "/search", {**asked, "dataset_ids": "all"})
+    assert {hit["passage"]["dataset_id"] for hit in theirs.json["hits"]} == {-1}
+    assert {hit["passage"]["dataset_id"] for hit in ann("POST", "/search", asked).json["hits"]} == {1}
+
+    chunk_id = next(hit["passage"]["chunk_id"] for hit in found.json["hits"] if hit["dataset"]["id"] == -1)
+    explained = {**asked, "chunk_id": chunk_id}
+    assert ann("POST", "/explain", {**explained, "dataset_ids": "all"}).json["found"]
+    assert ann("POST", "/explain", explained).json["reason"] == "not_in_scope"
+    assert "'all'" in problem(ann("POST", "/search", {**asked, "dataset_ids": "every"}), 422, "dataset_ids")
+
+
+def test_a_conversation_over_all_keeps_to_all(ann: Caller, library: None, app: Flask) -> None:
+    made = ann("POST", "/conversations", {}).json["id"]
+    asked = {"message": "How do I book trains?", "dataset_ids": "all"}
+    answered = ann("POST", f"/conversations/{made}/messages", asked)
+    assert "travel.md" in {citation["source"] for citation in answered.json["citations"]}
+    [question, _] = ann("GET", f"/conversations/{made}").json["messages"]
+    assert question["settings"]["everything"] is True
+    stored = stored_request(ann.account.id, question["text"], question["settings"], ())
+    assert (stored.dataset_ids, stored.everything) == ("all", True)
+
+
 def test_what_is_asked_is_counted_once(ann: Caller, app: Flask) -> None:
     ann("POST", "/search", {"query": "printer"})
     ann("POST", "/chat", {"message": "printer error?"})

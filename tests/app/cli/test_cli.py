@@ -171,6 +171,8 @@ def test_defaults_in_help_do_not_differ_between_commands() -> None:
         (["shared-db", "add", "x", "--collection", "main"], "collection_name is 'main'; it must be shared_"),
         (["documents", "list", "--dataset", "7"], "there is no dataset 7"),
         (["eval", "no-such-folder"], "no-such-folder"),
+        (["search", "x", "--dataset", "every"], "'every' is neither the id of a dataset, such as 1 or -1, nor all"),
+        (["search", "x", "--dataset", "all", "--dataset", "1"], "all stands alone"),
         (["serve", "--port", "0"], "0 is not in the range 1<=x<=65535"),
     ],
 )
@@ -442,6 +444,7 @@ def found(result: dict[str, Any]) -> list[str]:
         ("how do I reset the controller", (), "reset.md"),
         ("PDF のパスワード", ("--mode", "keyword"), "pdf.ja.md"),
         ("pets at work", ("--mode", "semantic", "--dataset", "1", "--dataset", "-1"), "rules.md"),
+        ("pets at work", ("--mode", "semantic", "--dataset", "all"), "rules.md"),
         ("dogs", ("--dataset", "-1", "--fusion", "weighted", "--alpha", "0.2", "--pooling", "none"), "rules.md"),
         ("reset", ("--file-type", "txt"), "battery.txt"),
         ("battery", ("--source-prefix", "re"), "reset.md"),
@@ -468,6 +471,7 @@ def test_search_for_people(filled: CommandLine) -> None:
     assert re.fullmatch(r" {4}score \d\.\d{4} = dense #1 \(0\.\d+\) \d\.\d+ \+ bm25 #1 \(\d\.\d+\) \d\.\d+", score)
     assert text.strip().startswith("Hold the red button")
     assert "1 of k=1, hybrid, basic" in result.stderr
+    assert re.search(r"\d from dataset -1, \d from dataset 1|\d from dataset 1, \d from dataset -1", filled("search", "dogs reset", "--dataset", "all").stderr)
 
 
 def test_chat_answers_and_continues(filled: CommandLine) -> None:

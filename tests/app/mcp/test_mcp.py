@@ -272,6 +272,27 @@ def test_shared_datasets_are_written_with_the_scope_admin_alone(served: Served) 
     run(served.client("read", "write", "admin"), taken)
 
 
+def test_all_searches_personal_and_shared_datasets(served: Served) -> None:
+    served.braid.registry.add("Handbook", "shared_main_db")
+    served.braid.registry.add("Board", "shared_board", allowed_groups=["board"])
+    served.braid.mirror_registry()
+
+    async def talk(client: Client) -> None:
+        for dataset in (None, -1):
+            await call(client, "put_document", text=f"Trains, {dataset}.", filepath="t.md", dataset_id=dataset)
+        assert await asyncio.to_thread(served.braid.indexer.wait, 60)
+        assert (await call(client, "search", query="trains"))["hits_by_dataset"] == {"1": 1}
+        found = await call(client, "search", query="trains", dataset_ids="all")
+        assert (found["count"], found["hits_by_dataset"]) == (2, {"1": 1, "-1": 1})
+        assert "2 collections" in found["message"]
+        refused = await call(client, "search", query="trains", dataset_ids=[-2])
+        assert refused["unresolved_dataset_ids"] == [-2]
+        [described] = [tool for tool in (await client.list_tools()).tools if tool.name == "search"]
+        assert "'all'" in described.input_schema["properties"]["dataset_ids"]["description"]
+
+    run(served.client("read", "write", "admin"), talk)
+
+
 def test_another_users_documents_are_not_there(served: Served) -> None:
     async def fill_all(client: Client) -> None:
         await fill(client, served.braid)

@@ -56,6 +56,7 @@ def test_the_result_is_the_one_of_the_app(served: tuple[str, Braid]) -> None:
         assert (there.query, there.collections) == (here.query, here.collections)
         explained = client.explain("E-4711", chunk_id=here.hits[0].passage.chunk_id, dataset_ids=(1,))
         assert explained.found
+        assert client.search("E-4711", dataset_ids="all").hits_by_dataset == {1: 1}
         with pytest.raises(InvalidInputError, match="nonsense"):
             client.search("x", mode="nonsense")
     with braid.ledger.database.read() as connection:

@@ -185,3 +185,21 @@ def test_what_is_changed_holds_for_the_next_request(tmp_path: Path) -> None:
     registry.remove(guide)
     assert not may_read()
     ledger.close()
+
+
+@pytest.mark.parametrize(
+    ("user", "allowed"),
+    [
+        ("ann", {"ann 1", "ann 2", "guide", "rules", "staff", "other"}),
+        ("bob", {"bob 1", "guide", "rules", "other"}),
+        ("nobody", {"guide", "rules", "other"}),
+        (None, {"guide", "rules", "other"}),
+    ],
+)
+def test_all_is_everything_that_the_caller_may_read(world: World, user: str | None, allowed: set[str]) -> None:
+    user_id = None if user is None else world.ids[user]
+    scope = resolve_scope(world.ledger, world.registry, user_id=user_id, dataset_ids="all")
+    assert scope.dataset_ids == {world.ids[name] for name in allowed}
+    assert scope.unresolved_dataset_ids == ()
+    if user is not None:
+        assert {d.name for d in world.ledger.datasets(user_id)} <= allowed
