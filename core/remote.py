@@ -73,8 +73,8 @@ class RemoteBraid:
         strategy: str = "basic",
         **options: Any,
     ) -> SearchResult:
-        """Search the datasets that the token's user may read, all personal ones unless ``dataset_ids`` are given; ``"all"``
-        are the shared ones, too.
+        """Search the datasets that the token's user may read: all personal ones unless ``dataset_ids`` are given,
+        ``"all"`` with the shared ones.
 
         A ``user_id`` must be the token's user.
         """

@@ -21,8 +21,8 @@ Generator = Literal["auto", "llm", "feedback"]
 OnDegraded = Literal["warn", "raise", "ignore"]
 All = Literal["all"]
 DatasetIds = Sequence[int] | All | None
-"""The datasets of a search: these; ``all`` that the user may read, personal and shared, as they are when it is searched;
-or None, all personal ones."""
+"""Datasets to search: these; ``all`` that the user may read when it is searched, personal and shared; or None, all
+personal ones."""
 Part = Literal["dense", "bm25", "model", "rerank"]
 """A part that can be missing from an answer: a leg, the chat model, the reranker."""
 

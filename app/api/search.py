@@ -142,7 +142,7 @@ class SearchAnswer(BaseModel):
     collections: list[str]
     hits: list[HitShown]
     hits_by_dataset: list[DatasetCounted] = Field(
-        description="How many of the hits each dataset gave, the one with the most first; datasets without a hit are not listed"
+        description="How many of the hits each dataset gave, the most first; those without a hit are left out"
     )
     degraded: list[DegradedShown] = Field(description="Parts missing from the answer, and why")
     answered: list[Leg] = Field([], description="Ways of searching that answered for at least one collection")

@@ -79,7 +79,7 @@ class SearchOptions(Given):
 
     dataset_ids: ChosenDatasets = Field(
         [],
-        description="Ids of datasets; `all`: everything that you may read, personal and shared; none: all personal ones",
+        description="Ids; `all`: everything that you may read, personal and shared; none: all personal datasets",
         examples=[[1, -1], ALL],
     )
     strategy: str = Field("basic", json_schema_extra=lambda schema: schema.update(enum=list(strategies())))

@@ -97,9 +97,7 @@ def explain(
         _print_explanation(explanation)
 
 
-def _arguments(
-    searcher: Searcher, datasets: DatasetIds, strategy: str, options: Mapping[str, Any]
-) -> dict[str, Any]:
+def _arguments(searcher: Searcher, datasets: DatasetIds, strategy: str, options: Mapping[str, Any]) -> dict[str, Any]:
     return {"user_id": searcher.user_id, "dataset_ids": datasets, "strategy": strategy, **options}
 
 

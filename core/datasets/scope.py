@@ -15,9 +15,7 @@ from braid.core.types import ALL, CollectionScope, DatasetIds, Scope
 MAX_DATASET_IDS = 1_000
 
 
-def resolve_scope(
-    ledger: Ledger, registry: Registry, *, user_id: int | None, dataset_ids: DatasetIds
-) -> Scope:
+def resolve_scope(ledger: Ledger, registry: Registry, *, user_id: int | None, dataset_ids: DatasetIds) -> Scope:
     """Return the scope of a request. No ids means all personal datasets of the user, and ``all`` everything that the
     user may read, personal and shared. Datasets with the files of a conversation are in it only if they are named.
 
@@ -88,7 +86,8 @@ def _require_user_id(user_id: object) -> None:
 def _distinct(dataset_ids: DatasetIds) -> list[int]:
     if dataset_ids is not None and (isinstance(dataset_ids, str | bytes) or not isinstance(dataset_ids, Collection)):
         raise InvalidInputError(
-            f"dataset_ids is {dataset_ids!r}; it must be a list of dataset ids, such as [1, -1], or 'all'", field="dataset_ids"
+            f"dataset_ids is {dataset_ids!r}; it must be a list of dataset ids, such as [1, -1], or 'all'",
+            field="dataset_ids",
         )
     ids = list(dict.fromkeys(dataset_ids or ()))
     if len(ids) > MAX_DATASET_IDS:

@@ -471,7 +471,10 @@ def test_search_for_people(filled: CommandLine) -> None:
     assert re.fullmatch(r" {4}score \d\.\d{4} = dense #1 \(0\.\d+\) \d\.\d+ \+ bm25 #1 \(\d\.\d+\) \d\.\d+", score)
     assert text.strip().startswith("Hold the red button")
     assert "1 of k=1, hybrid, basic" in result.stderr
-    assert re.search(r"\d from dataset -1, \d from dataset 1|\d from dataset 1, \d from dataset -1", filled("search", "dogs reset", "--dataset", "all").stderr)
+    assert re.search(
+        r"\d from dataset -1, \d from dataset 1|\d from dataset 1, \d from dataset -1",
+        filled("search", "dogs reset", "--dataset", "all").stderr,
+    )
 
 
 def test_chat_answers_and_continues(filled: CommandLine) -> None:
