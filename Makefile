@@ -12,7 +12,7 @@ REFERENCE := .artifacts/reference
 PUBLIC := braid braid.core.braid braid.core.data_directory braid.core.ledger.ledger braid.core.ingest.ingest \
 	braid.core.adding.add \
 	braid.core.folders.sync braid.core.types braid.core.errors braid.core.retriever_manager braid.core.remote braid.core.langchain \
-	braid.core.standalone.retriever braid.core.standalone.searcher braid.core.search.strategies \
+	braid.core.standalone.retriever braid.core.standalone.searcher braid.core.standalone.scorer braid.core.search.strategies \
 	braid.core.models.embeddings braid.core.models.rerank braid.core.models.chat braid.core.chat.conversation \
 	braid.core.chat.store braid.core.chat.turn_recorder braid.core.chat.types \
 	braid.config.settings braid.config.models braid.app.factory braid.app.site

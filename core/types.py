@@ -18,6 +18,7 @@ Fusion = Literal["auto", "rrf", "weighted"]
 Pooling = Literal["pooled", "none"]
 Engine = Literal["braid", "reference"]
 Generator = Literal["auto", "llm", "feedback"]
+GroupBy = Literal["passage", "document"]
 OnDegraded = Literal["warn", "raise", "ignore"]
 All = Literal["all"]
 DatasetIds = Sequence[int] | All | None

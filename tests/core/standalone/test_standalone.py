@@ -193,7 +193,7 @@ def search(searcher: HybridSearcher, *args: Any, **options: Any) -> Any:
 
 
 def test_chunks_are_ranked_by_both_legs(embeddings: HashEmbeddings) -> None:
-    (best, *others) = search(HybridSearcher(embeddings), "valve XK-4711 is closed by hand", CHUNKS)
+    (best, *others) = search(HybridSearcher(embeddings), "valve XK-4711 is closed by hand", chunks=CHUNKS)
     assert (best.index, best.chunk, best.score) == (1, TEXTS["valve"], pytest.approx(0.6 + 0.4))
     assert len(others) == 4
     assert all(hit.bm25_score is None and hit.vector_score is not None for hit in others if "XK" not in hit.chunk)
@@ -201,9 +201,9 @@ def test_chunks_are_ranked_by_both_legs(embeddings: HashEmbeddings) -> None:
 
 def test_documents_and_mappings_are_chunks_too(embeddings: HashEmbeddings) -> None:
     chunks = [Document(CHUNKS[0]), {"text": CHUNKS[1]}, {"content": CHUNKS[4]}]
-    assert search(HybridSearcher(embeddings), "kitchen tea", chunks, 1)[0].chunk is chunks[2]
+    assert search(HybridSearcher(embeddings), "kitchen tea", 1, chunks)[0].chunk is chunks[2]
     with pytest.raises(ValidationError, match="mapping with 'text'"):
-        search(HybridSearcher(embeddings), "kitchen", [{"body": "x"}])
+        search(HybridSearcher(embeddings), "kitchen", 5, [{"body": "x"}])
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,7 @@ def test_documents_and_mappings_are_chunks_too(embeddings: HashEmbeddings) -> No
     [("", CHUNKS, 5), (" ", CHUNKS, 5), ("a", [], 5), ("tea", CHUNKS, 0), ("tea", CHUNKS, -1)],
 )
 def test_nothing_to_search_finds_nothing(embeddings: HashEmbeddings, query: str, chunks: list[str], top_k: int) -> None:
-    assert search(HybridSearcher(embeddings), query, chunks, top_k) == []
+    assert search(HybridSearcher(embeddings), query, top_k, chunks) == []
 
 
 @pytest.mark.parametrize("missing", [True, False])
@@ -220,14 +220,14 @@ def test_without_its_embedder_bm25_answers_with_a_warning(
 ) -> None:
     embeddings.failing = True
     with caplog.at_level(logging.WARNING):
-        found = search(HybridSearcher(None if missing else embeddings), "kitchen tea", CHUNKS)
+        found = search(HybridSearcher(None if missing else embeddings), "kitchen tea", 5, CHUNKS)
     assert [(hit.index, hit.score) for hit in found] == [(4, 1.0)]
     assert "keyword alone" in caplog.text
 
 
 def test_an_index_out_of_range_is_skipped_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     hits = [(7, 0.9), (0, 0.8), (-1, 0.7), (1, 0.2)]
-    found = search(HybridSearcher(None), "kitchen tea", CHUNKS, vector_hits=hits)
+    found = search(HybridSearcher(None), "kitchen tea", 5, CHUNKS, vector_hits=hits)
     assert [(hit.index, hit.score) for hit in found] == [(4, 0.6), (0, 0.4), (1, 0.0)]
     assert "names chunk 7" in caplog.text
     assert "names chunk -1" in caplog.text
