@@ -152,6 +152,7 @@ def _background(settings: Settings, braid: Braid) -> Background:
         max_import_bytes=settings.max_import_mb * MEBIBYTE,
         url_timeout_s=settings.url_timeout_s,
         allow_private_urls=settings.allow_private_urls,
+        keep_originals=settings.keep_originals,
         folder_rules=FolderRules(braid.data_dir, config_file(), tuple(map(Path, settings.folder_roots))),
     )
 

@@ -254,6 +254,9 @@ class Settings:
         Field(ge=1, le=3650),
         "Days that ended jobs are listed, exports are kept, and failed uploads can be tried again",
     ] = 7
+    keep_originals: Annotated[
+        bool, "Whether uploaded files and fetched pages are kept, so that readers of an answer can open them"
+    ] = True
     max_import_mb: Annotated[
         int, Field(ge=1, le=1_000_000), "Largest exported dataset that can be imported, in MiB"
     ] = 2000

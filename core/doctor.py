@@ -14,11 +14,12 @@ from braid.core.indexes.base import LegIndex
 from braid.core.indexes.leg_progress import LegProgress
 from braid.core.ledger.change_log import ChangeLog
 from braid.core.ledger.tables import ChunkRow, DatasetRow, DocumentRow
+from braid.core.originals.store import Originals
 from braid.core.types import Leg
 
 CATCH_UP_S = 30.0
 NAMES = {"bm25": "the bm25 index", "dense": "the dense index", "chroma": "the copy in Chroma"}
-Problem = Literal["behind", "broken", "missing", "extra", "not_embedded", "orphan", "unlisted", "counter"]
+Problem = Literal["behind", "broken", "missing", "extra", "not_embedded", "orphan", "unlisted", "counter", "original"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,7 @@ def examine(braid: Braid) -> list[Finding]:
             if collection in braid.to_reembed:
                 detail += f" of {braid.model_of(collection).fingerprint} yet, which is another model than before"
             findings.append(Finding("not_embedded", collection, detail, "embed them", "dense"))
+    findings += [Finding("original", "", said) for said in Originals(braid).damaged()]
     return [*findings, *_orphans(braid, collections)]
 
 

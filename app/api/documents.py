@@ -18,6 +18,7 @@ from braid.app.auth.quotas import quotas
 from braid.app.mounted import url_for
 from braid.app.site import ingest_options, site
 from braid.app.user.datasets import caller_datasets
+from braid.app.web.originals import BYTES, original_file
 from braid.core.errors import InvalidInputError, NotFoundError, UnreadableDocumentError
 from braid.core.ingest.incoming import Incoming
 from braid.core.ingest.spool import MAX_SOURCE_CHARS, upload_source
@@ -137,6 +138,18 @@ def get_document(dataset_id: int, document_id: int) -> Response:
     """Get a document. With the ETag of an earlier answer in If-None-Match: 304 if it has not changed."""
     found = _document(caller_datasets().get(dataset_id).id, document_id)
     return answer_with_etag(found, DocumentShown.model_validate(found).model_dump_json())
+
+
+@resource.get(
+    "/datasets/<int(signed=True):dataset_id>/documents/<int:document_id>/original", None, media_types=(BYTES,)
+)
+@rule("user")
+def get_original(dataset_id: int, document_id: int) -> Response:
+    """Download the file that a document was read from.
+
+    404 if it is not kept: of a text, of an import, and of files of synced folders that have changed since.
+    """
+    return original_file(_document(caller_datasets().get(dataset_id).id, document_id), download=True)
 
 
 @resource.delete("/datasets/<int(signed=True):dataset_id>/documents/<int:document_id>", headers=(IF_MATCH,))

@@ -22,12 +22,13 @@ from braid.core.ingest.plan import IngestOptions
 from braid.core.ingest.spool import Readable, Spool
 from braid.core.jobs.runner import Handler, JobRunner, JobStopped, Progress
 from braid.core.jobs.store import Job, JobKind, JobStore, NewJob
+from braid.core.originals.store import Originals
 
 if TYPE_CHECKING:
     from braid.core.braid import Braid
 
 TIDY_EVERY_S = 3600.0
-"""Seconds. A younger file in the spool may belong to an upload that is not a job yet."""
+"""Seconds. A younger file may belong to an upload that is not a job yet, or to a document that is not stored yet."""
 
 logger = logging.getLogger(__name__)
 
@@ -53,10 +54,12 @@ class Background:
         url_timeout_s: float = 30.0,
         allow_private_urls: bool = False,
         folder_rules: FolderRules | None = None,
+        keep_originals: bool = True,
     ) -> None:
         self._braid = braid
         self.store = JobStore(braid.ledger)
         self.spool = Spool(braid.data_dir / "uploads")
+        self.originals = Originals(braid)
         self.folders = SyncedFolders(braid, folder_rules)
         self._priority = braid.priority
         self._pool = ParsePool(memory_mb=parse_memory_mb, timeout_s=parse_timeout_s)
@@ -77,6 +80,7 @@ class Background:
             parse=self._pool.parse,
             read_export=self._pool.read_export,
             options=options,
+            originals=self.originals if keep_originals else None,
             max_import_bytes=max_import_bytes,
             url_timeout_s=url_timeout_s,
             allow_private_urls=allow_private_urls,
@@ -192,6 +196,7 @@ class Background:
     def _tidy(self, *, older_than_s: float) -> None:
         self.store.prune(self._days)
         self.spool.sweep(self.store.kept_files(), older_than_s=older_than_s)
+        self.originals.sweep(older_than_s=older_than_s)
 
     def _tidy_hourly(self) -> None:
         while not self._closing.wait(TIDY_EVERY_S):

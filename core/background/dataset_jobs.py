@@ -18,9 +18,10 @@ from braid.core.ingest.export_form import ReadExport
 from braid.core.ingest.incoming import Incoming, Parse
 from braid.core.ingest.plan import IngestOptions, source_name
 from braid.core.ingest.spool import Readable, Spool, upload_source
-from braid.core.ingest.store import keep_unchanged, store, store_failure
+from braid.core.ingest.store import StoredDocument, keep_unchanged, store, store_failure
 from braid.core.jobs.runner import Handler, Progress
 from braid.core.jobs.store import Job, JobKind, NewJob
+from braid.core.originals.store import Originals
 
 if TYPE_CHECKING:
     from braid.core.data_directory import DataDirectory
@@ -78,7 +79,7 @@ def new_reembed(directory: DataDirectory, dataset_id: int) -> NewJob:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatasetJobs:
     """Does the jobs of datasets. ``parse`` reads a file; ``options`` say how it is cut; ``read_export`` reads an
-    exported dataset.
+    exported dataset; ``originals`` keeps the files, None where they are not kept.
     """
 
     directory: DataDirectory
@@ -86,6 +87,7 @@ class DatasetJobs:
     parse: Parse
     read_export: ReadExport
     options: IngestOptions
+    originals: Originals | None
     max_import_bytes: int
     url_timeout_s: float = 30.0
     allow_private_urls: bool = False
@@ -135,15 +137,22 @@ class DatasetJobs:
                 document = self.parse(incoming, self.options)
             except UnreadableDocumentError as error:
                 failed = store_failure(ledger, dataset_id, incoming, str(error), by_job=job.id)
+                self._keep(job, failed, incoming)
                 raise UnreadableDocumentError(failed.reason) from error
             progress(1, 2)  # raises if the job was cancelled while the file was parsed: nothing is stored
             stored = store(ledger, dataset_id, document, by_job=job.id)
+        self._keep(job, stored, incoming)
         return {
             "document_id": stored.document_id,
             "source": stored.source,
             "state": stored.state,
             "chunks": stored.chunks,
         }
+
+    def _keep(self, job: Job, stored: StoredDocument, incoming: Incoming) -> None:
+        """Keep the file, also one that cannot be read; a typed text is no file. After a crash the job runs again."""
+        if self.originals is not None and job.kind != "text" and stored.document_id is not None:
+            self.originals.keep(stored.document_id, incoming)
 
     def reembed_dataset(self, job: Job, progress: Progress) -> dict[str, Any]:
         """Embed all passages of a dataset again."""

@@ -144,6 +144,16 @@ class DocumentMetadataRow(Base):
     number: Mapped[float | None]
 
 
+class OriginalRow(Base):
+    """The file that a document was read from is kept. A file with this hash may be of several documents."""
+
+    __tablename__ = "originals"
+
+    document_id: Mapped[int] = mapped_column(ForeignKey("documents.id", ondelete="CASCADE"), primary_key=True)
+    content_hash: Mapped[str] = mapped_column(index=True)
+    size_bytes: Mapped[int]
+
+
 class ChunkRow(Base):
     """A passage of a document. ``dataset_id`` repeats the document's, for the scope check of every hit."""
 

@@ -20,9 +20,11 @@ from braid.core.types import MAX_ID
 
 REF = "#/components/schemas/{model}"
 PARAMETER = re.compile(r"<(?P<kind>int(?:\(signed=True\))?):(?P<name>\w+)>")
-JSON, PROBLEM, ZIP = "application/json", "application/problem+json", "application/zip"
+JSON, PROBLEM = "application/json", "application/problem+json"
+ZIP, BYTES = "application/zip", "application/octet-stream"
 Schema = dict[str, Any]
-MEDIA_SCHEMAS: dict[str, Schema] = {JSON: {}, ZIP: {"type": "string", "format": "binary"}}
+FILE: Schema = {"type": "string", "format": "binary"}
+MEDIA_SCHEMAS: dict[str, Schema] = {JSON: {}, ZIP: FILE, BYTES: FILE}
 
 TEXT = """\
 Search any choice of personal and shared datasets at once, by meaning and by keyword, and chat with them.

@@ -32,6 +32,7 @@ PROBLEMS: Mapping[Problem, str] = {
     "orphan": _l("An index that nothing uses"),
     "unlisted": _l("A shared dataset is missing from the list"),
     "counter": _l("A count is wrong"),
+    "original": _l("An original file is missing or damaged"),
 }
 REPAIRS: Mapping[str, str] = {
     "rebuild the index": _l("Repair rebuilds the index from the database."),

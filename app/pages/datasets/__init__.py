@@ -11,6 +11,7 @@ from braid.app.pages.datasets import (  # noqa: F401 - their routes
     dataset,
     documents,
     manage,
+    originals,
     overview,
     statistics,
     tasks,

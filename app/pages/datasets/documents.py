@@ -31,7 +31,7 @@ MAX_ID_DIGITS = 19
 def document(dataset_id: int, document_id: int) -> str:
     """Show the passages that a document was cut into."""
     dataset = visible_datasets().get(dataset_id)
-    found = _document(dataset, document_id)
+    found = document_of(dataset, document_id)
     start = min(max(0, request.args.get("start", 0, type=int)), MAX_START)
     passages = site().braid.ledger.document_passages(found.id, [dataset.id], limit=PASSAGES_PER_PAGE + 1, offset=start)
     return render_template(
@@ -46,6 +46,7 @@ def document(dataset_id: int, document_id: int) -> str:
         ],
         earlier=_at(found, max(0, start - PASSAGES_PER_PAGE)) if start else "",
         later=_at(found, start + PASSAGES_PER_PAGE) if len(passages) > PASSAGES_PER_PAGE else "",
+        has_original=bool(site().background.originals.ids_with_file([found])),
         writable=visible_datasets().may_write(dataset),
     )
 
@@ -71,7 +72,8 @@ def remove_documents(dataset_id: int) -> str | Response:
 # ---------------------------------------------------------------- what the routes share
 
 
-def _document(dataset: Dataset, document_id: int) -> Document:
+def document_of(dataset: Dataset, document_id: int) -> Document:
+    """Return a document of the dataset. Raises NotFoundError."""
     found = site().braid.ledger.document_with_id(document_id, [dataset.id])
     if found is None:
         raise NotFoundError(f"there is no document {document_id} in dataset {dataset.id}")

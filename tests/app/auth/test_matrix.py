@@ -21,6 +21,7 @@ from braid.core.braid import Braid
 from braid.core.chat.turn_recorder import TurnRecorder
 from braid.core.chat.types import AnswerText, ChatRequest
 from braid.core.folders.store import NewSyncedFolder
+from braid.core.ingest.incoming import Incoming
 from braid.core.jobs.store import NewJob
 from braid.core.types import ChunkInput, DocumentInput
 from tests.fakes import HashEmbeddings
@@ -68,6 +69,7 @@ ROUTES: dict[str, str] = {
     "POST /search/fields": "any",
     "GET /search/why-not": "any",
     "GET /documents/passage/{chunk}": "own",
+    "GET /documents/passage/{chunk}/original": "own",
     "GET /status.json": "any",
     "GET /palette.json": "any",
     "GET /chat": "any",
@@ -108,6 +110,7 @@ ROUTES: dict[str, str] = {
     f"GET {DATASET_PAGES}/live": "own",
     f"GET {DATASET_PAGES}/statistics": "own",
     f"GET {DATASET_PAGES}/documents/{{document}}": "own",
+    f"GET {DATASET_PAGES}/documents/{{document}}/original": "own",
     f"POST {DATASET_PAGES}/documents/remove": "own",
     f"POST {DATASET_PAGES}/files": "own",
     f"POST {DATASET_PAGES}/files/form": "own",
@@ -216,6 +219,7 @@ ROUTES: dict[str, str] = {
     "POST /api/v1/imports": "any",
     f"GET {DATASET_API}/documents/{{document}}": "own",
     f"GET {DATASET_API}/documents/{{document}}/passages": "own",
+    f"GET {DATASET_API}/documents/{{document}}/original": "own",
     f"DELETE {DATASET_API}/documents/{{document}}": "own",
     f"PATCH {DATASET_API}": "own",
     f"DELETE {DATASET_API}": "own",
@@ -288,9 +292,13 @@ class World:
     def _things(self, wanted: set[str]) -> dict[str, Any]:
         here, ana, number = site_of(self.app), self.people["user"].id, next(self.numbers)
         dataset = self.braid.ledger.add_dataset(ana, f"Ana's {number}")
+        file = self.braid.data_dir.parent / f"{number}.md"
+        file.write_text(f"The tray is empty {number}.")
+        incoming, chunk = Incoming.from_file(file, "a.md"), ChunkInput(file.read_text())
         put = self.braid.ledger.put_document(
-            dataset.id, DocumentInput("a.md", "A", "md", (ChunkInput(f"The tray is empty {number}."),))
+            dataset.id, DocumentInput("a.md", "A", "md", (chunk,), content_hash=incoming.content_hash)
         )
+        here.background.originals.keep(put.document_id, incoming)
         passages = self.braid.ledger.document_passages(put.document_id, [dataset.id])
         things = {
             "dataset": dataset.id,

@@ -100,6 +100,24 @@ def test_uploads_become_documents_and_leave_nothing_behind(
     assert (hit.passage.source, hit.passage.page) == ("資料/図書館.pdf", 2)
 
 
+def test_an_uploaded_file_is_kept_as_it_came_and_a_typed_text_is_not(
+    braid: Braid, background: Background, dataset_id: int, do: Callable[..., list[Job]]
+) -> None:
+    content, scan = samples.pdf([["Fees"]]), samples.pdf([[]])
+    do(
+        upload(background, dataset_id, "fees.pdf", content),
+        upload(background, dataset_id, "scan.pdf", scan),
+        new_text(background.spool, dataset_id, "Typed", "Some text.", max_bytes=LIMIT),
+    )
+    documents = {document.source: document for document in braid.ledger.documents(dataset_id)}
+    assert documents["scan.pdf"].state == "failed"
+    found = {source: background.originals.find(document) for source, document in documents.items()}
+    assert {source: path.read_bytes() for source, path in found.items() if path} == {
+        "fees.pdf": content,
+        "scan.pdf": scan,
+    }
+
+
 def test_the_same_file_again_is_unchanged(
     background: Background, dataset_id: int, do: Callable[..., list[Job]]
 ) -> None:

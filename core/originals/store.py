@@ -1,0 +1,164 @@
+"""The files of documents, kept once per content beside the ledger; those of synced folders stay where they are."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import secrets
+import shutil
+import time
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+from sqlalchemy import delete, func, insert, literal, select
+
+from braid.core.data_directory import PRIVATE, DataDirectory
+from braid.core.folders.store import SyncedFolders
+from braid.core.ingest.incoming import Incoming
+from braid.core.ledger.tables import DocumentRow, OriginalRow
+from braid.core.types import Document
+
+_NAME = re.compile(r"[0-9a-f]{64}")
+_AS_STORED = (OriginalRow.document_id == DocumentRow.id, OriginalRow.content_hash == DocumentRow.content_hash)
+"""A document that was written again from a text keeps the row of its earlier file until it gets another or goes."""
+
+
+class Originals:
+    """Files below ``originals/`` of the data directory, named by the SHA-256 of their bytes.
+
+    The ledger says whose they are: a document that only claims a hash, such as an imported one, has no file.
+
+    >>> originals = Originals(braid)
+    >>> originals.count()
+    (0, 0)
+    """
+
+    def __init__(self, directory: DataDirectory) -> None:
+        self._folder = directory.data_dir / "originals"
+        self._database = directory.ledger.database
+        self._synced = SyncedFolders(directory)
+
+    def keep(self, document_id: int, incoming: Incoming) -> None:
+        """Keep the file at ``incoming.path`` as the document's, unless the document has other bytes by now.
+
+        Raises OSError, as on a full disk.
+        """
+        assert incoming.path is not None, "the file is to be on the disk"
+        path = self._path(incoming.content_hash)
+        path.parent.mkdir(parents=True, exist_ok=True, mode=PRIVATE)
+        partial = path.with_name(f".{secrets.token_hex(8)}")
+        try:
+            _link_or_copy(incoming.path, partial)
+            os.utime(partial)  # so that `sweep` lets it be until the ledger has it
+            os.replace(partial, path)
+        finally:
+            partial.unlink(missing_ok=True)  # a link to a file that is there already is not replaced but left
+        stored = select(DocumentRow.id, DocumentRow.content_hash, literal(incoming.size_bytes)).where(
+            DocumentRow.id == document_id, DocumentRow.content_hash == incoming.content_hash
+        )
+        with self._database.write() as connection:
+            connection.execute(delete(OriginalRow).where(OriginalRow.document_id == document_id))
+            columns = ["document_id", "content_hash", "size_bytes"]
+            connection.execute(insert(OriginalRow).from_select(columns, stored))
+
+    def find(self, document: Document) -> Path | None:
+        """Return the file that the document was read from; None where none was kept, or a synced one has changed."""
+        statement = select(OriginalRow.content_hash).where(OriginalRow.document_id == document.id)
+        with self._database.read() as connection:
+            kept = connection.execute(statement).scalar_one_or_none()
+        if kept and kept == document.content_hash:
+            path = self._path(kept)
+            return path if path.is_file() else None
+        return self._in_synced_folder(document)
+
+    def ids_with_file(self, documents: Collection[Document]) -> set[int]:
+        """Return the ids of those of the documents whose file was kept, or lies in a synced folder."""
+        statement = select(OriginalRow.document_id).where(
+            OriginalRow.document_id.in_([document.id for document in documents]), *_AS_STORED
+        )
+        with self._database.read() as connection:
+            kept = set(connection.execute(statement).scalars())
+        return kept | {each.id for each in documents if each.id not in kept and self._in_synced_folder(each)}
+
+    def count(self) -> tuple[int, int]:
+        """Return the number of kept contents, and their bytes."""
+        once = select(OriginalRow.content_hash, func.max(OriginalRow.size_bytes).label("size"))
+        contents = once.where(*_AS_STORED).group_by(OriginalRow.content_hash).subquery()
+        with self._database.read() as connection:
+            number, size = connection.execute(select(func.count(), func.coalesce(func.sum(contents.c.size), 0))).one()
+        return int(number), int(size)
+
+    # ------------------------------------------------------------ looking after the files
+
+    def sweep(self, *, older_than_s: float) -> int:
+        """Delete files of this age that no document has, and what an interrupted `keep` left. Returns how many."""
+        wanted, before = self._hashes(), time.time() - older_than_s
+        removed = 0
+        for path in self._files():
+            with contextlib.suppress(FileNotFoundError):
+                if path.name not in wanted and path.stat().st_mtime <= before:
+                    removed += self._remove(path, before)
+        return removed
+
+    def damaged(self) -> Iterator[str]:
+        """Say which kept files are missing or have another size, a sentence each."""
+        columns = select(OriginalRow.content_hash, OriginalRow.size_bytes).where(*_AS_STORED).distinct()
+        with self._database.read() as connection:
+            rows = connection.execute(columns.order_by(OriginalRow.content_hash)).all()
+        for content_hash, size_bytes in rows:
+            try:
+                found = self._path(content_hash).stat().st_size
+            except FileNotFoundError:
+                yield f"the original {content_hash[:12]}… is not there any more"
+                continue
+            if found != size_bytes:
+                yield f"the original {content_hash[:12]}… has {found:,} bytes, and had {size_bytes:,}"
+
+    def _path(self, content_hash: str) -> Path:
+        if not _NAME.fullmatch(content_hash):
+            raise ValueError(f"{content_hash[:80]!r} is no SHA-256 in hexadecimal digits")
+        return self._folder / content_hash[:2] / content_hash
+
+    def _files(self) -> Iterator[Path]:
+        for folder in self._folder.iterdir() if self._folder.is_dir() else ():
+            yield from folder.iterdir()
+
+    def _hashes(self) -> set[str]:
+        statement = select(OriginalRow.content_hash).where(*_AS_STORED).distinct()
+        with self._database.read() as connection:
+            return set(connection.execute(statement).scalars())
+
+    def _remove(self, path: Path, before: float) -> bool:
+        """Delete a file, unless another process has just kept the same content again."""
+        aside = path.with_name(f".{secrets.token_hex(8)}")
+        os.rename(path, aside)
+        if path.name in self._hashes() or aside.stat().st_mtime > before:
+            os.replace(aside, path)
+            return False
+        aside.unlink()
+        return True
+
+    # ------------------------------------------------------------ synced folders
+
+    def _in_synced_folder(self, document: Document) -> Path | None:
+        """Return the file of a document of a synced folder, where it has the size and date that it was read with."""
+        for folder in self._synced.all():
+            prefix = folder.source_prefix
+            if folder.dataset_id != document.dataset_id or not document.source.startswith(prefix):
+                continue
+            root = os.path.realpath(folder.folder)
+            path = Path(os.path.realpath(os.path.join(root, document.source.removeprefix(prefix))))
+            if path.is_relative_to(root) and path.is_file():
+                stat = path.stat()
+                return path if (stat.st_size, stat.st_mtime) == (document.size_bytes, document.date) else None
+        return None
+
+
+def _link_or_copy(path: Path, to: Path) -> None:
+    """Link, because the file is never written again; copy where another disk or system allows no link."""
+    try:
+        os.link(path, to)
+    except OSError:
+        shutil.copyfile(path, to)
+        os.chmod(to, 0o600)
