@@ -14,6 +14,7 @@ from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
 from braid.app.site import site
+from braid.core.accounts.account_list import find_accounts
 from braid.core.accounts.accounts import MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS, Account
 from braid.core.accounts.credentials import ApiToken
 from braid.core.types import MAX_NAME_CHARS
@@ -74,11 +75,23 @@ class TokenShown(Shown):
     used_at: Moment = Field(description="The last use, to the minute; null: never used")
 
 
+class UserQuery(PageQuery):
+    """The accounts to return."""
+
+    q: str = Field("", max_length=MAX_NAME_CHARS, description="Only accounts with this in their name or a group's")
+    group: str = Field("", max_length=MAX_NAME_CHARS, description="Only members of this group")
+
+
 @resource.get("/users", Page[UserShown])
 @rule("admin")
-def list_users(query: PageQuery) -> Answered:
-    """List all accounts."""
-    return page_of(Page[UserShown], query, slice_rows(site().accounts.all()), _show_user)
+def list_users(query: UserQuery) -> Answered:
+    """List accounts by name."""
+
+    def read(limit: int, offset: int) -> list[Account]:
+        database = site().braid.ledger.database
+        return find_accounts(database, text=query.q, group=query.group, limit=limit, offset=offset)[0]
+
+    return page_of(Page[UserShown], query, read, _show_user)
 
 
 @resource.get("/users/<int:user_id>", UserShown)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -30,7 +30,7 @@ _FILLERS = "\u115f\u1160\u3164\uffa0\u2800"
 """Letters and signs without a mark, which Python calls printable."""
 
 _HASHER = PasswordHasher()
-_COLUMNS = (UserRow.id, UserRow.name, UserRow.password_hash, UserRow.is_admin, UserRow.disabled, UserRow.preferences)
+COLUMNS = (UserRow.id, UserRow.name, UserRow.password_hash, UserRow.is_admin, UserRow.disabled, UserRow.preferences)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Accounts:
     def verify(self, name: str, password: str) -> Account | None:
         """Return the account with this name and password, unless it is disabled; as slow for an unknown name."""
         with self._ledger.database.read() as connection:
-            row = connection.execute(select(*_COLUMNS).where(UserRow.name == storable(name.strip()))).one_or_none()
+            row = connection.execute(select(*COLUMNS).where(UserRow.name == storable(name.strip()))).one_or_none()
         matches = _matches(row.password_hash if row and row.password_hash else _nobodys_hash(), password)
         if row is None or not matches or not row.password_hash or row.disabled:
             return None
@@ -197,17 +197,23 @@ class Accounts:
             _change(connection, user_id, values)
 
     def _accounts(self, user_id: int | None) -> list[Account]:
-        statement = select(*_COLUMNS).where(~UserRow.name.startswith(REMOVED_USER)).order_by(UserRow.id)
-        memberships = select(UserGroupRow.user_id, UserGroupRow.group_name)
+        statement = select(*COLUMNS).where(~UserRow.name.startswith(REMOVED_USER)).order_by(UserRow.id)
         if user_id is not None:
             statement = statement.where(UserRow.id == user_id)
-            memberships = memberships.where(UserGroupRow.user_id == user_id)
         with self._ledger.database.read() as connection:
             rows = connection.execute(statement).all()
-            groups: dict[int, set[str]] = {}
-            for member, group in connection.execute(memberships):
-                groups.setdefault(member, set()).add(group)
-        return [_account(row, groups.get(row.id, set())) for row in rows]
+            return with_groups(connection, rows, None if user_id is None else [user_id])
+
+
+def with_groups(connection: Connection, rows: Iterable[Row[Any]], user_ids: Collection[int] | None) -> list[Account]:
+    """Return rows of `COLUMNS` as accounts; ``user_ids`` None reads the groups of all users."""
+    memberships = select(UserGroupRow.user_id, UserGroupRow.group_name)
+    if user_ids is not None:
+        memberships = memberships.where(UserGroupRow.user_id.in_(user_ids))
+    groups: dict[int, set[str]] = {}
+    for member, group in connection.execute(memberships):
+        groups.setdefault(member, set()).add(group)
+    return [_account(row, groups.get(row.id, ())) for row in rows]
 
 
 def _account(row: Row[Any], groups: Iterable[str]) -> Account:

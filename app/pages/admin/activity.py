@@ -10,14 +10,16 @@ from flask import render_template, request
 from flask_babel import lazy_gettext as _l
 
 from braid.app.auth.access import rule
-from braid.app.pages.admin.blueprint import admin
+from braid.app.pages.admin.blueprint import admin, page_number
 from braid.app.site import site
+from braid.core.accounts.account_list import account_names
 from braid.core.accounts.usage import last_days
 from braid.core.errors import InvalidInputError
 from braid.core.jobs.store import JobState, JobStore
 
 PER_PAGE = 50
-MAX_PAGE = 100_000
+MOST_USERS = 100
+"""Users whose use is listed, those with the most first; the others are counted."""
 DAYS = (7, 30, 90)
 KINDS: Mapping[str, str] = {
     "search": _l("Searches"),
@@ -49,7 +51,7 @@ class Chart:
 @rule("admin")
 def jobs() -> str:
     """Show everybody's jobs, the newest first."""
-    given, page = request.args.get("state", ""), _page_number()
+    given, page = request.args.get("state", ""), page_number()
     if given and given not in get_args(JobState):
         raise InvalidInputError(
             f"state is {given[:20]!r}; choose one of {', '.join(get_args(JobState))}", field="state"
@@ -60,7 +62,7 @@ def jobs() -> str:
     return render_template(
         "braid/admin/jobs.html",
         jobs=found[:PER_PAGE],
-        names={account.id: account.name for account in site().accounts.all()},
+        names=account_names(site().braid.ledger.database, {job.user_id for job in found}),
         counts=store.counts(),
         state=given,
         page=page,
@@ -75,16 +77,17 @@ def usage() -> str:
     days = request.args.get("days", 30, type=int)
     if days not in DAYS:
         raise InvalidInputError(f"days is {days}; choose one of {', '.join(map(str, DAYS))}", field="days")
-    names = {account.id: account.name for account in site().accounts.all()}
     by_user: dict[int, dict[str, int]] = {}
     for user_id, kind, count in site().usage.by_user(days=days):
         by_user.setdefault(user_id, {})[kind] = count
-    charts = _charts(days)
+    charts, busiest = _charts(days), sorted(by_user.items(), key=lambda row: -sum(row[1].values()))[:MOST_USERS]
+    names = account_names(site().braid.ledger.database, [user_id for user_id, _counts in busiest])
     return render_template(
         "braid/admin/usage.html",
         charts=charts,
         kinds={chart: str(KINDS.get(chart, chart)) for chart in sorted({k for m in by_user.values() for k in m})},
-        users=sorted(((names.get(u, str(u)), m) for u, m in by_user.items()), key=lambda row: -sum(row[1].values())),
+        users=[(names.get(user_id, str(user_id)), counts) for user_id, counts in busiest],
+        other_users=len(by_user) - len(busiest),
         days=days,
         choices=DAYS,
         thumbs=site().answer_thumbs.counts(days=days),
@@ -95,7 +98,7 @@ def usage() -> str:
 @rule("admin")
 def audit_log() -> str:
     """Show actions of administrators, the newest first."""
-    page = _page_number()
+    page = page_number()
     found = site().audit.entries(limit=PER_PAGE + 1, offset=PER_PAGE * page)
     return render_template("braid/admin/audit.html", entries=found[:PER_PAGE], page=page, more=len(found) > PER_PAGE)
 
@@ -109,8 +112,3 @@ def _charts(days: int) -> list[Chart]:
         Chart(str(KINDS.get(kind, kind)), tuple((day, by_day.get(day, 0)) for day in axis))
         for kind, by_day in sorted(counts.items())
     ]
-
-
-def _page_number() -> int:
-    """Return the number of the list's page, counted from 0."""
-    return min(max(0, request.args.get("page", 0, type=int)), MAX_PAGE)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from flask import Blueprint, flash, redirect
+from flask import Blueprint, flash, redirect, request
 from flask_babel import gettext as _
 from werkzeug.wrappers import Response
 
 from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
 from braid.app.site import site
+from braid.core.accounts.account_list import group_sizes
 
+MAX_PAGE = 100_000
 admin = Blueprint("admin", __name__, url_prefix="/admin")
 
 
@@ -31,9 +33,19 @@ def read_groups(text: str) -> list[str]:
     return [name for name in (part.strip() for part in text.replace("\n", ",").split(",")) if name]
 
 
+def page_number() -> int:
+    """Return the number of the list's page that the request asks for, counted from 0."""
+    return min(max(0, request.args.get("page", 0, type=int)), MAX_PAGE)
+
+
+def searched() -> str:
+    """Return the text that the request searches a list for."""
+    return request.args.get("q", "").replace("\0", "").strip()[:200]
+
+
 def known_groups() -> list[str]:
     """Return the groups that somebody is in, or that a shared dataset is open to."""
-    members = {group for account in site().accounts.all() for group in account.groups}
+    members = set(group_sizes(site().braid.ledger.database))
     return sorted(members.union(*(entry.allowed_groups for entry in site().braid.registry.entries())))
 
 

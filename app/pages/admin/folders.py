@@ -14,6 +14,7 @@ from braid.app.auth.identity import identity
 from braid.app.pages.admin.blueprint import admin, audit, done
 from braid.app.pages.datasets.blueprint import visible_datasets
 from braid.app.site import site
+from braid.core.accounts.account_list import account_names
 from braid.core.errors import InvalidInputError
 from braid.core.folders.plan import SyncPlan
 from braid.core.folders.store import NewSyncedFolder, SyncedFolder
@@ -118,10 +119,11 @@ def _list_page(*, problem: str = "", changes: Sequence[Change] = (), unchanged: 
 
 def _rows() -> list[FolderRow]:
     background = site().background
-    names = {account.id: account.name for account in site().accounts.all()}
+    folders = background.folders.all()
+    names = account_names(site().braid.ledger.database, {folder.user_id for folder in folders})
     seen = visible_datasets().readable().by_id
     rows = []
-    for folder in background.folders.all():
+    for folder in folders:
         last, changed = background.sync_jobs.find_last(folder), background.sync_jobs.find_last_change(folder)
         rows.append(
             FolderRow(

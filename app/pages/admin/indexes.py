@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from flask import render_template, request
@@ -12,15 +13,20 @@ from flask_babel import lazy_gettext as _l
 from werkzeug.wrappers import Response
 
 from braid.app.auth.access import rule
-from braid.app.pages.admin.blueprint import admin, audit, done
+from braid.app.pages.admin.blueprint import admin, audit, done, page_number, searched
 from braid.app.site import site
 from braid.app.words.dataset_names import dataset_name
+from braid.core.accounts.account_list import users_named_like
 from braid.core.doctor import Problem
 from braid.core.errors import InvalidInputError
 from braid.core.indexes.leg_progress import LegProgress
 from braid.core.types import Leg
 
 LEGS: tuple[Leg, ...] = ("bm25", "dense")
+PER_PAGE = 25
+MOST_FINDINGS = 50
+ILL, WORKING, READY = range(3)
+"""The order in which collections are listed."""
 NAMED_DATASETS = 3
 """Datasets of a collection that are named; the others are counted."""
 PROBLEMS: Mapping[Problem, str] = {
@@ -61,21 +67,29 @@ class CollectionRow:
     name: str
     datasets: tuple[str, ...]
     passages: int
-    legs: tuple[LegRow, ...]
+    legs: tuple[LegRow, ...] = ()
 
 
 @admin.get("/indexes")
 @rule("admin")
 def indexes() -> str:
-    """Show all collections that hold passages, and the last examination."""
-    rows, checkup = _rows(), site().checkup.state
-    moving = checkup.running or any(leg.state not in ("ready", "failed") for row in rows for leg in row.legs)
+    """Show the collections that hold passages, those in trouble first, and the last examination."""
+    text, page, checkup = searched(), page_number(), site().checkup.state
+    latest = {(progress.leg, progress.collection): progress for progress in site().braid.indexer.progress()}
+    found = _found(text, latest)
+    shown = _rows(found[PER_PAGE * page : PER_PAGE * (page + 1)])
+    moving = checkup.running or any(_rank(progress) == WORKING for progress in latest.values())
     return render_template(
         "braid/admin/indexes.html",
-        rows=rows,
+        rows=shown,
+        total=len(found),
+        text=text,
+        page=page,
+        more=len(found) > PER_PAGE * (page + 1),
         checkup=checkup,
         moving=bool(moving),
         most_names=NAMED_DATASETS,
+        findings=checkup.findings[:MOST_FINDINGS],
         problems=PROBLEMS,
         repairs=REPAIRS,
         repairable=any(finding.repair for finding in checkup.findings),
@@ -118,25 +132,49 @@ def rebuild_index() -> Response:
     return done(_("Rebuilding the index. Until it is done, searches use the other one."), "indexes")
 
 
-def _rows() -> list[CollectionRow]:
-    braid = site().braid
+def _found(text: str, latest: Mapping[tuple[Leg, str], LegProgress]) -> list[CollectionRow]:
+    """Return the collections that have the text in their name, their datasets' or their user's, without their indexes.
+
+    Those come first whose index has failed or misses passages, then those at work.
+    """
+    braid, part = site().braid, text.casefold()
+    users = users_named_like(braid.ledger.database, text) if text else set()
     names: dict[str, list[str]] = {}
-    passages: dict[str, int] = {}
+    passages: Counter[str] = Counter()
+    wanted: set[str] = set()
     for dataset in braid.ledger.all_datasets():
         listed = names.setdefault(dataset.collection, [])
+        shown = dataset_name(dataset.name)
         if dataset.conversation_id is None:
-            listed.append(dataset_name(dataset.name))
-        passages[dataset.collection] = passages.get(dataset.collection, 0) + dataset.chunks
-    rows = [
-        CollectionRow(
-            name,
-            tuple(names[name]),
-            passages[name],
-            tuple(_leg_row(braid.indexer.leg_progress(leg, name), passages[name]) for leg in LEGS),
-        )
-        for name in sorted(names)
-    ]
-    return [row for row in rows if row.passages or any(leg.state != "ready" for leg in row.legs)]
+            listed.append(shown)
+        passages[dataset.collection] += dataset.chunks
+        if part in dataset.collection.casefold() or part in shown.casefold() or dataset.user_id in users:
+            wanted.add(dataset.collection)
+    ranks = {name: min(_rank(latest.get((leg, name))) for leg in LEGS) for name in wanted}
+    listed_names = sorted((name for name in wanted if passages[name] or ranks[name] < READY), key=_by_number)
+    listed_names.sort(key=lambda name: ranks[name])
+    return [CollectionRow(name, tuple(names[name]), passages[name]) for name in listed_names]
+
+
+def _rank(progress: LegProgress | None) -> int:
+    if progress is None:
+        return READY
+    if progress.state == "failed" or progress.error or (progress.left_out and not progress.pending):
+        return ILL
+    return READY if progress.state == "ready" and not progress.pending else WORKING
+
+
+def _by_number(name: str) -> tuple[str, int]:
+    """Sort ``user_9`` before ``user_10``."""
+    head, _, tail = name.rpartition("_")
+    return (head, int(tail)) if tail.isascii() and tail.isdecimal() else (name, 0)
+
+
+def _rows(found: Sequence[CollectionRow]) -> list[CollectionRow]:
+    """Return the rows with both of their indexes."""
+    states = site().braid.indexer.states([(leg, row.name) for row in found for leg in LEGS])
+    legs = {(progress.leg, progress.collection): progress for progress in states}
+    return [replace(row, legs=tuple(_leg_row(legs[leg, row.name], row.passages) for leg in LEGS)) for row in found]
 
 
 def _leg_row(progress: LegProgress, total: int) -> LegRow:

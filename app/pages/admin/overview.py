@@ -17,6 +17,7 @@ from braid.app.pages.status import index_status
 from braid.app.site import site
 from braid.app.user.models import site_default
 from braid.app.web.health import health_of
+from braid.core.accounts.account_list import count_accounts
 from braid.core.jobs.store import JobStore
 
 
@@ -38,14 +39,13 @@ def index() -> str:
     braid = site().braid
     braid.mirror_registry()
     datasets = braid.ledger.all_datasets()
-    accounts = site().accounts.all()
     return render_template(
         "braid/admin/index.html",
         parts=health_of(site().braid).parts,
         status=index_status(braid.indexer.progress(), sum(dataset.chunks for dataset in datasets)),
         warnings=list(_warnings()),
         counts=[
-            (_("Users"), len(accounts), url_for("braid.admin.users")),
+            (_("Users"), count_accounts(braid.ledger.database), url_for("braid.admin.users")),
             (_("Shared datasets"), len(braid.registry.entries()), url_for("braid.admin.shared")),
             (_("Personal datasets"), sum(not dataset.shared for dataset in datasets), ""),
             (_("Documents"), sum(dataset.documents for dataset in datasets), ""),

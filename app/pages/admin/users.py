@@ -11,14 +11,19 @@ from braid.app.auth.access import rule
 from braid.app.opening import FIRST_DATASET
 from braid.app.pages.account.mine import flash_revoked
 from braid.app.pages.account.sign_in import explain_refusal
-from braid.app.pages.admin.blueprint import admin, audit, done, known_groups, read_groups
+from braid.app.pages.admin.blueprint import admin, audit, done, known_groups, page_number, read_groups, searched
 from braid.app.site import site
 from braid.app.words.dataset_names import dataset_name
+from braid.core.accounts.account_list import find_accounts, group_sizes
 from braid.core.accounts.accounts import MIN_PASSWORD_CHARS, Account
 from braid.core.errors import InvalidInputError, NotFoundError
-from braid.core.types import MAX_ID
+from braid.core.types import MAX_ID, MAX_NAME_CHARS
 
 ONE = "/users/<int:user_id>"
+MOST_NAMES = 5
+PER_PAGE = 50
+MOST_GROUPS = 50
+"""Groups that are listed with their datasets; the others are found by the search."""
 
 
 @admin.get("/users")
@@ -170,15 +175,27 @@ def remove_user(user_id: int) -> tuple[str, int] | Response:
 
 
 def _list_page(*, problem: str = "") -> str:
+    text, group, page = searched(), request.args.get("group", "")[:MAX_NAME_CHARS], page_number()
+    accounts, total = find_accounts(
+        site().braid.ledger.database, text=text, group=group, limit=PER_PAGE, offset=PER_PAGE * page
+    )
+    groups = _groups(text)
     return render_template(
         "braid/admin/users.html",
-        accounts=site().accounts.all(),
-        groups=_members(),
+        accounts=accounts,
+        total=total,
+        text=text,
+        group=group,
+        page=page,
+        more=total > PER_PAGE * (page + 1),
+        groups=groups[:MOST_GROUPS],
+        other_groups=max(0, len(groups) - MOST_GROUPS),
         suggested=known_groups(),
         problem=problem,
         typed=request.form,
         least=MIN_PASSWORD_CHARS,
         sign_up_open=site().sign_up_open,
+        most_names=MOST_NAMES,
     )
 
 
@@ -198,17 +215,15 @@ def _user_page(user_id: int, *, problem: str = "") -> str:
     )
 
 
-def _members() -> list[tuple[str, list[str], list[str]]]:
-    """Return (group, its members, the shared datasets open to it) per group."""
-    accounts, entries = site().accounts.all(), site().braid.registry.entries()
-    return [
-        (
-            group,
-            [account.name for account in accounts if group in account.groups],
-            [dataset_name(entry.name) for entry in entries if group in entry.allowed_groups],
-        )
-        for group in known_groups()
-    ]
+def _groups(text: str) -> list[tuple[str, int, list[str]]]:
+    """Return (group, number of members, the shared datasets open to it) per group whose name contains the text."""
+    sizes = group_sizes(site().braid.ledger.database)
+    opened: dict[str, list[str]] = {}
+    for entry in site().braid.registry.entries():
+        for group in entry.allowed_groups:
+            opened.setdefault(group, []).append(dataset_name(entry.name))
+    found = [name for name in sorted({*sizes, *opened}) if text.casefold() in name.casefold()]
+    return [(name, sizes.get(name, 0), opened.get(name, [])) for name in found]
 
 
 def _may_read(account: Account, allowed_groups: tuple[str, ...]) -> bool:

@@ -11,6 +11,7 @@ from braid.app.auth.identity import identity
 from braid.app.pages.chat.view import Shelf
 from braid.app.site import site
 from braid.app.user.datasets import Readable
+from braid.core.accounts.account_list import administrators
 from braid.core.chat.store import StoredMessage
 
 SHOWN_ADMINISTRATORS = 3
@@ -41,7 +42,7 @@ def model_advice() -> ModelAdvice:
         return ModelAdvice(connect=True)
     if not here.standalone:
         return ModelAdvice()
-    admins = [account.name for account in here.accounts.all() if account.is_admin and not account.disabled]
+    admins = administrators(here.braid.ledger.database)
     return ModelAdvice(names=tuple(admins[:SHOWN_ADMINISTRATORS]))
 
 
