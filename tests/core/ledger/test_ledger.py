@@ -687,6 +687,7 @@ def test_two_processes_open_and_write_at_once(database_url: str) -> None:
     ledger.close()
 
 
+@pytest.mark.usefixtures("migrating")
 def test_many_threads_open_a_new_database_at_once(database_url: str) -> None:
     def open_it(number: int) -> None:
         ledger = Ledger(database_url)
@@ -705,6 +706,7 @@ def test_many_threads_open_a_new_database_at_once(database_url: str) -> None:
 # ---------------------------------------------------------------- the database
 
 
+@pytest.mark.usefixtures("migrating")
 def test_the_migrations_make_the_tables_of_the_models(database_url: str) -> None:
     database = Database(database_url)
     with database.read() as connection:
