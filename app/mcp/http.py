@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.to_thread
+from sqlalchemy.exc import SQLAlchemyError
 from starlette.applications import Starlette
 from starlette.responses import Response
 from starlette.routing import Mount, Route
@@ -17,8 +19,10 @@ from werkzeug.exceptions import TooManyRequests
 from braid.app.auth.authenticate import identity_of_token
 from braid.app.mcp.meter import IDENTITY
 from braid.app.site import Site
+from braid.app.web.refusals import refusal
 from braid.app.web.request_bodies import ASGI
 from braid.core.extras import MissingExtraError, is_installed
+from braid.core.ledger.outages import log_failure, outage_of
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
@@ -27,6 +31,8 @@ CALLS_AT_ONCE = 12
 """How many calls of one user run at a time. anyio has 40 threads, and each call takes one."""
 CALLS_PRESENT = 128
 """How many calls of one user run or wait; more are refused."""
+
+logger = logging.getLogger(__name__)
 
 
 def with_mcp(pages: ASGI, site: Site) -> Starlette:
@@ -124,14 +130,20 @@ class _Gate:
         scheme, _, key = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
         found = None
         if scheme.lower() == "bearer":
-            found = await anyio.to_thread.run_sync(identity_of_token, self._site, key.strip())
+            try:
+                found = await anyio.to_thread.run_sync(identity_of_token, self._site, key.strip())
+            except SQLAlchemyError as error:
+                log_failure(logger, "an MCP request", error)
+                outage = outage_of(error)
+                await refusal(503 if outage else 500, outage.text if outage else "")(scope, receive, send)
+                return
         if found is None or "read" not in found.permissions:
-            refusal = Response(
+            response = Response(
                 "send an API token with the scope read: Authorization: Bearer braid_…\n",
                 401 if found is None else 403,
                 {"WWW-Authenticate": 'Bearer realm="Braid"'},
             )
-            await refusal(scope, receive, send)
+            await response(scope, receive, send)
             return
         app = await self._servers.get(read_only="write" not in found.permissions)
         shared = self._shares.turn(found.account.id) if scope["method"] == "POST" else nullcontext()
@@ -139,5 +151,5 @@ class _Gate:
             async with shared:
                 await app({**scope, IDENTITY: found}, receive, send)
         except TooManyRequests as error:
-            refusal = Response(f"{error.description}\n", 429, {"Retry-After": "5"})
-            await refusal(scope, receive, send)
+            response = Response(f"{error.description}\n", 429, {"Retry-After": "5"})
+            await response(scope, receive, send)

@@ -29,7 +29,7 @@ from braid.core.errors import (
     TooManyError,
 )
 from braid.core.ingest.parse_pool import ParserUnavailableError
-from braid.core.ledger.database import is_outage
+from braid.core.ledger.outages import Outage, log_outage, outage_of
 
 STATUS_OF = {
     InvalidInputError: 400,
@@ -42,7 +42,8 @@ STATUS_OF = {
     ModelError: 503,
     TooManyError: 429,
 }
-OUTAGE = "the store cannot be used now; try again in a moment"
+RETRY_AFTER_S = 5
+"""What a client is told to wait after a 503 that names no other time."""
 REMEDIES = {
     "text": _l("Enter a question of 1 to 10,000 characters."),
     "query": _l("Enter a query of 1 to 10,000 characters."),
@@ -74,6 +75,8 @@ def handle_errors(routes: Blueprint) -> None:
 
 def on_braid_error(error: BraidError) -> tuple[Response | str, int]:
     """Answer an error that Braid raised on purpose; its message is safe to show."""
+    if outage := outage_of(error):
+        return on_outage(outage)
     status = status_of(error)
     field = error.field if isinstance(error, InvalidInputError) else ""
     if status >= 500:
@@ -98,15 +101,22 @@ def on_http_error(error: HTTPException) -> tuple[Response | str, int] | HTTPExce
 
 
 def on_unexpected(error: Exception) -> tuple[Response | str, int]:
-    """Answer an unexpected error; 503 when the database is out or a disk is full.
+    """Answer an unexpected error; 503 for an outage.
 
     Logs its type and place but not its message, which may quote a document.
     """
+    if outage := outage_of(error):
+        return on_outage(outage)
     frames = traceback.extract_tb(error.__traceback__)
     at = " < ".join(f"{frame.filename}:{frame.lineno}" for frame in reversed(frames[-4:]))
-    event, status = ("outage", 503) if is_outage(error) else ("unexpected", 500)
-    logger.error("event=%s id=%s type=%s at=%s", event, _request_id(), type(error).__name__, at)
-    return answer(status, detail=OUTAGE if status == 503 else "")
+    logger.error("event=unexpected id=%s type=%s at=%s", _request_id(), type(error).__name__, at)
+    return answer(500)
+
+
+def on_outage(outage: Outage) -> tuple[Response | str, int]:
+    """Answer 503 without asking the database."""
+    log_outage(logger, outage, f"request {_request_id()}")
+    return answer(503, detail=outage.text)
 
 
 def answer(status: int, *, detail: str = "", field: str = "") -> tuple[Response | str, int]:

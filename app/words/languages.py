@@ -38,8 +38,8 @@ def current_language() -> str:
 
 def keep_language(response: Response) -> None:
     """Remember a language chosen in the address: in the user's setting if there is one, else in a cookie."""
-    language = request.args.get("lang")
-    if language in LANGUAGES and (found := signed_in()) and found.account.preferences.get("language"):
+    language, is_fault = request.args.get("lang"), response.status_code >= 500  # then the database may not answer
+    if language in LANGUAGES and not is_fault and (found := signed_in()) and found.account.preferences.get("language"):
         site().accounts.set_preferences(found.account.id, {"language": language})
     elif language in LANGUAGES:
         response.set_cookie(

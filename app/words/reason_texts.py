@@ -128,7 +128,13 @@ FILES = (
 JOBS = (
     N_("the server stopped %(times)s times while running this job; try it again by hand"),
     N_("internal error; the log says more under job %(job)s"),
-    N_("the store cannot be used now; try again in a moment"),
+    N_("the database does not answer; try again in a moment"),
+    N_("all connections to the database are in use; try again in a moment"),
+    N_("another program keeps the database locked; try again in a moment"),
+    N_("the disk of the server is full; tell the administrator"),
+    N_("the data of the server can only be read now; tell the administrator"),
+    N_("the disk of the server cannot be used; tell the administrator"),
+    N_("Braid is being stopped; try again in a moment"),
     N_("the title is empty; say what the text is"),
     N_("the text is empty; type or paste some"),
 )

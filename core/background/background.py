@@ -22,6 +22,7 @@ from braid.core.ingest.plan import IngestOptions
 from braid.core.ingest.spool import Readable, Spool
 from braid.core.jobs.runner import Handler, JobRunner, JobStopped, Progress
 from braid.core.jobs.store import Job, JobKind, JobStore, NewJob
+from braid.core.ledger.outages import log_failure
 from braid.core.originals.store import Originals
 
 if TYPE_CHECKING:
@@ -202,5 +203,5 @@ class Background:
         while not self._closing.wait(TIDY_EVERY_S):
             try:
                 self._tidy(older_than_s=TIDY_EVERY_S)
-            except Exception:  # the edge of a thread: it must outlive an outage of the database
-                logger.exception("event=tidying_failed")
+            except Exception as error:  # the edge of a thread: it must outlive an outage of the database
+                log_failure(logger, "tidying", error)

@@ -12,6 +12,7 @@ from typing import Literal
 from braid.core.braid import Braid
 from braid.core.doctor import Finding, examine, repair
 from braid.core.errors import BraidError
+from braid.core.ledger.outages import log_failure, outage_of
 
 logger = logging.getLogger(__name__)
 
@@ -69,7 +70,9 @@ class Checkup:
         except BraidError as error:
             state = replace(self.state, running="", error=str(error))
         except Exception as error:  # the edge of a thread: the page must not wait for ever
-            logger.exception("event=checkup_failed")
-            state = replace(self.state, running="", error=f"internal error ({type(error).__name__}); the log says more")
+            log_failure(logger, "the examination", error)
+            outage = outage_of(error)
+            said = outage.text if outage else f"internal error ({type(error).__name__}); the log says more"
+            state = replace(self.state, running="", error=said)
         with self._lock:
             self._state = state

@@ -10,6 +10,7 @@ import time
 from braid.core.folders.store import NewSyncedFolder, SyncedFolder, SyncedFolders
 from braid.core.folders.sync_jobs import SyncJobs
 from braid.core.folders.watch import RESCAN_S, FolderWatch
+from braid.core.ledger.outages import log_failure
 from braid.core.priority import lower_thread_priority
 
 LIST_POLL_S = 5.0
@@ -75,8 +76,8 @@ class FolderSupervisor:
             self._wake.clear()
             try:
                 self._follow_list()
-            except Exception:  # the edge of a thread: it must outlive an outage of the database
-                logger.exception("event=folders_not_read")
+            except Exception as error:  # the edge of a thread: it must outlive an outage of the database
+                log_failure(logger, "reading the list of synced folders", error)
             self._wake.wait(LIST_POLL_S)
 
     def _follow_list(self) -> None:
@@ -113,8 +114,8 @@ class _Watcher(threading.Thread):
         while not self._stopping.is_set():
             try:
                 self._follow()
-            except Exception:  # the edge of a thread: it must outlive an outage of the database
-                logger.exception("event=folder_not_followed folder=%d", self._folder.id)
+            except Exception as error:  # the edge of a thread: it must outlive an outage of the database
+                log_failure(logger, f"following folder {self._folder.id}", error)
                 self.problem = "internal error; the log says more"
             self._stopping.wait(self._retry_s)
 

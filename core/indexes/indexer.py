@@ -18,6 +18,7 @@ from braid.core.indexes.leg_progress import Counting, LegProgress
 from braid.core.indexes.sources import Bm25Source, CopySource, DenseSource
 from braid.core.ledger.change_log import ChangeLog, IndexState
 from braid.core.ledger.ledger import Ledger
+from braid.core.ledger.outages import log_failure
 from braid.core.priority import SearchPriority, lower_thread_priority
 from braid.core.types import Leg
 
@@ -223,8 +224,8 @@ class Indexer:
                     look.done()
                 self._looked[index].set()
                 retry_s = _poll_s(index)
-            except Exception:  # the edge of a thread, which must survive an outage of the database
-                logger.exception("indexing %s failed; trying again in %.1f s", index, retry_s)
+            except Exception as error:  # the edge of a thread, which must survive an outage of the database
+                log_failure(logger, f"indexing {index}, which will be tried again", error)
                 retry_s = min(2 * retry_s, 30.0)
             if not busy:
                 if index == "bm25":

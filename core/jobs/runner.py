@@ -14,7 +14,7 @@ from typing import Any, get_args
 
 from braid.core.errors import BraidError
 from braid.core.jobs.store import INTERNAL, Job, JobKind, JobStore
-from braid.core.ledger.database import is_outage
+from braid.core.ledger.outages import is_outage, log_failure
 from braid.core.priority import SearchPriority, lower_thread_priority
 
 POLL_S = 1.0
@@ -125,8 +125,8 @@ class JobRunner:
                         self._priority.rest()
                         continue
                     look = False
-            except Exception:  # the edge of a thread: it must outlive an outage of the database
-                logger.exception("event=job_runner_failed")
+            except Exception as error:  # the edge of a thread: it must outlive an outage of the database
+                log_failure(logger, "looking for jobs", error)
             with self._wake:
                 if not self._stopping.is_set():
                     look |= self._wake.wait(POLL_S)
@@ -154,7 +154,7 @@ class JobRunner:
                 self._record(lambda: self._store.fail(job, reason))
         except Exception as error:  # the edge of a thread: log the fault and go on with the next job
             if is_outage(error):
-                logger.warning("event=job_put_off job=%d kind=%s %s", job.id, job.kind, _fault(error))
+                log_failure(logger, f"job {job.id}, which will be tried again", error)
                 self._stopping.wait(OUTAGE_PAUSE_S)
                 self._record(lambda: self._store.hand_over(job))
             elif not self._abandoned.is_set():
@@ -178,7 +178,7 @@ class JobRunner:
             except Exception as error:
                 if not is_outage(error) or self._abandoned.is_set():  # the next start runs a running job again
                     raise
-                logger.warning("event=job_not_recorded retry_s=%g", pause)
+                log_failure(logger, "recording how a job ended", error)
                 self._abandoned.wait(pause)
             else:
                 return

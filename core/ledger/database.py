@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, CursorResult, Engine, PoolProxiedConnection, create_engine, event, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, OperationalError, SQLAlchemyError
-from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from braid.core.errors import InvalidInputError
 from braid.core.extras import require
@@ -30,11 +28,12 @@ if TYPE_CHECKING:
 VERSION_TABLE = "alembic_version"
 MIGRATIONS = Path(__file__).parent / "migrations"
 SQLITE_BUSY_TIMEOUT_S = 30
+POOL_TIMEOUT_S = 10
+"""How long a thread waits for a connection when all are in use."""
 FORK_PATIENCE_S = 5.0
 """Longest time that a fork waits for running transactions."""
 ROWS_PER_STATEMENT = 1000  # far below SQLite's limit of 32,766 variables
 LAST_BEFORE_RELEASE = "24fc887"  # the last code with the migrations that came before the first one of today
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 NUMBERS_PER_ROW = 16
 """Numbers that take the memory of a remembered row."""
 MIGRATION_LOCK = 0x42524149  # any constant that other users of the same PostgreSQL server do not take
@@ -220,7 +219,13 @@ def _make_engine(url: str) -> Engine:
         if parsed.get_driver_name() == "psycopg":
             require("postgresql", "a ledger in PostgreSQL", "psycopg")
         return create_engine(
-            parsed, hide_parameters=True, pool_pre_ping=True, pool_size=10, max_overflow=20, pool_use_lifo=True
+            parsed,
+            hide_parameters=True,
+            pool_pre_ping=True,
+            pool_size=10,
+            max_overflow=20,
+            pool_timeout=POOL_TIMEOUT_S,
+            pool_use_lifo=True,
         )
     if parsed.database:
         Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
@@ -230,6 +235,7 @@ def _make_engine(url: str) -> Engine:
         connect_args={"timeout": SQLITE_BUSY_TIMEOUT_S},
         pool_size=10,
         max_overflow=20,
+        pool_timeout=POOL_TIMEOUT_S,
         pool_use_lifo=True,  # the last one used has pages and statements in memory
     )
     event.listen(engine, "connect", _configure_sqlite)
@@ -324,13 +330,6 @@ def _without_password(url: str) -> str:
         return make_url(url).render_as_string(hide_password=True)
     except ArgumentError:
         return "(not a URL)"
-
-
-def is_outage(error: BaseException) -> bool:
-    """Return whether the database cannot be used now, or a disk is full: later the same may succeed."""
-    if isinstance(error, OSError):
-        return error.errno in _NO_ROOM
-    return isinstance(error, (OperationalError, InterfaceError, PoolTimeoutError))
 
 
 def storable(text: str) -> str:

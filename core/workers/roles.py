@@ -12,6 +12,7 @@ from typing import Protocol
 
 from braid.core.errors import BraidError, InvalidInputError, NotOwnerError
 from braid.core.indexes.opened import Indexes
+from braid.core.ledger.outages import log_failure
 from braid.core.ledger.owner import OwnerLock, read_note
 from braid.core.workers.calls import OpenedWith
 from braid.core.workers.endpoint import Calls, Endpoint
@@ -202,8 +203,8 @@ class Roles:
         for start in waiting:
             try:
                 start()
-            except Exception:  # the edge of a thread: the others are started, and the indexes stay open
-                logger.exception("event=not_started")
+            except Exception as error:  # the edge of a thread: the others are started, and the indexes stay open
+                log_failure(logger, "starting what waited for the indexes", error)
                 self._to_start.append(start)
         return not self._to_start
 
@@ -246,7 +247,7 @@ def _take_over_once_it_is_free(roles: weakref.ref[Roles], look: threading.Event)
                 logger.warning("this process cannot take over the indexes: %s", refused)
         except BraidError as error:
             logger.debug("event=owner_not_asked type=%s", type(error).__name__)
-        except Exception:  # the edge of a thread: what keeps the indexes from being opened may pass
-            logger.exception("event=take_over_failed")
+        except Exception as error:  # the edge of a thread: what keeps the indexes from being opened may pass
+            log_failure(logger, "taking over the indexes", error)
             look.wait(LOOK_S)
         del this

@@ -17,7 +17,7 @@ from braid.core.chat.turns.turn_store import TurnStore
 from braid.core.chat.types import AnswerText, AnswerWithdrawn, ChatRequest, ChatResult, Event
 from braid.core.errors import BraidError, TooManyError
 from braid.core.forks import tell_of_forks
-from braid.core.ledger.database import is_outage
+from braid.core.ledger.outages import is_outage, log_failure, log_outage, outage_of
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -175,7 +175,7 @@ class RunningTurn:
                 except Exception as error:
                     if not is_outage(error):
                         raise
-                    logger.warning("event=turn_not_saved type=%s", type(error).__name__)  # the next one may succeed
+                    log_failure(logger, "saving a turn", error)  # the next one may succeed
         self._saved = time.monotonic()
         if not goes_on:
             self.end("stopped")  # in another process
@@ -186,12 +186,15 @@ class RunningTurn:
                 return
             self._ending = True
             result = self._recorder.result()
-        if not isinstance(error, BraidError):
+        outage = outage_of(error)
+        if outage:
+            log_outage(logger, outage, "a turn")
+        elif not isinstance(error, BraidError):
             frames = traceback.extract_tb(error.__traceback__)[-4:]
             at = " < ".join(f"{frame.filename}:{frame.lineno}" for frame in reversed(frames))
             logger.error("event=turn_failed type=%s at=%s", type(error).__name__, at)  # its text may quote a document
         self.error = error
-        reason = str(error) if isinstance(error, BraidError) else ""
+        reason = outage.text if outage else str(error) if isinstance(error, BraidError) else ""
 
         def write() -> None:
             if len(self._text) > len(self._kept):  # what was written until then stays

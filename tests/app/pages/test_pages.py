@@ -32,7 +32,7 @@ from braid.app.pages.status import index_status
 from braid.app.site import EXTENSION, Site
 from braid.config.settings import Settings
 from braid.core.braid import Braid
-from braid.core.errors import InvalidInputError, NotOwnerError
+from braid.core.errors import ClosedError, InvalidInputError, NotOwnerError
 from braid.core.indexes.leg_progress import LegProgress
 from braid.core.text.analyzer import Analyzer
 from braid.core.types import ChunkInput, DocumentInput
@@ -560,13 +560,20 @@ def test_unexpected_error_is_a_page_with_an_id_and_keeps_the_text_out_of_the_log
 
 
 @pytest.mark.parametrize(
-    "outage",
+    ("outage", "told"),
     [
-        OperationalError("database or disk is full", {"text": "a sentence"}, Exception()),
-        OSError(errno.ENOSPC, "No space left on device", "a sentence"),
+        (
+            OperationalError("insert", {"text": "a sentence"}, Exception("server closed the connection")),
+            "the database does not answer; try again in a moment",
+        ),
+        (
+            OSError(errno.ENOSPC, "No space left on device", "a sentence"),
+            "the disk of the server is full; tell the administrator",
+        ),
+        (ClosedError("this Braid is closed"), "Braid is being stopped; try again in a moment"),
     ],
 )
-def test_an_outage_of_the_store_is_named_and_may_be_over_soon(library: Braid, outage: Exception) -> None:
+def test_an_outage_of_the_store_is_named_and_may_be_over_soon(library: Braid, outage: Exception, told: str) -> None:
     app = create_app(Settings(), library)
 
     @app.get("/boom")
@@ -575,7 +582,8 @@ def test_an_outage_of_the_store_is_named_and_may_be_over_soon(library: Braid, ou
 
     response = app.test_client().get("/boom", headers={"Accept": "application/json"})
     assert response.status_code == 503
-    assert response.get_json()["detail"] == "the store cannot be used now; try again in a moment"
+    assert response.headers["Retry-After"] == "5"
+    assert response.get_json()["detail"] == told
     assert "sentence" not in response.text
 
 

