@@ -33,7 +33,7 @@ API = "api/v1/"
 ERRORS: Mapping[int, type[BraidError]] = {404: NotFoundError, 429: TooManyError, 503: IndexUnavailableError}
 NAMES = {"mode": "search_mode", "k": "top_k", "alpha": "hybrid_alpha"}
 """Options that the API calls otherwise."""
-OPTIONS = frozenset({"mode", "k", "fusion", "alpha", "filters", "min_score", "generator", "reranker"})
+OPTIONS = frozenset({"mode", "k", "fusion", "alpha", "filters", "min_score", "generator", "reranker", "group_by"})
 """Fields of `SearchOptions` that the API takes."""
 
 
@@ -220,4 +220,5 @@ def _hit(shown: Mapping[str, Any]) -> Hit:
         also_in=tuple(Occurrence(**place) for place in shown["also_in"]),
         rerank_score=shown["rerank_score"],
         covers=tuple(shown["covers"]),
+        more_in_document=shown.get("more_in_document", 0),
     )

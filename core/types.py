@@ -299,6 +299,10 @@ class SearchOptions:
     """
     reranker: str = ""
     """``cohere:MODEL`` or ``local:MODEL``; empty means none."""
+    group_by: GroupBy = "passage"
+    """What a hit is: a passage, or a ``document`` with its best passage. ``k`` counts hits; up to 2,000 passages of
+    each leg are read to find ``k`` documents.
+    """
 
     def __post_init__(self) -> None:
         require_choice("mode", self.mode, get_args(Mode))
@@ -306,6 +310,7 @@ class SearchOptions:
         require_choice("pooling", self.pooling, get_args(Pooling))
         require_choice("engine", self.engine, get_args(Engine))
         require_choice("generator", self.generator, get_args(Generator))
+        require_choice("group_by", self.group_by, get_args(GroupBy))
         if isinstance(self.k, bool) or not isinstance(self.k, int) or not 1 <= self.k <= MAX_K:
             raise InvalidInputError(f"k is {self.k!r}; it must be a whole number from 1 to {MAX_K}", field="k")
         if self.alpha is not None:
@@ -322,6 +327,9 @@ class SearchOptions:
             raise InvalidInputError(message, field="filters")
         if self.engine == "reference":
             _require_stock_fusion(self.fusion, self.dense_weight)
+            if self.group_by != "passage":
+                message = f"engine 'reference' gives passages only, not group_by {self.group_by!r}"
+                raise InvalidInputError(message, field="group_by")
         _require_reranker(self.reranker)
 
     def changed(self, options: Mapping[str, object]) -> SearchOptions:
@@ -372,6 +380,7 @@ class QueryOptions(TypedDict, total=False):
     filters: Filters | Mapping[str, Any]
     generator: Generator
     reranker: str
+    group_by: GroupBy
 
 
 class RetrieverOptions(QueryOptions, total=False):
@@ -452,6 +461,8 @@ class Hit:
     covers: tuple[str, ...] = ()
     """Chunk ids of the other passages whose text is part of this one's: of a section, those around the passage found.
     """
+    more_in_document: int = 0
+    """Other passages of the document that were found, with other texts, where hits are grouped by document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -508,9 +519,18 @@ class Explanation:
     chunk_id: str
     found: bool
     reason: Literal[
-        "found", "not_in_scope", "filtered", "not_reached", "deduplicated", "merged", "below_min_score", "cut_by_k"
+        "found",
+        "not_in_scope",
+        "filtered",
+        "not_reached",
+        "deduplicated",
+        "merged",
+        "grouped",
+        "below_min_score",
+        "cut_by_k",
     ]
-    """``merged`` means that the chunk is shown as a part of another hit, a section."""
+    """``merged`` means that the chunk is shown as a part of another hit, a section; ``grouped``, that another passage
+    stands for its document."""
     detail: str
     """The reason in words for people."""
     rank: int | None = None

@@ -30,7 +30,15 @@ class ExplanationShown(Shown):
     chunk_id: str
     found: bool
     reason: Literal[
-        "found", "not_in_scope", "filtered", "not_reached", "deduplicated", "merged", "below_min_score", "cut_by_k"
+        "found",
+        "not_in_scope",
+        "filtered",
+        "not_reached",
+        "deduplicated",
+        "merged",
+        "grouped",
+        "below_min_score",
+        "cut_by_k",
     ]
     detail: str
     rank: int | None

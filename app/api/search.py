@@ -105,6 +105,9 @@ class HitShown(Shown):
     also_in: list[PlaceShown]
     rerank_score: float | None
     covers: list[str] = Field(description="Passages whose text is part of this one's")
+    more_in_document: int = Field(
+        0, description="Other passages of the document that were found, with `group_by` `document`"
+    )
 
 
 class CitationShown(Shown):

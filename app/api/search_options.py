@@ -13,7 +13,7 @@ from braid.app.site import site
 from braid.core.datasets.scope import MAX_DATASET_IDS, resolve_scope
 from braid.core.errors import InvalidInputError
 from braid.core.search.strategies import strategies
-from braid.core.types import ALL, MAX_K, MAX_NAME_CHARS, All, Filters, Fusion, Generator, Mode
+from braid.core.types import ALL, MAX_K, MAX_NAME_CHARS, All, Filters, Fusion, Generator, GroupBy, Mode
 
 ISO_8601 = (
     r"^[0-9]{4}-[0-9]{2}-[0-9]{2}"
@@ -100,6 +100,11 @@ class SearchOptions(Given):
         description="The site's, a `cohere:MODEL` with your own key in `X-Reranker-Key`, or empty for none",
     )
     min_score: float | None = None
+    group_by: GroupBy = Field(
+        "passage",
+        description="`document`: one hit per document, its best passage, with the number of the others in "
+        f"`more_in_document`. `top_k` then counts documents; up to {2 * MAX_K} passages of each leg are read for them",
+    )
     generator: Generator | None = Field(None, description="What writes the strategy's queries")
     search_llm_model: str | None = Field(
         None,
@@ -135,6 +140,7 @@ class SearchOptions(Given):
             "filters": self.filters.filters(),
             "reranker": settings.reranker if self.reranker is None else self.reranker,
             "min_score": self.min_score,
+            "group_by": self.group_by,
             "generator": self.generator or settings.generator,
         }
 

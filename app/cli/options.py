@@ -12,7 +12,7 @@ import click
 
 from braid.app.cli.common import Command
 from braid.core.metadata.written import read_written
-from braid.core.types import ALL, All, DatasetIds, Engine, Filters, Fusion, Generator, Mode, Pooling
+from braid.core.types import ALL, All, DatasetIds, Engine, Filters, Fusion, Generator, GroupBy, Mode, Pooling
 
 if TYPE_CHECKING:
     from braid.config.settings import Settings
@@ -91,6 +91,9 @@ RANKING_OPTIONS = (
     click.option("--fusion", type=click.Choice(get_args(Fusion)), help="Fusion in hybrid mode (setting fusion)."),
     click.option("--alpha", type=click.FloatRange(0, 1), help="Weight of the dense leg in weighted fusion."),
     click.option("--dense-weight", type=click.FloatRange(0, 1), help="Weight of the dense leg in rrf fusion."),
+    click.option(
+        "--group-by", type=click.Choice(get_args(GroupBy)), help="document: its best passage, the others counted."
+    ),
     click.option("--pooling", type=click.Choice(get_args(Pooling)), help="How collections are pooled."),
     click.option("--engine", type=click.Choice(get_args(Engine)), help="Braid's engine, or LangChain's own."),
     click.option("--strategy", default="basic", show_default=True, help="How to expand the query and refine hits."),
@@ -144,9 +147,10 @@ def query_options(settings: Settings, asked: Mapping[str, Any]) -> dict[str, Any
 
     ``asked`` holds the values of RANKING_OPTIONS and FILTER_OPTIONS; None means not given.
     """
-    named = ("mode", "fusion", "alpha", "dense_weight", "pooling", "engine", "generator", "k", "min_score", "reranker")
+    set_by_settings = ("mode", "fusion", "alpha", "dense_weight", "generator", "k", "reranker")
+    named = (*set_by_settings, "pooling", "engine", "min_score", "group_by")
     options = {name: asked[name] for name in named if asked.get(name) is not None}
-    for name in ("mode", "fusion", "alpha", "dense_weight", "generator", "k", "reranker"):
+    for name in set_by_settings:
         options.setdefault(name, getattr(settings, name))
     filters = Filters(
         file_types=asked.get("file_types") or frozenset(),

@@ -156,9 +156,14 @@ def _hit_text(number: int, hit: Hit) -> str:
         f"    score {hit.score:.4f} = {_reasons(hit.legs)}",
         *(f"    also in dataset {place.dataset_id}: {one_line(place.source)}" for place in hit.also_in[:SHOWN_PLACES]),
         *([f"    and in {more} more places"] if (more := len(hit.also_in) - SHOWN_PLACES) > 0 else []),
+        *([f"    and {_count(hit.more_in_document)} of this document"] if hit.more_in_document else []),
         *_passage_lines(passage.text),
     ]
     return "\n".join(lines)
+
+
+def _count(passages: int) -> str:
+    return f"{passages} more passage{'' if passages == 1 else 's'}"
 
 
 def _position(passage: Passage) -> str:

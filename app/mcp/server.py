@@ -75,8 +75,15 @@ def _add_reading(server: MCPServer[Any], tools_of: ToolsOf) -> None:
         ] = "hybrid",
         strategy: Annotated[str, Field(description="basic, multi_query, hyde, compression, step_back …")] = "basic",
         where: Where = None,
+        group_by: Annotated[
+            str,
+            Field(
+                description="passage, or document: one result per document, its best passage; `more_in_document` "
+                "counts its others, and top_k counts documents"
+            ),
+        ] = "passage",
     ) -> Result:
-        """Search the user's documents; results are passages, best first, one result per passage.
+        """Search the user's documents; results are passages, best first, one per passage or per document.
 
         Example: search(query="Why was the printer contract ended?", top_k=3). On failure `status` is "error" and
         `error_type` says why: ValidationError means that an argument is wrong, and `message` says how to fix it.
@@ -92,6 +99,7 @@ def _add_reading(server: MCPServer[Any], tools_of: ToolsOf) -> None:
                 mode=mode,
                 strategy=strategy,
                 where=where or {},
+                group_by=group_by,
             )
         )
 

@@ -29,7 +29,18 @@ from braid.core.json_form import pick, to_json
 from braid.core.ledger.database import storable
 from braid.core.metadata.values import Kind
 from braid.core.search.explain import best_passage
-from braid.core.types import LEGS_OF_MODE, MAX_ID, MAX_K, Dataset, DatasetIds, Document, Filters, Mode, SearchResult
+from braid.core.types import (
+    LEGS_OF_MODE,
+    MAX_ID,
+    MAX_K,
+    Dataset,
+    DatasetIds,
+    Document,
+    Filters,
+    GroupBy,
+    Mode,
+    SearchResult,
+)
 
 KIND_NAMES: Mapping[Kind, str] = {
     "text": "text",
@@ -74,8 +85,9 @@ class Tools:
         mode: str,
         strategy: str,
         where: Mapping[str, Any] = MappingProxyType({}),
+        group_by: str = "passage",
     ) -> Result:
-        """Search; the results are passages, best first."""
+        """Search; the results are passages, or documents, best first."""
         _require_count("top_k", top_k, MAX_K)
         _require_length(max_content_length)
         file_types = frozenset({_label(file_type)}) if file_type else frozenset[str]()
@@ -89,6 +101,7 @@ class Tools:
             mode=cast(Mode, mode),  # checked by the search
             k=top_k,
             filters=filters,
+            group_by=cast(GroupBy, group_by),  # checked by the search, too
             **self._fusion,
         )
         self.meter.count_search(result)
@@ -288,14 +301,16 @@ class Tools:
 def _describe(result: SearchResult) -> str:
     count = len(result.hits)
     where = f"{len(result.collections)} collection{'' if len(result.collections) == 1 else 's'}"
-    return f"{count} passage{'' if count == 1 else 's'} found in {where} ({result.query.mode})"
+    what = result.query.group_by
+    return f"{count} {what}{'' if count == 1 else 's'} found in {where} ({result.query.mode})"
 
 
 def _hit(hit: Result, include_documents: bool, max_content_length: int | None) -> Result:
     """Pick what a tool returns of a hit; ``hit`` is a Hit as JSON."""
     legs = {leg["leg"]: pick(leg, "rank", "score") for leg in hit["legs"]}
     entry = _passage(hit["passage"], include_documents, max_content_length)
-    return {**entry, "score": hit["score"], "metadata": {**entry["metadata"], "legs": legs}}
+    more = {"more_in_document": hit["more_in_document"]} if hit["more_in_document"] else {}
+    return {**entry, "score": hit["score"], **more, "metadata": {**entry["metadata"], "legs": legs}}
 
 
 def _passage(passage: Result, include_documents: bool, max_content_length: int | None) -> Result:

@@ -51,8 +51,9 @@ def explain(search: Search, chunk_id: str) -> Explanation:
     if chunk_id not in search.context.ledger.visible([chunk_id], search.scope.dataset_ids, query.filters):
         return Explanation(chunk_id, False, "filtered", _filtered(search, readable[chunk_id]))
     variants = search.strategy.expand(search.overfetched_query, search).variants
-    fused = search.search_and_fuse(search.overfetched_query, variants)
-    explanation = _Followed(search, chunk_id, fused.legs.get(chunk_id, ())).in_the_result(fused)
+    fused = search.find(variants)
+    document_id = readable[chunk_id].document_id
+    explanation = _Followed(search, chunk_id, document_id, fused.legs.get(chunk_id, ())).in_the_result(fused)
     if explanation is None:
         deep = search.search_and_fuse(replace(query, k=MAX_K), variants, trace=SearchTrace())
         unreached = _Unreached(search, readable[chunk_id], fused, deep.legs.get(chunk_id, ()))
@@ -110,6 +111,7 @@ class _Followed:
 
     search: Search
     chunk_id: str
+    document_id: int
     legs: tuple[LegScore, ...]
     """Each leg's rank and score for the chunk; empty for a chunk that no leg found, which may be part of a section."""
 
@@ -162,6 +164,10 @@ class _Followed:
                 return Explanation(chunk_id, False, "deduplicated", detail, rank, legs)
             if hit.passage.chunk_id == chunk_id:
                 return self._at(rank, hit)
+            if self.search.query.group_by == "document" and hit.passage.document_id == self.document_id:
+                best = f"The passage {hit.passage.chunk_id} of its document fits better"
+                detail = f"{best} and stands for the document, at rank {rank}."
+                return Explanation(chunk_id, False, "grouped", detail, rank, legs)
         return Explanation(chunk_id, False, "not_in_scope", "It was deleted while the search was running.")
 
     def _at(self, rank: int, hit: Hit) -> Explanation:

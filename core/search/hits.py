@@ -28,29 +28,39 @@ class HitReader:
         """
         chunk_ids = [hit.chunk_id for hit in fused.order]
         rows = self.ledger.passage_rows(chunk_ids, self.scope.dataset_ids, query.filters)
-        return build_hits(fused, rows, query.candidates if limit is None else limit)
+        limit = query.candidates if limit is None else limit
+        return build_hits(fused, rows, limit, by_document=query.group_by == "document")
 
 
-def build_hits(fused: FusedRanking, rows: Mapping[str, PassageRow], limit: int) -> list[Hit]:
+def build_hits(
+    fused: FusedRanking, rows: Mapping[str, PassageRow], limit: int, *, by_document: bool = False
+) -> list[Hit]:
     """Return up to ``limit`` hits in fused order.
 
-    Equal texts become one hit, at its best rank, with the other occurrences. White space does not count.
+    Equal texts become one hit, at its best rank, with the other occurrences. White space does not count. With
+    ``by_document``, a document's first hit stands for it, and its other texts are counted.
     """
     equal: dict[str, list[PassageRow]] = {}
     best: dict[str, float] = {}
     beginnings: set[tuple[str, ...]] = set()
+    more: dict[int, int] = {}
     for scored in fused.order:
         row = rows.get(scored.chunk_id)
         if row is None:
             continue
         beginning = tuple(row.text.split(None, WORDS_TO_COMPARE)[:WORDS_TO_COMPARE])
-        if len(equal) == limit and beginning not in beginnings:
+        is_counted = by_document and row.document_id in more
+        if beginning not in beginnings and (is_counted or len(equal) == limit):
+            if is_counted:
+                more[row.document_id] += 1
             continue  # no copy of a hit, which spares the comparison of whole texts
         text = " ".join(row.text.split())
         if text in equal:
             equal[text].append(row)
+        elif is_counted:
+            more[row.document_id] += 1
         elif len(equal) < limit:
-            equal[text], best[text] = [row], scored.score
+            equal[text], best[text], more[row.document_id] = [row], scored.score, 0
             beginnings.add(beginning)
     return [
         Hit(
@@ -58,6 +68,7 @@ def build_hits(fused: FusedRanking, rows: Mapping[str, PassageRow], limit: int) 
             score=best[text],
             legs=fused.legs[first.chunk_id],
             also_in=tuple(Occurrence(row.chunk_id, row.dataset_id, row.source, row.title) for row in others),
+            more_in_document=more[first.document_id] if by_document else 0,
         )
         for text, (first, *others) in equal.items()
     ]

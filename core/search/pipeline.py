@@ -60,8 +60,7 @@ class Search(SearchTools):
         """Search, and return the hits with the report."""
         with self.trace.stage("total"):
             expansion = self.strategy.expand(self.overfetched_query, self)
-            fused = self.search_and_fuse(self.overfetched_query, expansion.variants)
-            hits = self.best_hits(fused)
+            hits = self.best_hits(self.find(expansion.variants))
             refined = list(self.strategy.refine(self.query, hits, self))[: self.query.k]
         generator = expansion.generator
         if generator == "none" and self.strategy.costs:  # it only refines: name what chose
@@ -84,12 +83,33 @@ class Search(SearchTools):
         with trace.stage("fuse"):
             return fuse(query, rankings)
 
+    def find(self, variants: Sequence[QueryVariant]) -> FusedRanking:
+        """Search and fuse; in a search for documents, again and as deep as may be where too few were found."""
+        query = self.overfetched_query
+        fused = self.search_and_fuse(query, variants)
+        if query.group_by == "document" and self._lacks_documents(fused, query):
+            query = replace(query, k=MAX_K)
+            fused = self.search_and_fuse(query, variants)
+            if self._lacks_documents(fused, query):
+                self.trace.note(
+                    f"the {query.fetch_k} best passages of each leg are of fewer than {self.query.k} documents; "
+                    "narrow the search by filters to see more"
+                )
+        return fused
+
+    def _lacks_documents(self, fused: FusedRanking, query: Query) -> bool:
+        """Return whether too few documents were found although a leg may have more passages."""
+        if all(len(ranking.hits) < query.fetch_k for ranking in fused.rankings):
+            return False
+        with self.trace.stage("read"):
+            return len(self.reader.read(query, fused, limit=self.query.k)) < self.query.k
+
     def first_pass(self, k: int) -> Sequence[Hit]:
         """Return the ``k`` best hits of the query as it is; searched once, however often it is asked for."""
         if self._first is None:
             self._first = self.search_and_fuse(self.overfetched_query, (self.original,))
         if k not in self._first_hits:
-            plain = replace(self.query, k=k, reranker="", min_score=None)
+            plain = replace(self.query, k=k, reranker="", min_score=None, group_by="passage")
             with self.trace.stage("read"):
                 self._first_hits[k] = self.reader.read(plain, self._first)
         return self._first_hits[k]

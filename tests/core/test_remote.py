@@ -48,6 +48,7 @@ def plain(result: SearchResult) -> tuple[Any, ...]:
         {"filters": Filters(frozenset({"md"}), "d", 1_700_000_002.0, 1_700_000_006.0)},
         {"dataset_ids": [1, 99]},
         {"dataset_ids": "all"},
+        {"group_by": "document", "k": 3},
         {"strategy": "parent_document", "generator": "feedback"},
     ],
 )

@@ -50,6 +50,9 @@ class ShownHit:
     """Empty without a reranker."""
     weak: bool
     """Whether it was found by meaning alone, and hardly so."""
+    more_in_document: int
+    more_href: str
+    """The address of the same search in this document alone; empty in a search by three fields."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +75,7 @@ class Answer:
 
     text: str
     hits: tuple[ShownHit, ...]
+    by_document: bool
     degraded: tuple[Missing, ...]
     unresolved: tuple[int, ...]
     searched: tuple[str, ...]
@@ -105,6 +109,7 @@ def build_answer(
         hits=tuple(
             _show_hit(number, hit, names, way_back, analyzer, wanted) for number, hit in enumerate(result.hits, start=1)
         ),
+        by_document=result.query.group_by == "document",
         degraded=tuple(_missing(leg, result.degraded, searched) for leg in _parts(result.degraded)),
         unresolved=result.unresolved_dataset_ids,
         searched=tuple(dataset_name(dataset.name) for dataset in searched),
@@ -151,7 +156,14 @@ def _show_hit(
         also_in=tuple(_show_place(place, names, carried) for place in hit.also_in),
         rerank_score="" if hit.rerank_score is None else f"{hit.rerank_score:.3f}",
         weak=is_weak(hit, _scale(hit.passage.collection)),
+        more_in_document=hit.more_in_document,
+        more_href=_search_within(hit.passage, carried) if "q" in carried else "",
     )
+
+
+def _search_within(passage: Passage, carried: Carried) -> str:
+    within: Carried = {**carried, "source": passage.source, "d": [str(passage.dataset_id)]}
+    return url_for("braid.search.index", **{name: value for name, value in within.items() if name != "group"})
 
 
 def _scale(collection: str) -> CosineScale | None:

@@ -17,7 +17,7 @@ from braid.app.user.preferences import Preferences
 from braid.config.settings import Settings
 from braid.core.datasets.metadata_keys import metadata_keys
 from braid.core.errors import InvalidInputError
-from braid.core.types import Fusion, Mode
+from braid.core.types import Fusion, GroupBy, Mode
 
 MAX_CARRIED_CHARS = 500
 """Longest query repeated in the links of its result; a longer one would bloat the page."""
@@ -42,6 +42,7 @@ class SearchForm:
     """Whether all readable datasets are chosen, so that links to the search also have those that are to come."""
     filters: ChosenFilters
     rerank: bool
+    group_by: GroupBy
     customized: bool
     """Whether an option differs from the user's default, so that the page shows the options."""
 
@@ -85,6 +86,7 @@ class SearchForm:
             "dense_weight": settings.dense_weight,
             "reranker": settings.reranker if self.rerank else "",
             "filters": self.filters.filters(),
+            "group_by": self.group_by,
         }
 
     def query_arguments(self) -> Carried:
@@ -98,6 +100,8 @@ class SearchForm:
             carried |= {"fusion": self.fusion, "alpha": self.alpha_text}
         if not self.rerank:
             carried["rerank"] = "no"
+        if self.group_by != "passage":
+            carried["group"] = self.group_by
         if self.dataset_ids is not None:
             carried["d"] = [ALL] if self.everything else [str(dataset_id) for dataset_id in self.dataset_ids]
         return carried
@@ -124,6 +128,7 @@ def read_form(
     if everything:
         chosen = tuple(dict.fromkeys((*every, *chosen)))  # one that cannot be read is named in the answer
     rerank = args.get("rerank") != "no"
+    group_by = cast(GroupBy, _choice(args, "group", get_args(GroupBy), "passage"))
     return SearchForm(
         text=args.get("q", "").strip(),
         mode=cast(Mode, _choice(args, "mode", get_args(Mode), mode or preferred.mode)),
@@ -136,7 +141,8 @@ def read_form(
         everything=everything,
         filters=read_filters(args, lambda: keys_of(readable.by_id)),
         rerank=rerank,
-        customized=(fusion, k, rerank) != (preferred.fusion, preferred.k, True),
+        group_by=group_by,
+        customized=(fusion, k, rerank, group_by) != (preferred.fusion, preferred.k, True, "passage"),
     )
 
 

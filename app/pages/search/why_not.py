@@ -157,6 +157,8 @@ def _verdict(explanation: Explanation, form: SearchForm) -> str:
             said = _("Another document contains the same text. It is shown once, at rank %(rank)s.", rank=rank)
         case "merged":
             said = _("It is shown as part of a longer section, at rank %(rank)s.", rank=rank)
+        case "grouped":
+            said = _("Another passage of it fits better and is shown for the document, at rank %(rank)s.", rank=rank)
         case "below_min_score":
             said = _("Its score is too low to be shown.")
         case "cut_by_k":

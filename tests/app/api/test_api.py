@@ -128,6 +128,20 @@ def test_a_search_says_where_each_hit_is_from_and_why(ann: Caller) -> None:
 
 
 @pytest.mark.usefixtures("library")
+def test_one_hit_per_document_with_its_other_passages_counted(ann: Caller) -> None:
+    asked = {"query": "hotels and trains need a receipt", "dataset_ids": [1, -1], "top_k": 3}
+    assert sources(ann("POST", "/search", asked)).count("travel.md") == 2
+    response = ann("POST", "/search", {**asked, "group_by": "document"})
+    assert sorted(sources(response)) == ["coffee.txt", "printer.md", "travel.md"]
+    first = response.json["hits"][0]
+    assert (first["passage"]["text"], first["more_in_document"]) == ("hotels need a receipt", 1)
+    problem(ann("POST", "/search", {**asked, "group_by": "file"}), 422, "group_by")
+    described = ann("GET", "/openapi.json").json["components"]["schemas"]["TextSearch"]["properties"]["group_by"]
+    assert described["enum"] == ["passage", "document"]
+    assert "top_k" in described["description"]
+
+
+@pytest.mark.usefixtures("library")
 def test_all_searches_everything_that_the_caller_may_read_and_says_how_many_hits_each_dataset_gave(
     app: Flask, ann: Caller, bob: Caller, library: None, braid: Braid
 ) -> None:

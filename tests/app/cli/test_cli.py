@@ -462,6 +462,12 @@ def test_search(filled: CommandLine, text: str, args: tuple[str, ...], first: st
     assert result["degraded"] == []
 
 
+def test_one_result_per_document(filled: CommandLine) -> None:
+    assert found(filled.json("search", "the controller", "--group-by", "document")) == list(
+        dict.fromkeys(found(filled.json("search", "the controller", "-k", 10)))
+    )
+
+
 def test_search_for_people(filled: CommandLine) -> None:
     result = filled("search", "reset the controller", "-k", 1)
     heading, source, place, score, text, *_ = result.stdout.splitlines()

@@ -293,6 +293,26 @@ def test_all_searches_personal_and_shared_datasets(served: Served) -> None:
     run(served.client("read", "write", "admin"), talk)
 
 
+def test_one_result_per_document_with_its_other_passages_counted(served: Served) -> None:
+    async def talk(client: Client) -> None:
+        text = "# Trains\n\nTrains are booked early.\n\n# Hotels\n\nHotels and trains need a receipt."
+        await call(client, "put_document", text=text, filepath="travel.md")
+        await call(client, "put_document", text="Trains are late.", filepath="late.md")
+        assert await asyncio.to_thread(served.braid.indexer.wait, 60)
+        passages = await call(client, "search", query="trains", mode="keyword")
+        assert sorted(each["filepath"] for each in passages["results"]) == ["late.md", "travel.md", "travel.md"]
+        found = await call(client, "search", query="trains", mode="keyword", group_by="document")
+        counted = {each["filepath"]: each.get("more_in_document", 0) for each in found["results"]}
+        assert (found["count"], counted) == (2, {"travel.md": 1, "late.md": 0})
+        assert "2 documents found" in found["message"]
+        refused = await call(client, "search", query="trains", group_by="file")
+        assert (refused["error_type"], "passage, document" in refused["message"]) == ("ValidationError", True)
+        [described] = [tool for tool in (await client.list_tools()).tools if tool.name == "search"]
+        assert "more_in_document" in described.input_schema["properties"]["group_by"]["description"]
+
+    run(served.client("read", "write"), talk)
+
+
 def test_another_users_documents_are_not_there(served: Served) -> None:
     async def fill_all(client: Client) -> None:
         await fill(client, served.braid)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -127,6 +128,25 @@ def test_each_strategy_is_offered_with_what_it_does_and_costs(client: FlaskClien
     ]
     assert "Finds passages and returns the section around each, once." in page
     assert "no model call, 1 embedding, a second keyword search" in page
+
+
+def test_one_result_per_document(library: Braid, client: FlaskClient) -> None:
+    texts = tuple(ChunkInput(f"The alloy trial number {number} agrees.") for number in range(3))
+    library.ledger.put_document(NOTES, DocumentInput("trials.md", "Trials", "md", texts))
+    assert library.indexer.wait(60)
+    asked = {"q": "alloy trial number", "d": [NOTES], "mode": "keyword", "group": "document"}
+    page = client.get("/search", query_string=asked).text
+    assert titles(page).count("Trials") == 1
+    assert "2 more passages from this document" in page
+    assert re.search(r'<h1 id="results-heading">\s*\d documents?\s*</h1>', page)
+    assert re.search(r'<input type="checkbox"[^>]+name="group" value="document" checked>', page)
+    [others] = re.findall(r'<a href="([^"]+)">2 more passages', page)
+    others = html.unescape(others)
+    assert ("source=trials.md" in others, "group=" in others) == (True, False)
+    assert titles(client.get(others).text) == ["Trials"] * 3
+    assert client.get("/search", query_string={**asked, "group": "file"}).status_code == 400
+    compared = client.get("/search/compare", query_string=asked).text
+    assert '<input type="hidden" name="group" value="document">' in compared
 
 
 @pytest.mark.parametrize("strategy", ["multi_query", "hyde", "step_back", "compression", "parent_document"])
