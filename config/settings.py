@@ -485,6 +485,12 @@ def _show(name: str, value: object) -> str:
     return text if len(text) <= 200 else text[:197] + "..."
 
 
+def holds_secret(name: str, value: object) -> bool:
+    """Return whether the value of a setting has a key or a password."""
+    form = _form(_HINTS[name])
+    return bool(form and form.secret and isinstance(value, str) and _mask(value) != value)
+
+
 def _mask(url: str) -> str:
     if url and "://" not in url:
         return "***"

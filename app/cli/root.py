@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 import click
 
 from braid import __version__
+from braid.app.cli.backup import backup, restore
 from braid.app.cli.chat import chat
 from braid.app.cli.common import BraidGroup
 from braid.app.cli.conversation import conversation
@@ -121,5 +122,7 @@ for command in (
     tune,
     qrels,
     doctor,
+    backup,
+    restore,
 ):
     cli.add_command(command)

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,42 +19,37 @@ from braid.core.extras import require
 from braid.core.forks import Use, tell_of_forks
 from braid.core.ledger.prepared import Value, parameters_for, text_for
 from braid.core.ledger.remembered import Remembered
+from braid.core.ledger.schema import Upgrading, bring_up_to_date, without_copy
 from braid.core.ledger.turns import Turns
-from braid.core.quiet import quietly
 
-if TYPE_CHECKING:
-    from alembic.config import Config
-
-VERSION_TABLE = "alembic_version"
-MIGRATIONS = Path(__file__).parent / "migrations"
 SQLITE_BUSY_TIMEOUT_S = 30
 POOL_TIMEOUT_S = 10
 """How long a thread waits for a connection when all are in use."""
 FORK_PATIENCE_S = 5.0
 """Longest time that a fork waits for running transactions."""
 ROWS_PER_STATEMENT = 1000  # far below SQLite's limit of 32,766 variables
-LAST_BEFORE_RELEASE = "24fc887"  # the last code with the migrations that came before the first one of today
 NUMBERS_PER_ROW = 16
 """Numbers that take the memory of a remembered row."""
-MIGRATION_LOCK = 0x42524149  # any constant that other users of the same PostgreSQL server do not take
 
 
 class Database:
     """A database at the newest schema, with short read and write transactions.
 
-    Raises InvalidInputError when the URL is not one, nothing answers there, or the tables are of a version of Braid
-    that this one cannot upgrade.
+    ``upgrading`` surrounds the migrations where it has tables already. Raises InvalidInputError when the URL is not
+    one, nothing answers there, or the tables are of a version of Braid that this one cannot upgrade.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, upgrading: Upgrading = without_copy) -> None:
+        self.engine = make_engine(url)
         try:
-            self.engine = _make_engine(url)
-            _migrate(self.engine)
-        except (ArgumentError, ModuleNotFoundError) as error:
-            raise InvalidInputError(f"database_url {_without_password(url)!r} cannot be used: {error}") from error
+            bring_up_to_date(self.engine, upgrading)
         except SQLAlchemyError as error:
             reason = str(getattr(error, "orig", error)).strip()
+            self.engine.dispose()
             raise InvalidInputError(f"the database at {_without_password(url)} cannot be opened: {reason}") from error
+        except BaseException:
+            self.engine.dispose()
+            raise
         self._connect_arguments = self.engine.dialect.create_connect_args(self.engine.url)
         self._writer = self.engine.execution_options(braid_write=True)
         self._begin()
@@ -213,6 +208,14 @@ def execute_each(connection: Connection, statement: str, rows: Sequence[Mapping[
         connection.exec_driver_sql(text_for(connection.dialect.name, statement), list(rows))
 
 
+def make_engine(url: str) -> Engine:
+    """Return an engine for a ledger, which is not connected yet. Raises InvalidInputError for a URL that is not one."""
+    try:
+        return _make_engine(url)
+    except (ArgumentError, ModuleNotFoundError) as error:
+        raise InvalidInputError(f"database_url {_without_password(url)!r} cannot be used: {error}") from error
+
+
 def _make_engine(url: str) -> Engine:
     parsed = make_url(url)
     if parsed.get_backend_name() != "sqlite":
@@ -269,60 +272,6 @@ def _begin_sqlite(connection: Connection) -> None:
     # A write takes the lock at once: a read that turns into a write fails with "database is locked".
     immediate = connection.get_execution_options().get("braid_write", False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if immediate else "BEGIN")
-
-
-def _migrate(engine: Engine) -> None:
-    with engine.connect() as connection:
-        current = _current_revision(connection)
-    if current == newest_revision():
-        return
-    with quietly("alembic"):
-        from alembic import command  # here, because it takes a sixth of a second to load
-        from alembic.script import ScriptDirectory
-
-    revisions = [script.revision for script in ScriptDirectory(str(MIGRATIONS)).walk_revisions()]
-    if current is not None and current not in revisions:
-        engine.dispose()
-        raise _foreign_tables(engine.url.render_as_string(hide_password=True), current, oldest=revisions[-1])
-    with engine.execution_options(braid_write=True).begin() as connection:
-        if connection.dialect.name == "postgresql":
-            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})")
-        with quietly("alembic"):
-            command.upgrade(alembic_config(connection), "head")
-
-
-def newest_revision() -> str:
-    """Return the revision that the database is upgraded to, with which its file's name begins."""
-    return max(path.name.partition("_")[0] for path in (MIGRATIONS / "versions").glob("[0-9]*.py"))
-
-
-def _current_revision(connection: Connection) -> str | None:
-    if not connection.dialect.has_table(connection, VERSION_TABLE):
-        return None
-    return connection.exec_driver_sql(f"SELECT version_num FROM {VERSION_TABLE}").scalar_one_or_none()
-
-
-def _foreign_tables(url: str, current: str, *, oldest: str) -> InvalidInputError:
-    remedy = "which a later version of Braid made; install that version"
-    if current < oldest:
-        remedy = (
-            "which no release had; run `python -m app doctor` on it once with the code of commit "
-            f"{LAST_BEFORE_RELEASE}, which upgrades it, or begin with another data directory"
-        )
-    return InvalidInputError(
-        f"the database at {url} has the tables of revision {current}, {remedy}; nothing was changed"
-    )
-
-
-def alembic_config(connection: Connection | None = None) -> Config:
-    """Return Alembic's configuration for the migrations, run on the given connection."""
-    from alembic.config import Config
-
-    config = Config()
-    config.set_main_option("script_location", str(MIGRATIONS))
-    attributes: dict[str, Any] = config.attributes
-    attributes["connection"] = connection
-    return config
 
 
 def _without_password(url: str) -> str:

@@ -37,6 +37,7 @@ from braid.core.ledger.document_writes import (
     write_metadata,
 )
 from braid.core.ledger.queries import PassageRow, document_of, filtered, select_documents, source_starts_with
+from braid.core.ledger.schema import Upgrading, without_copy
 from braid.core.ledger.tables import (
     ChunkRow,
     DatasetRow,
@@ -67,10 +68,13 @@ class User:
 
 
 class Ledger:
-    """The stored truth. Safe to use from several threads and processes at once."""
+    """The stored truth. Safe to use from several threads and processes at once.
 
-    def __init__(self, url: str) -> None:
-        self.database = Database(url)
+    ``upgrading`` surrounds the migrations of a database that an earlier version made.
+    """
+
+    def __init__(self, url: str, *, upgrading: Upgrading = without_copy) -> None:
+        self.database = Database(url, upgrading=upgrading)
 
     def close(self) -> None:
         """Close all connections."""

@@ -27,6 +27,7 @@ from braid.app.cli.options import FileTypes, Moment
 from braid.app.cli.output import print_table
 from braid.app.cli.root import cli
 from braid.app.terminal import one_line
+from braid.config.settings import load_settings
 from braid.core.accounts.accounts import Accounts
 from braid.core.accounts.credentials import ApiTokens
 from braid.core.braid import Braid
@@ -732,3 +733,36 @@ def test_tables_in_a_pipe_are_aligned_and_uncut(capsys: pytest.CaptureFixture[st
 )
 def test_what_would_steer_the_terminal_is_shown_harmless(text: str, shown: str) -> None:
     assert one_line(text) == shown
+
+
+# ---------------------------------------------------------------- backups
+
+
+def test_a_backup_is_made_checked_and_restored(run: CommandLine, tmp_path: Path) -> None:
+    run("user", "add", "ann")
+    run("shared-db", "add", "Handbook", "--collection", "shared_handbook")
+    (tmp_path / "backups").mkdir()
+    run.env |= {"BRAID_SEARCH_MODEL_API_KEY": "sk-very-secret", "BRAID_K": "7"}
+    made = run.json("backup", tmp_path / "backups")
+    assert re.fullmatch(r"braid-\d{8}-\d{6}\.zip", Path(made["file"]).name)
+    assert (made["rows"]["users"], made["with_keys"], made["uploads"]) == (1, False, 0)
+    checked = run("backup", "--verify", made["file"])
+    assert "The backup is whole" in checked.stdout
+    assert "0 documents, 0 passages, 1 user, 0 waiting uploads." in checked.stdout
+    assert "not in it: secret_key" in checked.stderr
+    assert "exists already" in run("backup", made["file"], status=2).stderr
+    assert "makes none" in run("backup", "--verify", "--with-keys", made["file"], status=2).stderr
+    assert "is not empty" in run("restore", made["file"], run.data_dir, status=2).stderr
+    told = run("restore", made["file"], tmp_path / "new").stdout
+    assert f"BRAID_CONFIG={tmp_path / 'new' / 'braid.toml'} python -m app serve" in told
+    text = (tmp_path / "new" / "braid.toml").read_text()
+    assert "sk-very-secret" not in text
+    assert "# search_model_api_key: left out" in text
+    with_keys = run.json("backup", tmp_path / "keys.zip", "--with-keys")
+    run("restore", with_keys["file"], tmp_path / "keys")
+    settings = load_settings({}, tmp_path / "keys" / "braid.toml")
+    assert (settings.search_model_api_key, settings.k) == ("sk-very-secret", 7)
+    assert settings.data_dir.resolve() == tmp_path / "keys"
+    with DataDirectory(settings.data_dir, shared_dbs=settings.shared_dbs) as restored:
+        assert [user.name for user in restored.ledger.users()] == ["ann"]
+        assert [entry.name for entry in restored.registry.entries()] == ["Handbook"]

@@ -1,0 +1,81 @@
+"""``backup`` and ``restore``: a data directory as one file, and back."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from braid.app.cli.common import BraidCommand, current_settings, json_option
+from braid.app.cli.output import complain, format_date, plural, print_json
+from braid.app.cli.progress import Bars, Count
+
+if TYPE_CHECKING:
+    from braid.core.backup.archive import Progress
+    from braid.core.backup.manifest import Manifest
+
+
+@click.command(cls=BraidCommand)
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--with-keys", is_flag=True, help="Keep the keys and passwords of the settings; otherwise left out.")
+@click.option("--verify", is_flag=True, help="Make none: check the backup FILE, every hash and the ledger in it.")
+@json_option
+def backup(file: Path, with_keys: bool, verify: bool, as_json: bool) -> None:
+    """Write a backup into the new file FILE, while Braid runs or not. In a folder it is named by the time."""
+    from braid.config.backup import sources_of
+    from braid.core.backup.make import make_backup
+    from braid.core.backup.verify import verify_backup
+
+    if verify and with_keys:
+        raise click.UsageError("--with-keys is for a new backup, and --verify makes none; leave one out.")
+    with Bars() as bars:
+        if verify:
+            manifest = verify_backup(file, on_progress=_shower(bars))
+        else:
+            file = file / f"braid-{time.strftime('%Y%m%d-%H%M%S')}.zip" if file.is_dir() else file
+            sources = sources_of(current_settings(), with_keys=with_keys)
+            manifest = make_backup(sources, file, on_progress=_shower(bars))
+    _report("The backup is whole" if verify else "Backup written", file, manifest, as_json=as_json)
+
+
+@click.command(cls=BraidCommand)
+@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@json_option
+def restore(file: Path, folder: Path, as_json: bool) -> None:
+    """Restore the backup FILE into the new or empty data directory DIR, after checking it.
+
+    A ledger of PostgreSQL goes into the empty database of the setting database_url.
+    """
+    from braid.core.backup.restore import restore_backup
+
+    with Bars() as bars:
+        url = current_settings().database_url
+        manifest = restore_backup(file, folder, database_url=url, on_progress=_shower(bars))
+    _report(f"Restored into {folder}", file, manifest, as_json=as_json)
+    if not as_json:
+        click.echo(f"Start it: BRAID_CONFIG={folder / 'braid.toml'} python -m app serve")
+
+
+def _shower(bars: Bars) -> Progress:
+    return lambda what, done, total: bars.show({what: Count(done, total)})
+
+
+def _report(what: str, file: Path, manifest: Manifest, *, as_json: bool) -> None:
+    from braid.core.backup.verify import lacks
+
+    lacking = lacks(manifest)
+    if as_json:
+        form = {"file": str(file.absolute()), "size_bytes": file.stat().st_size, "lacks": lacking}
+        fields = ("made_at", "braid", "revision", "database", "with_keys", "uploads", "rows")
+        print_json({**form, **{name: getattr(manifest, name) for name in fields}})
+        return
+    click.echo(
+        f"{what}: {file} ({file.stat().st_size / 2**20:,.1f} MiB), the state of {format_date(manifest.made_at)}: "
+        f"{plural(manifest.documents, 'document')}, {plural(manifest.rows.get('chunks', 0), 'passage')}, "
+        f"{plural(manifest.rows.get('users', 0), 'user')}, {plural(manifest.uploads, 'waiting upload')}."
+    )
+    for lack in lacking:
+        complain(f"warning: not in it: {lack}")

@@ -1,0 +1,57 @@
+"""What a backup has beside the ledger: the settings in force, as a file that a restored directory is opened with."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from braid.config.settings import Settings, holds_secret
+from braid.core.backup.make import Sources
+from braid.core.backup.manifest import PROMPTS, SETTINGS, SHARED_DBS
+
+
+def sources_of(settings: Settings, *, with_keys: bool = False) -> Sources:
+    """Return what is backed up; ``with_keys`` says whether the settings' keys and passwords are."""
+    paths = {"data_dir": ".", "shared_dbs": SHARED_DBS, "custom_prompts": ""}
+    texts = {}
+    if settings.custom_prompts.is_file():
+        texts[PROMPTS] = settings.custom_prompts.read_text(encoding="utf-8")
+        paths["custom_prompts"] = PROMPTS
+    texts[SETTINGS] = settings_file(settings, with_keys=with_keys, paths=paths)
+    return Sources(
+        data_dir=settings.data_dir,
+        shared_dbs=settings.shared_dbs,
+        database_url=settings.database_url,
+        texts=texts,
+        with_keys=with_keys,
+    )
+
+
+def settings_file(settings: Settings, *, with_keys: bool, paths: Mapping[str, str]) -> str:
+    """Return the settings that differ from their defaults, wherever they come from, as TOML.
+
+    ``paths`` are relative paths that take the place of the settings' own; an empty one leaves it out. Without
+    ``with_keys``, values with keys and passwords are left out, and a comment says so.
+    """
+    lines = [f"{name} = {_toml(value)}" for name, value in paths.items() if value]
+    for field in fields(Settings):
+        name, value = field.name, getattr(settings, field.name)
+        if name in paths or value == field.default:
+            continue
+        if not with_keys and holds_secret(name, value):
+            lines.append(f"# {name}: left out, since it holds a key or a password; set it again")
+        else:
+            lines.append(f"{name} = {_toml(value)}")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _toml(value: Any) -> str:
+    """Return a value as TOML has it; its strings are JSON's but for one character."""
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_toml, value))}]"
+    if isinstance(value, Path):
+        value = str(value)
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,207 @@
+"""Makes a backup, of an app that runs or of one that does not."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+from sqlalchemy import Engine, make_url
+from sqlalchemy.exc import SQLAlchemyError
+
+from braid import __version__
+from braid.core.backup.archive import ArchiveWriter, Progress
+from braid.core.backup.manifest import LEDGER, SECRET_KEY, SHARED_DBS, UPLOADS, BackupError, Manifest
+from braid.core.backup.record import LastBackup, note_backup
+from braid.core.backup.snapshot import snapshot_of
+from braid.core.ledger.database import make_engine
+
+HELD = "backup.tmp"
+"""Folder in the data directory with links to the files of the backup that is being made."""
+LOCK = "backup.lock"
+ROOM = 64 * 2**20
+"""Bytes that stay free on the disk beside a backup."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What is backed up. ``texts`` are further small files, by the names of `braid.core.backup.manifest`."""
+
+    data_dir: Path
+    shared_dbs: Path
+    database_url: str = ""
+    """Empty means SQLite in the data directory."""
+    texts: Mapping[str, str] = field(default_factory=dict)
+    with_keys: bool = False
+    """Whether the texts have keys and passwords, for the manifest."""
+
+    @property
+    def url(self) -> str:
+        """The URL of the ledger's database."""
+        return self.database_url or f"sqlite:///{self.data_dir / LEDGER}"
+
+
+def make_backup(sources: Sources, target: Path, *, on_progress: Progress = lambda what, done, total: None) -> Manifest:
+    """Write a backup into a new file that only this system user can read; it is there whole or not at all.
+
+    Writers wait for as long as it takes to begin to read, some milliseconds, and not for the copying. What was
+    committed before that moment is in the backup, and so are the uploads that waited then. Raises BackupError when
+    the file exists, the disk is too full, or another backup is being made.
+    """
+    if target.exists() or target.is_symlink():
+        raise BackupError(f"{target} exists already; name another file, a backup is never overwritten")
+    for folder in (target.parent, sources.data_dir):
+        if not folder.is_dir():
+            raise BackupError(f"there is no folder {folder}; make it first, or name another one")
+    engine = _engine_of(sources)
+    try:
+        with _alone(sources.data_dir), tempfile.TemporaryDirectory(prefix=".backup-", dir=target.parent) as made:
+            _require_room(sources, engine, target.parent)
+            partial = Path(made) / "partial"
+            manifest = _write(sources, engine, partial, on_progress)
+            size_bytes = partial.stat().st_size
+            _publish(partial, target)
+            note_backup(sources.data_dir, LastBackup(manifest.made_at, str(target.absolute()), size_bytes))
+    except SQLAlchemyError as error:
+        reason = str(getattr(error, "orig", error)).strip()
+        raise BackupError(f"the ledger cannot be read: {reason}; no backup was made") from error
+    finally:
+        engine.dispose()
+    return manifest
+
+
+def _engine_of(sources: Sources) -> Engine:
+    url = make_url(sources.url)
+    if url.get_backend_name() == "sqlite" and not (url.database and Path(url.database).is_file()):
+        raise BackupError(
+            f"there is no ledger at {url.database or sources.url}; name the data directory with --data-dir"
+        )
+    return make_engine(sources.url)
+
+
+@contextmanager
+def _alone(data_dir: Path) -> Iterator[None]:
+    """Be the only one who makes a backup of this data directory."""
+    lock = FileLock(str(data_dir / LOCK), thread_local=False)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise BackupError("another backup of this data directory is being made; wait for it") from None
+    try:
+        yield
+    finally:
+        shutil.rmtree(data_dir / HELD, ignore_errors=True)
+        lock.release()
+
+
+def _require_room(sources: Sources, engine: Engine, folder: Path) -> None:
+    """Raise BackupError when the disk has no room for the copy of the ledger and for the archive."""
+    url = engine.url
+    if url.get_backend_name() == "sqlite":
+        ledger = sum(path.stat().st_size for path in _ledger_files(Path(str(url.database))))
+        needed = 2 * ledger
+    else:
+        with engine.connect() as connection:
+            needed = int(connection.exec_driver_sql("SELECT pg_database_size(current_database())").scalar_one())
+    spool = sources.data_dir / "uploads"
+    needed += sum(file.stat().st_size for file in spool.iterdir()) if spool.is_dir() else 0
+    free = shutil.disk_usage(folder).free
+    if free < needed + ROOM:
+        raise BackupError(
+            f"{folder} has {free // 2**20:,} MiB free and a backup takes up to {(needed + ROOM) // 2**20:,}; make "
+            "room, or name a file on another disk"
+        )
+
+
+def _ledger_files(ledger: Path) -> list[Path]:
+    return [path for path in (ledger, Path(f"{ledger}-wal")) if path.is_file()]
+
+
+def _write(sources: Sources, engine: Engine, partial: Path, on_progress: Progress) -> Manifest:
+    held = sources.data_dir / HELD
+    shutil.rmtree(held, ignore_errors=True)  # of a backup that was killed
+    held.mkdir(mode=0o700)
+    missing: list[str] = []
+    made_at = 0.0
+
+    def hold(waiting: Sequence[str], others: Sequence[str]) -> None:
+        nonlocal made_at
+        made_at = time.time()
+        spool = sources.data_dir / "uploads"
+        missing.extend(name for name in waiting if not _link(spool / name, held / name))
+        for name in others:
+            _link(spool / name, held / name)
+        for path in (sources.data_dir / SECRET_KEY, sources.shared_dbs):
+            with suppress(FileNotFoundError):
+                shutil.copyfile(path, held / (SHARED_DBS if path == sources.shared_dbs else SECRET_KEY))
+
+    with open(partial, "xb", opener=_owner_only) as file:
+        archive = ArchiveWriter(file)
+        with snapshot_of(engine, hold) as snapshot:
+            described: dict[str, Any] = snapshot.write(archive, partial.parent, on_progress)
+            revision = snapshot.revision
+        for path in sorted(held.iterdir()):
+            name = path.name if path.name in (SECRET_KEY, SHARED_DBS) else UPLOADS + path.name
+            archive.add_file(name, path, on_progress)
+        for name, text in sources.texts.items():
+            archive.add_bytes(name, text.encode())
+        manifest = Manifest(
+            made_at=made_at,
+            braid=__version__,
+            revision=revision,
+            with_keys=sources.with_keys,
+            files=archive.members,
+            missing=tuple(missing),
+            **described,
+        )
+        archive.finish(manifest)
+        file.flush()
+        os.fsync(file.fileno())
+    return manifest
+
+
+def _link(path: Path, held: Path) -> bool:
+    """Keep the content of a file that may be deleted meanwhile. False when it is not there."""
+    try:
+        os.link(path, held)
+    except FileExistsError:
+        return True
+    except FileNotFoundError:
+        return False
+    except OSError:  # a file system without hard links
+        with suppress(FileNotFoundError):
+            shutil.copyfile(path, held)
+        return held.exists()
+    return True
+
+
+def _publish(partial: Path, target: Path) -> None:
+    """Give the file its name, unless a file has taken it meanwhile."""
+    try:
+        os.link(partial, target)
+    except FileExistsError:
+        raise BackupError(f"{target} exists already; name another file, a backup is never overwritten") from None
+    except OSError:  # a file system without hard links
+        partial.rename(target)
+    sync_folder(target.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Let the names in a folder outlive a power cut, where the system can."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _owner_only(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)

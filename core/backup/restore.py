@@ -1,0 +1,172 @@
+"""Restores a backup into a new data directory, and into an empty database where the ledger is in PostgreSQL."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, make_url
+from sqlalchemy.exc import SQLAlchemyError
+
+from braid.core.backup.archive import ArchiveReader, Progress, open_backup
+from braid.core.backup.make import ROOM, sync_folder
+from braid.core.backup.manifest import LEDGER, TABLES, BackupError, Manifest
+from braid.core.backup.snapshot import copied, tables_in_order
+from braid.core.backup.verify import check_ledger, require_complete, require_rows
+from braid.core.ledger.database import make_engine
+from braid.core.ledger.schema import create_tables, require_known
+
+UNPACKING = ".restoring"
+"""Folder in the new data directory that has the files until all are checked."""
+
+
+def restore_backup(
+    path: Path,
+    data_dir: Path,
+    *,
+    database_url: str = "",
+    on_progress: Progress = lambda what, done, total: None,
+) -> Manifest:
+    """Unpack a backup into a folder that is new or empty, check it, and return its manifest.
+
+    A ledger of PostgreSQL goes into the empty database of ``database_url``. The indexes are built when the directory
+    is opened. Raises BackupError; the folder and the database are then as empty as before.
+    """
+    with open_backup(path) as archive:
+        manifest = archive.manifest
+        require_known(manifest.revision, f"the backup {path}")
+        require_complete(archive)
+        _require_empty(data_dir)
+        _require_target(manifest, database_url)
+        is_new = not data_dir.exists()
+        data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        data_dir.chmod(0o700)
+        unpacking = data_dir / UNPACKING
+        try:
+            _require_room(manifest, data_dir)
+            unpacking.mkdir(mode=0o700)
+            _unpack(archive, unpacking, on_progress)
+            with ExitStack() as committing:
+                if manifest.database == "sqlite":
+                    check_ledger(unpacking / LEDGER, manifest)
+                else:
+                    _fill(archive, database_url, committing, on_progress)
+                _move(unpacking, data_dir)
+        except BaseException:
+            _empty(data_dir, remove=is_new)
+            raise
+    return manifest
+
+
+def _require_empty(data_dir: Path) -> None:
+    if data_dir.is_symlink() or (data_dir.exists() and not data_dir.is_dir()):
+        raise BackupError(f"{data_dir} is no folder; name a new one")
+    there = next(iter(sorted(data_dir.iterdir())), None) if data_dir.exists() else None
+    if there is not None:
+        raise BackupError(f"{data_dir} is not empty, it has {there.name!r}; nothing was changed, name a new folder")
+
+
+def _empty(data_dir: Path, *, remove: bool) -> None:
+    for path in data_dir.iterdir():
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+    if remove:
+        data_dir.rmdir()
+
+
+def _require_target(manifest: Manifest, database_url: str) -> None:
+    if manifest.database == "sqlite":
+        return
+    if manifest.database != "postgresql":
+        raise BackupError(f"its ledger is of {manifest.database[:20]!r}, which this Braid cannot restore")
+    if not database_url or make_url(database_url).get_backend_name() != "postgresql":
+        raise BackupError(
+            "its ledger is of PostgreSQL; name an empty database there in the setting database_url, for example with "
+            "BRAID_DATABASE_URL"
+        )
+
+
+def _require_room(manifest: Manifest, data_dir: Path) -> None:
+    needed = sum(member.size_bytes for name, member in manifest.files.items() if not name.startswith(TABLES))
+    free = shutil.disk_usage(data_dir).free
+    if free < needed + ROOM:
+        raise BackupError(f"{data_dir} has {free // 2**20:,} MiB free, and {(needed + ROOM) // 2**20:,} are needed")
+
+
+def _unpack(archive: ArchiveReader, folder: Path, on_progress: Progress) -> None:
+    """Write the files, whose names the manifest has checked, each new and for this system user alone."""
+    names = [name for name in archive.manifest.files if not name.startswith(TABLES)]
+    for number, name in enumerate(names):
+        on_progress("unpacking", number, len(names))
+        target = folder / name
+        target.parent.mkdir(mode=0o700, exist_ok=True)
+        with open(target, "xb", opener=_owner_only) as file:
+            for block in archive.blocks(name):
+                file.write(block)
+            file.flush()
+            os.fsync(file.fileno())
+    on_progress("unpacking", len(names), len(names))
+
+
+def _move(unpacking: Path, data_dir: Path) -> None:
+    """Put the files where they belong, the ledger last: without it, a directory is no data directory."""
+    for path in sorted(unpacking.iterdir(), key=lambda path: path.name == LEDGER):
+        path.rename(data_dir / path.name)
+    unpacking.rmdir()
+    sync_folder(data_dir)
+
+
+# ---------------------------------------------------------------- PostgreSQL
+
+
+def _fill(archive: ArchiveReader, url: str, committing: ExitStack, on_progress: Progress) -> None:
+    """Fill an empty database in a transaction that ``committing`` commits at its end."""
+    engine = make_engine(url)
+    import psycopg
+
+    committing.callback(engine.dispose)
+    try:
+        connection = committing.enter_context(engine.begin())
+        _fill_tables(archive, connection, on_progress)
+    except (SQLAlchemyError, psycopg.Error) as error:
+        raise BackupError(f"the database cannot be filled: {str(getattr(error, 'orig', error)).strip()}") from error
+
+
+def _fill_tables(archive: ArchiveReader, connection: Connection, on_progress: Progress) -> None:
+    manifest = archive.manifest
+    there = tables_in_order(connection)
+    if there:
+        raise BackupError(
+            f"the database is not empty, it has the table {there[0]!r}; nothing was changed, name a new one"
+        )
+    create_tables(connection, manifest.revision)
+    tables = tables_in_order(connection)
+    if set(tables) != set(manifest.rows):
+        raise BackupError("its tables are not those of its revision")
+    driver: Any = connection.connection.driver_connection
+    found: dict[str, int] = {}
+    for number, table in enumerate(tables):
+        on_progress("filling the tables", number, len(tables))
+        with driver.cursor() as cursor:
+            with cursor.copy(f"COPY {copied(connection, table, manifest.columns[table])} FROM STDIN") as copy:
+                _send(archive, table, copy.write)
+            found[table] = connection.exec_driver_sql(f'SELECT count(*) FROM "{table}"').scalar_one()
+    require_rows(manifest, found)
+    for name, last in manifest.sequences.items():
+        connection.exec_driver_sql("SELECT setval(format('%%I', %s::text)::regclass, %s)", (name, last))
+    on_progress("filling the tables", len(tables), len(tables))
+
+
+def _send(archive: ArchiveReader, table: str, write: Callable[[bytes], object]) -> None:
+    for block in archive.blocks(TABLES + table):
+        write(block)
+
+
+def _owner_only(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o600)

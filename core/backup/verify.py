@@ -1,0 +1,92 @@
+"""Checks a backup: every hash, and the ledger in it, opened and counted."""
+
+from __future__ import annotations
+
+import sqlite3
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+from braid.core.backup.archive import ArchiveReader, Progress, open_backup
+from braid.core.backup.manifest import LEDGER, SECRET_KEY, TABLES, BackupError, Manifest
+from braid.core.backup.snapshot import count_rows
+
+MOST_PROBLEMS = 20
+
+
+def verify_backup(path: Path, *, on_progress: Progress = lambda what, done, total: None) -> Manifest:
+    """Read a backup whole, check the hash of each file, open its ledger and count what is in it.
+
+    The ledger is unpacked into the system's folder for temporary files (``TMPDIR``). Raises BackupError, which says
+    what is wrong.
+    """
+    with open_backup(path) as archive, tempfile.TemporaryDirectory(prefix="braid-verify-") as folder:
+        manifest, ledger = archive.manifest, Path(folder) / LEDGER
+        require_complete(archive)
+        for number, name in enumerate(manifest.files):
+            on_progress("checking", number, len(manifest.files))
+            if name == LEDGER:
+                with ledger.open("xb") as file:
+                    for block in archive.blocks(name):
+                        file.write(block)
+            else:
+                _require_lines(manifest, name, archive.blocks(name))
+        if LEDGER in manifest.files:
+            check_ledger(ledger, manifest)
+        on_progress("checking", len(manifest.files), len(manifest.files))
+    return manifest
+
+
+def require_complete(archive: ArchiveReader) -> None:
+    """Raise BackupError when the archive lacks the ledger, or has what its manifest does not list."""
+    manifest = archive.manifest
+    if strangers := archive.strangers():
+        raise BackupError(f"it has a file that its manifest does not list: {strangers[0][:80]!r}")
+    wanted = [LEDGER] if manifest.database == "sqlite" else [TABLES + table for table in manifest.rows]
+    for name in wanted:
+        if name not in manifest.files:
+            raise BackupError(f"{name} is missing from it")
+
+
+def check_ledger(path: Path, manifest: Manifest) -> None:
+    """Open an unpacked ledger and compare it with the manifest. Raises BackupError."""
+    try:
+        with closing(sqlite3.connect(path)) as database:
+            problems = [str(row[0]) for row in database.execute(f"PRAGMA integrity_check({MOST_PROBLEMS})")]
+            if problems != ["ok"]:
+                raise BackupError(f"the ledger in it is damaged: {problems[0]}")
+            if (broken := database.execute("PRAGMA foreign_key_check").fetchone()) is not None:
+                raise BackupError(f"the ledger in it is damaged: a row of {broken[0]} refers to none of {broken[2]}")
+            require_rows(manifest, count_rows(database))
+    except sqlite3.Error as error:
+        raise BackupError(f"the ledger in it is damaged: {error}") from error
+
+
+def require_rows(manifest: Manifest, found: dict[str, int]) -> None:
+    """Raise BackupError when a table does not have as many rows as it had when the backup was made."""
+    for table in sorted({*manifest.rows, *found}):
+        if manifest.rows.get(table) != found.get(table):
+            has, had = found.get(table, "no"), manifest.rows.get(table, "none")
+            raise BackupError(f"the table {table} in it has {has} rows, and had {had} when the backup was made")
+
+
+def _require_lines(manifest: Manifest, name: str, blocks: Iterator[bytes]) -> None:
+    lines = _count(blocks)
+    table = name.removeprefix(TABLES)
+    if table != name and lines != manifest.rows.get(table):
+        raise BackupError(f"the table {table} in it has {lines} rows, and had {manifest.rows.get(table)}")
+
+
+def _count(blocks: Iterable[bytes]) -> int:
+    return sum(block.count(b"\n") for block in blocks)
+
+
+def lacks(manifest: Manifest) -> list[str]:
+    """Return what a backup does not have, in words for its administrator."""
+    lacking = []
+    if SECRET_KEY not in manifest.files:
+        lacking.append("secret_key: everybody signs in again, and stored keys of models are entered again")
+    if manifest.missing:
+        lacking.append(f"{len(manifest.missing)} uploads that waited to be read and whose file was gone")
+    return lacking
