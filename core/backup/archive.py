@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import re
+import shutil
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -10,11 +12,21 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from braid.core.backup.manifest import MANIFEST, MAX_MANIFEST_BYTES, BackupError, Manifest, Member, read_manifest
+from braid.core.backup.manifest import (
+    MANIFEST,
+    MAX_MANIFEST_BYTES,
+    ORIGINALS,
+    BackupError,
+    Manifest,
+    Member,
+    read_manifest,
+)
 
 BLOCK_BYTES = 1 << 20
 FASTEST = 1
 """Level of compression: vectors hardly shrink, and texts do so at any level."""
+
+_ORIGINAL = re.compile(rf"{ORIGINALS}[0-9a-f]{{64}}")
 
 Write = Callable[[bytes | memoryview], object]
 Progress = Callable[[str, int, int], None]
@@ -30,7 +42,7 @@ class ArchiveWriter:
 
     @contextmanager
     def member(self, name: str) -> Iterator[Write]:
-        """Yield a function that adds bytes to a new member."""
+        """Yield a function that adds bytes to a new member, which the manifest will list."""
         digest, size = hashlib.sha256(), 0
         with self._zip.open(name, "w", force_zip64=True) as out:
 
@@ -56,6 +68,11 @@ class ArchiveWriter:
                 write(block)
                 on_progress(name, min(total, (number + 1) * BLOCK_BYTES), total)
 
+    def add_original(self, name: str, path: Path) -> None:
+        """Add a file that is named by its hash, as it is: most such files are compressed already."""
+        with path.open("rb") as file, self._zip.open(zipfile.ZipInfo(ORIGINALS + name), "w", force_zip64=True) as out:
+            shutil.copyfileobj(file, out, BLOCK_BYTES)
+
     def finish(self, manifest: Manifest) -> None:
         """Add the manifest and the archive's directory. What is not finished is no archive."""
         self._zip.writestr(MANIFEST, manifest.to_bytes())
@@ -74,7 +91,10 @@ class ArchiveReader:
 
         No more is read than the manifest says there is.
         """
-        expected = self.manifest.files[name]
+        if name.startswith(ORIGINALS):
+            expected = Member(self._zip.getinfo(name).file_size, name.removeprefix(ORIGINALS))
+        else:
+            expected = self.manifest.files[name]
         digest, size = hashlib.sha256(), 0
         try:
             with self._zip.open(name) as file:
@@ -91,9 +111,19 @@ class ArchiveReader:
         if size != expected.size_bytes or digest.hexdigest() != expected.sha256:
             raise BackupError(f"{name} in it is damaged: its hash is not the one that was noted")
 
+    @property
+    def originals(self) -> list[str]:
+        """The members that are named by their hashes."""
+        return [name for name in self._zip.namelist() if _ORIGINAL.fullmatch(name)]
+
+    def size_bytes(self) -> int:
+        """Return the bytes of all members as the archive has them, unpacked."""
+        return sum(info.file_size for info in self._zip.infolist())
+
     def strangers(self) -> list[str]:
-        """Return the names of members that the manifest does not list."""
-        return [name for name in self._zip.namelist() if name != MANIFEST and name not in self.manifest.files]
+        """Return the names of members that no backup has, or the manifest does not list."""
+        known = {MANIFEST, *self.manifest.files}
+        return [name for name in self._zip.namelist() if name not in known and not _ORIGINAL.fullmatch(name)]
 
 
 @contextmanager

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,13 +17,12 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from braid import __version__
 from braid.core.backup.archive import ArchiveWriter, Progress
-from braid.core.backup.manifest import LEDGER, SECRET_KEY, SHARED_DBS, UPLOADS, BackupError, Manifest
+from braid.core.backup.files import HeldFiles
+from braid.core.backup.manifest import LEDGER, BackupError, Manifest
 from braid.core.backup.record import LastBackup, note_backup
 from braid.core.backup.snapshot import snapshot_of
 from braid.core.ledger.database import make_engine
 
-HELD = "backup.tmp"
-"""Folder in the data directory with links to the files of the backup that is being made."""
 LOCK = "backup.lock"
 ROOM = 64 * 2**20
 """Bytes that stay free on the disk beside a backup."""
@@ -63,9 +61,10 @@ def make_backup(sources: Sources, target: Path, *, on_progress: Progress = lambd
     engine = _engine_of(sources)
     try:
         with _alone(sources.data_dir), tempfile.TemporaryDirectory(prefix=".backup-", dir=target.parent) as made:
-            _require_room(sources, engine, target.parent)
             partial = Path(made) / "partial"
-            manifest = _write(sources, engine, partial, on_progress)
+            with closing(HeldFiles(sources.data_dir, sources.shared_dbs)) as files:
+                _require_room(engine, files, target.parent)
+                manifest = _write(sources, engine, files, partial, on_progress)
             size_bytes = partial.stat().st_size
             _publish(partial, target)
             note_backup(sources.data_dir, LastBackup(manifest.made_at, str(target.absolute()), size_bytes))
@@ -97,11 +96,10 @@ def _alone(data_dir: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        shutil.rmtree(data_dir / HELD, ignore_errors=True)
         lock.release()
 
 
-def _require_room(sources: Sources, engine: Engine, folder: Path) -> None:
+def _require_room(engine: Engine, files: HeldFiles, folder: Path) -> None:
     """Raise BackupError when the disk has no room for the copy of the ledger and for the archive."""
     url = engine.url
     if url.get_backend_name() == "sqlite":
@@ -110,8 +108,7 @@ def _require_room(sources: Sources, engine: Engine, folder: Path) -> None:
     else:
         with engine.connect() as connection:
             needed = int(connection.exec_driver_sql("SELECT pg_database_size(current_database())").scalar_one())
-    spool = sources.data_dir / "uploads"
-    needed += sum(file.stat().st_size for file in spool.iterdir()) if spool.is_dir() else 0
+    needed += files.size_bytes()
     free = shutil.disk_usage(folder).free
     if free < needed + ROOM:
         raise BackupError(
@@ -124,62 +121,30 @@ def _ledger_files(ledger: Path) -> list[Path]:
     return [path for path in (ledger, Path(f"{ledger}-wal")) if path.is_file()]
 
 
-def _write(sources: Sources, engine: Engine, partial: Path, on_progress: Progress) -> Manifest:
-    held = sources.data_dir / HELD
-    shutil.rmtree(held, ignore_errors=True)  # of a backup that was killed
-    held.mkdir(mode=0o700)
-    missing: list[str] = []
-    made_at = 0.0
-
-    def hold(waiting: Sequence[str], others: Sequence[str]) -> None:
-        nonlocal made_at
-        made_at = time.time()
-        spool = sources.data_dir / "uploads"
-        missing.extend(name for name in waiting if not _link(spool / name, held / name))
-        for name in others:
-            _link(spool / name, held / name)
-        for path in (sources.data_dir / SECRET_KEY, sources.shared_dbs):
-            with suppress(FileNotFoundError):
-                shutil.copyfile(path, held / (SHARED_DBS if path == sources.shared_dbs else SECRET_KEY))
-
+def _write(sources: Sources, engine: Engine, files: HeldFiles, partial: Path, on_progress: Progress) -> Manifest:
     with open(partial, "xb", opener=_owner_only) as file:
         archive = ArchiveWriter(file)
-        with snapshot_of(engine, hold) as snapshot:
+        with snapshot_of(engine, files.hold) as snapshot:
+            files.hold_originals(snapshot.originals)
             described: dict[str, Any] = snapshot.write(archive, partial.parent, on_progress)
             revision = snapshot.revision
-        for path in sorted(held.iterdir()):
-            name = path.name if path.name in (SECRET_KEY, SHARED_DBS) else UPLOADS + path.name
-            archive.add_file(name, path, on_progress)
+        originals = files.write(archive, on_progress)
         for name, text in sources.texts.items():
             archive.add_bytes(name, text.encode())
         manifest = Manifest(
-            made_at=made_at,
+            made_at=files.held_at,
             braid=__version__,
             revision=revision,
             with_keys=sources.with_keys,
             files=archive.members,
-            missing=tuple(missing),
+            missing=tuple(files.missing),
+            originals=originals,
             **described,
         )
         archive.finish(manifest)
         file.flush()
         os.fsync(file.fileno())
     return manifest
-
-
-def _link(path: Path, held: Path) -> bool:
-    """Keep the content of a file that may be deleted meanwhile. False when it is not there."""
-    try:
-        os.link(path, held)
-    except FileExistsError:
-        return True
-    except FileNotFoundError:
-        return False
-    except OSError:  # a file system without hard links
-        with suppress(FileNotFoundError):
-            shutil.copyfile(path, held)
-        return held.exists()
-    return True
 
 
 def _publish(partial: Path, target: Path) -> None:

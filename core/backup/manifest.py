@@ -20,6 +20,8 @@ SETTINGS = "braid.toml"
 PROMPTS = "prompts.toml"
 UPLOADS = "uploads/"
 TABLES = "tables/"
+ORIGINALS = "originals/"
+"""Folder of the files that documents were read from: each is named by its hash, so the manifest only counts them."""
 MAX_MANIFEST_BYTES = 64 * 2**20
 _NAMES = re.compile(
     rf"{re.escape(LEDGER)}|{SECRET_KEY}|{re.escape(SHARED_DBS)}|{re.escape(SETTINGS)}|{re.escape(PROMPTS)}"
@@ -61,7 +63,9 @@ class Manifest:
     sequences: Mapping[str, int] = field(default_factory=dict)
     """Sequence → last id that it gave; PostgreSQL only."""
     missing: tuple[str, ...] = ()
-    """Uploads that waited to be read and whose file was not there."""
+    """Uploads that waited to be read, and originals of documents, whose file was not there."""
+    originals: int = 0
+    """Number of files that documents were read from."""
 
     @property
     def uploads(self) -> int:
@@ -98,6 +102,7 @@ def read_manifest(content: bytes) -> Manifest:
             columns={str(table): list(map(str, names)) for table, names in form["columns"].items()},
             sequences={str(name): int(last) for name, last in form["sequences"].items()},
             missing=tuple(map(str, form["missing"])),
+            originals=int(form["originals"]),
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise BackupError("its manifest.json is damaged") from error

@@ -14,7 +14,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from braid.core.backup.archive import ArchiveReader, Progress, open_backup
 from braid.core.backup.make import ROOM, sync_folder
-from braid.core.backup.manifest import LEDGER, TABLES, BackupError, Manifest
+from braid.core.backup.manifest import LEDGER, ORIGINALS, TABLES, BackupError, Manifest
 from braid.core.backup.snapshot import copied, tables_in_order
 from braid.core.backup.verify import check_ledger, require_complete, require_rows
 from braid.core.ledger.database import make_engine
@@ -47,7 +47,7 @@ def restore_backup(
         data_dir.chmod(0o700)
         unpacking = data_dir / UNPACKING
         try:
-            _require_room(manifest, data_dir)
+            _require_room(archive, data_dir)
             unpacking.mkdir(mode=0o700)
             _unpack(archive, unpacking, on_progress)
             with ExitStack() as committing:
@@ -92,8 +92,8 @@ def _require_target(manifest: Manifest, database_url: str) -> None:
         )
 
 
-def _require_room(manifest: Manifest, data_dir: Path) -> None:
-    needed = sum(member.size_bytes for name, member in manifest.files.items() if not name.startswith(TABLES))
+def _require_room(archive: ArchiveReader, data_dir: Path) -> None:
+    needed = archive.size_bytes()
     free = shutil.disk_usage(data_dir).free
     if free < needed + ROOM:
         raise BackupError(f"{data_dir} has {free // 2**20:,} MiB free, and {(needed + ROOM) // 2**20:,} are needed")
@@ -101,17 +101,23 @@ def _require_room(manifest: Manifest, data_dir: Path) -> None:
 
 def _unpack(archive: ArchiveReader, folder: Path, on_progress: Progress) -> None:
     """Write the files, whose names the manifest has checked, each new and for this system user alone."""
-    names = [name for name in archive.manifest.files if not name.startswith(TABLES)]
+    names = [name for name in archive.manifest.files if not name.startswith(TABLES)] + archive.originals
     for number, name in enumerate(names):
         on_progress("unpacking", number, len(names))
-        target = folder / name
-        target.parent.mkdir(mode=0o700, exist_ok=True)
+        target = folder / place_of(name)
+        target.parent.mkdir(parents=True, mode=0o700, exist_ok=True)
         with open(target, "xb", opener=_owner_only) as file:
             for block in archive.blocks(name):
                 file.write(block)
             file.flush()
             os.fsync(file.fileno())
     on_progress("unpacking", len(names), len(names))
+
+
+def place_of(name: str) -> str:
+    """Return where a member belongs in the data directory."""
+    content_hash = name.removeprefix(ORIGINALS)
+    return name if content_hash == name else f"{ORIGINALS}{content_hash[:2]}/{content_hash}"
 
 
 def _move(unpacking: Path, data_dir: Path) -> None:

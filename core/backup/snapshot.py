@@ -27,9 +27,10 @@ Hold = Callable[[Sequence[str], Sequence[str]], object]
 
 
 class Snapshot(Protocol):
-    """A state of the database. ``revision`` is that of its tables."""
+    """A state of the database. ``revision`` is that of its tables, ``originals`` the hashes of files of documents."""
 
     revision: str
+    originals: Sequence[str]
 
     def write(self, archive: ArchiveWriter, folder: Path, on_progress: Progress) -> dict[str, Any]:
         """Write the state into the archive; return the manifest's fields that describe it.
@@ -58,7 +59,7 @@ def snapshot_of(engine: Engine, hold: Hold) -> Iterator[Snapshot]:
                 )
             hold(*_spooled(reading))
         snapshot = Sqlite if engine.dialect.name == "sqlite" else Postgres
-        yield snapshot(reading, revision)
+        yield snapshot(reading, revision, _originals(reading))
 
 
 @contextmanager
@@ -81,7 +82,8 @@ def _block_postgresql(engine: Engine) -> Iterator[None]:
 
 def _spooled(connection: Connection) -> tuple[list[str], list[str]]:
     """Return the spooled files that jobs have to read: of those that wait, and of those that can be tried again."""
-    waiting, others = [], []
+    waiting: list[str] = []
+    others: list[str] = []
     for state, payload in connection.exec_driver_sql("SELECT state, payload FROM jobs WHERE state <> 'done'"):
         form = json.loads(payload) if isinstance(payload, str) else payload
         name = form.get("file")
@@ -90,12 +92,24 @@ def _spooled(connection: Connection) -> tuple[list[str], list[str]]:
     return waiting, others
 
 
+def _originals(connection: Connection) -> list[str]:
+    """Return the hashes of the files that documents were read from."""
+    if not connection.dialect.has_table(connection, "originals"):
+        return []
+    found = connection.exec_driver_sql(
+        "SELECT DISTINCT o.content_hash FROM originals o JOIN documents d"
+        " ON d.id = o.document_id AND d.content_hash = o.content_hash ORDER BY o.content_hash"
+    )
+    return [row[0] for row in found]
+
+
 class Sqlite:
     """A state of a SQLite database, copied as a file by SQLite's own backup."""
 
-    def __init__(self, reading: Connection, revision: str) -> None:
+    def __init__(self, reading: Connection, revision: str, originals: Sequence[str]) -> None:
         self._reading = reading
         self.revision = revision
+        self.originals = originals
 
     def write(self, archive: ArchiveWriter, folder: Path, on_progress: Progress) -> dict[str, Any]:
         """Copy the database into a file of the folder, and that into the archive."""
@@ -128,9 +142,10 @@ def count_rows(database: sqlite3.Connection) -> dict[str, int]:
 class Postgres:
     """A state of a PostgreSQL database, copied by COPY, which needs no program beside the driver."""
 
-    def __init__(self, reading: Connection, revision: str) -> None:
+    def __init__(self, reading: Connection, revision: str, originals: Sequence[str]) -> None:
         self._reading = reading
         self.revision = revision
+        self.originals = originals
 
     def write(self, archive: ArchiveWriter, folder: Path, on_progress: Progress) -> dict[str, Any]:
         """Copy each table into a member of the archive, in the text format of COPY: one line per row."""

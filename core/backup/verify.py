@@ -24,8 +24,9 @@ def verify_backup(path: Path, *, on_progress: Progress = lambda what, done, tota
     with open_backup(path) as archive, tempfile.TemporaryDirectory(prefix="braid-verify-") as folder:
         manifest, ledger = archive.manifest, Path(folder) / LEDGER
         require_complete(archive)
-        for number, name in enumerate(manifest.files):
-            on_progress("checking", number, len(manifest.files))
+        names = [*manifest.files, *archive.originals]
+        for number, name in enumerate(names):
+            on_progress("checking", number, len(names))
             if name == LEDGER:
                 with ledger.open("xb") as file:
                     for block in archive.blocks(name):
@@ -34,7 +35,7 @@ def verify_backup(path: Path, *, on_progress: Progress = lambda what, done, tota
                 _require_lines(manifest, name, archive.blocks(name))
         if LEDGER in manifest.files:
             check_ledger(ledger, manifest)
-        on_progress("checking", len(manifest.files), len(manifest.files))
+        on_progress("checking", len(names), len(names))
     return manifest
 
 
@@ -43,6 +44,8 @@ def require_complete(archive: ArchiveReader) -> None:
     manifest = archive.manifest
     if strangers := archive.strangers():
         raise BackupError(f"it has a file that its manifest does not list: {strangers[0][:80]!r}")
+    if len(archive.originals) != manifest.originals:
+        raise BackupError(f"it has {len(archive.originals)} originals of documents, and had {manifest.originals}")
     wanted = [LEDGER] if manifest.database == "sqlite" else [TABLES + table for table in manifest.rows]
     for name in wanted:
         if name not in manifest.files:
@@ -88,5 +91,5 @@ def lacks(manifest: Manifest) -> list[str]:
     if SECRET_KEY not in manifest.files:
         lacking.append("secret_key: everybody signs in again, and stored keys of models are entered again")
     if manifest.missing:
-        lacking.append(f"{len(manifest.missing)} uploads that waited to be read and whose file was gone")
+        lacking.append(f"{len(manifest.missing)} files that were gone: of uploads that waited, or of documents")
     return lacking

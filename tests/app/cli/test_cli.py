@@ -144,7 +144,7 @@ def test_defaults_in_help_do_not_differ_between_commands() -> None:
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        ([], "Missing command. Choose one of chat, conversation, dataset, doctor"),
+        ([], "Missing command. Choose one of backup, chat, conversation, dataset"),
         (["user"], "Missing command. Choose one of add, list, password, revoke, tokens."),
         (["serch"], "No such command 'serch'. (Did you mean one of: 'search'"),
         (["search"], "Missing argument 'TEXT'."),

@@ -27,8 +27,11 @@ from braid.core.backup.verify import lacks, verify_backup
 from braid.core.braid import Braid, IndexOptions
 from braid.core.data_directory import DataDirectory
 from braid.core.errors import InvalidInputError
+from braid.core.ingest.incoming import Incoming
+from braid.core.ingest.ingest import ingest_bytes
 from braid.core.ingest.spool import Spool
 from braid.core.jobs.store import JobStore, NewJob
+from braid.core.originals.store import Originals
 from tests.fakes import HashEmbeddings
 from tests.worlds import add_notes, document, eventually
 
@@ -159,7 +162,7 @@ def test_an_upload_that_waits_is_in_the_backup_although_it_is_read_meanwhile(
     manifest = make_backup(sources(directory), tmp_path / "backup.zip", on_progress=read_it)
     assert not (directory.data_dir / "uploads" / files[0]).exists()
     assert manifest.missing == (files[2],)
-    assert lacks(manifest) == ["1 uploads that waited to be read and whose file was gone"]
+    assert lacks(manifest) == ["1 files that were gone: of uploads that waited, or of documents"]
     restore_backup(tmp_path / "backup.zip", tmp_path / "elsewhere", database_url=elsewhere)
     there = {path.name: path.read_bytes() for path in (tmp_path / "elsewhere" / "uploads").iterdir()}
     assert there == {files[0]: b"read meanwhile", files[1]: b"failed"}
@@ -167,6 +170,39 @@ def test_an_upload_that_waits_is_in_the_backup_although_it_is_read_meanwhile(
     with opened(tmp_path / "elsewhere", elsewhere) as restored:
         states = {job.title: job.state for job in JobStore(restored.ledger).all()}
     assert states == {files[0]: "running", files[1]: "failed", files[2]: "queued"}
+
+
+def test_originals_are_in_the_backup_also_one_that_is_deleted_meanwhile(
+    directory: DataDirectory, elsewhere: str, tmp_path: Path
+) -> None:
+    originals = Originals(directory)
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_text(f"The original {name}.")
+        stored = ingest_bytes(directory, 1, name, (tmp_path / name).read_bytes())
+        assert stored.document_id is not None
+        originals.keep(stored.document_id, Incoming.from_file(tmp_path / name, name))
+        (tmp_path / name).unlink()
+    taken = sources(directory)
+
+    def delete(_what: str, _done: int, _total: int) -> None:
+        directory.ledger.remove_document(1, "a.txt")
+        originals.sweep(older_than_s=-1)
+
+    manifest = make_backup(taken, tmp_path / "backup.zip", on_progress=delete)
+    assert originals.count()[0] == 1
+    assert (manifest.originals, manifest.missing) == (2, ())
+    assert verify_backup(tmp_path / "backup.zip") == manifest
+    restore_backup(tmp_path / "backup.zip", tmp_path / "elsewhere", database_url=elsewhere)
+    with opened(tmp_path / "elsewhere", elsewhere) as there:
+        found = [Originals(there).find(each) for each in there.ledger.documents(1)]
+        assert [path.read_text() for path in found if path] == ["The original a.txt.", "The original b.txt."]
+        assert list(Originals(there).damaged()) == []
+
+    def replace(members: dict[str, bytes]) -> None:
+        members[next(name for name in members if name.startswith("originals/"))] = b"something else"
+
+    with pytest.raises(BackupError, match="originals/.* is damaged: its hash"):
+        verify_backup(changed(tmp_path / "backup.zip", tmp_path / "changed.zip", replace))
 
 
 def test_a_restored_directory_is_searched_and_nothing_is_embedded_again(tmp_path: Path) -> None:

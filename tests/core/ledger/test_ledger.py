@@ -18,11 +18,13 @@ from alembic.migration import MigrationContext
 from sqlalchemy import create_engine, insert, inspect, select
 from sqlalchemy.exc import IntegrityError
 
+from braid import __version__
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ledger.change_log import ChangeLog
 from braid.core.ledger.database import Database
 from braid.core.ledger.document_writes import PutResult
 from braid.core.ledger.ledger import Ledger
+from braid.core.ledger.schema import newest_revision
 from braid.core.ledger.tables import Base, DocumentRow, UserRow
 from braid.core.types import ChunkInput, DocumentInput, Filters, Passage
 from braid.core.vector import Vector
@@ -720,7 +722,11 @@ def test_the_migrations_make_the_tables_of_the_models(database_url: str) -> None
     [
         ("0001", "run `python -m app doctor` on it once with the code of commit 24fc887"),
         ("0007", "or begin with another data directory; nothing was changed"),
-        ("0099", "which a later version of Braid made; install that version; nothing was changed"),
+        (
+            "0099",
+            rf"which a newer Braid wrote: this one \(braid {__version__}\) knows 0008 to {newest_revision()}; install the newer "
+            "version again, or restore a backup from before the update; nothing was changed",
+        ),
     ],
 )
 def test_tables_that_cannot_be_upgraded_are_refused_and_left_alone(
