@@ -201,7 +201,7 @@ def test_originals_are_in_the_backup_also_one_that_is_deleted_meanwhile(
     def replace(members: dict[str, bytes]) -> None:
         members[next(name for name in members if name.startswith("originals/"))] = b"something else"
 
-    with pytest.raises(BackupError, match="originals/.* is damaged: its hash"):
+    with pytest.raises(BackupError, match=r"originals/.* is damaged: its hash"):
         verify_backup(changed(tmp_path / "backup.zip", tmp_path / "changed.zip", replace))
 
 

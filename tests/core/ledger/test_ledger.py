@@ -724,8 +724,8 @@ def test_the_migrations_make_the_tables_of_the_models(database_url: str) -> None
         ("0007", "or begin with another data directory; nothing was changed"),
         (
             "0099",
-            rf"which a newer Braid wrote: this one \(braid {__version__}\) knows 0008 to {newest_revision()}; install the newer "
-            "version again, or restore a backup from before the update; nothing was changed",
+            rf"which a newer Braid wrote: this one \(braid {__version__}\) knows 0008 to {newest_revision()}; "
+            "install the newer version again, or restore a backup from before the update; nothing was changed",
         ),
     ],
 )
