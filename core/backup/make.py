@@ -15,13 +15,13 @@ from filelock import FileLock, Timeout
 from sqlalchemy import Engine, make_url
 from sqlalchemy.exc import SQLAlchemyError
 
-from braid import __version__
 from braid.core.backup.archive import ArchiveWriter, Progress
 from braid.core.backup.files import HeldFiles
 from braid.core.backup.manifest import LEDGER, BackupError, Manifest
 from braid.core.backup.record import LastBackup, note_backup
 from braid.core.backup.snapshot import snapshot_of
 from braid.core.ledger.database import make_engine
+from braid.core.version import version
 
 LOCK = "backup.lock"
 ROOM = 64 * 2**20
@@ -133,7 +133,7 @@ def _write(sources: Sources, engine: Engine, files: HeldFiles, partial: Path, on
             archive.add_bytes(name, text.encode())
         manifest = Manifest(
             made_at=files.held_at,
-            braid=__version__,
+            braid=version(),
             revision=revision,
             with_keys=sources.with_keys,
             files=archive.members,

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
 
-from braid import __version__
 from braid.core.errors import InvalidInputError
 from braid.core.quiet import quietly
+from braid.core.version import version
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -88,7 +88,7 @@ def require_known(revision: str, where: str) -> None:
     if revision in known:
         return
     remedy = (
-        f"which a newer Braid wrote: this one (braid {__version__}) knows {known[0]} to {known[-1]}; install the newer "
+        f"which a newer Braid wrote: this one (braid {version()}) knows {known[0]} to {known[-1]}; install the newer "
         "version again, or restore a backup from before the update"
     )
     if revision < known[0]:
