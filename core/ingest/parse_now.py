@@ -13,13 +13,15 @@ from pathlib import Path
 
 from braid.core.ingest.export_form import Manifest
 from braid.core.ingest.incoming import Incoming, Parse
-from braid.core.ingest.parse_pool import ParsePool, ParserUnavailableError
+from braid.core.ingest.parse_pool import PagePicture, ParsePool, ParserUnavailableError
 from braid.core.ingest.plan import IngestOptions
 from braid.core.ingest.spool import Spool
 from braid.core.types import DocumentInput
 
 ANSWER_S = 30.0
 """Longest time to wait for a place, and again for the parsed document."""
+PAGE_S = 10.0
+"""Longest time to draw a page."""
 MAX_PER_USER = 4
 """Requests of one user that may wait or be parsed at a time; each holds a thread of the server."""
 
@@ -47,6 +49,11 @@ class ParseNow:
         """Read the manifest of an exported dataset. Raises as `ParsePool.read_manifest`, and as `of_user`."""
         with self._turn(user_id):
             return self._pool.read_manifest(path, max_bytes=max_bytes)
+
+    def draw_page(self, user_id: int, path: Path, number: int) -> PagePicture:
+        """Draw a page of a PDF, counted from 1. Raises as `ParsePool.draw_page`, and as `of_user`."""
+        with self._turn(user_id):
+            return self._pool.draw_page(path, number, timeout_s=PAGE_S)
 
     def _parse(self, user_id: int, incoming: Incoming, options: IngestOptions) -> DocumentInput:
         with self._turn(user_id), self._spool.temporary(incoming.content or b"") as path:

@@ -7,8 +7,9 @@ import logging
 import signal
 import threading
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,19 @@ class ParserUnavailableError(BraidError):
 
 class ParseStoppedError(BraidError):
     """The file is no longer wanted: its job was cancelled. The process that parsed it is killed."""
+
+
+@dataclass(frozen=True, slots=True)
+class PagePicture:
+    """A page as `braid.core.ingest.page_picture.draw_page` describes it, of a file of ``pages`` pages."""
+
+    picture: bytes
+    """PNG."""
+    pages: int
+    width: int
+    height: int
+    text: str
+    boxes: Sequence[Sequence[int]]
 
 
 class ParsePool:
@@ -87,6 +101,18 @@ class ParsePool:
         if outcome is not None and "unreadable" in outcome:
             raise UnreadableDocumentError(str(outcome["unreadable"]))
         raise UnreadableDocumentError(f"{incoming.filename} {self._reason(process, outcome, timeout_s)}")
+
+    def draw_page(self, path: Path, number: int, *, timeout_s: float) -> PagePicture:
+        """Draw a page of a PDF, counted from 1. Raises as `parse` does."""
+        with self._process() as process:
+            outcome = process.ask({"path": str(path.absolute()), "page": number}, timeout_s, self._is_stopped)
+            self._settle(process, outcome)
+        if outcome is not None and "picture" in outcome:
+            fields = {**outcome, "picture": base64.b64decode(outcome["picture"])}
+            return PagePicture(**{name: fields[name] for name in PagePicture.__slots__})
+        if outcome is not None and "unreadable" in outcome:
+            raise UnreadableDocumentError(str(outcome["unreadable"]))
+        raise UnreadableDocumentError(f"page {number} {self._reason(process, outcome, timeout_s)}")
 
     def read_manifest(self, path: Path, *, max_bytes: int) -> Manifest:
         """Read the manifest of an exported dataset, after a check of the sizes in it. Raises as `read_export`."""

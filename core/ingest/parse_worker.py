@@ -89,6 +89,8 @@ def _handle(request: Mapping[str, Any]) -> Iterator[Outcome]:
     try:
         if "export" in request or "manifest" in request:
             yield from _read_export(request)
+        elif "page" in request:
+            yield {**_draw_page(request), "retires": _retires()}
         else:
             yield {**_parse(request), "retires": _retires()}
     except UnreadableDocumentError as error:
@@ -113,6 +115,13 @@ def _parse(request: Mapping[str, Any]) -> Outcome:
         "metadata": dict(document.metadata),
         "chunks": [_fields(chunk) for chunk in document.chunks],
     }
+
+
+def _draw_page(request: Mapping[str, Any]) -> Outcome:
+    from braid.core.ingest.page_picture import draw_page
+
+    drawn = draw_page(Path(request["path"]).read_bytes(), request["page"])
+    return {**drawn, "picture": base64.b64encode(drawn["picture"]).decode()}
 
 
 def _read_export(request: Mapping[str, Any]) -> Iterator[Outcome]:

@@ -1,0 +1,63 @@
+"""Pages of PDF files as pictures, drawn once and remembered on the disk."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+
+from braid.core.data_directory import PRIVATE
+from braid.core.ingest.parse_pool import PagePicture
+
+Draw = Callable[[Path, int], PagePicture]
+
+
+class PagePictures:
+    """A folder of pictures by content and page; the oldest go when there are more than ``most_mb`` MiB.
+
+    ``draw`` draws a page in another process.
+    """
+
+    def __init__(self, folder: Path, *, most_mb: int = 200) -> None:
+        self._folder = folder
+        self._most_bytes = most_mb * 2**20
+
+    def get(self, path: Path, content_hash: str, number: int, draw: Draw) -> PagePicture:
+        """Return the page of the file at ``path``, whose bytes have this hash. Raises as ``draw`` does."""
+        kept = self._folder / f"{content_hash}-{number}"
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            return _load(kept)
+        drawn = draw(path, number)
+        with contextlib.suppress(OSError):  # without room it is drawn again the next time
+            self._save(kept, drawn)
+        return drawn
+
+    def _save(self, path: Path, page: PagePicture) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True, mode=PRIVATE)
+        self._make_room(len(page.picture))
+        partial = path.with_name(f".{secrets.token_hex(8)}")
+        about = json.dumps({name: value for name, value in asdict(page).items() if name != "picture"}).encode()
+        try:
+            partial.write_bytes(len(about).to_bytes(4, "big") + about + page.picture)
+            os.replace(partial, path)
+        finally:
+            partial.unlink(missing_ok=True)
+
+    def _make_room(self, more: int) -> None:
+        files = sorted((path.stat().st_mtime, path.stat().st_size, path) for path in self._folder.iterdir())
+        left = sum(size for _, size, _ in files) + more
+        for _, size, path in files:
+            if left <= self._most_bytes:
+                return
+            path.unlink(missing_ok=True)
+            left -= size
+
+
+def _load(path: Path) -> PagePicture:
+    content = path.read_bytes()
+    start = 4 + int.from_bytes(content[:4], "big")
+    return PagePicture(picture=content[start:], **json.loads(content[4:start]))
