@@ -10,13 +10,13 @@ from braid.app.web.security_headers import SECURITY_HEADERS
 
 EMBED = "braid.embed"
 BLUEPRINTS = (EMBED, "braid.chat")
-PASSAGE = "braid.search.document"
-"""The page that a citation of the chat leads to."""
+PASSAGE = ("braid.search.document", "braid.search.page")
+"""The pages that a citation of the chat leads to."""
 
 
 def may_be_framed() -> bool:
     """Return whether this request is for a page that the allowed origins may frame."""
-    is_meant = endpoint_here() == PASSAGE or not set(BLUEPRINTS).isdisjoint(blueprints_here())
+    is_meant = endpoint_here() in PASSAGE or not set(BLUEPRINTS).isdisjoint(blueprints_here())
     return is_meant and bool(site().settings.frame_ancestors)
 
 

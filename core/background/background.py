@@ -23,6 +23,7 @@ from braid.core.ingest.spool import Readable, Spool
 from braid.core.jobs.runner import Handler, JobRunner, JobStopped, Progress
 from braid.core.jobs.store import Job, JobKind, JobStore, NewJob
 from braid.core.ledger.outages import log_failure
+from braid.core.originals.pages import PagePictures
 from braid.core.originals.store import Originals
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ class Background:
         self.store = JobStore(braid.ledger)
         self.spool = Spool(braid.data_dir / "uploads")
         self.originals = Originals(braid)
+        self.pages = PagePictures(braid.data_dir / "pages")
         self.folders = SyncedFolders(braid, folder_rules)
         self._priority = braid.priority
         self._pool = ParsePool(memory_mb=parse_memory_mb, timeout_s=parse_timeout_s)

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
+import lxml.html
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
+from PIL import Image
 
 from braid.config.settings import Settings
 from braid.core.braid import Braid
 from braid.core.ingest.incoming import Incoming
+from braid.core.ingest.parse_pool import PagePicture, ParsePool
+from braid.core.originals.pages import PagePictures
 from braid.core.types import ChunkInput, DocumentInput
+from tests import samples
 from tests.fakes import HashEmbeddings
 from tests.web import bearer, make_app, sign_in, site_of
 
@@ -36,12 +43,20 @@ def add(app: Flask, tmp_path_factory: pytest.TempPathFactory) -> Add:
     here, folder = site_of(app), tmp_path_factory.mktemp("files")
     dataset = here.braid.ledger.add_dataset(here.accounts.all()[0].id, "files")
 
-    def store(source: str, content: bytes, file_type: str, *, kept: bool = True) -> tuple[int, int, str]:
+    def store(
+        source: str,
+        content: bytes,
+        file_type: str,
+        *,
+        kept: bool = True,
+        text: str = "The tray.",
+        page: int | None = None,
+    ) -> tuple[int, int, str]:
         path = folder / "spooled"
         path.write_bytes(content)
         incoming = Incoming.from_file(path, source)
         document = DocumentInput(
-            source, source, file_type, (ChunkInput("The tray."),), content_hash=incoming.content_hash
+            source, source, file_type, (ChunkInput(text, page=page),), content_hash=incoming.content_hash
         )
         put = here.braid.ledger.put_document(dataset.id, document)
         if kept:
@@ -108,3 +123,70 @@ def test_a_program_downloads_the_file(app: Flask, add: Add) -> None:
     assert (response.data, response.mimetype) == (b"%PDF", "application/octet-stream")
     site_of(app).braid.ledger.remove_document(dataset_id, "fees.pdf")
     assert app.test_client().get(address, headers=headers).status_code == 404
+
+
+# ---------------------------------------------------------------- pages as they look
+
+PAGES = [["The printer", "The tray holds forty sheets."], ["図書館の貸出は一人につき十冊まで、", "期間は二週間です。"]]
+
+
+def test_the_cited_page_is_shown_with_the_passage_marked(browser: FlaskClient, add: Add) -> None:
+    passage = "図書館の貸出は一人につき十冊まで、期間は二週間です。"
+    _, _, chunk_id = add("図書館.pdf", samples.pdf(PAGES), "pdf", text=passage, page=2)
+    cited = f"/documents/passage/{chunk_id}"
+    assert f"{cited}/page/2#cited" in browser.get(cited).text
+    shown = lxml.html.fromstring(browser.get(f"{cited}/page/2").text)
+    marks = shown.xpath("//svg//rect[@class='mark']")
+    assert len(marks) == 2, "one for each line"
+    left, top, width, height = (int(marks[0].get(name)) for name in ("x", "y", "width", "height"))
+    assert (left, 200 < top < 600, width > 1000, height < 200) == (500, True, True, True), "where samples.pdf writes it"
+    assert "".join(text.text for text in shown.xpath("//svg//text")) == "".join(PAGES[1])
+    [image] = shown.xpath("//svg//image/@href")
+    picture = browser.get(image)
+    assert picture.mimetype == "image/png"
+    with Image.open(io.BytesIO(picture.data)) as drawn:
+        assert max(drawn.size) == 1600
+        scale = 1600 / max(int(shown.xpath("//svg//image")[0].get(name)) for name in ("width", "height"))
+        inside = drawn.convert("L").crop([round(each * scale) for each in (left, top, left + width, top + height)])
+        assert min(inside.tobytes()) < 100, "letters are under the mark"
+
+
+def test_other_pages_are_turned_to_and_nothing_is_marked_there(browser: FlaskClient, add: Add) -> None:
+    _, _, chunk_id = add("two.pdf", samples.pdf(PAGES), "pdf", text="期間は二週間です。", page=2)
+    first = browser.get(f"/documents/passage/{chunk_id}/page/1?zoom=200").text
+    assert "mark" not in first.partition("<svg")[2].partition("</svg>")[0]
+    assert "cannot be placed" not in first
+    assert f"/documents/passage/{chunk_id}/page/2?zoom=200" in first
+    assert browser.get(f"/documents/passage/{chunk_id}/page/3").status_code == 404
+    assert browser.get(f"/documents/passage/{chunk_id}/page/0").status_code == 404
+
+
+def test_a_passage_that_cannot_be_placed_is_said_and_not_marked(browser: FlaskClient, add: Add) -> None:
+    _, _, chunk_id = add("other.pdf", samples.pdf(PAGES), "pdf", text="Nothing of this stands on the page.", page=1)
+    shown = browser.get(f"/documents/passage/{chunk_id}/page/1").text
+    assert "cannot be placed on this page" in shown
+    assert 'class="mark"' not in shown
+
+
+def test_a_page_is_drawn_once(app: Flask, browser: FlaskClient, add: Add, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, _, chunk_id = add("once.pdf", samples.pdf([["Only once is this page drawn."]]), "pdf", page=1)
+    first = browser.get(f"/documents/passage/{chunk_id}/page/1")
+    assert first.status_code == 200
+    monkeypatch.setattr(ParsePool, "draw_page", None)
+    again = browser.get(f"/documents/passage/{chunk_id}/page/1")
+    assert again.text.partition("<svg viewBox")[2].partition("</svg>") == first.text.partition("<svg viewBox")[
+        2
+    ].partition("</svg>")
+
+
+def test_a_file_that_is_no_pdf_inside_has_no_page(browser: FlaskClient, add: Add) -> None:
+    _, _, chunk_id = add("broken.pdf", b"%PDF-1.4 and no more", "pdf", page=1)
+    assert browser.get(f"/documents/passage/{chunk_id}/page/1").status_code == 404
+
+
+def test_old_pictures_make_room(tmp_path: Path) -> None:
+    picture = PagePicture(b"x" * 600_000, 1, 10, 10, "", ())
+    pictures = PagePictures(tmp_path, most_mb=1)
+    for number in (1, 2, 3):
+        pictures.get(tmp_path, "0" * 64, number, lambda path, page: picture)
+    assert [path.name for path in tmp_path.iterdir()] == ["0" * 64 + "-3"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict
 
 from flask import Response, render_template, request
@@ -25,15 +25,16 @@ from braid.app.pages.search.blueprint import (
     template_values,
     three_fields,
 )
+from braid.app.pages.search.cited import cited_passage, document_of
 from braid.app.pages.search.form import SearchForm
 from braid.app.pages.search.marking import PROSE, flow, mark, wanted_tokens
+from braid.app.pages.search.page_picture import has_pages
 from braid.app.site import site
 from braid.app.user.datasets import readable_datasets
 from braid.app.web.originals import original_file
-from braid.core.errors import NotFoundError
 from braid.core.text.analyzer import Analyzer
 from braid.core.text.scripts import display_language
-from braid.core.types import Dataset, Document, Passage
+from braid.core.types import Dataset, Passage
 
 __all__ = ["search"]
 
@@ -80,7 +81,8 @@ def document(chunk_id: str) -> str:
     """Show the document around a passage. Raises NotFoundError if the user may not read the passage."""
     braid, form = site().braid, form_of_request()
     datasets = readable_datasets(identity().account).by_id
-    cited = _cited(chunk_id, datasets)
+    cited = cited_passage(chunk_id)
+    whole = document_of(cited)
     start = min(max(0, request.args.get("start", cited.position - PASSAGES_PER_PAGE // 2, type=int)), MAX_START)
     found = braid.ledger.document_passages(
         cited.document_id, datasets.keys(), limit=PASSAGES_PER_PAGE + 1, offset=start
@@ -89,7 +91,8 @@ def document(chunk_id: str) -> str:
         "braid/document.html",
         cited=cited,
         cited_language=display_language(cited.title),
-        has_original=bool(site().background.originals.ids_with_file([_document_of(cited)])),
+        has_original=bool(site().background.originals.ids_with_file([whole])),
+        has_pages=cited.page is not None and has_pages(whole),
         dataset=datasets[cited.dataset_id],
         passages=list(_show_passages(braid.analyzer, found[:PASSAGES_PER_PAGE], form)),
         earlier=_neighbour(cited, form, start - PASSAGES_PER_PAGE) if start else None,
@@ -103,7 +106,7 @@ def document(chunk_id: str) -> str:
 @rule("user")
 def original(chunk_id: str) -> Response:
     """Return the file that a passage was read from."""
-    return original_file(_document_of(_cited(chunk_id, readable_datasets(identity().account).by_id)))
+    return original_file(document_of(cited_passage(chunk_id)))
 
 
 @search.get("/status.json")
@@ -115,20 +118,6 @@ def status() -> Response:
 
 
 # ---------------------------------------------------------------- what the routes share
-
-
-def _cited(chunk_id: str, datasets: Mapping[int, Dataset]) -> Passage:
-    found = site().braid.ledger.passages([chunk_id], datasets.keys()).get(chunk_id)
-    if found is None:
-        raise NotFoundError("there is no such passage, or it is not yours; search again, it may have been replaced")
-    return found
-
-
-def _document_of(passage: Passage) -> Document:
-    found = site().braid.ledger.document_with_id(passage.document_id, [passage.dataset_id])
-    if found is None:
-        raise NotFoundError("the document was deleted just now; search again")
-    return found
 
 
 def _examples(datasets: list[Dataset]) -> Iterator[tuple[str, str, str]]:

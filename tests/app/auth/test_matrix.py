@@ -70,6 +70,8 @@ ROUTES: dict[str, str] = {
     "GET /search/why-not": "any",
     "GET /documents/passage/{chunk}": "own",
     "GET /documents/passage/{chunk}/original": "own",
+    "GET /documents/passage/{chunk}/page/1": "own, 404",
+    "GET /documents/passage/{chunk}/page/1.png": "own, 404",
     "GET /status.json": "any",
     "GET /palette.json": "any",
     "GET /chat": "any",

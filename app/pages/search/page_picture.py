@@ -1,0 +1,86 @@
+"""The page of a PDF around a passage, as it looks, with the passage marked."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import NamedTuple
+
+from flask import Response, render_template, request
+
+from braid.app.auth.access import rule
+from braid.app.auth.identity import identity
+from braid.app.pages.search.blueprint import search
+from braid.app.pages.search.cited import cited_passage, document_of
+from braid.app.site import site
+from braid.core.errors import NotFoundError, UnreadableDocumentError
+from braid.core.ingest.parse_pool import PagePicture
+from braid.core.originals.placing import Box, boxes_of_lines, find_passage, lines_of
+from braid.core.types import Document, Passage
+
+PDF = "pdf"
+ZOOMS = (100, 150, 200)
+"""Percent of the width of the page's column."""
+
+
+class Line(NamedTuple):
+    """A line of a page's text, and where it stands."""
+
+    text: str
+    box: Box
+
+
+@search.get("/documents/passage/<chunk_id>/page/<int:number>")
+@rule("user")
+def page(chunk_id: str, number: int) -> str:
+    """Show a page of the file that a passage was read from; its text lies over the picture, to be selected."""
+    cited = cited_passage(chunk_id)
+    document = document_of(cited)
+    drawn = _drawn(document, number)
+    lines = (
+        (drawn.text[found.start : found.stop], boxes_of_lines(drawn.boxes, found)) for found in lines_of(drawn.text)
+    )
+    is_cited = cited.page is not None and cited.page <= number <= (cited.page_end or cited.page)
+    zoom = request.args.get("zoom", 100, type=int)
+    return render_template(
+        "braid/page.html",
+        cited=cited,
+        document=document,
+        number=number,
+        drawn=drawn,
+        is_cited=is_cited,
+        marks=_marks(cited, drawn) if is_cited else [],
+        lines=[Line(text, boxes[0]) for text, boxes in lines if boxes],
+        zoom=zoom if zoom in ZOOMS else ZOOMS[0],
+        zooms=ZOOMS,
+    )
+
+
+@search.get("/documents/passage/<chunk_id>/page/<int:number>.png")
+@rule("user")
+def page_picture(chunk_id: str, number: int) -> Response:
+    """Return the picture of a page."""
+    response = Response(_drawn(document_of(cited_passage(chunk_id)), number).picture, mimetype="image/png")
+    response.cache_control.private, response.cache_control.max_age = True, 3600
+    return response
+
+
+def has_pages(document: Document) -> bool:
+    """Return whether pages of the document can be shown."""
+    return document.file_type == PDF and site().background.originals.find(document) is not None
+
+
+def _drawn(document: Document, number: int) -> PagePicture:
+    background = site().background
+    path = background.originals.find(document) if document.file_type == PDF else None
+    if path is None:
+        raise NotFoundError(f"the pages of document {document.id} cannot be shown: its file is not kept, or is no PDF")
+    draw = partial(background.parse_now.draw_page, identity().account.id)
+    try:
+        return background.pages.get(path, document.content_hash, number, draw)
+    except UnreadableDocumentError as error:
+        raise NotFoundError(str(error)) from error
+
+
+def _marks(cited: Passage, drawn: PagePicture) -> list[Box]:
+    found = find_passage(cited.text, drawn.text)
+    return [box for each in found for box in boxes_of_lines(drawn.boxes, each)]

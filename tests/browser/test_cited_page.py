@@ -1,0 +1,65 @@
+"""From an uploaded file to its page: a PDF is searched, its citation opened, and the passage seen on the page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests import samples
+from tests.browser.conftest import Site, overflow
+from tests.web import add_user
+
+pytestmark = pytest.mark.browser
+
+Open = Callable[..., Page]
+Picture = Callable[[Page, str], None]
+RULE = "利用者は図書を十冊まで、二週間借りることができる。"
+FILLER = ["第一条　この規則は図書館の利用について定める。", "第二条　開館時間は午前九時から午後八時までとする。"]
+
+
+def test_a_cited_page_is_seen_with_its_passage_marked(
+    open_anonymous: Open, site: Site, jobs: None, picture: Picture, tmp_path: Path
+) -> None:
+    visitor = [site.cookie(add_user(site.app, "Reader of pages").name)]
+    file = tmp_path / "規則.pdf"
+    file.write_bytes(samples.pdf([FILLER * 15, [*FILLER, RULE, *FILLER]], title="図書館規則"))
+    page = open_anonymous("datasets", cookies=visitor, locale="ja-JP")
+    page.get_by_label("名前", exact=True).first.fill("規則")
+    page.keyboard.press("Enter")
+    page.locator("#files").set_input_files([file])
+    expect(page.locator(".documents li", has_text="図書館規則").locator(".state")).to_have_text("完了", timeout=30_000)
+
+    page.goto(f"{site.url}search?q=何冊まで借りることができる&mode=keyword")
+    page.locator("#results a[href*='/documents/passage/']").first.click()
+    expect(page.get_by_role("link", name="元のファイルを開く")).to_be_visible()
+    page.get_by_role("link", name="ページをそのまま表示").click()
+    expect(page.get_by_text("2 / 2 ページ").first).to_be_visible()
+    marks = page.locator("svg .mark")
+    expect(marks.first).to_be_visible()
+    assert (
+        page.evaluate(
+            "(async () => { const i = new Image(); i.src = document.querySelector('svg image').getAttribute('href');"
+            " await i.decode(); return i.naturalHeight })()"
+        )
+        == 1600
+    )
+    page.evaluate(
+        "document.querySelectorAll('svg text').forEach(line => line.textContent.includes('十冊')"
+        " && getSelection().selectAllChildren(line))"
+    )
+    assert page.evaluate("getSelection().toString()").strip() == RULE
+    picture(page, "cited-page-ja")
+    page.get_by_role("link", name="150 %").click()
+    page.get_by_role("link", name="前のページ").click()
+    expect(page.get_by_text("1 / 2 ページ").first).to_be_visible()
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.get_by_role("link", name="引用したページ").click()
+    assert overflow(page) == 0
+    picture(page, "cited-page-phone")
+
+    with page.expect_response("**/original") as opened:
+        page.evaluate("fetch(document.querySelector('a[href$=\"/original\"]').href)")
+    assert opened.value.headers["content-type"] == "application/pdf"
