@@ -12,6 +12,7 @@ from braid.app.auth.identity import identity
 from braid.app.pages.search.blueprint import search
 from braid.app.pages.search.cited import cited_passage, document_of
 from braid.app.site import site
+from braid.app.web.originals import filename
 from braid.core.errors import NotFoundError, UnreadableDocumentError
 from braid.core.ingest.parse_pool import PagePicture
 from braid.core.originals.placing import Box, boxes_of_lines, find_passage, lines_of
@@ -74,7 +75,7 @@ def _drawn(document: Document, number: int) -> PagePicture:
     path = background.originals.find(document) if document.file_type == PDF else None
     if path is None:
         raise NotFoundError(f"the pages of document {document.id} cannot be shown: its file is not kept, or is no PDF")
-    draw = partial(background.parse_now.draw_page, identity().account.id)
+    draw = partial(background.parse_now.draw_page, identity().account.id, called=filename(document))
     try:
         return background.pages.get(path, document.content_hash, number, draw)
     except UnreadableDocumentError as error:
