@@ -102,8 +102,8 @@ class ParsePool:
             raise UnreadableDocumentError(str(outcome["unreadable"]))
         raise UnreadableDocumentError(f"{incoming.filename} {self._reason(process, outcome, timeout_s)}")
 
-    def draw_page(self, path: Path, number: int, *, called: str, timeout_s: float) -> PagePicture:
-        """Draw a page of a PDF, counted from 1. ``called`` is the file's name in errors. Raises as `parse` does."""
+    def draw_page(self, path: Path, number: int, *, filename: str, timeout_s: float) -> PagePicture:
+        """Draw a page of a PDF, counted from 1. ``filename`` is for errors. Raises as `parse` does."""
         with self._process() as process:
             outcome = process.ask({"path": str(path.absolute()), "page": number}, timeout_s, self._is_stopped)
             self._settle(process, outcome)
@@ -112,7 +112,7 @@ class ParsePool:
             return PagePicture(**{name: fields[name] for name in PagePicture.__slots__})
         if outcome is not None and "unreadable" in outcome:
             raise UnreadableDocumentError(str(outcome["unreadable"]))
-        raise UnreadableDocumentError(f"{called} {self._reason(process, outcome, timeout_s)}")
+        raise UnreadableDocumentError(f"{filename} {self._reason(process, outcome, timeout_s)}")
 
     def read_manifest(self, path: Path, *, max_bytes: int) -> Manifest:
         """Read the manifest of an exported dataset, after a check of the sizes in it. Raises as `read_export`."""

@@ -75,7 +75,7 @@ def _drawn(document: Document, number: int) -> PagePicture:
     path = background.originals.find(document) if document.file_type == PDF else None
     if path is None:
         raise NotFoundError(f"the pages of document {document.id} cannot be shown: its file is not kept, or is no PDF")
-    draw = partial(background.parse_now.draw_page, identity().account.id, called=filename(document))
+    draw = partial(background.parse_now.draw_page, identity().account.id, filename=filename(document))
     try:
         return background.pages.get(path, document.content_hash, number, draw)
     except UnreadableDocumentError as error:
