@@ -11,7 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.exceptions import ServiceUnavailable, TooManyRequests
 
 from braid.core.errors import BraidError, ChromaDBError, InvalidInputError, NotFoundError
-from braid.core.ledger.database import is_outage
+from braid.core.ledger.outages import is_outage
 
 if TYPE_CHECKING:
     from braid.app.mcp.meter import Meter
