@@ -23,6 +23,7 @@ from braid.app.api import (
     strategies,
     transfers,
     uploads,
+    user_life,
     users,
 )
 from braid.app.api.framework.document_pages import mount_pages
@@ -50,6 +51,7 @@ RESOURCES = (
     feedback.resource,
     me.resource,
     users.resource,
+    user_life.resource,
 )
 
 api = Blueprint("api", __name__, url_prefix="/api/v1")

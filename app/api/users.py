@@ -105,7 +105,7 @@ def get_user(user_id: int) -> UserShown:
 @rule("admin")
 def add_user(body: UserGiven) -> Answered:
     """Add an account."""
-    _require_own_accounts()
+    require_own_accounts()
     added = site().accounts.add(body.name, body.password or "", is_admin=body.is_admin, groups=body.groups)
     _record("added", added)
     return Answered(_show_user(added), {"Location": url_for("braid.api.get_user", user_id=added.id)})
@@ -115,7 +115,7 @@ def add_user(body: UserGiven) -> Answered:
 @rule("admin")
 def change_user(user_id: int, body: UserChanges) -> UserChanged:
     """Change an account's groups, rights or password, or lock it."""
-    _require_own_accounts()
+    require_own_accounts()
     accounts, before = site().accounts, site().accounts.get(user_id)
     if body.is_admin is False or body.disabled:
         _require_another(user_id)
@@ -134,10 +134,11 @@ def change_user(user_id: int, body: UserChanges) -> UserChanged:
 @rule("admin")
 def remove_user(user_id: int) -> None:
     """Remove an account with everything it owns, immediately and permanently."""
-    _require_own_accounts()
+    require_own_accounts()
     before = site().accounts.get(user_id)
     _require_another(user_id)
     site().accounts.remove(user_id)
+    site().braid.wake()
     _record("removed", before)
 
 
@@ -158,7 +159,8 @@ def revoke_token_of_user(user_id: int, token_id: int) -> None:
     site().audit.add(identity().account.name, "token.revoked", account.name, str(token_id))
 
 
-def _require_own_accounts() -> None:
+def require_own_accounts() -> None:
+    """Raise Conflict where the accounts are those of a host app."""
     if not site().standalone:
         raise Conflict("accounts belong to the app that Braid is part of; change them there")
 

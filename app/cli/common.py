@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import getpass
+import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
 
 Command = Callable[..., Any]
 
+ACTOR = "command line"
+"""Name of the command line in the audit log."""
+SHOWN_NAMES = 20
 DATA_DIR = "braid.data_dir"  # key in click's meta, which all nested contexts share
 
 
@@ -71,14 +76,29 @@ def current_settings(**overrides: Any) -> Settings:
     return load_settings(data_dir=click.get_current_context().meta.get(DATA_DIR), **overrides)
 
 
+def record(ledger: Ledger, action: str, target: str, detail: str = "") -> None:
+    """Add what a command did to the audit log, with the system's name of who ran it."""
+    from braid.core.accounts.audit import AuditLog
+
+    AuditLog(ledger).add(ACTOR, action, target, ", ".join(filter(None, (detail, f"run by {_system_user()}"))))
+
+
+def _system_user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # an id without a name
+        return str(os.getuid())
+
+
 def find_user(ledger: Ledger, given: str) -> User:
     """Return the user with this name or id. Raises NotFoundError."""
     user = ledger.user_named(given)
     if user is None and given.isascii() and given.isdecimal():
         user = ledger.user(int(given))
     if user is None:
-        names = ", ".join(user.name for user in ledger.users()) or "none"
-        raise NotFoundError(f"there is no user {given!r}; known users: {names}")
+        known = [user.name for user in ledger.users()]
+        names = ", ".join(known[:SHOWN_NAMES]) + (" …" if len(known) > SHOWN_NAMES else "")
+        raise NotFoundError(f"there is no user {given!r}; known users: {names or 'none'}")
     return user
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from braid.app.cli.common import BraidGroup, choose_user, current_settings, find_user, json_option
+from braid.app.cli.common import ACTOR, BraidGroup, choose_user, current_settings, find_user, json_option, record
 from braid.app.cli.output import complain, plural, print_json, print_table
 from braid.app.opening import open_data_directory
 
@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from braid.core.data_directory import DataDirectory
     from braid.core.datasets.shared_changes import SharedDatasets
 
-ACTOR = "command line"
-"""Name of the command line in the audit log, as the one who changes shared datasets."""
 NEGATIVE_IDS = {"ignore_unknown_options": True}  # so that -1 is an id and not an option
 YES_OPTION = click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 
@@ -81,10 +79,32 @@ def remove_dataset(dataset_id: int, yes: bool, as_json: bool) -> None:
             raise click.UsageError(f"Dataset {dataset_id} is shared; remove it with: shared-db remove {dataset_id}")
         confirm(f"Remove dataset {found.id}, {found.name}, with {plural(found.documents, 'document')}?", yes)
         directory.remove_dataset(dataset_id)
+        record(directory.ledger, "dataset.removed", str(dataset_id), plural(found.documents, "document"))
     if as_json:
         print_json(found)
     else:
         click.echo(f"Removed dataset {found.id}, {found.name}, with {plural(found.documents, 'document')}.")
+
+
+@dataset.command("transfer")
+@click.argument("dataset_id", metavar="ID", type=int)
+@click.argument("new_owner", metavar="NAME|ID")
+@json_option
+def transfer_dataset(dataset_id: int, new_owner: str, as_json: bool) -> None:
+    """Give a personal dataset with all its documents to another user."""
+    from braid.core.accounts.transfer import transfer_datasets
+
+    with open_data_directory(current_settings()) as directory:
+        found, owner = directory.dataset(dataset_id), find_user(directory.ledger, new_owner)
+        if found.shared or found.user_id is None:
+            raise click.UsageError(f"Dataset {dataset_id} is shared; it has no owner.")
+        transfer_datasets(directory.ledger, found.user_id, owner.id, [dataset_id])
+        record(directory.ledger, "dataset.transferred", owner.name, f"dataset {dataset_id} of user {found.user_id}")
+        moved = directory.dataset(dataset_id)
+    if as_json:
+        print_json(moved)
+    else:
+        click.echo(f"Dataset {found.id}, {found.name}, is now of user {owner.id}, {owner.name}.")
 
 
 def confirm(question: str, yes: bool) -> None:

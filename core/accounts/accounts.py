@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import unicodedata
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -46,6 +46,18 @@ class Account:
     preferences: Mapping[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class NewAccount:
+    """An account to be written. ``user_id`` 0 is a new one; of one that there is the name and the password stay."""
+
+    name: str
+    groups: frozenset[str] = frozenset()
+    is_admin: bool = False
+    disabled: bool = False
+    password_hash: str = field(default="", repr=False)
+    user_id: int = 0
+
+
 class Accounts:
     """The ledger's users as accounts.
 
@@ -83,6 +95,35 @@ class Accounts:
             user_id = _add(connection, values)
             _set_groups(connection, user_id, groups)
         return self.get(user_id)
+
+    def hash_password(self, password: str) -> str:
+        """Return the hash that is stored. Raises InvalidInputError for one that is too short or too long."""
+        return _hash_password(password)
+
+    def write_all(self, new: Iterable[NewAccount], changed: Iterable[NewAccount], *, dry_run: bool = False) -> None:
+        """Add and change accounts in one transaction, all or none; with ``dry_run`` only check them."""
+        with self._ledger.database.write() as connection:
+            had_one = _count_administrators(connection) > 0
+            names = {_folded(taken): taken for taken in connection.execute(select(UserRow.name)).scalars()}
+            rows, groups = [], []
+            for each in new:
+                name = _visible_name(each.name)
+                if (taken := names.setdefault(_folded(name), name)) is not name:
+                    raise _taken_error(taken)
+                values = {"is_admin": each.is_admin, "disabled": each.disabled, "password_hash": each.password_hash}
+                rows.append({"name": name, "created_at": time.time(), **values})
+                groups.append(_clean_groups(each.groups))
+            _insert_all(connection, rows, groups)
+            for each in changed:
+                _change(connection, each.user_id, {"is_admin": each.is_admin, "disabled": each.disabled})
+                connection.execute(delete(UserGroupRow).where(UserGroupRow.user_id == each.user_id))
+                _set_groups(connection, each.user_id, _clean_groups(each.groups))
+                if each.disabled:
+                    connection.execute(delete(WebSessionRow).where(WebSessionRow.user_id == each.user_id))
+            if had_one:
+                _require_an_administrator(connection)
+            if dry_run:
+                connection.rollback()
 
     def verify(self, name: str, password: str) -> Account | None:
         """Return the account with this name and password, unless it is disabled; as slow for an unknown name."""
@@ -140,8 +181,10 @@ class Accounts:
     def set_admin(self, user_id: int, is_admin: bool) -> None:
         """Grant or revoke administrator rights; the last administrator keeps them."""
         with self._ledger.database.write() as connection:
+            had_one = _count_administrators(connection) > 0
             _change(connection, user_id, {"is_admin": is_admin})
-            _require_an_administrator(connection)
+            if had_one:
+                _require_an_administrator(connection)
 
     def mirror(self, name: str) -> Account:
         """Add a user under the name that a host app gives, which has rules of its own for names."""
@@ -156,21 +199,28 @@ class Accounts:
     def set_disabled(self, user_id: int, disabled: bool) -> None:
         """Lock a user out at once, or let them in again. The last administrator cannot be locked out."""
         with self._ledger.database.write() as connection:
+            had_one = _count_administrators(connection) > 0
             _change(connection, user_id, {"disabled": disabled})
-            _require_an_administrator(connection)
+            if had_one:
+                _require_an_administrator(connection)
             if disabled:
                 connection.execute(delete(WebSessionRow).where(WebSessionRow.user_id == user_id))
+
+    def require_removable(self, user_id: int) -> bool:
+        """Raise InvalidInputError for the last administrator; return whether the user is one who can sign in."""
+        account = self.get(user_id)
+        is_needed = account.is_admin and account.has_password and not account.disabled
+        if is_needed:
+            with self._ledger.database.read() as connection:
+                _require_an_administrator(connection, besides=user_id)
+        return is_needed
 
     def remove(self, user_id: int) -> None:
         """Delete a user with all they own: datasets, conversations, sessions and tokens.
 
         The row stays, without its name, so that the id and the collection are never used again.
         """
-        account = self.get(user_id)
-        is_needed = account.is_admin and account.has_password and not account.disabled
-        if is_needed:  # checked before anything is deleted
-            with self._ledger.database.write() as connection:
-                _require_an_administrator(connection, besides=user_id)
+        is_needed = self.require_removable(user_id)
         for dataset in (*self._ledger.datasets(user_id), *self._ledger.attached_datasets(user_id)):
             self._ledger.remove_dataset(dataset.id)
         with self._ledger.database.write() as connection:
@@ -230,6 +280,20 @@ def _add(connection: Connection, values: dict[str, Any]) -> int:
         raise _taken_error(values["name"]) from None
 
 
+def _insert_all(connection: Connection, rows: Sequence[Mapping[str, Any]], groups: Sequence[frozenset[str]]) -> None:
+    if not rows:
+        return
+    statement = insert(UserRow).returning(UserRow.id, sort_by_parameter_order=True)
+    ids = connection.execute(statement, rows).scalars().all()
+    members = [
+        {"user_id": user_id, "group_name": name}
+        for user_id, names in zip(ids, groups, strict=True)
+        for name in sorted(names)
+    ]
+    if members:
+        connection.execute(insert(UserGroupRow), members)
+
+
 def _change(connection: Connection, user_id: int, values: dict[str, Any]) -> None:
     known = connection.execute(
         select(UserRow.name).where(UserRow.id == user_id, ~UserRow.name.startswith(REMOVED_USER)).with_for_update()
@@ -261,12 +325,15 @@ def _forget(connection: Connection, user_id: int) -> None:
             connection.execute(table.delete().where(table.columns.user_id == user_id))
 
 
-def _require_an_administrator(connection: Connection, *, besides: int | None = None) -> None:
+def _require_an_administrator(connection: Connection, *, besides: int = 0) -> None:
     """Raise InvalidInputError when no administrator but ``besides`` could sign in; that undoes the transaction."""
-    able = select(func.count()).where(UserRow.is_admin, ~UserRow.disabled, UserRow.password_hash != "")
-    able = able if besides is None else able.where(UserRow.id != besides)
-    if not connection.execute(able).scalar_one():
+    if not _count_administrators(connection, besides=besides):
         raise InvalidInputError("this is the last administrator; make another one first", field="user_id")
+
+
+def _count_administrators(connection: Connection, *, besides: int = 0) -> int:
+    able = select(func.count()).where(UserRow.is_admin, ~UserRow.disabled, UserRow.password_hash != "")
+    return connection.execute(able.where(UserRow.id != besides)).scalar_one()
 
 
 @cache
@@ -301,6 +368,14 @@ def _clean_name(name: str) -> str:
 
 def _free_name(connection: Connection, name: str, *, besides: int = 0) -> str:
     """Return the name, cleaned. Raises InvalidInputError unless it differs visibly from every other user's."""
+    name = _visible_name(name)
+    for user_id, taken in connection.execute(select(UserRow.id, UserRow.name)):
+        if user_id != besides and _folded(taken) == _folded(name):
+            raise _taken_error(taken)
+    return name
+
+
+def _visible_name(name: str) -> str:
     name = _clean_name(name)
     scripts = {script for character in name if (script := unicodedata.name(character, "").split(" ")[0]) in _ALIKE}
     if len(scripts) > 1 or any(character in _FILLERS for character in name):
@@ -309,9 +384,6 @@ def _free_name(connection: Connection, name: str, *, besides: int = 0) -> str:
             "write it in one alphabet",
             field="name",
         )
-    for user_id, taken in connection.execute(select(UserRow.id, UserRow.name)):
-        if user_id != besides and _folded(taken) == _folded(name):
-            raise _taken_error(taken)
     return name
 
 

@@ -61,6 +61,12 @@ def export_dataset(
     return manifest
 
 
+def document_lines(braid: DataDirectory, dataset: Dataset) -> Iterator[bytes]:
+    """Yield each document with its passages as a line of ``documents.jsonl``, one in memory at a time."""
+    for document, chunks in _documents(braid, dataset, None):
+        yield _line(document, chunks)
+
+
 class _Counts:
     documents = 0
     chunks = 0

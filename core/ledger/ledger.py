@@ -212,7 +212,7 @@ class Ledger:
             return frozenset(connection.execute(select(DatasetRow.id).where(DatasetRow.id < 0)).scalars())
 
     def remove_dataset(self, dataset_id: int, *, of_conversation: int | None = None) -> None:
-        """Delete a dataset with its documents; the indexes follow. Raises NotFoundError.
+        """Delete a dataset with its documents and its name; the indexes follow. Raises NotFoundError.
 
         With ``of_conversation`` nothing is deleted when the files have been kept meanwhile.
         """
@@ -227,7 +227,7 @@ class Ledger:
             connection.execute(
                 update(DatasetRow)
                 .where(DatasetRow.id == dataset_id)
-                .values(removed_at=time.time(), documents=0, chunks=0)
+                .values(name="", removed_at=time.time(), documents=0, chunks=0)
             )
 
     # ------------------------------------------------------------ documents

@@ -246,6 +246,12 @@ ROUTES: dict[str, str] = {
     "PATCH /api/v1/users/{victim}": "admin",
     "DELETE /api/v1/users/{victim}": "admin",
     "GET /api/v1/users/{victim}/tokens": "admin",
+    "DELETE /api/v1/users/{victim}/tokens": "admin",
+    "GET /api/v1/users/{victim}/sessions": "admin",
+    "DELETE /api/v1/users/{victim}/sessions": "admin",
+    "GET /api/v1/users/{victim}/export": "admin",
+    "POST /api/v1/users/{victim}/transfer": "admin",
+    "POST /api/v1/users/import": "admin",
     "DELETE /api/v1/users/{victim}/tokens/{victims_token}": "admin",
 }
 # The same addresses with a shared dataset that a group may read.

@@ -1,14 +1,12 @@
-"""``user``: who there is, who may sign in, and with which API tokens."""
+"""``user``: who there is and who may sign in. The other commands of the group are in `access` and `life`."""
 
 from __future__ import annotations
 
 import sys
-from datetime import UTC, datetime
 
 import click
 
-from braid.app.cli.common import BraidGroup, current_settings, find_user, json_option
-from braid.app.cli.manage import YES_OPTION, confirm
+from braid.app.cli.common import BraidGroup, current_settings, find_user, json_option, record
 from braid.app.cli.output import plural, print_json, print_table
 from braid.app.opening import open_data_directory
 
@@ -17,7 +15,7 @@ PASSWORD_OPTION = click.option("--password-stdin", is_flag=True, help="Read the 
 
 @click.group(cls=BraidGroup)
 def user() -> None:
-    """Add and list users; give passwords, revoke API tokens."""
+    """Add, change, import, export and remove users; see and end their access."""
 
 
 @user.command("add")
@@ -35,6 +33,7 @@ def add_user(name: str, groups: tuple[str, ...], admin: bool, password_stdin: bo
     with open_data_directory(current_settings()) as directory:
         account = Accounts(directory.ledger).add(name, password, is_admin=admin, groups=groups)
         added = User(account.id, account.name, account.groups)
+        record(directory.ledger, "user.added", account.name, "administrator" if admin else "")
     if as_json:
         print_json(added)
     else:
@@ -58,6 +57,8 @@ def set_password(name: str, password_stdin: bool, admin: bool) -> None:
         if admin:
             accounts.set_admin(found.id, True)
             accounts.set_disabled(found.id, False)
+        detail = f"{plural(revoked, 'token')} revoked" + (", made administrator" if admin else "")
+        record(directory.ledger, "user.password", found.name, detail)
     click.echo(f"User {found.id}, {found.name}, has a new password; {plural(revoked, 'API token')} revoked.")
 
 
@@ -83,50 +84,3 @@ def list_users(as_json: bool) -> None:
     else:
         rows = [(user.id, user.name, ", ".join(sorted(user.groups))) for user in users]
         print_table(("id", "name", "groups"), rows, right=("id",))
-
-
-@user.command("tokens")
-@click.argument("name", metavar="NAME|ID")
-@json_option
-def list_tokens(name: str, as_json: bool) -> None:
-    """List the API tokens of the user NAME, without their keys."""
-    from braid.core.accounts.credentials import ApiTokens
-
-    with open_data_directory(current_settings()) as directory:
-        tokens = ApiTokens(directory.ledger).of_user(find_user(directory.ledger, name).id)
-    if as_json:
-        print_json(tokens)
-        return
-    rows = [
-        (
-            token.id,
-            token.name,
-            " ".join(sorted(token.scopes)),
-            *map(_day, (token.created_at, token.expires_at, token.used_at)),
-        )
-        for token in tokens
-    ]
-    print_table(("id", "name", "scopes", "made", "expires", "last used"), rows, right=("id",))
-
-
-@user.command("revoke")
-@click.argument("name", metavar="NAME|ID")
-@click.argument("token_id", metavar="[TOKEN_ID]", type=int, required=False)
-@YES_OPTION
-def revoke_tokens(name: str, token_id: int | None, yes: bool) -> None:
-    """Revoke an API token of the user NAME, or all of them."""
-    from braid.core.accounts.credentials import ApiTokens
-
-    with open_data_directory(current_settings()) as directory:
-        found, tokens = find_user(directory.ledger, name), ApiTokens(directory.ledger)
-        if token_id is None:
-            confirm(f"Revoke all API tokens of user {found.id}, {found.name}?", yes)
-            revoked = tokens.revoke_all(found.id)
-        else:
-            tokens.revoke(found.id, token_id)
-            revoked = 1
-    click.echo(f"Revoked {plural(revoked, 'API token')} of user {found.id}, {found.name}.")
-
-
-def _day(seconds: float | None) -> str:
-    return "never" if seconds is None else f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d}"

@@ -1,0 +1,46 @@
+"""Gives datasets to another user, with their documents, vectors and waiting jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from sqlalchemy import delete, select, update
+
+from braid.core.errors import InvalidInputError, NotFoundError
+from braid.core.ledger.document_writes import log_dataset, require_dataset
+from braid.core.ledger.ledger import Ledger, personal_collection
+from braid.core.ledger.tables import DatasetRow, JobRow, SyncedFolderRow
+
+
+def transfer_datasets(
+    ledger: Ledger, from_user: int, to_user: int, dataset_ids: Collection[int] | None = None
+) -> list[int]:
+    """Give personal datasets of a user, or all of them, to another; return their ids. The indexes follow.
+
+    Nothing is embedded again. Files of conversations stay where the conversation is; a folder that a dataset is synced
+    with is taken off the list, because the right to it was the first user's. Raises NotFoundError for an unknown user,
+    or a dataset that is not the first user's, and InvalidInputError for one user twice; then nothing has changed.
+    """
+    if from_user == to_user:
+        raise InvalidInputError("the datasets are this user's already; name another one", field="to_user_id")
+    for user_id in (from_user, to_user):
+        if ledger.user(user_id) is None:
+            raise NotFoundError(f"there is no user {user_id}")
+    owned = [dataset.id for dataset in ledger.datasets(from_user)]
+    wanted = owned if dataset_ids is None else list(dict.fromkeys(dataset_ids))
+    if foreign := [str(each) for each in wanted if each not in owned]:
+        raise NotFoundError(f"user {from_user} has no dataset {', '.join(foreign)}")
+    collection = personal_collection(to_user)
+    with ledger.database.write() as connection:
+        for dataset_id in wanted:
+            before = require_dataset(connection, dataset_id)
+            owner = select(DatasetRow.user_id).where(DatasetRow.id == dataset_id)
+            if connection.execute(owner).scalar_one() != from_user:
+                raise NotFoundError(f"user {from_user} has no dataset {dataset_id}")
+            log_dataset(connection, dataset_id, before)
+            values = {"user_id": to_user, "collection": collection}
+            connection.execute(update(DatasetRow).where(DatasetRow.id == dataset_id).values(**values))
+            log_dataset(connection, dataset_id, collection)
+            connection.execute(update(JobRow).where(JobRow.dataset_id == dataset_id).values(user_id=to_user))
+            connection.execute(delete(SyncedFolderRow).where(SyncedFolderRow.dataset_id == dataset_id))
+    return wanted

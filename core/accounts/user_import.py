@@ -1,0 +1,148 @@
+"""Imports users and their groups from CSV: all lines or none, after a look at what would change."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Literal
+
+from braid.core.accounts.accounts import Account, Accounts, NewAccount
+from braid.core.errors import InvalidInputError
+
+COLUMNS = ("name", "password", "groups", "admin", "disabled")
+MAX_LINES = 10_000
+SHOWN_ERRORS = 5
+_FLAGS = {"": False, "0": False, "no": False, "false": False, "1": True, "yes": True, "true": True}
+
+Change = Literal["added", "changed", "unchanged"]
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedUser:
+    """What an import does, or would do, with one line. ``fields`` are those that change."""
+
+    line: int
+    name: str
+    change: Change
+    fields: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    line: int
+    name: str
+    password: str = field(default="", repr=False)
+    given: Mapping[str, frozenset[str] | bool] = field(default_factory=dict)
+    """``groups``, ``admin`` and ``disabled``, as far as the file has these columns."""
+
+
+def import_users(accounts: Accounts, text: str, *, dry_run: bool = False) -> list[ImportedUser]:
+    """Add the users of the lines, and make those that there are like their lines; return what changes for each.
+
+    The first line names the columns: ``name``, and of ``password``, ``groups`` (separated by semicolons), ``admin`` and
+    ``disabled`` (``yes`` or ``no``) those that are to be set. A password is for a new user only. Users who are not in
+    the file stay as they are. Raises InvalidInputError with the lines that are wrong, or when no administrator would
+    be left; then nothing has changed. With ``dry_run`` nothing changes either way.
+    """
+    wanted = list(_lines(text))
+    known = {account.name: account for account in accounts.all()}
+    done = [_compare(each, known.get(each.name)) for each in wanted]
+    hashes = {} if dry_run else _hashes(accounts, [each for each in wanted if each.name not in known])
+    new = [
+        NewAccount(each.name, _groups(each), _flag(each, "admin"), _flag(each, "disabled"), hashes.get(each.name, ""))
+        for each in wanted
+        if each.name not in known
+    ]
+    changed = [
+        _merged(known[each.name], each) for each, result in zip(wanted, done, strict=True) if result.change == "changed"
+    ]
+    accounts.write_all(new, changed, dry_run=dry_run)
+    return done
+
+
+def _lines(text: str) -> Iterator[_Wanted]:
+    reader = csv.DictReader(io.StringIO(text.removeprefix("\ufeff"), newline=""), strict=True)
+    columns = [name.strip().lower() for name in reader.fieldnames or ()]
+    if unknown := [name for name in columns if name not in COLUMNS] or "name" not in columns:
+        shown = f"has the column {unknown[0][:40]!r}" if isinstance(unknown, list) else "has no column 'name'"
+        raise InvalidInputError(f"the first line {shown}; it names columns of {', '.join(COLUMNS)}", field="csv")
+    reader.fieldnames = columns
+    wrong: list[str] = []
+    names: dict[str, int] = {}
+    try:
+        for row in reader:
+            if reader.line_num > MAX_LINES + 1:
+                raise InvalidInputError(f"there are more than {MAX_LINES:,} lines; split the file", field="csv")
+            try:
+                each = _line(reader.line_num, row)
+                if each.name in names:
+                    raise ValueError(f"{each.name[:40]!r} is in line {names[each.name]}, too")
+                names[each.name] = each.line
+                yield each
+            except ValueError as error:
+                wrong.append(f"line {reader.line_num}: {error}")
+    except csv.Error as error:
+        wrong.append(f"line {reader.line_num}: {error}")
+    if wrong:
+        more = f"; and {len(wrong) - SHOWN_ERRORS} more" if len(wrong) > SHOWN_ERRORS else ""
+        raise InvalidInputError(f"{'; '.join(wrong[:SHOWN_ERRORS])}{more}", field="csv")
+
+
+def _line(number: int, row: Mapping[str, str | None]) -> _Wanted:
+    if None in row or None in row.values():
+        raise ValueError("it has more or fewer fields than the first line")
+    values = {name: (value or "").strip() for name, value in row.items()}
+    given: dict[str, frozenset[str] | bool] = {}
+    if "groups" in values:
+        given["groups"] = frozenset(name for name in map(str.strip, values["groups"].split(";")) if name)
+    for name in ("admin", "disabled"):
+        if name in values:
+            if values[name].lower() not in _FLAGS:
+                raise ValueError(f"{name} is {values[name][:20]!r}; write yes or no")
+            given[name] = _FLAGS[values[name].lower()]
+    if not values["name"]:
+        raise ValueError("the name is empty")
+    return _Wanted(number, values["name"], values.get("password", ""), given)
+
+
+def _compare(wanted: _Wanted, account: Account | None) -> ImportedUser:
+    if account is None:
+        fields = tuple(name for name, value in wanted.given.items() if value)
+        return ImportedUser(wanted.line, wanted.name, "added", fields + (("password",) if wanted.password else ()))
+    now = {"groups": account.groups, "admin": account.is_admin, "disabled": account.disabled}
+    fields = tuple(name for name, value in wanted.given.items() if now[name] != value)
+    return ImportedUser(wanted.line, wanted.name, "changed" if fields else "unchanged", fields)
+
+
+def _merged(account: Account, wanted: _Wanted) -> NewAccount:
+    groups = _groups(wanted) if "groups" in wanted.given else account.groups
+    admin = _flag(wanted, "admin") if "admin" in wanted.given else account.is_admin
+    disabled = _flag(wanted, "disabled") if "disabled" in wanted.given else account.disabled
+    return NewAccount(account.name, groups, admin, disabled, user_id=account.id)
+
+
+def _groups(wanted: _Wanted) -> frozenset[str]:
+    found = wanted.given.get("groups", frozenset())
+    return found if isinstance(found, frozenset) else frozenset()
+
+
+def _flag(wanted: _Wanted, name: str) -> bool:
+    return wanted.given.get(name, False) is True
+
+
+def _hashes(accounts: Accounts, new: Sequence[_Wanted]) -> dict[str, str]:
+    """Return name → hash of the passwords, several at a time: one takes a twentieth of a second."""
+    given = [each for each in new if each.password]
+
+    def hash_one(each: _Wanted) -> str:
+        try:
+            return accounts.hash_password(each.password)
+        except InvalidInputError as error:
+            raise InvalidInputError(f"line {each.line}: {error}", field="csv") from None
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return dict(zip((each.name for each in given), pool.map(hash_one, given), strict=True))

@@ -1,0 +1,106 @@
+"""The life of a user on the command line, each act of which the audit log has."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from braid.core.accounts.accounts import Accounts
+from braid.core.accounts.audit import AuditLog
+from braid.core.accounts.credentials import ApiTokens, WebSessions
+from braid.core.data_directory import DataDirectory
+from tests.command_line import CommandLine
+from tests.fakes import HashEmbeddings
+
+PASSWORD = "correct horse"
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> CommandLine:
+    run = CommandLine(tmp_path)
+    run("user", "add", "root", "--admin", "--password-stdin", answer=f"{PASSWORD}\n")
+    run("user", "add", "ann", "--group", "lab")
+    return run
+
+
+def opened(run: CommandLine) -> DataDirectory:
+    return DataDirectory(run.data_dir, embedding_model=HashEmbeddings())
+
+
+def acts(run: CommandLine) -> list[tuple[str, str, str]]:
+    """What the log has since the fixture, the newest last."""
+    with opened(run) as directory:
+        entries = AuditLog(directory.ledger).entries()
+    assert {entry.actor for entry in entries} == {"command line"}
+    assert all("run by " in entry.detail for entry in entries)
+    return [(e.action, e.target, e.detail.partition("run by ")[0].strip(", ")) for e in reversed(entries)][2:]
+
+
+def test_rights_and_groups_change(run: CommandLine) -> None:
+    assert run.json("user", "groups", "ann", "--add", "staff", "--remove", "lab")["groups"] == ["staff"]
+    assert "not in the group lab" in run("user", "groups", "ann", "--remove", "lab", status=2).stderr
+    assert "staff" in run("user", "groups", "ann").stdout
+    run("user", "admin", "ann")
+    run("user", "admin", "ann", "--off")
+    run("user", "disable", "ann")
+    run("user", "enable", "ann")
+    for act in (("disable", "root"), ("admin", "root", "--off"), ("remove", "root", "--yes")):
+        assert "the last administrator" in run("user", *act, status=2).stderr
+    run("user", "password", "root", "--password-stdin", "--admin", answer=f"{PASSWORD}!\n")
+    assert acts(run) == [
+        ("user.groups", "ann", "staff"),
+        ("user.made_administrator", "ann", ""),
+        ("user.no_administrator", "ann", ""),
+        ("user.disabled", "ann", ""),
+        ("user.enabled", "ann", ""),
+        ("user.password", "root", "0 tokens revoked, made administrator"),
+    ]
+
+
+def test_a_lost_telephone_is_signed_out(run: CommandLine) -> None:
+    with opened(run) as directory:
+        WebSessions(directory.ledger).open(2, "Mozilla (telephone)")
+        ApiTokens(directory.ledger).add(2, "script", ["read"])
+    assert run.json("user", "sessions", "ann")[0]["user_agent"] == "Mozilla (telephone)"
+    assert "telephone" in run("user", "sessions", "ann").stdout
+    assert "signed out of 1 browser. 1 API token revoked" in run("user", "sign-out", "ann", "--tokens").stdout
+    assert run.json("user", "sessions", "ann") == run.json("user", "tokens", "ann") == []
+    assert acts(run) == [("user.signed_out", "ann", "1 token revoked")]
+
+
+def test_the_last_day_of_a_user(run: CommandLine, tmp_path: Path) -> None:
+    run("dataset", "add", "Notes", "--user", "ann")
+    run("dataset", "add", "Diary", "--user", "ann")
+    out = tmp_path / "ann.zip"
+    assert run.json("user", "export", "ann", "--out", out)["size_bytes"] == out.stat().st_size
+    assert out.stat().st_mode & 0o077 == 0
+    with zipfile.ZipFile(out) as packed:
+        assert [json.loads(line)["name"] for line in packed.read("datasets.jsonl").splitlines()] == ["Notes", "Diary"]
+    assert "File exists" in run("user", "export", "ann", "--out", out, status=2).stderr
+    assert run.json("dataset", "transfer", 1, "root")["user_id"] == 1
+    assert "pass --yes" in run("user", "remove", "ann", status=2).stderr
+    removed = run.json("user", "remove", "ann", "--transfer-to", "root", "--yes")
+    assert removed == {"id": 2, "name": "ann", "datasets": 1, "given_to": 1}
+    assert [each["name"] for each in run.json("dataset", "list", "--user", "root")][:2] == ["Notes", "Diary"]
+    assert "no user 'ann'" in run("user", "groups", "ann", status=2).stderr
+    assert [act for act, *_ in acts(run)] == ["user.exported", "dataset.transferred", "user.removed"]
+
+
+def test_users_come_from_a_file(run: CommandLine, tmp_path: Path) -> None:
+    path = tmp_path / "users.csv"
+    path.write_text("name,groups,disabled\nann,lab;staff,\nben,,yes\n", encoding="utf-8-sig")
+    planned = run("user", "import", path, "--dry-run").stdout
+    assert "changed  ann   groups" in planned
+    assert "Would be: 1 added, 1 changed, 0 unchanged." in planned
+    assert acts(run) == []
+    assert [each["change"] for each in run.json("user", "import", path)] == ["changed", "added"]
+    with opened(run) as directory:
+        ben = Accounts(directory.ledger).named("ben")
+    assert ben is not None
+    assert ben.disabled
+    path.write_text("name\n", encoding="utf-16")
+    assert "is not UTF-8" in run("user", "import", path, status=2).stderr
+    assert acts(run) == [("users.imported", "1 added, 1 changed, 0 unchanged", "")]
