@@ -22,9 +22,11 @@ from braid.app.auth.access import MAX_FORM_BYTES, STATIC, admit, answers_to
 from braid.app.auth.authenticate import keep_logins
 from braid.app.auth.csrf import csrf_token, exempt_from_host, exempt_this_request
 from braid.app.auth.identity import identity, signed_in
+from braid.app.dify import dify
 from braid.app.host import Brand, Host, HostUser, require_free
 from braid.app.mcp.route import mcp_route
 from braid.app.mounted import ROOT, endpoint_here, mounts, url_for
+from braid.app.openai_api import openai_api
 from braid.app.opening import open_braid
 from braid.app.owner.routes import owner
 from braid.app.pages import PAGES
@@ -155,7 +157,7 @@ def _mount(app: Flask, here: Site, *, name: str = ROOT, url_prefix: str, more: l
     root.add_app_template_filter(shown, "reason")
     root.add_app_template_filter(lambda text: told(str(text)) or text, "translated")
     root.add_app_template_filter(dataset_name)
-    for routes in (*PAGES, api, health, owner, *more):
+    for routes in (*PAGES, api, openai_api, dify, health, owner, *more):
         root.register_blueprint(routes)
     mounts(app).append(name)
     app.extensions[name] = here
@@ -188,7 +190,7 @@ def _in_templates() -> dict[str, Any]:
 def _open_until_exit(settings: Settings) -> Braid:
     stack = ExitStack()
     atexit.register(stack.close)
-    return stack.enter_context(open_braid(settings, migrate=True))
+    return stack.enter_context(open_braid(settings))
 
 
 class _Cookies(SecureCookieSessionInterface):

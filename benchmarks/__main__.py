@@ -24,6 +24,7 @@ NAMES = (
     "standalone",
     "folders",
     "mcp_calls",
+    "wire",
     "workers",
     "attacks",
     "filters",

@@ -10,9 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from braid.app.openai_api import openai_api
+from braid.app.openai_api.models import PREFIX
 from braid.core.accounts.accounts import Accounts
 from braid.core.accounts.credentials import ApiTokens
 from braid.core.data_directory import DataDirectory
+from braid.core.types import ALL
 from tests.model_server import model_server
 from tests.served import Served
 
@@ -30,6 +33,9 @@ IN_PYTHON = (
     "flask-host-app",
     "flask-login",
 )
+
+OF_APPS = {"open-webui": "bash", "dify": "bash", "librechat": "yaml"}
+"""Recipes for apps that are not run here: what they send is, and their configuration is read."""
 
 
 def block(recipe: str, language: str) -> str:
@@ -49,7 +55,7 @@ def run(command: list[str], folder: Path, **variables: str) -> str:
 
 
 def test_every_recipe_is_run_here() -> None:
-    others = {"own-embeddings", "mcp-client", "http-with-curl"}
+    others = {"own-embeddings", "mcp-client", "http-with-curl", *OF_APPS}
     in_browser = {"web-component"}  # in browser/test_embedded.py
     of_workers = {"gunicorn", "fastapi", "django", "remote"}  # in test_worker_recipes.py
     assert {path.stem for path in RECIPES.glob("*.md")} == {*IN_PYTHON, *others, *in_browser, *of_workers}
@@ -98,4 +104,16 @@ def test_http_with_curl(tmp_path: Path) -> None:
             _, token = ApiTokens(braid.ledger).add(admin.id, "recipe", ["read", "write"])
         variables = {"BRAID": f"http://127.0.0.1:{server.port}/api/v1", "BRAID_TOKEN": token}
         printed = run(["bash", "-euo", "pipefail", "-c", block("http-with-curl", "bash")], tmp_path, **variables)
+        variables = {"BRAID_URL": f"http://127.0.0.1:{server.port}", "BRAID_TOKEN": token}
+        for recipe in ("open-webui", "dify"):
+            app = run(["bash", "-euo", "pipefail", "-c", block(recipe, "bash")], tmp_path, **variables)
+            assert app == block(recipe, "text")
     assert printed == block("http-with-curl", "text")
+
+
+def test_the_configuration_of_librechat_names_an_address_and_models_that_there_are() -> None:
+    configuration = block("librechat", "yaml")
+    (address,) = re.findall(r'baseURL: "http://braid:8000(.*)"', configuration)
+    (models,) = re.findall(r"default: \[(.*)\]", configuration)
+    assert address == openai_api.url_prefix
+    assert [name.strip('"') for name in models.split(", ")] == [PREFIX + ALL]

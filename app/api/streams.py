@@ -1,11 +1,13 @@
-"""Streams answers as server-sent events."""
+"""Streams answers as server-sent events, and ends turns whose caller has gone."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 from flask import Response, request
+from werkzeug.exceptions import ClientDisconnected
 
 from braid.app.site import site
 from braid.app.web.errors import on_braid_error, on_unexpected
@@ -18,17 +20,42 @@ from braid.core.errors import BraidError
 EVENT_STREAM = "text/event-stream"
 
 
+@dataclass(frozen=True, slots=True)
+class StreamForm:
+    """How a stream is written: an event, and an error that ends it, each as lines; an empty text is left out."""
+
+    event: Callable[[Event], str]
+    error: Callable[[Exception], str]
+
+
 def wants_stream() -> bool:
     """Return whether the caller asks for events rather than JSON."""
     return request.accept_mimetypes.best_match(("application/json", EVENT_STREAM)) == EVENT_STREAM
 
 
-def stream_response(asked: ChatRequest, events: Iterator[Event], keep: Callable[[ChatResult], object]) -> Response:
+def _event(happened: Event) -> str:
+    return event(happened.type, event_json(happened))
+
+
+def _problem(error: Exception) -> str:
+    answer = on_braid_error(error)[0] if isinstance(error, BraidError) else on_unexpected(error)[0]
+    text = answer.get_data(as_text=True) if isinstance(answer, Response) else answer
+    return event("error", json.loads(text))
+
+
+OWN = StreamForm(_event, _problem)
+
+
+def stream_response(
+    asked: ChatRequest, events: Iterator[Event], keep: Callable[[ChatResult], object], form: StreamForm = OWN
+) -> Response:
     """Stream the events as they happen. A caller that disconnects ends the turn; the answer so far is kept."""
-    return event_stream(_lines(asked, events, keep))
+    return event_stream(line for line in _lines(asked, events, keep, form) if line)
 
 
-def _lines(asked: ChatRequest, events: Iterator[Event], keep: Callable[[ChatResult], object]) -> Iterator[str]:
+def _lines(
+    asked: ChatRequest, events: Iterator[Event], keep: Callable[[ChatResult], object], form: StreamForm
+) -> Iterator[str]:
     recorder, turn, turns = TurnRecorder(asked), LiveTurn(events), site().streams
     turns.add(turn)
     when_gone(turn.stop)
@@ -40,13 +67,10 @@ def _lines(asked: ChatRequest, events: Iterator[Event], keep: Callable[[ChatResu
             if isinstance(happened, ChatResult):
                 not_kept = False
                 keep(happened)
-            yield HEARTBEAT if happened is None else event(happened.type, event_json(happened))
-    except BraidError as error:
-        not_kept = False
-        yield _problem(on_braid_error(error)[0])
+            yield HEARTBEAT if happened is None else form.event(happened)
     except Exception as error:  # the edge: the status has been sent, so the stream reports the error
         not_kept = False
-        yield _problem(on_unexpected(error)[0])
+        yield form.error(error)
     finally:
         turns.remove(turn)
         turn.stop()
@@ -54,6 +78,16 @@ def _lines(asked: ChatRequest, events: Iterator[Event], keep: Callable[[ChatResu
             keep(recorder.result())
 
 
-def _problem(answer: Response | str) -> str:
-    text = answer.get_data(as_text=True) if isinstance(answer, Response) else answer
-    return event("error", json.loads(text))
+def result_of(events: Iterator[Event]) -> ChatResult:
+    """Return the turn's result; a caller that disconnects ends the turn. Raises ClientDisconnected then."""
+    turn, turns = LiveTurn(events), site().streams
+    turns.add(turn)
+    when_gone(turn.stop)
+    try:
+        for happened in turn.events(HEARTBEAT_S):
+            if isinstance(happened, ChatResult):
+                return happened
+    finally:
+        turns.remove(turn)
+        turn.stop()
+    raise ClientDisconnected("the turn was stopped")

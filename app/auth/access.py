@@ -28,7 +28,9 @@ View = TypeVar("View", bound=Callable[..., object])
 STATIC = "braid.static"
 API = "/api/v1/"
 SAFE = ("GET", "HEAD", "OPTIONS")
-FOR_PROGRAMS = ("braid.api", "braid.health", "braid.mcp", "braid.owner")
+IN_JSON = ("braid.api", "braid.openai_api", "braid.dify")
+"""Blueprints that answer errors in JSON, whatever the caller accepts."""
+FOR_PROGRAMS = (*IN_JSON, "braid.health", "braid.mcp", "braid.owner")
 """Blueprints whose routes accept API tokens.
 
 Other routes are for browsers: a token must not create another token there.
@@ -158,7 +160,7 @@ def _to_sign_in(here: Site) -> Response:
 
 def wants_json() -> bool:
     """Return whether the caller is a program or a page's script."""
-    if "braid.api" in blueprints_here() or API in request.path or request.path.endswith(".json"):
+    if set(IN_JSON).intersection(blueprints_here()) or API in request.path or request.path.endswith(".json"):
         return True
     best = request.accept_mimetypes.best_match(("text/html", "application/json", "text/event-stream"))
     return best != "text/html" and "Accept" in request.headers and "*/*" not in request.headers["Accept"]

@@ -42,6 +42,7 @@ STATUS_OF = {
     ModelError: 503,
     TooManyError: 429,
 }
+KEPT_HEADERS = ("Retry-After", "Allow", "WWW-Authenticate")
 RETRY_AFTER_S = 5
 """What a client is told to wait after a 503 that names no other time."""
 REMEDIES = {
@@ -77,11 +78,16 @@ def on_braid_error(error: BraidError) -> tuple[Response | str, int]:
     """Answer an error that Braid raised on purpose; its message is safe to show."""
     if outage := outage_of(error):
         return on_outage(outage)
-    status = status_of(error)
     field = error.field if isinstance(error, InvalidInputError) else ""
+    return answer(logged_status(error), detail=str(error), field=field)
+
+
+def logged_status(error: BraidError) -> int:
+    """Return the HTTP status of an error, and log one that is the server's."""
+    status = status_of(error)
     if status >= 500:
         logger.warning("event=error id=%s type=%s status=%d", _request_id(), type(error).__name__, status)
-    return answer(status, detail=str(error), field=field)
+    return status
 
 
 def status_of(error: BraidError) -> int:
@@ -93,30 +99,46 @@ def on_http_error(error: HTTPException) -> tuple[Response | str, int] | HTTPExce
     """Answer an error of HTTP itself, such as not found, not allowed or too large."""
     if error.code is None or error.code < 400:
         return error
-    told = error.description if error.description != type(error).description else ""
-    body, status = answer(error.code, detail=told or "")
+    body, status = answer(error.code, detail=own_words(error))
     response = body if isinstance(body, Response) else Response(body, mimetype="text/html")
-    response.headers.extend({k: v for k, v in error.get_headers() if k in ("Retry-After", "Allow", "WWW-Authenticate")})
+    response.headers.extend(kept_headers(error))
     return response, status
 
 
-def on_unexpected(error: Exception) -> tuple[Response | str, int]:
-    """Answer an unexpected error; 503 for an outage.
+def own_words(error: HTTPException) -> str:
+    """Return what was written for this very error; empty for werkzeug's general sentence."""
+    return "" if error.description == type(error).description else error.description or ""
 
-    Logs its type and place but not its message, which may quote a document.
-    """
+
+def kept_headers(error: HTTPException) -> dict[str, str]:
+    """Return the headers of an error of HTTP that its answer must have, too."""
+    return {name: value for name, value in error.get_headers() if name in KEPT_HEADERS}
+
+
+def on_unexpected(error: Exception) -> tuple[Response | str, int]:
+    """Answer an unexpected error; 503 for an outage."""
     if outage := outage_of(error):
         return on_outage(outage)
+    log_unexpected(error)
+    return answer(500)
+
+
+def log_unexpected(error: Exception) -> None:
+    """Log the type and place of an error but not its message, which may quote a document."""
     frames = traceback.extract_tb(error.__traceback__)
     at = " < ".join(f"{frame.filename}:{frame.lineno}" for frame in reversed(frames[-4:]))
     logger.error("event=unexpected id=%s type=%s at=%s", _request_id(), type(error).__name__, at)
-    return answer(500)
 
 
 def on_outage(outage: Outage) -> tuple[Response | str, int]:
     """Answer 503 without asking the database."""
+    return answer(503, detail=logged_outage(outage))
+
+
+def logged_outage(outage: Outage) -> str:
+    """Log an outage, and return what is said of it."""
     log_outage(logger, outage, f"request {_request_id()}")
-    return answer(503, detail=outage.text)
+    return outage.text
 
 
 def answer(status: int, *, detail: str = "", field: str = "") -> tuple[Response | str, int]:

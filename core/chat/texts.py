@@ -33,6 +33,16 @@ TEXTS: Mapping[str, Mapping[Language, str]] = {
         "ja": "最もよく一致する部分（言語モデルを使わない抜粋）：",
         "ko": "가장 잘 맞는 내용(언어 모델 없이 발췌):",
     },
+    "degraded": {
+        "en": "Something is missing from this answer: {reasons}",
+        "ja": "この回答には欠けている部分があります：{reasons}",
+        "ko": "이 답변에는 빠진 부분이 있어요: {reasons}",
+    },
+    "withdrawn": {
+        "en": "The answer above broke off; this one replaces it:",
+        "ja": "上の回答は途中で切れました。代わりの回答です：",
+        "ko": "위 답변이 중간에 끊겼어요. 다음 답변으로 바꿀게요:",
+    },
     "agrees": {"en": "agrees", "ja": "一致", "ko": "일치"},
     "differs": {"en": "differs", "ja": "相違", "ko": "차이"},
     "not_mentioned": {"en": "not mentioned", "ja": "記載なし", "ko": "언급 없음"},

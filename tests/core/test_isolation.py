@@ -11,15 +11,18 @@ from dataclasses import dataclass, field, replace
 from typing import Any, get_args
 
 import pytest
+from flask import Flask
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 
+from braid.config.settings import Settings
 from braid.core.braid import Braid
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ledger.change_log import IndexedChunk
 from braid.core.types import ALL, All, DatasetIds, Engine, Filters, Fusion, Hit, Mode, Pooling, Query
 from tests.fakes import HashEmbeddings
+from tests.web import make_app, site_of
 from tests.worlds import document, indexed
 
 WAIT_S = 30
@@ -284,6 +287,54 @@ def test_all_is_what_a_user_may_read_at_each_call(town: Town) -> None:
     mine = ledger.add_dataset(town.users["bob"], "later").id
     assert searched()[0] == town.readable("bob") | {mine}
     ledger.remove_dataset(mine)
+
+
+# ---------------------------------------------------------------- the interfaces of other programs
+
+
+def ask_as_a_program(town: Town, app: Flask, data: st.DataObject) -> bool:
+    """Ask a choice of datasets as OpenAI's clients and as Dify do. Whether they found something."""
+    user = data.draw(st.sampled_from([*USERS]), "user")
+    asked = data.draw(requests(town), "datasets")
+    query, words_of_choice = data.draw(words, "query"), "all" if not asked else ",".join(map(str, asked))
+    readable = town.readable(user)
+    allowed = set(asked or readable)
+    client = app.test_client()
+    client.environ_base["HTTP_AUTHORIZATION"] = f"Bearer {site_of(app).tokens.add(town.users[user], 't', ['read'])[1]}"
+    chat = client.post(
+        "/v1/chat/completions",
+        json={"model": f"braid:{words_of_choice}", "messages": [{"role": "user", "content": query}]},
+    )
+    setting = {"top_k": 50, "score_threshold": 0.0}
+    dify = client.post(
+        "/dify/retrieval", json={"knowledge_id": words_of_choice, "query": query, "retrieval_setting": setting}
+    )
+    site_of(app).tokens.revoke_all(town.users[user])
+    assert chat.json is not None
+    assert dify.json is not None
+    if not allowed <= readable:
+        assert (chat.status_code, chat.json["error"]["code"]) == (404, "model_not_found")
+        assert (dify.status_code, dify.json["error_code"]) == (404, 2001)
+        return False
+    assert (chat.status_code, dify.status_code) == (200, 200)
+    seen = [cited["chunk_id"] for cited in chat.json["citations"]]
+    seen += [record["metadata"]["chunk_id"] for record in dify.json["records"]]
+    assert {town.chunks[chunk_id] for chunk_id in seen} <= allowed
+    assert not town.deleted.intersection(seen)
+    return bool(seen)
+
+
+def test_programs_see_no_more_through_other_interfaces(town: Town) -> None:
+    app, outcomes = make_app(town.braid, Settings(api_rate_limit="100000/second")), Counter[bool]()
+
+    @given(st.data())
+    @settings(max_examples=25, deadline=None, derandomize=True, database=None)
+    def check(data: st.DataObject) -> None:
+        outcomes[ask_as_a_program(town, app, data)] += 1
+
+    check()
+    assert outcomes[True] > 5
+    assert outcomes[False] > 5
 
 
 @pytest.mark.parametrize("mode", get_args(Mode))

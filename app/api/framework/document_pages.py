@@ -10,21 +10,22 @@ from typing import Any
 
 from flask import Blueprint, Response, current_app, render_template, request
 
-from braid.app.api.framework.openapi import ZIP, Schema, document
+from braid.app.api.framework.openapi import OWN, ZIP, Interface, Schema, document
 from braid.app.api.framework.operations import Resource
 from braid.app.auth.access import rule
-from braid.app.mounted import url_for
+from braid.app.mounted import ROOT, url_for
 
 
-def mount_pages(routes: Blueprint, resources: Sequence[Resource]) -> None:
+def mount_pages(routes: Blueprint, resources: Sequence[Resource], interface: Interface = OWN) -> None:
     """Serve the OpenAPI document and its page."""
+    address = f"{ROOT}.{routes.name}.get_openapi"
 
     @lru_cache(maxsize=4)
     def make_document(server: str, cookie: str) -> Schema:
-        return document(resources, server=server, cookie=cookie, version="1")
+        return document(resources, server=server, cookie=cookie, version="1", interface=interface)
 
     def current() -> Schema:
-        server = url_for("braid.api.get_openapi").removesuffix("/openapi.json")
+        server = url_for(address).removesuffix("/openapi.json")
         return make_document(server, current_app.config["SESSION_COOKIE_NAME"])
 
     @routes.get("/openapi.json")
@@ -38,7 +39,7 @@ def mount_pages(routes: Blueprint, resources: Sequence[Resource]) -> None:
     def get_docs() -> str:
         """Show the OpenAPI document as a page."""
         found = current()
-        return render_template("braid/api.html", document=found, groups=list(_groups(found)))
+        return render_template("braid/api.html", document=found, address=url_for(address), groups=list(_groups(found)))
 
 
 def _groups(found: Schema) -> Iterator[tuple[Schema, list[Schema]]]:

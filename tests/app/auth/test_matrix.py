@@ -41,6 +41,9 @@ BODIES: dict[str, dict[str, Any]] = {
     "POST /api/v1/datasets/{dataset}/pages": {"url": "https://example.org/"},
     "POST /api/v1/datasets/-1/pages": {"url": "https://example.org/"},
     "PATCH /api/v1/datasets/{dataset}": {"name": "New"},
+    "POST /v1/chat/completions": {"model": "braid", "messages": [{"role": "user", "content": "Why?"}]},
+    "POST /dify/retrieval": {"knowledge_id": "all", "query": "Why?"},
+    "POST /v1/embeddings": {"model": "fake:hash-64", "input": "Why?"},
 }
 
 CALLERS = ("anonymous", "other", "left the group", "weak token", "administrator", "user")
@@ -50,6 +53,7 @@ CALLERS = ("anonymous", "other", "left the group", "weak token", "administrator"
 KINDS: dict[str, dict[str, int]] = {
     "open": {},
     "any": {"anonymous": 401, "weak token": 403},
+    "dify": {"anonymous": 403, "weak token": 403},  # which Dify checks for, when it is given a key
     "own": {"anonymous": 401, "weak token": 403, "other": 404, "left the group": 404, "administrator": 404},
     "group": {"anonymous": 401, "weak token": 403, "other": 404, "left the group": 404},
     "admin": {"anonymous": 401, "weak token": 403, "other": 403, "left the group": 403, "user": 403},
@@ -192,6 +196,9 @@ ROUTES: dict[str, str] = {
     "GET /api/v1/docs": "open",
     "GET /api/v1/openapi.json": "open",
     "GET /api/v1/me": "any",
+    "GET /api/v1/me/choices": "any",
+    "PUT /api/v1/me/choices/work": "any, 404",
+    "DELETE /api/v1/me/choices/work": "any, 404",
     "GET /api/v1/models": "any",
     "GET /api/v1/strategies": "any",
     "POST /api/v1/search": "any",
@@ -253,6 +260,16 @@ ROUTES: dict[str, str] = {
     "POST /api/v1/users/{victim}/transfer": "admin",
     "POST /api/v1/users/import": "admin",
     "DELETE /api/v1/users/{victim}/tokens/{victims_token}": "admin",
+    # the interfaces of other programs
+    "GET /v1/docs": "open",
+    "GET /v1/openapi.json": "open",
+    "GET /v1/models": "any",
+    "GET /v1/models/braid:{dataset}": "own",
+    "POST /v1/chat/completions": "any",
+    "POST /v1/embeddings": "any",
+    "GET /dify/docs": "open",
+    "GET /dify/openapi.json": "open",
+    "POST /dify/retrieval": "dify",
 }
 # The same addresses with a shared dataset that a group may read.
 SHARED_READS = (
@@ -376,11 +393,13 @@ def statuses(world: World, row: str) -> dict[str, int]:
         headers = {}
         if caller == "weak token":
             reads = method in SAFE or address in ("/api/v1/search", "/api/v1/chat", "/api/v1/explain", "/search/fields")
-            reads = reads or address.startswith("/owner/")
+            reads = reads or address.startswith(("/owner/", "/v1/", "/dify/"))
             headers = bearer(world.app, here.accounts.get(world.people["user"].id), "write" if reads else "read")
         client = world.browser(caller)
         sent = BODIES.get(row, {})
-        body = {"json" if address.startswith("/api/") else "data": sent} if method not in SAFE else {}
+        body = (
+            {"json" if address.startswith(("/api/", "/v1/", "/dify/")) else "data": sent} if method not in SAFE else {}
+        )
         response = client.open(address, method=method, headers={"Accept": "application/json", **headers}, **body)
         response.close()
         found[caller] = response.status_code

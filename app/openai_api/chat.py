@@ -1,0 +1,65 @@
+"""``POST /chat/completions``: a turn as an answer of a model, at once or as a stream."""
+
+from __future__ import annotations
+
+from flask import Response
+
+from braid.app.api.framework.operations import Resource
+from braid.app.api.framework.requests import KEY_HEADERS
+from braid.app.api.request_models import conversation
+from braid.app.api.streams import EVENT_STREAM, StreamForm, result_of, stream_response
+from braid.app.auth.access import rule
+from braid.app.auth.identity import identity
+from braid.app.openai_api.chat_request import CompletionGiven, read_messages, with_instructions
+from braid.app.openai_api.completions import Chunks, Completion, Head, completion
+from braid.app.openai_api.models import choice_of
+from braid.app.site import site
+from braid.core.chat.types import ChatRequest, ChatResult
+
+resource = Resource("chat", "Answers from the passages of datasets, with citations as footnotes.")
+
+
+@resource.post(
+    "/chat/completions",
+    Completion,
+    repeatable=False,
+    media_types=(EVENT_STREAM,),
+    headers=tuple(KEY_HEADERS.values()),
+)
+@rule("user", "read")
+def complete_chat(body: CompletionGiven) -> Completion | Response:
+    """Answer the last message from the passages of the model's datasets.
+
+    Earlier messages say what the question refers to; system messages instruct the chat model, if one is connected.
+    Without one the answer is quoted from the passages, and says so. `citations` has the cited passages and `braid` how
+    the answer was made, in a stream in its last chunk. Closing the connection ends the turn.
+    """
+    body.require_supported()
+    asked = read_messages(body.messages)
+    choice = choice_of(body.model)
+    searched = body.braid.model_copy(update={"dataset_ids": choice})
+    searched.require_embedding_model(identity().account.id)
+    wanted = with_instructions(searched, asked.instructions)
+    options = wanted.options("hybrid")
+    request = ChatRequest(
+        user_id=identity().account.id,
+        text=asked.question,
+        history=asked.history,
+        dataset_ids=choice,
+        strategy=wanted.strategy,
+        options=options,
+    )
+    talk = conversation(wanted, options)
+    here = site()
+    here.usage.count(identity().account.id, "chat")
+
+    def done(result: ChatResult) -> None:
+        here.metrics.count_search(result.search, result.degraded)
+
+    head, events = Head(body.model, request.answer_language), talk.stream(request)
+    if body.stream:
+        chunks = Chunks(head, with_usage=bool(body.stream_options and body.stream_options.include_usage))
+        return stream_response(request, events, done, StreamForm(chunks.event, chunks.error))
+    result = result_of(events)
+    done(result)
+    return completion(head, result)

@@ -1,0 +1,204 @@
+"""A turn as a chat completion: at once, or in chunks."""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
+
+from braid.app.api.schemas import DegradedShown
+from braid.app.api.search import CitationShown
+from braid.app.mounted import url_for
+from braid.app.openai_api.errors import failure_in_stream
+from braid.app.openai_api.footnotes import FootnoteMarks, footnotes
+from braid.core.chat.citations import Citation, citation_json
+from braid.core.chat.links import check_links
+from braid.core.chat.texts import Language, say
+from braid.core.chat.types import AnswerText, AnswerWithdrawn, ChatResult, Event, StageStarted
+from braid.core.json_form import to_json
+from braid.core.text.token_budget import estimate_tokens
+
+DONE = "data: [DONE]\n\n"
+
+
+class LinkedCitation(CitationShown):
+    """A passage that the answer cites, and the address of its page, for browsers that are signed in to Braid."""
+
+    url: str
+
+
+class BraidShown(BaseModel):
+    """How the answer was made, as in `POST /api/v1/chat`."""
+
+    generator: str = Field(description="What wrote the answer: `extractive`, or the name of a model")
+    found: bool
+    question: str
+    query: str
+    degraded: list[DegradedShown]
+    notes: list[str]
+    unresolved_dataset_ids: list[int]
+
+
+class Usage(BaseModel):
+    """Tokens, estimated; without a chat model nothing was prompted."""
+
+    prompt_tokens: int
+    completion_tokens: int
+    total_tokens: int
+
+
+class MessageShown(BaseModel):
+    """The answer: Markdown with citations as footnotes."""
+
+    role: Literal["assistant"] = "assistant"
+    content: str
+    refusal: None = None
+
+
+class Choice(BaseModel):
+    """The only answer."""
+
+    index: Literal[0] = 0
+    message: MessageShown
+    finish_reason: Literal["stop", "length"]
+    logprobs: None = None
+
+
+class Completion(BaseModel):
+    """An answer, with what it cites."""
+
+    id: str
+    object: Literal["chat.completion"] = "chat.completion"
+    created: int
+    model: str
+    choices: list[Choice]
+    usage: Usage
+    citations: list[LinkedCitation]
+    braid: BraidShown
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What a completion and all of its chunks have in common."""
+
+    model: str
+    language: Language
+    id: str = field(default_factory=lambda: f"chatcmpl-{uuid.uuid4().hex}")
+    created: int = field(default_factory=lambda: int(time.time()))
+
+
+def completion(head: Head, result: ChatResult) -> Completion:
+    """Return a whole turn."""
+    marks = FootnoteMarks()
+    text = marks.feed(result.text) + marks.flush() + _tail(result, head.language)
+    return Completion(
+        id=head.id,
+        created=head.created,
+        model=head.model,
+        choices=[Choice(message=MessageShown(content=text), finish_reason=_finish(result))],
+        usage=_usage(result),
+        citations=_citations(result),
+        braid=_how(result),
+    )
+
+
+@dataclass(slots=True)
+class Chunks:
+    """Writes the events of a turn as chunks of a completion, the last of which has what it cites."""
+
+    head: Head
+    with_usage: bool = False
+    _marks: FootnoteMarks = field(default_factory=FootnoteMarks)
+    _has_begun: bool = False
+    _has_text: bool = False
+
+    def event(self, happened: Event) -> str:
+        """Return the chunks of an event; empty for one that is not shown."""
+        match happened:
+            case StageStarted():
+                begun, self._has_begun = self._has_begun, True
+                return "" if begun else self._chunk({"role": "assistant", "content": ""})
+            case AnswerText():
+                return self._text(self._marks.feed(happened.text))
+            case AnswerWithdrawn():
+                return self._withdraw()
+            case ChatResult():
+                return self._end(happened)
+            case _:
+                return ""
+
+    def error(self, error: Exception) -> str:
+        """Return an error behind the status, which ends the stream."""
+        return _line(failure_in_stream(error))
+
+    def _text(self, text: str) -> str:
+        self._has_text = self._has_text or bool(text)
+        return self._chunk({"content": text}) if text else ""
+
+    def _withdraw(self) -> str:
+        """What a client has cannot be taken back: say that it does not count, and begin again."""
+        self._marks = FootnoteMarks()
+        return self._text(f"\n\n*{say('withdrawn', self.head.language)}*\n\n") if self._has_text else ""
+
+    def _end(self, result: ChatResult) -> str:
+        lines = self._text(self._marks.flush() + _tail(result, self.head.language))
+        cited = [each.model_dump(mode="json") for each in _citations(result)]
+        lines += self._chunk({}, _finish(result), citations=cited, braid=_how(result).model_dump(mode="json"))
+        if self.with_usage:
+            lines += _line({**self._shared(), "choices": [], "usage": _usage(result).model_dump()})
+        return lines + DONE
+
+    def _chunk(self, delta: dict[str, Any], finish: str | None = None, **more: Any) -> str:
+        choice = {"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}
+        return _line({**self._shared(), "choices": [choice], **more})
+
+    def _shared(self) -> dict[str, Any]:
+        head = self.head
+        return {"id": head.id, "object": "chat.completion.chunk", "created": head.created, "model": head.model}
+
+
+def _line(values: dict[str, Any]) -> str:
+    return f"data: {json.dumps(values, ensure_ascii=False)}\n\n"
+
+
+def _tail(result: ChatResult, language: Language) -> str:
+    """Return what stands below an answer: what could not be searched or asked, and the footnotes."""
+    reasons = "; ".join(dict.fromkeys(" ".join(part.reason.split()) for part in result.degraded))
+    missing = f"> {check_links(say('degraded', language, reasons=reasons))}" if reasons else ""
+    return "".join(f"\n\n{part}" for part in (missing, footnotes(result.citations)) if part)
+
+
+def _finish(result: ChatResult) -> Literal["stop", "length"]:
+    return "length" if result.cut else "stop"
+
+
+def _usage(result: ChatResult) -> Usage:
+    written = estimate_tokens(result.text)
+    return Usage(
+        prompt_tokens=result.prompt_tokens, completion_tokens=written, total_tokens=result.prompt_tokens + written
+    )
+
+
+def _citations(result: ChatResult) -> list[LinkedCitation]:
+    return [LinkedCitation.model_validate({**citation_json(each), "url": _page(each)}) for each in result.citations]
+
+
+def _page(citation: Citation) -> str:
+    return url_for("braid.search.document", chunk_id=citation.passage.chunk_id, _external=True)
+
+
+def _how(result: ChatResult) -> BraidShown:
+    return BraidShown.model_validate(
+        {
+            **to_json({"degraded": result.degraded, "notes": result.notes}),
+            "generator": result.generator,
+            "found": result.found,
+            "question": result.question,
+            "query": result.query,
+            "unresolved_dataset_ids": list(result.search.unresolved_dataset_ids),
+        }
+    )

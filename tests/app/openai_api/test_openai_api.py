@@ -1,0 +1,368 @@
+"""OpenAI's interface as its own client uses it, against a running server; only the models are faked."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import openai
+import pytest
+from flask import Flask
+
+from braid.app.factory import register_braid
+from braid.app.host import HostUser
+from braid.app.openai_api.completions import Chunks, Head
+from braid.config.settings import Settings
+from braid.core.accounts.accounts import Account
+from braid.core.braid import Braid
+from braid.core.chat.types import AnswerText, AnswerWithdrawn, StageStarted
+from braid.core.models.embeddings import embed_passages
+from tests.fakes import HashEmbeddings
+from tests.model_server import ModelServer, model_server
+from tests.web import add_user, bearer, make_app, serving, site_of
+from tests.worlds import document, eventually
+
+PRINTER = "The printer shows error E-4711 when the tray is empty."
+TRAVEL = "Trains to the printer fair are booked by the travel office."
+
+
+@dataclass
+class Town:
+    """A running server with ann, who asks no chat model, and eve, who asks one; the handbook is everybody's."""
+
+    app: Flask
+    address: str
+    model: ModelServer
+    people: dict[str, Account]
+
+    def client(self, name: str, key: str = "", *scopes: str) -> openai.OpenAI:
+        key = key or bearer(self.app, self.people[name], *(scopes or ("read",)))["Authorization"].removeprefix(
+            "Bearer "
+        )
+        return openai.OpenAI(base_url=f"{self.address}/v1", api_key=key, max_retries=0, timeout=30)
+
+
+@pytest.fixture(scope="module")
+def town(shelf: Braid) -> Iterator[Town]:
+    with model_server("The tray is empty [1]. The fair is far [2]. Nothing [9].") as model:
+        given: dict[str, Any] = {
+            f"{role}_model{part}": value
+            for role in ("search", "summary")
+            for part, value in (("", "openai:search-model"), ("_base_url", model.url), ("_api_key", "secret-key"))
+        }
+        app = make_app(shelf, Settings(**given, api_rate_limit="100000/second"))
+        people = {name: add_user(app, name) for name in ("ann", "eve", "bob")}
+        ledger = shelf.ledger
+        for name in ("ann", "bob"):
+            site_of(app).accounts.set_preferences(people[name].id, {"search_model": "none", "summary_model": "none"})
+        site_of(app).app_settings.set("summary_models", ["openai:frail"])
+        notes = ledger.add_dataset(people["ann"].id, "Notes")
+        ledger.add_dataset(people["eve"].id, "Eve's")
+        ledger.put_document(notes.id, document("printer.md", PRINTER, title="The ![manual](http://evil.example/x)"))
+        ledger.put_document(2, document("printer.md", PRINTER, title="Manual"))
+        shelf.registry.add("Handbook", "shared_main_db")
+        shelf.mirror_registry()
+        ledger.put_document(-1, document("travel.md", TRAVEL, title="Travel"))
+        assert shelf.indexer.wait(60)
+        with serving(app) as address:
+            yield Town(app, address, model, people)
+
+
+@pytest.fixture
+def ann(town: Town) -> openai.OpenAI:
+    return town.client("ann")
+
+
+@pytest.fixture
+def eve(town: Town) -> Iterator[openai.OpenAI]:
+    town.model.calls.clear()
+    yield town.client("eve")
+    town.model.unfinished = town.model.broken = 0
+
+
+def ask(text: str) -> list[Any]:
+    return [{"role": "user", "content": text}]
+
+
+# ---------------------------------------------------------------- models
+
+
+def test_there_is_a_model_for_each_choice_of_datasets(town: Town, ann: openai.OpenAI) -> None:
+    site_of(town.app).accounts.set_preferences(town.people["ann"].id, {"choice:work": [1, -1]})
+    named = {model.id: model.model_extra["name"] for model in ann.models.list()}  # type: ignore[index]
+    assert named == {
+        "braid": "Braid",
+        "braid:all": "Braid: everything",
+        "braid:work": "Braid: work",
+        "braid:1": "Braid: Notes",
+        "braid:-1": "Braid: Handbook",
+    }
+    for model in (*named, "braid:-1,1"):
+        assert ann.models.retrieve(model).id == model
+
+
+def test_a_choice_is_saved_under_a_name_and_asked_by_it(town: Town, ann: openai.OpenAI) -> None:
+    client, headers = town.app.test_client(), bearer(town.app, town.people["ann"])
+    choices = "/api/v1/me/choices"
+    assert client.put(f"{choices}/trips", json={"dataset_ids": [-1]}, headers=headers).status_code == 200
+    assert client.get(choices, headers=headers).json["items"][0] == {"name": "trips", "dataset_ids": [-1]}  # type: ignore[index]
+    found = ann.chat.completions.create(model="braid:trips", messages=ask("printer fair?"))
+    assert {cited["dataset_id"] for cited in found.citations} == {-1}  # type: ignore[attr-defined]
+    for name, ids in (("all", [1]), ("7", [1]), ("a:b", [1]), ("mine", [])):
+        assert client.put(f"{choices}/{name}", json={"dataset_ids": ids}, headers=headers).status_code in (400, 422)
+    assert client.put(f"{choices}/eves", json={"dataset_ids": [2]}, headers=headers).status_code == 404
+    assert client.delete(f"{choices}/trips", headers=headers).status_code == 204
+    with pytest.raises(openai.NotFoundError, match="no choice of datasets 'trips'"):
+        ann.chat.completions.create(model="braid:trips", messages=ask("printer fair?"))
+
+
+# ---------------------------------------------------------------- chat
+
+
+def test_an_answer_over_two_datasets_is_streamed_with_footnotes_and_citations(ann: openai.OpenAI) -> None:
+    chunks = list(
+        ann.chat.completions.create(
+            model="braid:1,-1",
+            messages=ask("Which error does the printer show, and who books trains to the printer fair?"),
+            stream=True,
+            stream_options={"include_usage": True},
+        )
+    )
+    text = "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices)
+    assert chunks[0].choices[0].delta.role == "assistant"
+    assert "quoted without a language model" in text
+    assert "[^1]" in text.partition("[^1]:")[0]
+    *_, last, usage = chunks
+    assert last.choices[0].finish_reason == "stop"
+    cited = last.citations  # type: ignore[attr-defined]
+    assert {each["dataset_id"] for each in cited} == {1, -1}
+    assert last.braid["generator"] == "extractive"  # type: ignore[attr-defined]
+    assert usage.usage is not None
+    assert usage.usage.completion_tokens > 10
+    notes = [line for line in text.splitlines() if line.startswith("[^") and "]: " in line]
+    assert [note.partition("]: ")[0] for note in notes] == [f"[^{each['number']}" for each in cited]
+    assert any(note.endswith("travel.md") for note in notes)
+    assert "](http://evil.example" not in text
+
+
+def test_without_a_model_the_answer_is_that_of_the_api(town: Town, ann: openai.OpenAI) -> None:
+    found = ann.chat.completions.create(model="braid:1", messages=ask("Which error does the printer show?"))
+    body = {"message": "Which error does the printer show?", "dataset_ids": [1]}
+    headers = bearer(town.app, town.people["ann"])
+    theirs = town.app.test_client().post("/api/v1/chat", json=body, headers=headers).json
+    assert theirs is not None
+    content = found.choices[0].message.content or ""
+    assert content.partition("\n\n[^1]:")[0].replace("[^1]", "[1]") == theirs["text"]
+    assert found.braid["generator"] == theirs["generator"] == "extractive"  # type: ignore[attr-defined]
+    assert {**found.citations[0], "url": ""} == {**theirs["citations"][0], "url": ""}  # type: ignore[attr-defined]
+    page = found.citations[0]["url"]  # type: ignore[attr-defined]
+    assert page == f"{town.address}/documents/passage/{theirs['citations'][0]['chunk_id']}"
+
+
+def test_earlier_turns_say_what_is_meant(ann: openai.OpenAI) -> None:
+    earlier = ann.chat.completions.create(model="braid:1", messages=ask("What does the printer show?"))
+    messages = [
+        *ask("What does the printer show?"),
+        {"role": "assistant", "content": earlier.choices[0].message.content},
+        *ask("And why?"),
+    ]
+    found = ann.chat.completions.create(model="braid:1", messages=messages)  # type: ignore[arg-type]
+    assert "printer" in found.braid["query"]  # type: ignore[attr-defined]
+    assert "evil" not in found.braid["query"]  # type: ignore[attr-defined]
+
+
+def test_a_chat_model_gets_history_and_instructions_and_its_citations_become_footnotes(
+    town: Town, eve: openai.OpenAI
+) -> None:
+    found = eve.chat.completions.create(
+        model="braid:2,-1",
+        messages=[
+            {"role": "system", "content": "Answer like {a pirate}."},
+            *ask("Hello?"),
+            {"role": "assistant", "content": "Ahoy[^1].\n\n[^1]: Old note"},
+            {"role": "user", "content": [{"type": "text", "text": "Which error does the printer show?"}]},
+        ],
+        temperature=0.3,
+        seed=7,
+        extra_body={"braid": {"top_k": 2}, "chat_id": "of another app"},
+    )
+    content = found.choices[0].message.content or ""
+    assert content.startswith("The tray is empty [^1]. The fair is far [^2]. Nothing.\n\n[^1]: ")
+    assert found.braid["generator"] == "openai:search-model"  # type: ignore[attr-defined]
+    prompts = [dict(call.messages) for call in town.model.calls]
+    assert "has instructed:\nAnswer like {a pirate}." in prompts[-1]["system"]
+    assert "Assistant: Ahoy(1).\n" in prompts[0]["user"]
+    assert all("Old note" not in prompt["user"] for prompt in prompts)
+
+
+def test_a_failed_model_is_named_in_the_answer(town: Town, eve: openai.OpenAI) -> None:
+    town.model.broken = 500
+    frail = {"braid": {"summary_llm_model": "openai:frail", "search_llm_model": "none"}}
+    found = eve.chat.completions.create(model="braid:2", messages=ask("Which error?"), extra_body=frail)
+    content = found.choices[0].message.content or ""
+    assert "quoted without a language model" in content
+    assert "\n\n> Something is missing from this answer: " in content
+    assert found.braid["degraded"][0]["leg"] == "model"  # type: ignore[attr-defined]
+    assert found.citations  # type: ignore[attr-defined]
+
+
+def test_a_model_that_is_cut_short_is_said_to_be(town: Town, eve: openai.OpenAI) -> None:
+    town.model.unfinished = 3
+    found = eve.chat.completions.create(model="braid:2", messages=ask("Which error?"), stream=True)
+    assert [chunk.choices[0].finish_reason for chunk in found][-1] == "length"
+
+
+def test_what_is_withdrawn_from_a_stream_is_said_not_to_count() -> None:
+    chunks = Chunks(Head("braid", "en"))
+    happened = (
+        StageStarted("normalize"),
+        AnswerText("The tray [1"),
+        AnswerWithdrawn("it broke"),
+        AnswerText("No [2]."),
+    )
+    lines = "".join(map(chunks.event, happened))
+    written = [json.loads(line.removeprefix("data: ")) for line in lines.splitlines() if line]
+    text = "".join(each["choices"][0]["delta"]["content"] for each in written)
+    assert text == "The tray \n\n*The answer above broke off; this one replaces it:*\n\nNo [^2]."
+    assert Chunks(Head("braid", "en")).event(AnswerWithdrawn("nothing was written yet")) == ""
+
+
+def test_closing_the_stream_ends_the_turn(town: Town, eve: openai.OpenAI) -> None:
+    with (
+        model_that_talks(town.model),
+        eve.chat.completions.create(
+            model="braid:2", messages=ask("Which error does the printer show?"), stream=True
+        ) as stream,
+    ):
+        next(chunk for chunk in stream if chunk.choices and chunk.choices[0].delta.content)
+        assert turns() == 1
+    eventually(lambda: turns() == 0, 5)
+
+
+def test_a_caller_who_does_not_wait_ends_a_turn_that_is_not_streamed(town: Town, eve: openai.OpenAI) -> None:
+    with model_that_talks(town.model):
+        asking = threading.Thread(target=lambda: impatient(eve), daemon=True)
+        asking.start()
+        eventually(lambda: turns() == 1, 5)
+        asking.join(10)
+        eventually(lambda: turns() == 0, 5)
+
+
+def impatient(client: openai.OpenAI) -> None:
+    with pytest.raises(openai.APITimeoutError):
+        client.chat.completions.create(model="braid:2", messages=ask("Which error?"), timeout=0.5)
+
+
+def turns() -> int:
+    """How many run, also such as nobody waits for."""
+    return sum(thread.name == "braid-turn" for thread in threading.enumerate())
+
+
+@contextmanager
+def model_that_talks(model: ModelServer) -> Iterator[None]:
+    """The model says a lot, word by word."""
+    before, model.reply, model.delay_s = model.reply, lambda _: "the tray is empty " * 200, 0.05
+    yield
+    model.reply, model.delay_s = before, 0.0
+
+
+# ---------------------------------------------------------------- embeddings
+
+
+def test_texts_are_embedded_by_the_sites_model(ann: openai.OpenAI) -> None:
+    own = embed_passages(HashEmbeddings(), ["the pump", "der Drucker"])
+    found = ann.embeddings.create(model="fake:hash-64", input=["the pump", "der Drucker"])  # base64, read by the client
+    assert [each.index for each in found.data] == [0, 1]
+    assert np.allclose([each.embedding for each in found.data], own, atol=1e-6)
+    one = ann.embeddings.create(model="fake:hash-64", input="the pump", encoding_format="float", dimensions=64)
+    assert np.allclose(one.data[0].embedding, found.data[0].embedding, atol=1e-6)
+    assert one.usage.prompt_tokens > 0
+    with pytest.raises(openai.NotFoundError, match=r"no embedding model 'text-embedding-3-small'; give .*fake:hash-64"):
+        ann.embeddings.create(model="text-embedding-3-small", input="a")
+    with pytest.raises(openai.BadRequestError, match="not tokens"):
+        ann.embeddings.create(model="fake:hash-64", input=[[1, 2]])
+    with pytest.raises(openai.BadRequestError, match="have 64"):
+        ann.embeddings.create(model="fake:hash-64", input="a", dimensions=8)
+
+
+# ---------------------------------------------------------------- errors
+
+
+def test_a_wrong_key_is_refused(town: Town) -> None:
+    with pytest.raises(openai.AuthenticationError) as refused:
+        town.client("ann", "braid_wrong").models.list()
+    assert refused.value.code == "invalid_api_key"
+
+
+def test_somebody_elses_dataset_is_a_model_that_there_is_not(ann: openai.OpenAI, town: Town) -> None:
+    for model in ("braid:2", "braid:1,2", "braid:-9", "braid:nothing", "gpt-4o"):
+        with pytest.raises(openai.NotFoundError) as refused:
+            ann.chat.completions.create(model=model, messages=ask("printer?"))
+        assert (refused.value.code, refused.value.param) == ("model_not_found", "model")
+    found = town.client("bob").chat.completions.create(model="braid:all", messages=ask("printer tray E-4711"))
+    assert {cited["dataset_id"] for cited in found.citations} <= {-1}  # type: ignore[attr-defined]
+
+
+WRONG: tuple[tuple[dict[str, Any], str, str], ...] = (
+    ({"n": 2}, "n", "one answer"),
+    ({"tools": [{"type": "function", "function": {"name": "f"}}]}, "tools", "calls none"),
+    ({"response_format": {"type": "json_object"}}, "response_format", "Markdown"),
+    ({"messages": []}, "messages", "at least 1"),
+    ({"messages": [{"role": "assistant", "content": "Hi"}]}, "messages", "not a question"),
+    ({"messages": [{"role": "tool", "content": "Hi", "tool_call_id": "1"}]}, "messages.0.role", "calls no tools"),
+    (
+        {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]},
+        "messages.0.content.0",
+        "put pictures and files into a dataset",
+    ),
+    ({"messages": [{"role": "user", "content": "x" * 10_001}]}, "messages", "at most 10000"),
+    ({"extra_body": {"braid": {"strategy": "magic"}}}, "strategy", "magic"),
+    ({"extra_body": {"braid": {"dataset_ids": [1]}}}, "braid.dataset_ids", "model's id"),
+    ({"stream": "yes"}, "stream", "boolean"),
+)
+
+
+@pytest.mark.parametrize(("changes", "param", "said"), WRONG, ids=[said for *_, said in WRONG])
+def test_what_cannot_be_done_is_refused_in_words(
+    ann: openai.OpenAI, changes: dict[str, Any], param: str, said: str
+) -> None:
+    with pytest.raises(openai.BadRequestError, match=said) as refused:
+        ann.chat.completions.create(**{"model": "braid:1", "messages": ask("printer?"), **changes})
+    assert (refused.value.param, refused.value.type) == (param, "invalid_request_error")
+
+
+def test_other_errors_have_the_form_too(town: Town, ann: openai.OpenAI) -> None:
+    with pytest.raises(openai.PermissionDeniedError, match="scope 'read'"):
+        town.client("ann", "", "write").models.list()
+    with pytest.raises(openai.APIStatusError) as refused:
+        ann.post("/models", body={}, cast_to=object)
+    assert refused.value.status_code == 405
+    here = site_of(town.app)
+    here.settings, kept = Settings(api_rate_limit="1/minute"), here.settings
+    try:
+        limited = town.client("bob")
+        limited.models.list()
+        with pytest.raises(openai.RateLimitError) as late:
+            limited.models.list()
+    finally:
+        here.settings = kept
+    assert late.value.code == "rate_limit_exceeded"
+    assert int(late.value.response.headers["Retry-After"]) > 0
+
+
+def test_in_a_host_app_it_is_below_the_prefix(braid: Braid) -> None:
+    host = Flask("host")
+    host.secret_key = "not to be guessed"
+    register_braid(host, lambda: HostUser("ann"), braid=braid, settings=Settings())
+    client = host.test_client()
+    assert client.get("/braid/v1/models").json["data"][0]["id"] == "braid"  # type: ignore[index]
+    assert client.get("/braid/v1/openapi.json").json["servers"] == [{"url": "/braid/v1"}]  # type: ignore[index]
+    forged = client.post("/braid/v1/chat/completions", json={"model": "braid", "messages": ask("printer?")})
+    assert forged.status_code == 400
+    assert forged.json["error"]["type"] == "invalid_request_error"  # type: ignore[index]
+    assert client.get("/v1/models").status_code == 404
