@@ -19,7 +19,9 @@ PUBLIC := braid braid.core.braid braid.core.data_directory braid.core.ledger.led
 # pdoc, after the names of the package have been imported, which it imports when they are asked for.
 # It does not know where a TypedDict has the fields of another from, and says so.
 PDOC := import sys, braid, pdoc.__main__ as pdoc; [getattr(braid, name) for name in braid.__all__]; pdoc.cli(sys.argv[1:])
-INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check --prefer-binary
+INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check --prefer-binary --no-compile
+# pip would do it on one processor, with the packages' own tests.
+COMPILE := $(BIN)/python -m compileall -qq -j 0 -x '/tests?/' .venv/lib
 PEERS_INSTALL := .venv-peers/bin/python -m pip install -qq --disable-pip-version-check --prefer-binary
 
 .DEFAULT_GOAL := help
@@ -32,7 +34,7 @@ run: $(RUN)  ## start Braid
 	$(BIN)/python -m app serve $(ARGS)
 
 test: $(DEV)  ## run the tests, those with a browser left out
-	$(BIN)/python -m pytest -n 2 -m "not browser" $(ARGS)
+	$(BIN)/python -m pytest -n 3 --dist worksteal -m "not browser" $(ARGS)
 
 lint: $(DEV)  ## check style, types and which room imports which
 	$(BIN)/python -m ruff check .
@@ -69,11 +71,13 @@ clean:  ## remove what was built or installed; data/ stays
 $(DEV): requirements.txt requirements-dev.txt | .venv/.made
 	@echo "Installing Braid and its tools into .venv; this takes a minute or two …"
 	@$(INSTALL) -r requirements-dev.txt
+	@$(COMPILE) || true
 	@touch $(RUN) $(DEV)
 
 $(RUN): requirements.txt | .venv/.made
 	@echo "Installing Braid into .venv; this takes a minute or two …"
 	@$(INSTALL) -r requirements.txt
+	@$(COMPILE) || true
 	@touch $(RUN)
 
 $(PEERS): benchmarks/peers/requirements.txt benchmarks/peers/requirements-torch.txt | $(DEV)
