@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
-from prometheus_client.metrics_core import GaugeMetricFamily, Metric
+from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector, generate_latest
 from prometheus_client.registry import Collector
 
-from braid.core.braid import Braid
 from braid.core.types import Degraded, SearchResult
 
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
@@ -20,9 +18,10 @@ class Metrics:
     Labels are routes and legs, never users, datasets or queries, so their number is bounded.
     """
 
-    def __init__(self, braid: Braid) -> None:
+    def __init__(self, gauges: Collector) -> None:
         self._registry = CollectorRegistry()
-        self._registry.register(_IndexCollector(braid))
+        self._registry.register(gauges)
+        ProcessCollector(registry=self._registry)
         self.requests = Counter(
             "braid_requests", "Requests answered.", ("method", "route", "status"), registry=self._registry
         )
@@ -38,6 +37,14 @@ class Metrics:
             "braid_search_seconds", "Seconds per search.", ("mode",), buckets=SECONDS, registry=self._registry
         )
         self.degraded = Counter("braid_degraded", "Answers with a missing part.", ("part",), registry=self._registry)
+        self.sign_in_failures = Counter(
+            "braid_sign_in_failures",
+            "Attempts to sign in that failed.",
+            ("how",),
+            registry=self._registry,
+        )
+        for how in ("failed", "refused"):
+            self.sign_in_failures.labels(how)
 
     def count_search(self, result: SearchResult, degraded: Iterable[Degraded] | None = None) -> None:
         """Count a search.
@@ -52,26 +59,3 @@ class Metrics:
     def text(self) -> bytes:
         """Return the metrics in Prometheus' text format."""
         return generate_latest(self._registry)
-
-
-class _IndexCollector(Collector):
-    """Reports, on each scrape, how far the indexes are behind the ledger."""
-
-    def __init__(self, braid: Braid) -> None:
-        self._braid = braid
-
-    def collect(self) -> Iterator[Metric]:
-        """Yield the number of waiting passages per leg, then the number of failed indexes per leg."""
-        waiting = GaugeMetricFamily("braid_waiting_passages", "Passages not yet in the index.", labels=["leg"])
-        failed = GaugeMetricFamily("braid_failed_indexes", "Indexes that cannot be brought up to date.", labels=["leg"])
-        progress = list(self._braid.indexer.progress())
-        for leg in ("bm25", "dense"):
-            parts = [part for part in progress if part.leg == leg]
-            waiting.add_metric([leg], sum(part.pending for part in parts))
-            failed.add_metric([leg], sum(part.state == "failed" for part in parts))
-        yield waiting
-        yield failed
-
-    def describe(self) -> list[Metric]:
-        """Return nothing, so that registering does not ask the indexer."""
-        return []

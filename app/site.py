@@ -10,6 +10,7 @@ from typing import cast
 from flask import current_app
 from limits.strategies import MovingWindowRateLimiter
 
+from braid.app.gauges import Gauges
 from braid.app.host import Host
 from braid.app.metrics import Metrics
 from braid.app.mounted import mount
@@ -75,7 +76,9 @@ class Site:
         self.streams = LiveTurns()
         self.windows = Windows()
         self.limiter = MovingWindowRateLimiter(self.windows)
-        self.metrics = Metrics(braid)
+        self.metrics = Metrics(
+            Gauges(braid, min_free_mb=settings.min_free_disk_mb, embedding_model=settings.embedding_model)
+        )
         secret = secret_key(braid.data_dir)
         self.provider_keys = ProviderKeys(ledger, secret)
         self.models = SiteModels(settings, ledger, secret)

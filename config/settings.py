@@ -120,6 +120,11 @@ class Settings:
         Field(ge=1, le=100_000),
         "Connections that one other computer may have open; behind `trusted_proxies`, requests at a time",
     ] = 100
+    metrics_tokens: Annotated[
+        tuple[Annotated[str, Form(r"\S{24,}", "keys of at least 24 characters", secret=True)], ...],
+        BeforeValidator(_as_tuple),
+        "Bearer tokens that open `/metrics` and nothing else; two, while one is replaced by the other",
+    ] = ()
     sign_up: Annotated[Literal["open", "closed"], "Whether visitors may create an account"] = "closed"
     folder_roots: Annotated[
         tuple[Annotated[str, Form(r"(/|[A-Za-z]:[\\/]).*", "absolute paths")], ...],

@@ -61,15 +61,18 @@ class Rule(NamedTuple):
         return "read" if method in SAFE else "write"
 
 
-def rule(who: Who, permission: Permission | None = None) -> Callable[[View], View]:
+def rule(
+    who: Who, permission: Permission | None = None, *, or_if: Callable[[], bool] = bool
+) -> Callable[[View], View]:
     """State a route's rule. Apply below the route's decorator.
 
     Without a permission it is ``admin`` for administrators' routes, else ``read`` for requests that only read and
-    ``write`` for all others.
+    ``write`` for all others. A request for which ``or_if`` is true is let through without a user.
     """
 
     def state(view: View) -> View:
         view.braid_rule = Rule(who, permission)  # type: ignore[attr-defined]
+        view.braid_or_if = or_if  # type: ignore[attr-defined]
         return view
 
     return state
@@ -110,6 +113,8 @@ def admit() -> Response | None:
     # no row has such an id, and databases refuse the number
     if any(isinstance(value, int) and abs(value) > MAX_ID for value in (request.view_args or {}).values()):
         raise NotFound
+    if getattr(_view(endpoint_here()), "braid_or_if", bool)():
+        return None
     g.braid_identity = found = identify(here)
     if stated.who != "anyone":
         if found is None:
@@ -146,7 +151,7 @@ def _to_sign_in(here: Site) -> Response:
     page = request.script_root + request.full_path.rstrip("?")
     # a disabled account is signed in at the host: it would come back from there for ever
     there = here.host.sign_in_url(page) if here.host is not None and here.host.user() is None else ""
-    if "braid.embed" in blueprints_here():  # a frame must not show a form that asks for a password
+    if {"braid.embed", "braid.health"} & set(blueprints_here()):  # no form in a frame, nor for a program
         is_page = False
     if is_page and there:
         return redirect(there)

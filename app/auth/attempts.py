@@ -46,7 +46,7 @@ class Attempt:
         for number, (limit, key) in enumerate(self.counted):
             if not site().limiter.hit(limit, *key):
                 self._give_back(number)
-                self._log("sign_in_refused")
+                self._note("refused")
                 raise TooManyRequests("too many attempts; wait a minute and try again", retry_after=60)
 
     def succeed(self) -> None:
@@ -55,14 +55,16 @@ class Attempt:
 
     def fail(self) -> None:
         """Leave a line for the administrator, and for programs such as fail2ban."""
-        self._log("sign_in_failed")
+        self._note("failed")
 
     def _give_back(self, taken: int) -> None:
         for limit, key in self.counted[:taken]:
             site().windows.give_back(limit.key_for(*key))
 
-    def _log(self, event: str) -> None:
-        log.warning("event=%s address=%s name=%s", event, self.address or "-", json.dumps(self.name[:LOGGED_CHARS]))
+    def _note(self, how: str) -> None:
+        site().metrics.sign_in_failures.labels(how).inc()
+        name = json.dumps(self.name[:LOGGED_CHARS])
+        log.warning("event=sign_in_%s address=%s name=%s", how, self.address or "-", name)
 
 
 def attempt(name: str) -> Attempt:

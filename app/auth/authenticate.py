@@ -33,7 +33,9 @@ def identity_of_token(site: Site, key: str) -> Identity | None:
     """Return the identity of an API token's owner, or None. Works outside Flask requests, as MCP needs."""
     token = site.tokens.find(key)
     account = _enabled_account(site, token.user_id) if token else None
-    return Identity(account, token.scopes, by_token=True) if token and account else None
+    if token is None or account is None:
+        return None
+    return Identity(account, token.scopes, by_token=True, expires_at=token.expires_at)
 
 
 # ---------------------------------------------------------------- Braid's own accounts

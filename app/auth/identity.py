@@ -24,6 +24,8 @@ class Identity:
     """When this browser signed in, in seconds since the epoch; 0 where there was no sign-in."""
     fresh: bool = False
     """Whether the host app says that this user has lately shown who they are."""
+    expires_at: float | None = None
+    """End of the API token, in seconds since the epoch; None for a browser."""
     by_token: bool = False
     """True for an API token. Such requests need no CSRF token, since no browser sends an API token on its own."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
 
 from werkzeug.exceptions import ServiceUnavailable
@@ -13,7 +14,10 @@ from braid.core.braid import Braid
 from braid.core.errors import InvalidInputError
 from braid.core.ingest.plan import MEBIBYTE
 from braid.core.jobs.store import JobStore
+from braid.core.ledger.outages import Outage, log_outage
 from braid.core.types import Dataset
+
+logger = logging.getLogger(__name__)
 
 
 class Quotas:
@@ -61,6 +65,8 @@ class Quotas:
     def _require_disk(self, more_bytes: int) -> None:
         left = shutil.disk_usage(self._braid.data_dir).free - more_bytes
         if left < self._settings.min_free_disk_mb * MEBIBYTE:
+            reason = f"{left // MEBIBYTE} MiB would be left, fewer than min_free_disk_mb"
+            log_outage(logger, Outage("disk_full", reason), "a request that stores something")
             raise ServiceUnavailable("the disk of the server is almost full; tell the administrator")
 
 

@@ -2,39 +2,24 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import time
+from hmac import compare_digest
 
-from flask import Blueprint, Response
+from flask import Blueprint, Response, request
 from prometheus_client import CONTENT_TYPE_LATEST
-from sqlalchemy.exc import SQLAlchemyError
 
 from braid.app.auth.access import rule
+from braid.app.auth.identity import signed_in
+from braid.app.readiness import health_of
 from braid.app.site import site
-from braid.core.braid import Braid
 
 ALIVE = '{"status": "ok"}'
+TOKEN_ENDS = b"""# HELP braid_token_expires_seconds Seconds until the API token that asked for these metrics ends.
+# TYPE braid_token_expires_seconds gauge
+braid_token_expires_seconds %.0f
+"""
 
 health = Blueprint("health", __name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Health:
-    """What a search needs, and whether it is there."""
-
-    parts: Mapping[str, bool]
-
-    @property
-    def status(self) -> int:
-        """The HTTP status: 503 when anything is missing."""
-        return 200 if all(self.parts.values()) else 503
-
-    @property
-    def text(self) -> str:
-        """As JSON."""
-        state = "ready" if self.status == 200 else "not ready"
-        return json.dumps({"status": state, **{name: "ok" if ok else "failed" for name, ok in self.parts.items()}})
 
 
 @health.get("/healthz")
@@ -47,26 +32,24 @@ def alive() -> Response:
 @health.get("/readyz")
 @rule("anyone")
 def ready() -> Response:
-    """Answer ok when searches work: the ledger can be read and the indexes are open. Otherwise 503."""
-    found = health_of(site().braid)
+    """Answer 200 as long as requests are answered, and say which parts are ill; 503 when one refuses requests."""
+    found = health_of(site().braid, min_free_mb=site().settings.min_free_disk_mb)
     return Response(found.text, found.status, mimetype="application/json")
 
 
+def _has_metrics_token() -> bool:
+    """Whether the request brings one of the tokens in the settings, which open the metrics alone."""
+    scheme, _, given = request.headers.get("Authorization", "").partition(" ")
+    tokens = site().settings.metrics_tokens
+    return scheme.lower() == "bearer" and any(compare_digest(given.strip().encode(), key.encode()) for key in tokens)
+
+
 @health.get("/metrics")
-@rule("admin")
+@rule("admin", or_if=_has_metrics_token)
 def metrics() -> Response:
-    """Return the metrics. Needs an administrator's token."""
-    return Response(site().metrics.text(), content_type=CONTENT_TYPE_LATEST)
-
-
-def health_of(braid: Braid) -> Health:
-    """Ask the ledger, which may take as long as the database lets it."""
-    return Health({"ledger": _answers(braid.ledger.shared_ids), "indexes": not braid.closed})
-
-
-def _answers(ask: Callable[[], object]) -> bool:
-    try:
-        ask()
-    except SQLAlchemyError:
-        return False
-    return True
+    """Return the metrics. Needs one of the `metrics_tokens`, or an administrator."""
+    text = site().metrics.text()
+    found = signed_in()
+    if found is not None and found.expires_at is not None:
+        text += TOKEN_ENDS % (found.expires_at - time.time())
+    return Response(text, content_type=CONTENT_TYPE_LATEST)

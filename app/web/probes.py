@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from starlette.responses import Response
 
 from braid.app.auth.access import answers_to
-from braid.app.web.health import ALIVE, Health, health_of
+from braid.app.readiness import Health, health_of, without_ledger
+from braid.app.web.health import ALIVE
 from braid.app.web.security_headers import SECURITY_HEADERS
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 PATIENCE_S = 2.0
 """For the ledger; one that takes longer is not ready."""
+NO_ANSWER = f"the database has not answered for {PATIENCE_S:g} s"
 KEPT_S = 1.0
 """How long an answer is given again, so that many probes cost no more than one."""
 HEADERS = {"Cache-Control": "no-store", **SECURITY_HEADERS}
@@ -57,15 +59,18 @@ class _Readiness:
         self._last: Health | None = None
         self._until = 0.0
 
+    def _ask(self) -> Health:
+        return health_of(self._here.braid, min_free_mb=self._here.settings.min_free_disk_mb)
+
     async def current(self) -> Health:
         """What the ledger and the indexes say, within `PATIENCE_S`."""
         if self._last is not None and time.monotonic() < self._until:
             return self._last
         if self._running is None or self._running.done():
-            self._running = asyncio.get_running_loop().run_in_executor(self._asking, health_of, self._here.braid)
+            self._running = asyncio.get_running_loop().run_in_executor(self._asking, self._ask)
         try:
             found = await asyncio.wait_for(asyncio.shield(self._running), PATIENCE_S)
         except TimeoutError:
-            return Health({"ledger": False, "indexes": not self._here.braid.closed})
+            return without_ledger(self._here.braid, NO_ANSWER, min_free_mb=self._here.settings.min_free_disk_mb)
         self._last, self._until = found, time.monotonic() + KEPT_S
         return found

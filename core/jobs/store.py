@@ -185,6 +185,12 @@ class JobStore:
 
     # ------------------------------------------------------------ for administrators
 
+    def oldest_waiting(self) -> float | None:
+        """Return when the oldest queued job was added, in seconds since the epoch; None when none is queued."""
+        statement = select(func.min(JobRow.created_at)).where(JobRow.state == "queued")
+        with self._ledger.database.read() as connection:
+            return connection.execute(statement).scalar_one()
+
     def unreadable(self) -> int:
         """Count the failed jobs whose file could not be read, which is their users' concern; not internal errors."""
         is_internal = JobRow.error.startswith(INTERNAL, autoescape=True)

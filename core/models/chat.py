@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from braid.core.errors import InvalidInputError, ModelCutError, ModelError
 from braid.core.extras import MissingExtraError, require
 from braid.core.models.circuit import CircuitBreaker
+from braid.core.models.failures import count_failure
 from braid.core.models.finish import FinishMark
 from braid.core.models.reasoning import without_reasoning
 from braid.core.models.reasons import safe_reason
@@ -164,6 +165,7 @@ class ChatModel:
             reason = f"the model {self.name} took longer than {seconds:g} s"
             if self._model is not None and seconds >= self._settings.timeout_s:  # not while its package is loaded
                 self._circuit.record_outage(reason)
+            count_failure("chat")
             raise ModelError(reason) from None
         if isinstance(outcome.error, ModelCutError):
             self._circuit.record_answer()
@@ -177,6 +179,7 @@ class ChatModel:
             self._circuit.record_outage(reason)
         else:
             self._circuit.record_answer()
+        count_failure("chat")
         raise ModelError(reason) from outcome.error
 
     def _with_retries(self, ask: Callable[[], T], deadline: float) -> T:

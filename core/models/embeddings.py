@@ -16,6 +16,7 @@ import numpy as np
 
 from braid.core.errors import EmbeddingError, InvalidInputError
 from braid.core.extras import require
+from braid.core.models.failures import count_failure
 from braid.core.models.fingerprint import derived_fingerprint
 from braid.core.models.reasons import safe_reason
 from braid.core.types import MAX_EMBEDDING_BATCH, require_choice
@@ -160,6 +161,7 @@ class ProviderModel:
         except EmbeddingError:
             raise
         except Exception as error:  # the edge to a provider: any of them raises its own family
+            count_failure("embedding")
             raise EmbeddingError(f"the embedding model {self.fingerprint} failed: {self._reason(error)}") from None
 
     def _reason(self, error: BaseException) -> str:
@@ -337,6 +339,7 @@ def forget_loaded_models() -> None:
 
 
 def _failed(model: EmbeddingModel, error: Exception) -> EmbeddingError:
+    count_failure("embedding")
     return EmbeddingError(f"the embedding model {model.fingerprint} failed: {type(error).__name__}: {error}")
 
 

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from braid.core.errors import InvalidInputError, ModelError
 from braid.core.forks import tell_of_forks
+from braid.core.models.failures import count_failure
 from braid.core.types import RERANKERS, Hit, Query, indexed_text
 
 COHERE_PACKAGE = "langchain-cohere==0.6.0"
@@ -55,6 +56,7 @@ class CohereReranker:
         except ModelError:
             raise
         except Exception as error:  # the edge to a provider: any of them raises its own family
+            count_failure("reranker")
             raise ModelError(f"the reranker {self.name} failed: {_reason(error, self._api_key)}") from error
         return _check(self.name, [given.get(index, math.nan) for index in range(len(texts))], len(texts))
 
@@ -91,6 +93,7 @@ class CrossEncoderReranker:
         except ModelError:
             raise
         except Exception as error:  # the edge to a model: any of them raises its own family
+            count_failure("reranker")
             raise ModelError(f"the reranker {self.name} failed: {_reason(error)}") from error
         return _check(self.name, scores, len(texts))
 
@@ -169,6 +172,7 @@ class Rerankers:
             scores = future.result(self._timeout_s)
         except FutureTimeoutError:
             future.cancel()
+            count_failure("reranker")
             raise ModelError(f"the reranker {reranker.name} took longer than {self._timeout_s:g} s") from None
         scored = [replace(hit, rerank_score=score) for hit, score in zip(hits, scores, strict=True)]
         order = sorted(range(len(scored)), key=lambda index: -scores[index])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -14,9 +15,9 @@ from braid.app.mounted import url_for
 from braid.app.pages.admin.blueprint import admin
 from braid.app.pages.admin.shared import unlisted
 from braid.app.pages.status import index_status
+from braid.app.readiness import MEBIBYTE, health_of
 from braid.app.site import site
 from braid.app.user.models import site_default
-from braid.app.web.health import health_of
 from braid.core.accounts.account_list import count_accounts
 from braid.core.jobs.store import JobStore
 
@@ -41,7 +42,8 @@ def index() -> str:
     datasets = braid.ledger.all_datasets()
     return render_template(
         "braid/admin/index.html",
-        parts=health_of(site().braid).parts,
+        parts=health_of(site().braid, min_free_mb=site().settings.min_free_disk_mb).parts,
+        free_mb=_free_mb(),
         status=index_status(braid.indexer.progress(), sum(dataset.chunks for dataset in datasets)),
         warnings=list(_warnings()),
         counts=[
@@ -60,8 +62,25 @@ def index() -> str:
     )
 
 
+def _free_mb() -> int:
+    return shutil.disk_usage(site().braid.data_dir).free // MEBIBYTE
+
+
+def _warn_of_disk() -> Iterator[Concern]:
+    """Yield a warning from twice the space on below which nothing is stored."""
+    free, least = _free_mb(), site().settings.min_free_disk_mb
+    if free < least:
+        yield Concern(_("The disk is almost full. New documents are refused until there is space."))
+    elif free < 2 * least:
+        text = _(
+            "The disk is filling up. Below %(size)s MiB of free space, new documents are refused.", size=f"{least:,}"
+        )
+        yield Concern(text)
+
+
 def _warnings() -> Iterator[Concern]:
     braid = site().braid
+    yield from _warn_of_disk()
     if exposure := braid.exposure():
         yield Concern(_("Other users of this computer can access the data folder."), detail=exposure)
     if problem := braid.registry.problem():

@@ -1,0 +1,162 @@
+"""Gauges that are read at each scrape: the parts' health, waiting work, disk, sizes, connections, outages."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+from sqlalchemy import Engine
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.pool import QueuePool
+
+from braid import __version__
+from braid.app.readiness import MEBIBYTE, Health, health_of, without_ledger
+from braid.core.braid import Braid
+from braid.core.errors import BraidError
+from braid.core.jobs.store import JobStore
+from braid.core.ledger.outages import times_met
+from braid.core.models.failures import failures
+
+SIZES_KEPT_S = 60.0
+"""How long sizes of folders are given again: there may be a thousand files in them."""
+
+
+class Gauges(Collector):
+    """Reports what the app's state is. What the database would have to say is left out while it does not answer."""
+
+    def __init__(self, braid: Braid, *, min_free_mb: int, embedding_model: str) -> None:
+        self._braid = braid
+        self._min_free_mb = min_free_mb
+        self._embedding_model = embedding_model
+        self._jobs = JobStore(braid.ledger)
+        self._sizes: dict[str, int] = {}
+        self._sized_at = -SIZES_KEPT_S
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield all families."""
+        health = health_of(self._braid, min_free_mb=self._min_free_mb)
+        if health.parts["ledger"].state == "failed":
+            health = without_ledger(self._braid, "", min_free_mb=self._min_free_mb)
+        yield self._build()
+        yield self._parts(health)
+        yield from self._disk()
+        yield from self._outages()
+        yield from self._connections()
+        yield from _unless_out(self._indexes)
+        yield from _unless_out(self._queue)
+
+    def describe(self) -> list[Metric]:
+        """Return nothing, so that registering asks nobody."""
+        return []
+
+    def _build(self) -> Metric:
+        labels = {
+            "version": __version__,
+            "python": platform.python_version(),
+            "database": self._engine.dialect.name,
+            "embedding_model": self._embedding_model,
+        }
+        build = GaugeMetricFamily("braid_build_info", "Versions; always 1.", labels=list(labels))
+        build.add_metric(list(labels.values()), 1)
+        return build
+
+    def _parts(self, health: Health) -> Metric:
+        parts = GaugeMetricFamily("braid_part_ok", "1 for a part in order, else 0.", labels=["part"])
+        for name, part in health.parts.items():
+            parts.add_metric([name], part.state == "ok")
+        return parts
+
+    def _disk(self) -> Iterator[Metric]:
+        usage = shutil.disk_usage(self._braid.data_dir)
+        yield GaugeMetricFamily("braid_disk_free_bytes", "Free space of the data directory.", usage.free)
+        least = self._min_free_mb * MEBIBYTE
+        yield GaugeMetricFamily("braid_disk_min_free_bytes", "Free space below which nothing is stored.", least)
+        sizes = GaugeMetricFamily("braid_stored_bytes", "Sizes, measured once a minute.", labels=["what"])
+        for what, size in self._measured().items():
+            sizes.add_metric([what], size)
+        yield sizes
+
+    def _measured(self) -> dict[str, int]:
+        if time.monotonic() >= self._sized_at + SIZES_KEPT_S:
+            self._sizes, self._sized_at = dict(self._measure()), time.monotonic()
+        return self._sizes
+
+    def _measure(self) -> Iterator[tuple[str, int]]:
+        folder, database = self._braid.data_dir, self._engine.url.database
+        if self._engine.dialect.name == "sqlite" and database:
+            yield "ledger", _size(Path(database))
+            yield "wal", _size(Path(f"{database}-wal"))
+        elif self._engine.dialect.name == "postgresql":
+            with suppress(SQLAlchemyError):
+                yield "ledger", self._braid.ledger.database.rows("SELECT pg_database_size(current_database())")[0][0]
+        yield "bm25", _size_of_folder(folder / "indexes" / "bm25")
+        yield "dense", _size_of_folder(folder / "indexes" / "dense")
+        yield "uploads", _size_of_folder(folder / "uploads")
+        yield "originals", _size_of_folder(folder / "originals")
+
+    def _outages(self) -> Iterator[Metric]:
+        met = CounterMetricFamily("braid_outages", "Times that an outage was met, by its cause.", labels=["cause"])
+        for cause, times in times_met().items():
+            met.add_metric([cause], times)
+        yield met
+        failed = CounterMetricFamily("braid_model_failures", "Calls of models that failed.", labels=["kind"])
+        for kind, times in failures().items():
+            failed.add_metric([kind], times)
+        yield failed
+
+    def _connections(self) -> Iterator[Metric]:
+        pool = self._engine.pool
+        if isinstance(pool, QueuePool):
+            most = pool.size() + pool._max_overflow
+            yield GaugeMetricFamily("braid_database_connections", "Connections in use.", pool.checkedout())
+            yield GaugeMetricFamily("braid_database_connections_max", "Connections allowed.", most)
+
+    def _indexes(self) -> Iterator[Metric]:
+        waiting = GaugeMetricFamily("braid_waiting_passages", "Passages not yet in the index.", labels=["leg"])
+        failed = GaugeMetricFamily("braid_failed_indexes", "Indexes that cannot be brought up to date.", labels=["leg"])
+        progress = list(self._braid.indexer.progress())
+        for leg in ("bm25", "dense"):
+            parts = [part for part in progress if part.leg == leg]
+            waiting.add_metric([leg], sum(part.pending for part in parts))
+            failed.add_metric([leg], sum(part.state == "failed" for part in parts))
+        yield waiting
+        yield failed
+
+    def _queue(self) -> Iterator[Metric]:
+        jobs = GaugeMetricFamily("braid_jobs", "Jobs by state.", labels=["state"])
+        for state, count in self._jobs.counts().items():
+            jobs.add_metric([state], count)
+        yield jobs
+        files = self._jobs.unreadable()
+        yield GaugeMetricFamily("braid_unreadable_files", "Failed jobs whose file could not be read.", files)
+        oldest = self._jobs.oldest_waiting()
+        waited = 0.0 if oldest is None else max(0.0, time.time() - oldest)
+        yield GaugeMetricFamily("braid_oldest_waiting_job_seconds", "Age of the oldest queued job.", waited)
+
+    @property
+    def _engine(self) -> Engine:
+        return self._braid.ledger.database.engine
+
+
+def _unless_out(families: Callable[[], Iterator[Metric]]) -> Iterator[Metric]:
+    try:
+        yield from families()
+    except (SQLAlchemyError, BraidError):  # the parts say which is out
+        return
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:  # deleted meanwhile, or never there
+        return 0
+
+
+def _size_of_folder(folder: Path) -> int:
+    return sum(_size(path) for path in folder.rglob("*") if not path.is_dir())

@@ -1,0 +1,136 @@
+"""What Braid needs to answer and to store, part by part, with the reason of each that is ill.
+
+The reasons name no dataset, collection or path: anybody may read them.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from braid.core.braid import Braid
+from braid.core.errors import BraidError
+from braid.core.ledger.outages import outage_of
+
+PartName = Literal["ledger", "disk", "registry", "indexes", "owner"]
+State = Literal["ok", "impaired", "failed"]
+MEBIBYTE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part: ``impaired`` leaves something out and answers the rest, ``failed`` refuses requests."""
+
+    state: State = "ok"
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """All parts."""
+
+    parts: Mapping[PartName, Part]
+
+    @property
+    def state(self) -> State:
+        """The worst state of a part."""
+        states = {part.state for part in self.parts.values()}
+        return "failed" if "failed" in states else "impaired" if "impaired" in states else "ok"
+
+    @property
+    def status(self) -> int:
+        """The HTTP status: 503 when a part refuses requests."""
+        return 503 if self.state == "failed" else 200
+
+    @property
+    def text(self) -> str:
+        """As JSON."""
+        words = {"ok": "ready", "impaired": "impaired", "failed": "not ready"}
+        states = {name: part.state for name, part in self.parts.items()}
+        reasons = {name: part.reason for name, part in self.parts.items() if part.reason}
+        return json.dumps({"status": words[self.state], **states, **({"reasons": reasons} if reasons else {})})
+
+
+def health_of(braid: Braid, *, min_free_mb: int = 0) -> Health:
+    """Ask every part. The ledger may take as long as the database lets it."""
+    return Health(
+        {
+            "ledger": _ledger(braid),
+            "disk": disk_of(braid, min_free_mb=min_free_mb),
+            "registry": _registry(braid),
+            "indexes": _indexes(braid),
+            "owner": _owner(braid),
+        }
+    )
+
+
+def without_ledger(braid: Braid, reason: str, *, min_free_mb: int = 0) -> Health:
+    """Ask the parts that are not in the database, which does not answer."""
+    disk = disk_of(braid, min_free_mb=min_free_mb)
+    return Health({"ledger": Part("failed", reason), "disk": disk, "owner": _owner(braid)})
+
+
+def disk_of(braid: Braid, *, min_free_mb: int) -> Part:
+    """Return whether the data directory can be written to, and has room."""
+    try:
+        free = shutil.disk_usage(braid.data_dir).free
+    except OSError as error:
+        return Part("failed", f"the data directory cannot be read: {error.strerror}")
+    if not os.access(braid.data_dir, os.W_OK):
+        return Part("failed", f"the data directory cannot be written to: {os.strerror(errno.EROFS)}")
+    if free < min_free_mb * MEBIBYTE:
+        return Part("failed", f"{free // MEBIBYTE:,} MiB are free, fewer than min_free_disk_mb ({min_free_mb:,})")
+    return Part()
+
+
+def _ledger(braid: Braid) -> Part:
+    return _answer(braid.ledger.shared_ids)
+
+
+def _registry(braid: Braid) -> Part:
+    if not braid.registry.problem():
+        return Part()
+    if braid.registry.entries():
+        return Part("impaired", "the list of shared datasets has an error; its last valid version is in effect")
+    return Part("failed", "the list of shared datasets has an error, and there is no valid version of it")
+
+
+def _indexes(braid: Braid) -> Part:
+    if braid.closed:
+        return Part("failed", "the indexes are closed")
+    try:
+        progress = list(braid.indexer.progress())
+    except BraidError:
+        return Part("impaired", "the process that has the indexes open does not answer")
+    ill = sum(part.state == "failed" for part in progress)
+    if ill:
+        return Part("impaired", f"{ill} of {len(progress)} indexes cannot be searched or brought up to date")
+    return Part()
+
+
+def _owner(braid: Braid) -> Part:
+    if braid.closed:
+        return Part("failed", "Braid is closed")
+    if braid.is_owner:
+        return Part()
+    try:
+        braid.indexer.progress()
+    except BraidError:
+        return Part("failed", "no process has the indexes open")
+    return Part()
+
+
+def _answer(ask: Callable[[], object]) -> Part:
+    try:
+        ask()
+    except SQLAlchemyError as error:
+        outage = outage_of(error)
+        return Part("failed", outage.text.partition(";")[0] if outage else "the database cannot be read")
+    return Part()

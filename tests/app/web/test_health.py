@@ -1,0 +1,155 @@
+"""What /readyz says of each part that is ill, who may read the metrics, and what the overview warns of."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+from flask import Flask
+from sqlalchemy import event
+from sqlalchemy.exc import OperationalError
+
+from braid.app.factory import create_app
+from braid.config.settings import Settings, load_settings
+from braid.core.braid import Braid
+from braid.core.errors import InvalidInputError
+from braid.core.indexes.leg_progress import LegProgress
+from tests.web import bearer, make_app, sign_in, site_of
+
+OLD, NEW = "the-old-token-of-24-chars", "the-new-token-of-24-chars"
+NOBODY_HAS_MB = 10**7
+
+
+@pytest.fixture(scope="module")
+def app(shelf: Braid) -> Flask:
+    return make_app(shelf, Settings(metrics_tokens=(OLD, NEW)))
+
+
+@pytest.fixture
+def out(shelf: Braid) -> Iterator[None]:
+    """The database gives nobody a connection."""
+
+    def refuse(*_: object) -> None:
+        raise OperationalError("connect", {}, sqlite3.OperationalError("connection refused"))
+
+    pool = shelf.ledger.database.engine.pool
+    event.listen(pool, "checkout", refuse)
+    yield
+    event.remove(pool, "checkout", refuse)
+
+
+def _ready(app: Flask) -> tuple[int, dict[str, str], dict[str, str]]:
+    answer = app.test_client().get("/readyz")
+    found = dict(answer.get_json())
+    return answer.status_code, found, found.pop("reasons", {})
+
+
+def test_a_disk_without_room_refuses_requests(shelf: Braid) -> None:
+    app = create_app(Settings(min_free_disk_mb=NOBODY_HAS_MB), shelf)
+    status, found, reasons = _ready(app)
+    assert (status, found["status"], found["disk"], found["ledger"]) == (503, "not ready", "failed", "ok")
+    assert "MiB are free, fewer than min_free_disk_mb (10,000,000)" in reasons["disk"]
+
+
+def test_a_read_only_disk_refuses_requests(app: Flask) -> None:
+    with patch("braid.app.readiness.os.access", return_value=False):
+        status, _, reasons = _ready(app)
+    assert (status, reasons) == (503, {"disk": "the data directory cannot be written to: Read-only file system"})
+
+
+def test_a_broken_list_of_shared_datasets_is_told_and_the_last_good_one_answers(shelf: Braid, app: Flask) -> None:
+    file = shelf.registry.path
+    shelf.registry.add("Handbook", "shared_main_db")
+    good = file.read_text()
+    file.write_text(good[:-5])
+    status, found, reasons = _ready(app)
+    assert (status, found["status"], found["registry"]) == (200, "impaired", "impaired")
+    assert str(file) not in str(reasons), "anybody may read it"
+    file.write_text(good)
+    assert _ready(app)[1]["status"] == "ready"
+
+
+def test_indexes_that_failed_are_counted_and_not_named(shelf: Braid, app: Flask) -> None:
+    ill = [LegProgress("bm25", "user_7", "failed", error="user_7 is broken"), LegProgress("dense", "user_7", "ready")]
+    with patch.object(shelf.indexer, "progress", return_value=ill):
+        status, _, reasons = _ready(app)
+        text = app.test_client().get("/metrics", headers={"Authorization": f"Bearer {OLD}"}).text
+    assert status == 200
+    assert reasons == {"indexes": "1 of 2 indexes cannot be searched or brought up to date"}
+    assert 'braid_part_ok{part="indexes"} 0.0' in text
+    assert 'braid_failed_indexes{leg="bm25"} 1.0' in text
+
+
+@pytest.mark.usefixtures("out")
+def test_the_metrics_are_there_while_the_database_is_not(app: Flask) -> None:
+    status, _, reasons = _ready(app)
+    assert (status, reasons["ledger"]) == (503, "the database does not answer")
+    answer = app.test_client().get("/metrics", headers={"Authorization": f"Bearer {NEW}"})
+    assert answer.status_code == 200
+    assert 'braid_part_ok{part="ledger"} 0.0' in answer.text
+    assert "braid_disk_free_bytes" in answer.text
+    assert "braid_jobs" not in answer.text, "nobody knows"
+
+
+def test_a_metrics_token_opens_the_metrics_and_nothing_else(app: Flask) -> None:
+    client = app.test_client()
+    for key, status in ((OLD, 200), (NEW, 200), (f"{OLD}x", 401), (OLD[:-1], 401), ("", 401)):
+        assert client.get("/metrics", headers={"Authorization": f"Bearer {key}"}).status_code == status, key
+    for path in ("/api/v1/datasets", "/admin/", "/search"):
+        assert client.get(path, headers={"Authorization": f"Bearer {OLD}"}).status_code == 401
+    assert create_app(Settings(), site_of(app).braid).test_client().get("/metrics").status_code == 401
+
+
+def test_a_short_metrics_token_is_refused_and_none_is_shown() -> None:
+    with pytest.raises(InvalidInputError, match="at least 24 characters") as caught:
+        load_settings(env={"BRAID_METRICS_TOKENS": "short-secret"})
+    assert "short-secret" not in str(caught.value)
+    assert OLD not in repr(replace(Settings(), metrics_tokens=(OLD,)))
+
+
+def test_an_api_token_says_when_it_ends(app: Flask) -> None:
+    admin = site_of(app).accounts.all()[0]
+    text = app.test_client().get("/metrics", headers=bearer(app, admin, "admin")).text
+    left = float(next(line for line in text.splitlines() if line.startswith("braid_token_expires_seconds")).split()[1])
+    assert 86_000 < left <= 86_400
+    assert "braid_token_expires_seconds" not in sign_in(app).get("/metrics").text
+
+
+def test_the_metrics_tell_jobs_sizes_connections_and_failed_sign_ins(app: Flask, shelf: Braid) -> None:
+    before = _metrics(app)
+    page = app.test_client()
+    token = page.get("/login").text.partition('name="csrf_token" value="')[2].partition('"')[0]
+    page.post("/login", data={"name": "nobody", "password": "wrong", "csrf_token": token})
+    after = _metrics(app)
+    failed = 'braid_sign_in_failures_total{how="failed"}'
+    assert after[failed] == before[failed] + 1
+    assert after['braid_jobs{state="queued"}'] == 0
+    assert after["braid_oldest_waiting_job_seconds"] == 0
+    assert (
+        after['braid_stored_bytes{what="ledger"}']
+        == Path(str(shelf.ledger.database.engine.url.database)).stat().st_size
+    )
+    assert after["braid_database_connections_max"] == 30
+    assert after["process_resident_memory_bytes"] > 10**7
+    assert after["braid_disk_free_bytes"] <= shutil.disk_usage(shelf.data_dir).total
+
+
+def _metrics(app: Flask) -> dict[str, float]:
+    text = app.test_client().get("/metrics", headers={"Authorization": f"Bearer {OLD}"}).text
+    lines = (line.rpartition(" ") for line in text.splitlines() if not line.startswith("#"))
+    return {name: float(value) for name, _, value in lines}
+
+
+@pytest.mark.parametrize(
+    ("factor", "told"), [(2, "The disk is almost full"), (0.7, "The disk is filling up"), (0.1, "")]
+)
+def test_the_overview_warns_before_documents_are_refused(shelf: Braid, factor: float, told: str) -> None:
+    free_mb = shutil.disk_usage(shelf.data_dir).free >> 20
+    page = sign_in(make_app(shelf, Settings(min_free_disk_mb=int(free_mb * factor)))).get("/admin/").text
+    assert (told or "Free disk space") in page
+    assert ("The disk is" in page) == bool(told)
