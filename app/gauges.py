@@ -15,13 +15,13 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import QueuePool
 
-from braid import __version__
 from braid.app.readiness import MEBIBYTE, Health, health_of, without_ledger
 from braid.core.braid import Braid
 from braid.core.errors import BraidError
 from braid.core.jobs.store import JobStore
 from braid.core.ledger.outages import times_met
 from braid.core.models.failures import failures
+from braid.core.version import version
 
 SIZES_KEPT_S = 60.0
 """How long sizes of folders are given again: there may be a thousand files in them."""
@@ -57,7 +57,7 @@ class Gauges(Collector):
 
     def _build(self) -> Metric:
         labels = {
-            "version": __version__,
+            "version": version(),
             "python": platform.python_version(),
             "database": self._engine.dialect.name,
             "embedding_model": self._embedding_model,

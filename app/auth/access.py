@@ -61,9 +61,7 @@ class Rule(NamedTuple):
         return "read" if method in SAFE else "write"
 
 
-def rule(
-    who: Who, permission: Permission | None = None, *, or_if: Callable[[], bool] = bool
-) -> Callable[[View], View]:
+def rule(who: Who, permission: Permission | None = None, *, or_if: Callable[[], bool] = bool) -> Callable[[View], View]:
     """State a route's rule. Apply below the route's decorator.
 
     Without a permission it is ``admin`` for administrators' routes, else ``read`` for requests that only read and
