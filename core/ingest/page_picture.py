@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pypdfium2  # type: ignore[import-untyped]
 from numpy.typing import NDArray
+from PIL import Image
 from pypdfium2 import raw
 
 from braid.core.errors import UnreadableDocumentError
@@ -20,6 +21,7 @@ LONGEST_SIDE = 1_600
 PER_POINT = 10
 """Units of a box per point, 1/72 inch."""
 MAX_CHARACTERS = 100_000
+FAST = Image.Quantize.FASTOCTREE
 
 
 def draw_page(content: bytes, number: int) -> dict[str, Any]:
@@ -54,7 +56,8 @@ def _picture(page: pypdfium2.PdfPage, scale: float) -> bytes:
     stream = io.BytesIO()
     bitmap = page.render(scale=scale, may_draw_forms=False, rev_byteorder=True)
     with closing(bitmap):
-        bitmap.to_pil().convert("RGB").quantize(64).save(stream, "PNG")
+        picture = bitmap.to_pil().convert("RGB")
+        picture.quantize(64, method=FAST).save(stream, "PNG", compress_level=3)
     return stream.getvalue()
 
 

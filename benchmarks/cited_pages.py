@@ -1,0 +1,136 @@
+"""How many citations of PDF files can be marked on their pages, rightly, and how long a page takes to be shown.
+
+Made-up files in three languages, in one column and in two, with running heads and page numbers. A mark is right where
+the characters under it are the passage's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import random
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from reportlab.lib.pagesizes import A4  # type: ignore[import-untyped]
+from reportlab.lib.styles import ParagraphStyle  # type: ignore[import-untyped]
+from reportlab.pdfbase import pdfmetrics  # type: ignore[import-untyped]
+from reportlab.pdfbase.cidfonts import UnicodeCIDFont  # type: ignore[import-untyped]
+from reportlab.platypus import BaseDocTemplate, Frame, PageTemplate, Paragraph  # type: ignore[import-untyped]
+
+from benchmarks.common import EVAL, arguments, need, percentiles, scratch_folder, show
+from braid.core.evaluation.beir import read_set
+from braid.core.ingest.incoming import Incoming
+from braid.core.ingest.parse_pool import PagePicture, ParsePool
+from braid.core.ingest.plan import IngestOptions
+from braid.core.originals.pages import PagePictures
+from braid.core.originals.placing import find_passage
+
+FONTS = {"en": "Times-Roman", "ja": "HeiseiMin-W3", "ko": "HYSMyeongJo-Medium"}
+SETS = {"en": "scifact", "ja": "jsquad-valid", "ko": "ko-strategyqa-facts"}
+PARAGRAPHS = 120
+"""Per file."""
+LEFT_OUT = frozenset(" \t\r\n\x02\ufffe\u00ad-\u2010\u2011|\ufffd\u3000")
+
+
+def main() -> None:
+    """Make the files, read them, and mark citations."""
+    args = arguments(__doc__ or "", add=_options)
+    dice = random.Random(7)
+    rows, shown_ms, again_ms = [], [], []
+    pool = ParsePool()
+    with scratch_folder(args.scratch) as scratch:
+        for language, columns in [(language, columns) for language in FONTS for columns in (1, 2)]:
+            path = scratch / f"{language}-{columns}.pdf"
+            path.write_bytes(_file(language, columns))
+            document = pool.parse(Incoming.from_file(path, path.name), IngestOptions())
+            chosen = dice.sample(document.chunks, min(len(document.chunks), args.citations // 6))
+            counts = {"right": 0, "not placed": 0, "wrong": 0}
+            pictures = PagePictures(scratch / "pages")
+            for chunk in chosen:
+                drawn, first_ms = _draw(pool, pictures, path, document.content_hash, chunk.page or 1)
+                _, later_ms = _draw(pool, pictures, path, document.content_hash, chunk.page or 1)
+                shown_ms.append(first_ms)
+                again_ms.append(later_ms)
+                counts[_outcome(chunk.text, drawn, ends_here=chunk.page == (chunk.page_end or chunk.page))] += 1
+            rows.append([language, columns, drawn.pages, len(chosen), *counts.values()])
+    pool.close()
+    totals = [sum(row[at] for row in rows) for at in range(3, 7)]
+    rows.append(["all", "", "", *totals])
+    columns_shown = ["language", "columns", "pages", "citations", "right", "not placed", "wrong"]
+    times = {"first, or again": percentiles(shown_ms), "again": percentiles(again_ms)}
+    timing = ("A page", ["time", *next(iter(times.values()))], [[name, *each.values()] for name, each in times.items()])
+    show({"rows": rows, "times": times}, [("Marks", columns_shown, rows), timing], as_json=args.json)
+
+
+def _options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--citations", type=int, default=1000)
+
+
+def _file(language: str, columns: int) -> bytes:
+    need(EVAL / SETS[language])
+    texts = [document.text for document in read_set(EVAL / SETS[language]).documents][:PARAGRAPHS]
+    if language != "en":
+        pdfmetrics.registerFont(UnicodeCIDFont(FONTS[language]))
+    style = ParagraphStyle(
+        "text",
+        fontName=FONTS[language],
+        fontSize=10,
+        leading=14,
+        spaceAfter=6,
+        wordWrap=None if language == "en" else "CJK",
+    )
+    stream = io.BytesIO()
+    width, height = A4
+    each = (width - 100 - 20 * (columns - 1)) / columns
+    frames = [Frame(50 + number * (each + 20), 60, each, height - 130) for number in range(columns)]
+
+    def decorate(canvas: Any, document: Any) -> None:
+        canvas.setFont("Helvetica", 8)
+        canvas.drawString(50, height - 40, "A running head of the journal")
+        canvas.drawString(width / 2, 30, str(document.page))
+
+    template = BaseDocTemplate(stream, pagesize=A4)
+    template.addPageTemplates([PageTemplate(frames=frames, onPage=decorate)])
+    template.build([Paragraph(_escaped(text), style) for text in texts])
+    return stream.getvalue()
+
+
+def _escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;")
+
+
+def _draw(
+    pool: ParsePool, pictures: PagePictures, path: Path, content_hash: str, number: int
+) -> tuple[PagePicture, float]:
+    started = time.perf_counter()
+    found = pictures.get(
+        path,
+        content_hash,
+        number,
+        lambda path, number: pool.draw_page(path, number, filename=path.name, timeout_s=10),
+    )
+    return found, (time.perf_counter() - started) * 1000
+
+
+def _outcome(passage: str, drawn: PagePicture, *, ends_here: bool) -> str:
+    found = find_passage(passage, drawn.text)
+    if not found:
+        return "not placed"
+    marked, wanted = _letters(drawn.text, found), _plain(passage)
+    is_right = marked == wanted if ends_here else bool(marked) and (marked in wanted or wanted.startswith(marked[:40]))
+    return "right" if is_right else "wrong"
+
+
+def _letters(text: str, ranges: Sequence[range]) -> str:
+    return _plain("".join(text[each.start : each.stop] for each in ranges))
+
+
+def _plain(text: str) -> str:
+    return "".join(character for character in text if character not in LEFT_OUT)
+
+
+if __name__ == "__main__":
+    main()
