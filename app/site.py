@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -15,6 +16,7 @@ from braid.app.host import Host
 from braid.app.metrics import Metrics
 from braid.app.mounted import mount
 from braid.app.rate_windows import Windows
+from braid.config.backup import sources_of
 from braid.config.models import SiteModels
 from braid.config.settings import Settings, config_file
 from braid.core.accounts.accounts import Accounts
@@ -25,7 +27,9 @@ from braid.core.accounts.provider_keys import ProviderKeys
 from braid.core.accounts.secret_key import secret_key
 from braid.core.accounts.usage import Usage
 from braid.core.background.background import Background
+from braid.core.background.backups import Backups
 from braid.core.background.checkup import Checkup
+from braid.core.backup.make import Sources
 from braid.core.braid import Braid
 from braid.core.chat.feedback import FeedbackStore
 from braid.core.chat.live_turn import LiveTurns
@@ -84,6 +88,7 @@ class Site:
         self.models = SiteModels(settings, ledger, secret)
         self.use_chosen_models()
         self.checkup = Checkup(braid)
+        self.backups = Backups(braid.data_dir, lambda: _sources(settings, braid))
         self.shared_datasets = SharedDatasets(braid, self.audit.add)
         self.background = _background(settings, braid)
 
@@ -142,6 +147,13 @@ class Site:
     def sign_up_open(self) -> bool:
         """Whether visitors may create an account."""
         return self.standalone and self.app_settings.get("sign_up", self.settings.sign_up) == "open"
+
+
+def _sources(settings: Settings, braid: Braid) -> Sources:
+    """Return what is backed up: of the open data directory, whatever the settings say."""
+    url = braid.ledger.database.engine.url.render_as_string(hide_password=False)
+    found = sources_of(settings)
+    return replace(found, data_dir=braid.data_dir, shared_dbs=braid.registry.path, database_url=url)
 
 
 def _background(settings: Settings, braid: Braid) -> Background:

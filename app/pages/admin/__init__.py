@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from braid.app.pages.admin import (
     activity,
+    backup,
     folders,
     indexes,
     model_servers,
@@ -22,6 +23,7 @@ from braid.app.pages.admin.blueprint import admin
 __all__ = [
     "activity",
     "admin",
+    "backup",
     "folders",
     "indexes",
     "model_servers",

@@ -12,6 +12,7 @@ from flask_babel import ngettext
 
 from braid.app.auth.access import rule
 from braid.app.mounted import url_for
+from braid.app.pages.admin.backup import OLD_DAYS, backup_is_old, backup_view
 from braid.app.pages.admin.blueprint import admin
 from braid.app.pages.admin.shared import unlisted
 from braid.app.pages.status import index_status
@@ -58,6 +59,7 @@ def index() -> str:
         jobs=JobStore(braid.ledger).counts(),
         unreadable=JobStore(braid.ledger).unreadable(),
         data_dir=braid.data_dir,
+        backup=backup_view(),
         recent=site().audit.entries(limit=5),
     )
 
@@ -102,5 +104,7 @@ def _warnings() -> Iterator[Concern]:
     if failed:
         text = ngettext("%(num)s job has failed.", "%(num)s jobs have failed.", failed)
         yield Concern(text, url_for("braid.admin.jobs", state="failed"))
+    if backup_is_old():
+        yield Concern(_("The last backup is more than %(num)s days old.", num=OLD_DAYS))
     if site().sign_up_open:
         yield Concern(_("Anyone who can open this site can create an account."), url_for("braid.admin.users"))

@@ -155,6 +155,7 @@ ROUTES: dict[str, str] = {
     # administration
     "GET /admin/": "admin",
     "GET /admin/audit": "admin",
+    "POST /admin/backup": "admin",
     "GET /admin/folders": "admin",
     "POST /admin/folders": "admin",
     "POST /admin/folders/{folder}/remove": "admin",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
 from flask import Flask
@@ -14,10 +15,12 @@ from braid.app.factory import register_braid, routes_of
 from braid.app.host import HostUser
 from braid.app.pages.admin.registry_file import diff_lines
 from braid.config.settings import Settings
+from braid.core.backup.record import last_backup, note_backup
+from braid.core.backup.verify import verify_backup
 from braid.core.braid import Braid
 from braid.core.jobs.store import JobStore, NewJob
 from tests.model_server import ModelServer, model_server
-from tests.web import PASSWORD, acts, add_user, csrf_token, make_app, post_form, sign_in, site_of
+from tests.web import PASSWORD, acts, add_user, csrf_token, make_app, post_form, sign_in, site_of, text_of
 from tests.worlds import eventually
 
 
@@ -528,3 +531,39 @@ def _when_still(client: FlaskClient) -> str:
         return "" if "data-refresh" in page else page
 
     return eventually(still, pause_s=0.1)
+
+
+# ---------------------------------------------------------------- backups
+
+
+def test_the_overview_makes_a_backup_and_says_how_old_the_last_one_is(
+    app: Flask, admin: FlaskClient, braid: Braid, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def made() -> list[str]:
+        return sorted(path.name for path in (braid.data_dir / "backups").glob("*.zip"))
+
+    assert "Back up now" in admin.get("/admin/").text
+    kept = [f"braid-2026010{day}-000000.zip" for day in range(1, 5)]
+    (braid.data_dir / "backups").mkdir()
+    for name in [*kept, "before-0012-20260101-000000.zip"]:
+        (braid.data_dir / "backups" / name).write_bytes(b"an earlier one")
+    assert post_form(admin, "/admin/backup").status_code == 302
+    eventually(lambda: not site_of(app).backups.state.running)
+    assert site_of(app).backups.state.error == ""
+    assert acts(app)[0].action == "backup.started"
+    before, *older, newest = made()
+    assert (older, before) == (kept[2:], "before-0012-20260101-000000.zip")
+    manifest = verify_backup(braid.data_dir / "backups" / newest)
+    assert manifest.rows["users"] == len(braid.ledger.users())
+    assert not manifest.with_keys
+    page = text_of(admin.get("/admin/").text)
+    assert re.search(r"Last backup (\d+ seconds?|1 minute) ago · .* MB", page)
+    assert newest in page
+    last = last_backup(braid.data_dir)
+    assert last is not None
+    note_backup(braid.data_dir, replace(last, at=last.at - 9 * 86_400))
+    assert "The last backup is more than 8 days old." in admin.get("/admin/").text
+    monkeypatch.setattr("braid.core.backup.make.ROOM", 2**60)
+    post_form(admin, "/admin/backup")
+    eventually(lambda: not site_of(app).backups.state.running)
+    assert "The backup failed." in admin.get("/admin/").text
