@@ -190,7 +190,7 @@ def _in_templates() -> dict[str, Any]:
 def _open_until_exit(settings: Settings) -> Braid:
     stack = ExitStack()
     atexit.register(stack.close)
-    return stack.enter_context(open_braid(settings))
+    return stack.enter_context(open_braid(settings, migrate=True))
 
 
 class _Cookies(SecureCookieSessionInterface):

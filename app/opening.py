@@ -30,13 +30,14 @@ def open_data_directory(settings: Settings) -> DataDirectory:
     from braid.core.data_directory import DataDirectory
 
     log_briefly(debug=settings.log_level == "DEBUG")
-    return DataDirectory(settings.data_dir, **_directory_values(settings))
+    return DataDirectory(settings.data_dir, migrate=False, **_directory_values(settings))
 
 
-def open_braid(settings: Settings, *, must_own: bool = False) -> Braid:
+def open_braid(settings: Settings, *, must_own: bool = False, migrate: bool = False) -> Braid:
     """Open the data directory to search it: with its indexes, or through the process that has them open.
 
-    With ``must_own``, raises NotOwnerError when another process has.
+    With ``must_own``, raises NotOwnerError when another process has. A ledger of an earlier version is refused, or with
+    ``migrate`` copied and upgraded, as an app does that is started.
     """
     from braid.config.models import SiteModels, models_of, prompts_of
     from braid.core.accounts.secret_key import secret_key
@@ -58,6 +59,7 @@ def open_braid(settings: Settings, *, must_own: bool = False) -> Braid:
         models=models_of(settings),
         prompts=prompts_of(settings),
         must_own=must_own,
+        migrate=migrate,
     )
     connected = SiteModels(settings, braid.ledger, secret_key(braid.data_dir))
     braid.manager.use_models(connected.chat_models())

@@ -64,7 +64,7 @@ def serve(settings: Settings) -> None:
     _set_up_logging(settings.log_level)
     _raise_open_files()
     sys.setswitchinterval(SWITCH_S)
-    with open_braid(settings, must_own=True) as braid, _listen(settings) as listener:
+    with open_braid(settings, must_own=True, migrate=True) as braid, _listen(settings) as listener:
         first_start.begin(braid)
         _run(settings, braid, listener)
 

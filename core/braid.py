@@ -104,6 +104,7 @@ class Braid(DataDirectory):
         models: ChatModels | None = None,
         prompts: Prompts | None = None,
         must_own: bool = False,
+        migrate: bool = True,
     ) -> None:
         options = index_options or IndexOptions()
         _require_packages(options, embedding_model)
@@ -114,6 +115,7 @@ class Braid(DataDirectory):
             embedding_model=embedding_model,
             embedding_threads=embedding_threads,
             embedding_options=embedding_options,
+            migrate=migrate,
         )
         try:
             self._open_search(options, rerankers, models, prompts)

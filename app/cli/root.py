@@ -19,6 +19,7 @@ from braid.app.cli.backup import backup, restore
 from braid.app.cli.chat import chat
 from braid.app.cli.common import BraidGroup
 from braid.app.cli.conversation import conversation
+from braid.app.cli.database import db
 from braid.app.cli.evaluate import eval_command
 from braid.app.cli.ingest import documents, ingest
 from braid.app.cli.maintenance import doctor, serve
@@ -124,5 +125,6 @@ for command in (
     doctor,
     backup,
     restore,
+    db,
 ):
     cli.add_command(command)

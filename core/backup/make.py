@@ -21,6 +21,7 @@ from braid.core.backup.manifest import LEDGER, BackupError, Manifest
 from braid.core.backup.record import LastBackup, note_backup
 from braid.core.backup.snapshot import snapshot_of
 from braid.core.ledger.database import make_engine
+from braid.core.ledger.schema import current_revision, require_known
 from braid.core.version import version
 
 LOCK = "backup.lock"
@@ -46,12 +47,19 @@ class Sources:
         return self.database_url or f"sqlite:///{self.data_dir / LEDGER}"
 
 
-def make_backup(sources: Sources, target: Path, *, on_progress: Progress = lambda what, done, total: None) -> Manifest:
+def make_backup(
+    sources: Sources,
+    target: Path,
+    *,
+    note: bool = True,
+    on_progress: Progress = lambda what, done, total: None,
+) -> Manifest:
     """Write a backup into a new file that only this system user can read; it is there whole or not at all.
 
     Writers wait for as long as it takes to begin to read, some milliseconds, and not for the copying. What was
     committed before that moment is in the backup, and so are the uploads that waited then. Raises BackupError when
-    the file exists, the disk is too full, or another backup is being made.
+    the file exists, the disk is too full, or another backup is being made. The data directory remembers it as its last
+    backup, unless ``note`` is False.
     """
     if target.exists() or target.is_symlink():
         raise BackupError(f"{target} exists already; name another file, a backup is never overwritten")
@@ -67,13 +75,35 @@ def make_backup(sources: Sources, target: Path, *, on_progress: Progress = lambd
                 manifest = _write(sources, engine, files, partial, on_progress)
             size_bytes = partial.stat().st_size
             _publish(partial, target)
-            note_backup(sources.data_dir, LastBackup(manifest.made_at, str(target.absolute()), size_bytes))
+            if note:
+                note_backup(sources.data_dir, LastBackup(manifest.made_at, str(target.absolute()), size_bytes))
     except SQLAlchemyError as error:
         reason = str(getattr(error, "orig", error)).strip()
         raise BackupError(f"the ledger cannot be read: {reason}; no backup was made") from error
     finally:
         engine.dispose()
     return manifest
+
+
+def revision_of(sources: Sources) -> tuple[str, str]:
+    """Return the database, without its password, and the revision of its tables.
+
+    Raises BackupError where there is none, and InvalidInputError for one that this code does not know.
+    """
+    engine = _engine_of(sources)
+    where = engine.url.render_as_string(hide_password=True)
+    try:
+        with engine.connect() as connection:
+            current = current_revision(connection)
+    except SQLAlchemyError as error:
+        reason = str(getattr(error, "orig", error)).strip()
+        raise BackupError(f"the database at {where} cannot be read: {reason}") from error
+    finally:
+        engine.dispose()
+    if current is None:
+        raise BackupError(f"the database at {where} has no tables of Braid yet; the first start makes them")
+    require_known(current, f"the database at {where}")
+    return where, current
 
 
 def _engine_of(sources: Sources) -> Engine:

@@ -1,0 +1,119 @@
+"""What surrounds the migrations of a ledger: one process at a time, nobody at work in the directory, a copy first."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+from sqlalchemy import Engine
+
+from braid.core.backup.make import Sources, make_backup
+from braid.core.backup.manifest import SETTINGS, SHARED_DBS, BackupError
+from braid.core.errors import InvalidInputError, NotOwnerError
+from braid.core.ledger.owner import OwnerLock
+from braid.core.ledger.schema import Upgrading, current_revision, newest_revision
+from braid.core.version import version
+
+FOLDER = "backups"
+"""Folder in the data directory of the copies that Braid makes by itself."""
+LOCK = "upgrade.lock"
+PATIENCE_S = 600.0
+"""Longest time that a process waits for another one that upgrades the same directory."""
+
+logger = logging.getLogger(__name__)
+
+
+def refusing(_engine: Engine, current: str) -> Iterator[None]:
+    """Refuse to upgrade, in words that say who does."""
+    raise InvalidInputError(
+        f"the ledger has the tables of revision {current}, and this braid ({version()}) needs {newest_revision()}; run "
+        "`python -m app db migrate`, which copies it first, or start the app, which does the same; nothing was changed"
+    )
+
+
+def upgrading(data_dir: Path, shared_dbs: Path, *, migrate: bool = True, copy: bool = True) -> Upgrading:
+    """Return what surrounds the migrations of a data directory's ledger.
+
+    Without ``migrate`` it refuses. Otherwise other processes that open the directory wait, and a backup is written into
+    its folder ``backups`` first, unless ``copy`` is False. Raises NotOwnerError while a process has the indexes open,
+    and BackupError when the ledger cannot be copied; nothing is changed then.
+    """
+    if not migrate:
+        return contextmanager(refusing)
+
+    @contextmanager
+    def surround(engine: Engine, current: str) -> Iterator[None]:
+        with _one_at_a_time(data_dir):
+            with engine.connect() as connection:
+                done = current_revision(connection) == newest_revision()
+            if done:  # by another process, meanwhile
+                yield
+                return
+            with _nobody_at_work(data_dir):
+                made = _copy(engine, data_dir, shared_dbs) if copy else None
+                yield
+            logger.warning("event=upgraded from=%s to=%s copy=%s", current, newest_revision(), made or "none")
+
+    return surround
+
+
+def copies(data_dir: Path) -> list[Path]:
+    """Return the copies that were made before migrations, the newest first."""
+    return sorted((data_dir / FOLDER).glob("before-*.zip"), key=lambda path: path.stat().st_mtime, reverse=True)
+
+
+@contextmanager
+def _one_at_a_time(data_dir: Path) -> Iterator[None]:
+    lock = FileLock(str(data_dir / LOCK), thread_local=False)
+    try:
+        lock.acquire(timeout=PATIENCE_S)
+    except Timeout:
+        raise BackupError("another process is upgrading this data directory; wait for it") from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@contextmanager
+def _nobody_at_work(data_dir: Path) -> Iterator[None]:
+    lock = OwnerLock(data_dir)
+    try:
+        lock.acquire()
+    except NotOwnerError as error:
+        raise NotOwnerError(
+            f"{error.owner} has the data directory {str(data_dir)!r} open with an earlier version; stop it before the "
+            "ledger is upgraded; nothing was changed",
+            owner=error.owner,
+        ) from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _copy(engine: Engine, data_dir: Path, shared_dbs: Path) -> Path:
+    """Write a backup in place of the one that an attempt before made, so that attempts do not fill the disk."""
+    folder = data_dir / FOLDER
+    folder.mkdir(mode=0o700, exist_ok=True)
+    before = list(folder.glob(f"before-{newest_revision()}-*.zip"))
+    target = folder / f"before-{newest_revision()}-{time.strftime('%Y%m%d-%H%M%S')}.zip"
+    texts = {SETTINGS: f'data_dir = "."\nshared_dbs = "{SHARED_DBS}"\n'}
+    url = engine.url.render_as_string(hide_password=False)
+    logger.warning("event=upgrading copy=%s", target)
+    try:
+        if target not in before:
+            make_backup(Sources(data_dir, shared_dbs, url, texts), target, note=False)
+    except BackupError as error:
+        raise BackupError(
+            f"the ledger is not upgraded, since it cannot be copied first: {error}. With a backup of your own, "
+            "`python -m app db migrate --no-copy` upgrades it without one"
+        ) from error
+    for path in before:
+        if path != target:
+            path.unlink(missing_ok=True)
+    return target
