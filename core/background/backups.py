@@ -9,9 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from braid.core.backup.upgrade import FOLDER
-
 from braid.core.backup.make import Sources, make_backup
+from braid.core.backup.upgrade import FOLDER
 from braid.core.errors import BraidError
 
 KEPT = 3
