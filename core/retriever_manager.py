@@ -18,6 +18,7 @@ from braid.core.indexes.opened import Indexes
 from braid.core.models.chat import ChatModels
 from braid.core.models.prompts import Prompts
 from braid.core.search.context import SearchContext, SearchModels
+from braid.core.search.exact import ExactResult, ExactSearch
 from braid.core.search.explain import explain
 from braid.core.search.pipeline import LegNames, Search, SearchRequest
 from braid.core.search.strategies import StrategyInfo, strategies, strategy_named
@@ -171,6 +172,30 @@ class RetrieverManager:
         """Return why a chunk is, or is not, in the result of this search."""
         request = self._request(user_id, dataset_ids, strategy, DEFAULTS.changed(options), models)
         return explain(Search(self._context, request, text, replay=True), chunk_id)
+
+    def find_exact(
+        self,
+        text: str,
+        *,
+        user_id: int | None,
+        dataset_ids: Sequence[int] | None = None,
+        document_id: int | None = None,
+        k: int = 20,
+        ignore_case: bool = False,
+    ) -> ExactResult:
+        """Return up to ``k`` passages that contain a text character for character, white space aside.
+
+        Over several documents whole words are found; with ``document_id`` also parts of words.
+
+        >>> found = braid.manager.find_exact("closed by hand", user_id=1, dataset_ids=[1])
+        >>> [match.passage.source for match in found.matches]
+        ['valve.md']
+        """
+        self._require_open()
+        scope = resolve_scope(self._context.ledger, self._registry, user_id=user_id, dataset_ids=dataset_ids)
+        search = ExactSearch(self._context, scope, text, k=k, ignore_case=ignore_case)
+        with self._context.priority.search():
+            return search.run() if document_id is None else search.run_in(document_id)
 
     def get_retriever(
         self,

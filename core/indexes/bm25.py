@@ -131,6 +131,21 @@ class Bm25Index:
             hits = [ScoredChunk(str(searcher.doc(address).get_first("id")), score) for score, address in found]
         return sorted(hits, key=lambda hit: (-hit.score, hit.chunk_id))
 
+    def containing(
+        self, collection: str, tokens: Collection[str], n: int, *, dataset_ids: Collection[int]
+    ) -> tuple[list[str], int]:
+        """Return the ids of up to ``n`` chunks that have all of the tokens, best first, and how many have."""
+        opened = self._open(collection)
+        if opened is None or not tokens:
+            return [], 0
+        within = Query.const_score_query(self._any_of("dataset_id", dataset_ids), 0.0)
+        having = [Query.term_query(self._schema, "body", token, "freq") for token in sorted(tokens)]
+        query = Query.boolean_query([(Occur.Must, each) for each in (*having, within)])
+        with _translate_errors(collection):
+            found = opened.searcher.search(query, n, count=True)
+            ids = [str(opened.searcher.doc(address).get_first("id")) for _, address in found.hits]
+            return ids, int(found.count)  # type: ignore[attr-defined]  # missing in tantivy's types
+
     def _best_of(
         self, searcher: tantivy.Searcher, query: Query, k: int, document_ids: NDArray[np.int64], share: float
     ) -> list[_Found]:

@@ -71,7 +71,7 @@ _RUN = re.compile(
     r"(?:\+\+(?![\w+])|(?<![0-9A-Za-z_].)(?<=[A-Za-z])#(?!\w))?)"  # C++, C#
     rf"|([{_HAN}]+)|([{_HANGUL}]+)|([{_UNSPACED}]+)"
 )
-_HAN_RUN, _HANGUL_RUN, _UNSPACED_RUN = 2, 3, 4
+_LATIN_RUN, _HAN_RUN, _HANGUL_RUN, _UNSPACED_RUN = 1, 2, 3, 4
 
 
 # ---------------------------------------------------------------- scripts without spaces between words
@@ -176,6 +176,22 @@ class Analyzer:
         """Return the tokens of a passage or a query, repeated ones included."""
         normalized = normalize(text)
         return self._tokens(normalized) or [piece.token for piece in self._pieces(normalized, keep_all=True)]
+
+    def common_tokens(self, text: str) -> set[str]:
+        """Return tokens of the text that every text has in which it occurs as whole words; none for stop words alone.
+
+        Words may go on where they are compounds: ``os.path`` has os and path, which are in ``os.path.join``, too.
+        """
+        tokens: set[str] = set()
+        for match in _RUN.finditer(normalize(text)):
+            run, kind = match[0], match.lastindex
+            pieces = list(self._pieces_of_run(run, kind, False))
+            if kind == _HANGUL_RUN:  # the first of two syllables is a token only without a third
+                pieces = [piece for piece in pieces if len(piece.token) > 1] or pieces
+            elif kind == _LATIN_RUN:
+                pieces = [piece for piece in pieces if piece.end - piece.start < len(run)] or pieces
+            tokens.update(piece.token for piece in pieces)
+        return tokens
 
     def spans(self, text: str) -> list[Piece]:
         """Return the same tokens in the same order, with their places in the text as given, for highlighting."""

@@ -39,6 +39,7 @@ def calls_of(
     searching: dict[str, Callable[..., Any]] = {
         "bm25.search": indexes.bm25.search,
         "bm25.statistics": indexes.bm25.statistics,
+        "bm25.containing": indexes.bm25.containing,
         "dense.search": indexes.dense.search,
         "dense.search_all": indexes.dense.search_all,
         "models.embed": embed,

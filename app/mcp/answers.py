@@ -1,0 +1,193 @@
+"""The answers of tools, as the protocol publishes their schemas. A field that fails to be named here is passed on, too."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import ConfigDict, with_config
+from typing_extensions import Required, TypedDict
+
+OPEN = ConfigDict(extra="allow")
+
+
+@with_config(OPEN)
+class Answer(TypedDict, total=False):
+    """What every tool answers."""
+
+    status: Required[Literal["success", "error"]]
+    message: str
+    """What was done, or why it failed and what to do."""
+    error_type: str
+    """``ValidationError``, ``NotFoundError`` …; only on failure."""
+
+
+@with_config(OPEN)
+class Missing(TypedDict):
+    """A part that could not answer."""
+
+    part: str
+    reason: str
+
+
+@with_config(OPEN)
+class Found(TypedDict, total=False):
+    """A passage, or a document with its best one."""
+
+    filepath: Required[str]
+    id: str
+    """The document's, for fetch."""
+    title: str
+    url: str
+    """Where a person may open it; empty where there is no page of it."""
+    score: float
+    document: str
+    """The passage's text."""
+    excerpt: str
+    occurrences: int
+    metadata: Required[dict[str, Any]]
+    """``passage`` is its number in the document, for read_document."""
+    document_metadata: dict[str, Any]
+
+
+@with_config(OPEN)
+class FoundAnswer(Answer, total=False):
+    """Passages."""
+
+    results: list[Found]
+    count: int
+
+
+@with_config(OPEN)
+class SearchAnswer(FoundAnswer, total=False):
+    """Passages, best first."""
+
+    query_vector_dimension: int | None
+    persist_directory: str
+    degraded: list[Missing]
+    unresolved_dataset_ids: list[int]
+
+
+@with_config(OPEN)
+class ExactAnswer(FoundAnswer, total=False):
+    """Passages with a text in them, by filepath."""
+
+    complete: bool
+    """Whether every passage with the text, as whole words, is listed."""
+    missing: list[str]
+    """Why there may be more."""
+    unresolved_dataset_ids: list[int]
+
+
+@with_config(OPEN)
+class PassageShown(TypedDict):
+    """A passage of a document that is read."""
+
+    passage: int
+    text: str
+    heading_path: str
+    page: int | None
+    line: int | None
+
+
+@with_config(OPEN)
+class ReadAnswer(Answer, total=False):
+    """Passages of one document, in order."""
+
+    filepath: str
+    id: str
+    title: str
+    url: str
+    file_type: str
+    dataset_id: int
+    also_in_datasets: list[int]
+    passages: list[PassageShown]
+    total: int
+    """Number of the document's passages."""
+    next: int | None
+    """The passage to go on from; null at the end."""
+
+
+@with_config(OPEN)
+class DocumentShown(TypedDict):
+    """A document as connectors of chat assistants take it."""
+
+    id: str
+    title: str
+    text: str
+    url: str
+    metadata: dict[str, str]
+
+
+@with_config(OPEN)
+class FetchAnswer(Answer, total=False):
+    """A document's text."""
+
+    id: str
+    title: str
+    text: str
+    url: str
+    metadata: dict[str, str]
+    """``next_id`` fetches the rest of a long document."""
+
+
+@with_config(OPEN)
+class LinkShown(TypedDict):
+    """A document in the list of a connector."""
+
+    id: str
+    title: str
+    url: str
+    text: str
+
+
+@with_config(OPEN)
+class LinksShown(TypedDict):
+    """What a connector finds."""
+
+    results: list[LinkShown]
+
+
+@with_config(OPEN)
+class DatasetShown(TypedDict):
+    """A dataset that may be searched."""
+
+    id: int
+    name: str
+    kind: Literal["personal", "shared"]
+    description: str
+    documents: int
+    passages: int
+    metadata_keys: dict[str, str]
+
+
+@with_config(OPEN)
+class DatasetsAnswer(Answer, total=False):
+    """The datasets that may be searched."""
+
+    datasets: list[DatasetShown]
+    count: int
+
+
+@with_config(OPEN)
+class ExplainAnswer(Answer, total=False):
+    """Why a document's best passage is, or is not, found, per dataset."""
+
+    filepath: str
+    passages: list[dict[str, Any]]
+    count: int
+
+
+@with_config(OPEN)
+class PutAnswer(Answer, total=False):
+    """Where the document is stored."""
+
+    filepath: str
+    dataset_id: int
+
+
+@with_config(OPEN)
+class DeleteAnswer(Answer, total=False):
+    """Where the document was deleted."""
+
+    filepath: str
+    dataset_ids: list[int]
