@@ -178,7 +178,7 @@ class RetrieverManager:
         text: str,
         *,
         user_id: int | None,
-        dataset_ids: Sequence[int] | None = None,
+        dataset_ids: DatasetIds = None,
         document_id: int | None = None,
         k: int = 20,
         ignore_case: bool = False,

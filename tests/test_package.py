@@ -98,6 +98,7 @@ COMES_WITH = {
     **dict.fromkeys(("itsdangerous", "markupsafe", "werkzeug"), "Flask"),
     "mcp_types": "mcp",
     "pydantic_core": "pydantic",
+    "typing_extensions": "pydantic",
 }
 """Modules of packages that the named one needs for itself, so that it always brings a version that goes with it."""
 BY_HAND = {"cohere", "langchain_chroma", "langchain_cohere", "sentence_transformers"}

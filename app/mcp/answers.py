@@ -1,13 +1,13 @@
-"""The answers of tools, as the protocol publishes their schemas. A field that fails to be named here is passed on, too."""
+"""The answers of tools, as the protocol publishes their schemas. Fields that they do not name are passed on, too."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, Required
 
 from pydantic import ConfigDict, with_config
-from typing_extensions import Required, TypedDict
+from typing_extensions import TypedDict
 
-OPEN = ConfigDict(extra="allow")
+OPEN = ConfigDict(extra="allow", use_attribute_docstrings=True)
 
 
 @with_config(OPEN)
@@ -40,6 +40,8 @@ class Found(TypedDict, total=False):
     url: str
     """Where a person may open it; empty where there is no page of it."""
     score: float
+    more_in_document: int
+    """Number of other passages of the document that were found, where results are documents."""
     document: str
     """The passage's text."""
     excerpt: str
@@ -61,6 +63,7 @@ class FoundAnswer(Answer, total=False):
 class SearchAnswer(FoundAnswer, total=False):
     """Passages, best first."""
 
+    hits_by_dataset: dict[str, int]
     query_vector_dimension: int | None
     persist_directory: str
     degraded: list[Missing]

@@ -47,14 +47,6 @@ class DocumentReader:
             )
         return documents
 
-    def link(self, source: str, dataset_id: int, document_id: int, position: int = 0) -> str:
-        """Return where a person may open a document at a passage: its own address, or its page."""
-        if re.match(r"https?://\S+$", source):
-            return source
-        if not self.pages:
-            return ""
-        return f"{self.pages}/{dataset_id}/documents/{document_id}" + (f"?start={position}" if position else "")
-
     def part(self, filepath: str, first: int, last: int | None, dataset_id: int | None) -> Result:
         """Return the passages ``first`` to ``last`` (1-based, inclusive) of a document, as many as fit."""
         document, *others = self.named(filepath, dataset_id)
@@ -76,7 +68,7 @@ class DocumentReader:
             "filepath": document.source,
             "id": str(document.id),
             "title": document.title,
-            "url": self.link(document.source, document.dataset_id, document.id, first - 1),
+            "url": document_link(self.pages, document.source, document.dataset_id, document.id, first - 1),
             "file_type": document.file_type,
             "dataset_id": document.dataset_id,
             "also_in_datasets": [other.dataset_id for other in others],
@@ -122,9 +114,17 @@ class DocumentReader:
             "id": document_id.strip(),
             "title": document.title,
             "text": joined(shown),
-            "url": self.link(document.source, document.dataset_id, document.id, first - 1),
+            "url": document_link(self.pages, document.source, document.dataset_id, document.id, first - 1),
             "metadata": metadata,
         }
+
+    def text(self, document_id: int) -> str:
+        """Return the whole text of a document. Raises NotFoundError."""
+        readable = [dataset.id for dataset in self.readable.all]
+        passages = self.ledger.document_passages(document_id, readable) if abs(document_id) <= MAX_ID else []
+        if not passages:
+            raise NotFoundError(f"there is no document {document_id}, or it is not yours")
+        return joined(_fresh(passages))
 
     def _from(self, document: Document, first: int) -> Iterator[Passage]:
         offset = first - 1
@@ -133,6 +133,15 @@ class DocumentReader:
         ):
             yield from passages
             offset += len(passages)
+
+
+def document_link(pages: str, source: str, dataset_id: int, document_id: int, position: int) -> str:
+    """Return where a person may open a document at a passage: its own address, or its page; empty without one."""
+    if re.fullmatch(r"https?://\S+", source):
+        return source
+    if not pages:
+        return ""
+    return f"{pages}/{dataset_id}/documents/{document_id}" + (f"?start={position}" if position else "")
 
 
 def _fresh(passages: Iterable[Passage]) -> Iterator[tuple[Passage, str]]:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.exceptions import ServiceUnavailable, TooManyRequests
 
-from braid.core.errors import BraidError, ChromaDBError, InvalidInputError, NotFoundError
-from braid.core.ledger.outages import is_outage
+from braid.core.errors import BraidError, ChromaDBError, InvalidInputError, NotFoundError, UnreadableDocumentError
+from braid.core.ledger.outages import is_outage, log_failure, outage_of
 
 if TYPE_CHECKING:
     from braid.app.mcp.meter import Meter
@@ -63,6 +63,8 @@ def _answer_of(error: Exception, outage: str, store: str) -> Result:
         return error_answer(str(error), "ValidationError")
     if isinstance(error, NotFoundError):
         return error_answer(str(error), "NotFoundError")
+    if isinstance(error, UnreadableDocumentError):
+        return error_answer(str(error), "UnreadableDocumentError")
     if isinstance(error, BraidError):
         return error_answer(str(error), store if isinstance(error, ChromaDBError) else outage)
     if isinstance(error, TooManyRequests):
@@ -70,8 +72,8 @@ def _answer_of(error: Exception, outage: str, store: str) -> Result:
     if isinstance(error, ServiceUnavailable):
         return error_answer(error.description or "", outage)
     if isinstance(error, SQLAlchemyError) or is_outage(error):
-        logger.warning("a tool of the MCP server could not use the database", exc_info=error)
-        remedy = "try again in a moment" if is_outage(error) else "the server's log says why"
-        return error_answer(f"the store cannot be used now; {remedy}", store)
+        log_failure(logger, "a tool of the MCP server", error)
+        known = outage_of(error)
+        return error_answer(known.text if known else "the store failed; the server's log says why", store)
     logger.error("unexpected error in a tool of the MCP server", exc_info=error)
     return error_answer("the tool failed unexpectedly; the server's log says why", type(error).__name__)

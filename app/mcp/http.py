@@ -6,7 +6,7 @@ import logging
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import anyio
 import anyio.to_thread
@@ -17,7 +17,7 @@ from starlette.routing import Mount, Route
 from werkzeug.exceptions import TooManyRequests
 
 from braid.app.auth.authenticate import identity_of_token
-from braid.app.mcp.meter import IDENTITY
+from braid.app.mcp.meter import IDENTITY, PAGES, Kind, kind_for
 from braid.app.site import Site
 from braid.app.web.refusals import refusal
 from braid.app.web.request_bodies import ASGI
@@ -27,6 +27,7 @@ from braid.core.ledger.outages import log_failure, outage_of
 if TYPE_CHECKING:
     from mcp.server import MCPServer
 
+PATH, CONNECTOR_PATH = "/mcp", "/mcp/connector"
 CALLS_AT_ONCE = 12
 """How many calls of one user run at a time. anyio has 40 threads, and each call takes one."""
 CALLS_PRESENT = 128
@@ -36,7 +37,8 @@ logger = logging.getLogger(__name__)
 
 
 def with_mcp(pages: ASGI, site: Site) -> Starlette:
-    """Return the pages with MCP at ``/mcp``. Tokens with the scope ``write`` get the writing tools, others do not.
+    """Return the pages with MCP at ``/mcp``, and at ``/mcp/connector`` the form that connectors of chat assistants ask
+    for. Tokens with the scope ``write`` get the writing tools, others do not.
 
     Where its packages are not installed, the answer there is 501 and says how to install them.
     """
@@ -52,23 +54,24 @@ def with_mcp(pages: ASGI, site: Site) -> Starlette:
     gate: ASGI = _Gate(site, servers)
     if not is_installed("mcp"):
         gate = Response(f"{MissingExtraError('the MCP server', 'mcp', 'mcp')}\n", 501, media_type="text/plain")
-    return Starlette(routes=[Route("/mcp", endpoint=gate), Mount("/", app=pages)], lifespan=running)
+    routes = [Route(path, endpoint=gate) for path in (PATH, CONNECTOR_PATH)]
+    return Starlette(routes=[*routes, Mount("/", app=pages)], lifespan=running)
 
 
 class _Servers:
-    """The MCP servers, one that only reads and one that writes, too. The first request for one has them loaded."""
+    """The MCP servers, one of each kind. The first request for one has them loaded."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
         self._wanted = anyio.Event()
         self._loaded = anyio.Event()
-        self._apps: dict[bool, Starlette] = {}
+        self._apps: dict[Kind, Starlette] = {}
 
-    async def get(self, *, read_only: bool) -> Starlette:
+    async def get(self, kind: Kind) -> Starlette:
         """Return a server's app, once it is loaded."""
         self._wanted.set()
         await self._loaded.wait()
-        return self._apps[read_only]
+        return self._apps[kind]
 
     async def run(self) -> None:
         """Run the servers from the first request for one until cancelled."""
@@ -86,9 +89,10 @@ class _Servers:
     def _load(self) -> list[MCPServer[Any]]:
         from braid.app.mcp.http_servers import app_of, server_for
 
-        servers = {read_only: server_for(self._site, read_only=read_only) for read_only in (True, False)}
+        kinds: tuple[Kind, ...] = get_args(Kind)
+        servers = {kind: server_for(self._site, kind) for kind in kinds}
         hosts = self._site.settings.allowed_hosts
-        self._apps = {read_only: app_of(server, hosts) for read_only, server in servers.items()}
+        self._apps = {kind: app_of(server, hosts) for kind, server in servers.items()}
         return list(servers.values())
 
 
@@ -145,11 +149,24 @@ class _Gate:
             )
             await response(scope, receive, send)
             return
-        app = await self._servers.get(read_only="write" not in found.permissions)
+        app = await self._servers.get(kind_for(found, is_connector=scope["path"] == CONNECTOR_PATH))
         shared = self._shares.turn(found.account.id) if scope["method"] == "POST" else nullcontext()
         try:
             async with shared:
-                await app({**scope, IDENTITY: found}, receive, send)
+                pages = f"{_address(scope, self._site.settings.trusted_proxies)}/datasets"
+                await app({**scope, "path": PATH, IDENTITY: found, PAGES: pages}, receive, send)
         except TooManyRequests as error:
             response = Response(f"{error.description}\n", 429, {"Retry-After": "5"})
             await response(scope, receive, send)
+
+
+def _address(scope: Any, proxies: int) -> str:
+    """Return the address of this server as the caller has it, or as the outermost of the trusted proxies gives it."""
+
+    def given(name: str) -> str:
+        values = b",".join(value for key, value in scope["headers"] if key == name.encode()).decode("latin-1")
+        parts = [part.strip() for part in values.split(",") if part.strip()]
+        return parts[-proxies] if proxies and len(parts) >= proxies else ""
+
+    host = dict(scope["headers"]).get(b"host", b"").decode("latin-1")
+    return f"{given('x-forwarded-proto') or scope['scheme']}://{given('x-forwarded-host') or host}"

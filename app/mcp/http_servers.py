@@ -10,7 +10,8 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
 
 from braid.app.auth.identity import Identity
-from braid.app.mcp.meter import IDENTITY, MAX_REQUEST_BYTES, SiteMeter
+from braid.app.mcp.connector import make_connector
+from braid.app.mcp.meter import IDENTITY, MAX_REQUEST_BYTES, PAGES, Kind, SiteMeter
 from braid.app.mcp.server import make_server
 from braid.app.mcp.tools import Tools
 from braid.app.site import Site
@@ -18,16 +19,25 @@ from braid.app.site import Site
 LOCAL_NAMES = ("127.0.0.1", "localhost", "[::1]")
 
 
-def server_for(site: Site, *, read_only: bool) -> MCPServer[Any]:
+def server_for(site: Site, kind: Kind) -> MCPServer[Any]:
     """Return the server whose tools act for the `Identity` in the scope of a request."""
 
     def tools_of(ctx: Context[Any, Any]) -> Tools:
-        found: Identity = cast(Any, ctx.request_context.request).scope[IDENTITY]
+        scope = cast(Any, ctx.request_context.request).scope
+        found: Identity = scope[IDENTITY]
         meter = SiteMeter(site, found.account.id)
         parse = site.background.parse_now.of_user(found.account.id)
-        return Tools(site.braid, found.account, site.settings, meter, is_admin=found.is_admin, parse=parse)
+        return Tools(
+            site.braid,
+            found.account,
+            site.settings,
+            meter,
+            is_admin=found.is_admin,
+            parse=parse,
+            pages=scope[PAGES],
+        )
 
-    return make_server(tools_of, read_only=read_only)
+    return make_connector(tools_of) if kind == "connector" else make_server(tools_of, read_only=kind == "read")
 
 
 def app_of(server: MCPServer[Any], allowed_hosts: tuple[str, ...] | None) -> Starlette:

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
+from braid.app.auth.identity import Identity
 from braid.app.auth.rates import rate_of
 from braid.app.site import Site
 from braid.core.accounts.usage import Usage
 from braid.core.types import SearchResult
 
+Kind = Literal["read", "write", "connector"]
+"""Servers: one that only reads, one that writes, too, and one with the two tools of connectors."""
 IDENTITY = "braid.identity"
 """Key of the caller's `Identity` in the scope of an ASGI request."""
+PAGES = "braid.pages"
+"""Key of the address of the datasets' pages, as the caller reaches them, in that scope."""
 MAX_REQUEST_BYTES = 12_000_000
 """A document of 5,000,000 characters in UTF-8, most of the time."""
+
+
+def kind_for(caller: Identity, *, is_connector: bool) -> Kind:
+    """Return which server a caller gets."""
+    if is_connector:
+        return "connector"
+    return "write" if "write" in caller.permissions else "read"
 
 
 class Meter:

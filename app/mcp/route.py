@@ -13,8 +13,9 @@ from werkzeug.exceptions import GatewayTimeout, Unauthorized
 from werkzeug.exceptions import NotImplemented as NotInstalled
 
 from braid.app.auth.access import rule, takes_uploads
-from braid.app.auth.identity import Identity, identity
-from braid.app.mcp.meter import IDENTITY, MAX_REQUEST_BYTES
+from braid.app.auth.identity import identity
+from braid.app.mcp.meter import IDENTITY, MAX_REQUEST_BYTES, PAGES, Kind, kind_for
+from braid.app.mounted import url_for
 from braid.app.site import Site, site
 from braid.core.extras import MissingExtraError, is_installed
 
@@ -29,21 +30,34 @@ mcp_route = Blueprint("mcp", __name__)
 @takes_uploads(lambda _settings: MAX_REQUEST_BYTES)
 def call() -> Response:
     """Answer one message of an MCP client, which sends an API token."""
+    return _call(kind_for(identity(), is_connector=False))
+
+
+@mcp_route.post("/mcp/connector")
+@rule("user", "read")
+def call_connector() -> Response:
+    """Answer one message of a chat assistant's connector, which sends an API token."""
+    return _call("connector")
+
+
+def _call(kind: Kind) -> Response:
     if not identity().by_token:
         raise Unauthorized("send an API token with the scope read: Authorization: Bearer braid_…")
     if not is_installed("mcp"):
         raise NotInstalled(str(MissingExtraError("the MCP server", "mcp", "mcp")))
     headers = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in request.headers]
+    pages = url_for("braid.datasets.index", _external=True).rstrip("/")
+    scope = {"headers": headers, IDENTITY: identity(), PAGES: pages}
     try:
-        return anyio.run(_answer, site(), identity(), request.get_data(), headers)
+        return anyio.run(_answer, site(), kind, request.get_data(), scope)
     except TimeoutError:
         raise GatewayTimeout(f"the call took longer than {CALL_S:.0f} s") from None
 
 
-async def _answer(here: Site, found: Identity, body: bytes, headers: list[tuple[bytes, bytes]]) -> Response:
+async def _answer(here: Site, kind: Kind, body: bytes, caller: dict[str, Any]) -> Response:
     from braid.app.mcp.http_servers import app_of, server_for  # takes half a second
 
-    server = server_for(here, read_only="write" not in found.permissions)
+    server = server_for(here, kind)
     app = app_of(server, None)
     scope = {
         "type": "http",
@@ -55,8 +69,7 @@ async def _answer(here: Site, found: Identity, body: bytes, headers: list[tuple[
         "raw_path": b"/mcp",
         "root_path": "",
         "query_string": b"",
-        "headers": headers,
-        IDENTITY: found,
+        **caller,
     }
     sent: list[Any] = []
     received = [{"type": "http.request", "body": body, "more_body": False}]

@@ -6,10 +6,12 @@ import itertools
 import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any, cast
 
 from braid.app.auth.quotas import Quotas
+from braid.app.mcp.documents import DocumentReader, document_link
 from braid.app.mcp.errors import Result, error_answer, report_errors
 from braid.app.mcp.meter import Meter
 from braid.app.opening import FIRST_DATASET
@@ -28,10 +30,11 @@ from braid.core.ingest.spool import MAX_SOURCE_CHARS
 from braid.core.json_form import pick, to_json
 from braid.core.ledger.database import storable
 from braid.core.metadata.values import Kind
+from braid.core.search.exact import ExactMatch
 from braid.core.search.explain import best_passage
 from braid.core.types import (
+    ALL,
     LEGS_OF_MODE,
-    MAX_ID,
     MAX_K,
     Dataset,
     DatasetIds,
@@ -53,18 +56,35 @@ MAX_LISTED = 1_000
 """Largest number of passages that `get_documents_by_prefix` returns."""
 MAX_TEXT_CHARS = 5_000_000
 MAX_LABEL_CHARS = 50
+MAX_EXACT = 200
+"""Largest number of passages that `find_exact` returns."""
+MAX_SAME_NAME = 5
+"""Documents of one name, each in another dataset, that `find_exact` looks in."""
+AROUND_CHARS = 100
+"""Characters that an excerpt has before and after the text."""
+CONNECTOR_RESULTS = 10
+SNIPPET_CHARS = 500
 DOCUMENTS_PER_READ = 200
 
 
 class Tools:
     """The tools over an open Braid, for the given user. ``is_admin`` is whether they may write to shared datasets;
-    ``parse`` parses a document in memory.
+    ``parse`` parses a document in memory; ``pages`` is the address of the datasets' pages, where there are some.
     """
 
     def __init__(
-        self, braid: Braid, account: Account, settings: Settings, meter: Meter, *, is_admin: bool, parse: Parse
+        self,
+        braid: Braid,
+        account: Account,
+        settings: Settings,
+        meter: Meter,
+        *,
+        is_admin: bool,
+        parse: Parse,
+        pages: str = "",
     ) -> None:
         self.meter = meter
+        self._pages = pages
         self._braid = braid
         self._account = account
         self._settings = settings
@@ -118,7 +138,7 @@ class Tools:
         found: Result = {
             "status": "success",
             "message": _describe(result),
-            "results": [_hit(hit, include_documents, max_content_length) for hit in form["hits"]],
+            "results": [self._hit(hit, include_documents, max_content_length) for hit in form["hits"]],
             "count": len(result.hits),
             "hits_by_dataset": form["hits_by_dataset"],
             "query_vector_dimension": self._dimension(result),
@@ -198,7 +218,7 @@ class Tools:
                 continue
             left = limit - len(results)
             passages = self._braid.ledger.document_passages(document.id, [document.dataset_id], limit=left)
-            results += [_passage(to_json(passage), include_documents, None) for passage in passages]
+            results += [self._passage(to_json(passage), include_documents, None) for passage in passages]
             if len(results) >= limit:
                 break
         message = f"{len(results)} passages of documents whose path begins with {prefix!r}"
@@ -228,11 +248,8 @@ class Tools:
     @report_errors("HybridRetrieverError")
     def explain(self, query: str, filepath: str, *, where: Mapping[str, Any] = MappingProxyType({})) -> Result:
         """Explain per dataset why a document's best passage is, or is not, found by a query."""
-        filepath, filters = source_name(filepath), Filters(metadata=where)
-        found = (self._braid.ledger.document(dataset.id, filepath) for dataset in self._readable.all)
-        documents = [document for document in found if document is not None]
-        if not documents:
-            raise NotFoundError(f"there is no document {filepath!r} in the datasets that you may read")
+        filters, documents = Filters(metadata=where), self._reader.named(filepath)
+        filepath = documents[0].source
         explained = [self._explain_document(query, document, filters) for document in documents]
         return {"status": "success", "filepath": filepath, "passages": explained, "count": len(explained)}
 
@@ -258,17 +275,104 @@ class Tools:
             "rank": explanation.rank,
         }
 
+    @report_errors("HybridRetrieverError")
+    def find_exact(
+        self, text: str, *, top_k: int, dataset_ids: DatasetIds, filepath: str | None, ignore_case: bool
+    ) -> Result:
+        """Find the passages that contain a text character for character, in all documents or in one."""
+        _require_count("top_k", top_k, MAX_EXACT)
+        self.meter.count_use("search")
+        find = partial(self._braid.manager.find_exact, text, user_id=self._account.id, ignore_case=ignore_case)
+        if filepath is None:
+            parts = [find(dataset_ids=dataset_ids or ALL, k=top_k)]
+        else:
+            documents = self._reader.named(filepath)[:MAX_SAME_NAME]
+            parts = [find(dataset_ids=[each.dataset_id], document_id=each.id, k=top_k) for each in documents]
+        if all(part.unanswered for part in parts):
+            return error_answer(f"the search could not answer: {'; '.join(parts[0].missing)}", "HybridRetrieverError")
+        matches = [match for part in parts for match in part.matches][:top_k]
+        missing = [reason for part in parts for reason in part.missing]
+        found: Result = {
+            "status": "success",
+            "message": _describe_exact(len(matches), missing),
+            "results": [self._exact(match) for match in matches],
+            "count": len(matches),
+            "complete": not missing,
+            "missing": missing,
+        }
+        if unresolved := [each for part in parts for each in part.unresolved_dataset_ids]:
+            found["unresolved_dataset_ids"] = unresolved
+        return found
+
+    def _exact(self, match: ExactMatch) -> Result:
+        entry, text = self._passage(to_json(match.passage), False, None), match.passage.text
+        start, end = max(0, match.start - AROUND_CHARS), match.end + AROUND_CHARS
+        excerpt = ("..." if start else "") + text[start:end] + ("..." if end < len(text) else "")
+        entry["metadata"]["line"] = match.line
+        return {**entry, "excerpt": excerpt, "occurrences": match.occurrences}
+
+    @report_errors("ChromaDBError")
+    def read_document(self, filepath: str, *, first: int, last: int | None, dataset_id: int | None) -> Result:
+        """Read the passages ``first`` to ``last`` of a document."""
+        return self._reader.part(filepath, first, last, dataset_id)
+
+    @report_errors("ChromaDBError")
+    def fetch(self, document_id: str) -> Result:
+        """Return a document's text by its id, in the form that connectors take."""
+        return {"status": "success", **self._reader.whole(document_id)}
+
+    @report_errors("HybridRetrieverError")
+    def find_documents(self, query: str) -> Result:
+        """Search everything that may be read; the results are documents, in the form that connectors take."""
+        self.meter.count_use("search")
+        result = self._braid.manager.search(
+            query,
+            user_id=self._account.id,
+            dataset_ids=ALL,
+            k=CONNECTOR_RESULTS,
+            group_by="document",
+            **self._fusion,
+        )
+        self.meter.count_search(result)
+        found = self._search_result(result, include_documents=True, max_content_length=SNIPPET_CHARS)
+        if found["status"] != "success":
+            return found
+        links = [{**pick(entry, "id", "title", "url"), "text": entry["document"]} for entry in found["results"]]
+        return {"status": "success", "results": links}
+
     @report_errors("ChromaDBError")
     def document_text(self, document_id: int) -> Result:
         """Return the text of a document, its passages joined."""
-        readable = [dataset.id for dataset in self._readable.all]
-        is_possible = abs(document_id) <= MAX_ID
-        passages = self._braid.ledger.document_passages(document_id, readable) if is_possible else []
-        if not passages:
-            raise NotFoundError(f"there is no document {document_id}, or it is not yours")
-        return {"status": "success", "text": "\n\n".join(passage.text for passage in passages)}
+        return {"status": "success", "text": self._reader.text(document_id)}
+
+    # ------------------------------------------------------------ results
+
+    def _hit(self, hit: Result, include_documents: bool, max_content_length: int | None) -> Result:
+        """Pick what a tool returns of a hit; ``hit`` is a Hit as JSON."""
+        legs = {leg["leg"]: pick(leg, "rank", "score") for leg in hit["legs"]}
+        entry = self._passage(hit["passage"], include_documents, max_content_length)
+        more = {"more_in_document": hit["more_in_document"]} if hit["more_in_document"] else {}
+        return {**entry, "score": hit["score"], **more, "metadata": {**entry["metadata"], "legs": legs}}
+
+    def _passage(self, passage: Result, include_documents: bool, max_content_length: int | None) -> Result:
+        """Pick what a tool returns of a passage; ``passage`` is a Passage as JSON."""
+        place = passage["source"], passage["dataset_id"], passage["document_id"], passage["position"]
+        entry: Result = {"filepath": passage["source"], "id": str(passage["document_id"])}
+        entry |= {"title": passage["title"], "url": document_link(self._pages, *place)}
+        if include_documents:
+            entry["document"] = _cut(passage["text"], max_content_length)
+        shown = ("document_id", "dataset_id", "title", "file_type", "heading_path", "page", "line")
+        number = {"passage": passage["position"] + 1}
+        entry["metadata"] = {"id": passage["chunk_id"], **pick(passage, *shown), **number}
+        if passage["metadata"]:
+            entry["document_metadata"] = passage["metadata"]
+        return entry
 
     # ------------------------------------------------------------ scope
+
+    @property
+    def _reader(self) -> DocumentReader:
+        return DocumentReader(self._braid.ledger, self._readable, self._pages)
 
     def _writable(self, dataset_id: int | None) -> Dataset:
         """Return this dataset, or without an id the user's first one, which is added if there is none."""
@@ -305,24 +409,9 @@ def _describe(result: SearchResult) -> str:
     return f"{count} {what}{'' if count == 1 else 's'} found in {where} ({result.query.mode})"
 
 
-def _hit(hit: Result, include_documents: bool, max_content_length: int | None) -> Result:
-    """Pick what a tool returns of a hit; ``hit`` is a Hit as JSON."""
-    legs = {leg["leg"]: pick(leg, "rank", "score") for leg in hit["legs"]}
-    entry = _passage(hit["passage"], include_documents, max_content_length)
-    more = {"more_in_document": hit["more_in_document"]} if hit["more_in_document"] else {}
-    return {**entry, "score": hit["score"], **more, "metadata": {**entry["metadata"], "legs": legs}}
-
-
-def _passage(passage: Result, include_documents: bool, max_content_length: int | None) -> Result:
-    """Pick what a tool returns of a passage; ``passage`` is a Passage as JSON."""
-    entry: Result = {"filepath": passage["source"]}
-    if include_documents:
-        entry["document"] = _cut(passage["text"], max_content_length)
-    shown = ("document_id", "dataset_id", "title", "file_type", "heading_path", "page", "line")
-    entry["metadata"] = {"id": passage["chunk_id"], **pick(passage, *shown)}
-    if passage["metadata"]:
-        entry["document_metadata"] = passage["metadata"]
-    return entry
+def _describe_exact(count: int, missing: list[str]) -> str:
+    found = f"{count} passage{'' if count == 1 else 's'} with this text"
+    return f"{found}; there may be more: {'; '.join(missing)}" if missing else found
 
 
 def _cut(text: str, length: int | None) -> str:

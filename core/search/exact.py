@@ -50,6 +50,8 @@ class ExactResult:
     """Why there may be more, in sentences; empty when every passage with the text as whole words is listed."""
     unanswered: bool = False
     """Whether no collection could answer."""
+    unresolved_dataset_ids: tuple[int, ...] = ()
+    """Ids that do not exist, are disabled, or are not the caller's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +164,7 @@ class ExactSearch:
             if left := [place for place in places if place[1] > repeated]:
                 matches.append(ExactMatch(passage, *left[0], len(left), _line(passage, left[0][0])))
         matches.sort(key=lambda match: (match.passage.source, match.passage.dataset_id, match.passage.position))
-        return ExactResult(tuple(matches), tuple(self._missing), unanswered)
+        return ExactResult(tuple(matches), tuple(self._missing), unanswered, self.scope.unresolved_dataset_ids)
 
 
 def _pattern(text: str, ignore_case: bool) -> re.Pattern[str]:

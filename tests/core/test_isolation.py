@@ -20,7 +20,7 @@ from braid.config.settings import Settings
 from braid.core.braid import Braid
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ledger.change_log import IndexedChunk
-from braid.core.types import ALL, All, DatasetIds, Engine, Filters, Fusion, Hit, Mode, Pooling, Query
+from braid.core.types import ALL, All, DatasetIds, Engine, Filters, Fusion, Hit, Mode, Passage, Pooling, Query
 from tests.fakes import HashEmbeddings
 from tests.web import make_app, site_of
 from tests.worlds import document, indexed
@@ -153,6 +153,7 @@ def tamper(town: Town, everything: list[IndexedChunk]) -> None:
 # ---------------------------------------------------------------- the property
 
 QUERIES = (COMMON, "only in of all words", "deleted words", "同じ文", "똑같은", "only in 1", "only in -3", "only in -5")
+EXACT = (COMMON, "only in", "words", "同じ文", "똑같은 문장")
 words = st.sampled_from(QUERIES)
 filters = st.one_of(
     st.just(Filters()),
@@ -180,6 +181,13 @@ def requests(town: Town) -> st.SearchStrategy[list[int] | All | None]:
 
 def ids_of(asked: DatasetIds) -> set[int]:
     return set() if asked is None or asked == ALL else set(asked)
+
+
+def assert_is_theirs(town: Town, passage: Passage, allowed: set[int]) -> None:
+    assert town.chunks[passage.chunk_id] == passage.dataset_id
+    assert passage.dataset_id in allowed
+    assert passage.chunk_id not in town.deleted
+    assert passage.source == f"kept-{passage.dataset_id}"
 
 
 def assert_may_be_seen(town: Town, hit: Hit, allowed: set[int]) -> None:
@@ -219,6 +227,13 @@ def check_one_request(town: Town, data: st.DataObject) -> bool:
         assert found.metadata["dataset_id"] in allowed
         assert found.metadata["id"] not in town.deleted
 
+    exact = {"user_id": request["user_id"], "dataset_ids": asked, "k": 1000}
+    document_id = data.draw(st.one_of(st.none(), st.integers(1, 3 * len(town.datasets))), "document")
+    text = data.draw(st.sampled_from(EXACT), "text")
+    for match in town.braid.manager.find_exact(text, document_id=document_id, **exact).matches:
+        assert_is_theirs(town, match.passage, allowed)
+        assert text in match.passage.text
+
     if options["engine"] == "braid":
         chunk_id = data.draw(st.sampled_from([*town.chunks, "unknown-1-0", "no such"]), "chunk")
         assert_explained(town, query, chunk_id, request, allowed)
@@ -249,6 +264,7 @@ def assert_explained(town: Town, query: str, chunk_id: str, request: dict[str, A
         unknown = town.braid.manager.explain(query, chunk_id="no such", **request)
         assert explanation == replace(unknown, chunk_id=chunk_id)
     others = {f"'kept-{dataset}'" for dataset in set(town.datasets) - allowed}
+    others.discard(repr(request["filters"].source_prefix))  # the caller's own words
     assert not any(source in explanation.detail for source in others)
 
 
@@ -287,6 +303,12 @@ def test_all_is_what_a_user_may_read_at_each_call(town: Town) -> None:
     mine = ledger.add_dataset(town.users["bob"], "later").id
     assert searched()[0] == town.readable("bob") | {mine}
     ledger.remove_dataset(mine)
+
+
+def test_everybody_finds_exactly_what_is_theirs(town: Town) -> None:
+    for user in USERS:
+        found = town.braid.manager.find_exact(COMMON, user_id=town.users[user], dataset_ids="all", k=1000)
+        assert {match.passage.dataset_id for match in found.matches} == town.readable(user)
 
 
 # ---------------------------------------------------------------- the interfaces of other programs

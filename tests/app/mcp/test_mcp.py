@@ -39,7 +39,15 @@ NOTES = {
     "notes/printer.ja.md": "# プリンター\n\n用紙がないと、プリンターにエラーコードが表示されます。",
     "notes/printer.ko.md": "# 프린터\n\n용지가 없으면 프린터에 오류 코드가 나타납니다.",
 }
-READING = {"search", "get_documents_by_prefix", "list_datasets", "explain"}
+READING = {
+    "search",
+    "find_exact",
+    "explain",
+    "read_document",
+    "fetch",
+    "get_documents_by_prefix",
+    "list_datasets",
+}
 WRITING = {"put_document", "delete_document"}
 
 

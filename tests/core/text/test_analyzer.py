@@ -232,6 +232,31 @@ def test_what_is_remembered_is_bounded() -> None:
     assert remembered.currsize <= remembered.maxsize < 40_000
 
 
+@given(
+    any_text | tricky_text, st.sampled_from(["", "seen", "表示", "프린터"]), st.sampled_from([" ", "\n", " (", "。"])
+)
+@settings(max_examples=100, deadline=None)
+def test_a_text_has_the_common_tokens_of_what_occurs_in_it_as_whole_words(text: str, other: str, gap: str) -> None:
+    analyzer = Analyzer()
+    assert analyzer.common_tokens(text) <= set(analyzer.tokens(f"{other}{gap}{text} {other}"))
+
+
+@pytest.mark.parametrize(
+    ("text", "longer"),
+    [
+        ("os.path", "os.path.join"),
+        ("getUser", "getUserName()"),
+        ("온도", "온도계"),
+        ("プリンタ", "プリンター"),
+        ("47", "IL-47"),
+    ],
+)
+def test_words_of_a_compound_are_common_to_longer_ones(text: str, longer: str) -> None:
+    tokens = Analyzer().common_tokens(text)
+    assert tokens
+    assert tokens <= set(Analyzer().tokens(longer))
+
+
 @given(any_text | tricky_text)
 @settings(max_examples=150, deadline=None)
 def test_tokens_can_be_joined_by_spaces_and_stored(text: str) -> None:

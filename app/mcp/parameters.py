@@ -1,0 +1,44 @@
+"""Parameters that several tools share, as they are described to the model."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from functools import wraps
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import Field
+
+Query = Annotated[str, Field(description="Question or keywords, up to 10,000 characters")]
+Path = Annotated[str, Field(description="The document's path or URL, as results give it in `filepath`")]
+FileType = Annotated[
+    str | None,
+    Field(description="Only this format (pdf, md, txt, docx, html, py …), or this label that put_document was given"),
+]
+Where = Annotated[
+    dict[str, Any] | None,
+    Field(
+        description='Only documents with this metadata: {"tenant": "x", "year": {"$gte": 2024}, "tags": {"$contains": '
+        '"a"}}; operators $eq, $ne, $gt, $gte, $lt, $lte, $in, $nin, $contains, $exists, $and, $or, $not; a date is '
+        '{"$date": "2026-01-31"}; list_datasets has the keys'
+    ),
+]
+DatasetIds = Annotated[
+    list[int] | Literal["all"] | None,
+    Field(
+        description="Datasets to search, from list_datasets; negative ids are shared. 'all': everything that the user "
+        "may read. None: all of the user's own"
+    ),
+]
+First = Annotated[int, Field(alias="from", description="Number of the first passage; passages count from 1")]
+
+T = TypeVar("T")
+
+
+def takes_from(tool: Callable[..., Awaitable[T]]) -> Callable[..., Awaitable[T]]:
+    """Give a tool its parameter ``first`` under the name ``from``, which Python keeps for itself."""
+
+    @wraps(tool)
+    async def called(**given: Any) -> T:
+        return await tool(**{("first" if name == "from" else name): value for name, value in given.items()})
+
+    return called
