@@ -40,7 +40,7 @@ class ParseStoppedError(BraidError):
 
 @dataclass(frozen=True, slots=True)
 class PagePicture:
-    """A page as `braid.core.ingest.page_picture.draw_page` describes it, of a file of ``pages`` pages."""
+    """A page as `braid.core.ingest.readers.page_picture.draw_page` describes it, of a file of ``pages`` pages."""
 
     picture: bytes
     """PNG."""

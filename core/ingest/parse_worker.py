@@ -118,7 +118,7 @@ def _parse(request: Mapping[str, Any]) -> Outcome:
 
 
 def _draw_page(request: Mapping[str, Any]) -> Outcome:
-    from braid.core.ingest.page_picture import draw_page
+    from braid.core.ingest.readers.page_picture import draw_page
 
     drawn = draw_page(Path(request["path"]).read_bytes(), request["page"])
     return {**drawn, "picture": base64.b64encode(drawn["picture"]).decode()}
