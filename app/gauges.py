@@ -16,6 +16,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import QueuePool
 
 from braid.app.readiness import MEBIBYTE, Health, health_of, without_ledger
+from braid.core.backup.record import last_backup
 from braid.core.braid import Braid
 from braid.core.errors import BraidError
 from braid.core.jobs.store import JobStore
@@ -46,6 +47,7 @@ class Gauges(Collector):
         yield self._build()
         yield self._parts(health)
         yield from self._disk()
+        yield from self._backup()
         yield from self._outages()
         yield from self._connections()
         yield from _unless_out(self._indexes)
@@ -81,6 +83,10 @@ class Gauges(Collector):
         for what, size in self._measured().items():
             sizes.add_metric([what], size)
         yield sizes
+
+    def _backup(self) -> Iterator[Metric]:
+        if last := last_backup(self._braid.data_dir):
+            yield GaugeMetricFamily("braid_last_backup_timestamp_seconds", "When the last backup was made.", last.at)
 
     def _measured(self) -> dict[str, int]:
         if time.monotonic() >= self._sized_at + SIZES_KEPT_S:

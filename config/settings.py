@@ -493,7 +493,9 @@ def _show(name: str, value: object) -> str:
 def holds_secret(name: str, value: object) -> bool:
     """Return whether the value of a setting has a key or a password."""
     form = _form(_HINTS[name])
-    return bool(form and form.secret and isinstance(value, str) and _mask(value) != value)
+    if form is None or not form.secret:
+        return False
+    return bool(value) if not isinstance(value, str) else _mask(value) != value
 
 
 def _mask(url: str) -> str:

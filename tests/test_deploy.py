@@ -11,6 +11,7 @@ import pytest
 import yaml
 from flask.testing import FlaskClient
 
+from braid.core.backup.record import LastBackup, note_backup
 from braid.core.braid import Braid
 from tests.web import make_app, sign_in
 
@@ -42,6 +43,7 @@ def scraped(tmp_path_factory: pytest.TempPathFactory) -> str:
     from tests.fakes import HashEmbeddings
 
     with Braid(tmp_path_factory.mktemp("metrics") / "data", embedding_model=HashEmbeddings()) as braid:
+        note_backup(braid.data_dir, LastBackup(1.0, "backup.zip", 1))
         client: FlaskClient = sign_in(make_app(braid))
         client.get("/search?q=paper")
         return str(client.get("/metrics").text)

@@ -31,11 +31,6 @@ class BackupView:
     folder: str
     kept: int = KEPT
 
-    @property
-    def size_mb(self) -> str:
-        """Size of the last backup in MB."""
-        return f"{self.last.size_bytes / 1e6:,.1f}" if self.last else ""
-
 
 def backup_view() -> BackupView:
     """Return the state of backups of this site."""

@@ -742,7 +742,11 @@ def test_a_backup_is_made_checked_and_restored(run: CommandLine, tmp_path: Path)
     run("user", "add", "ann")
     run("shared-db", "add", "Handbook", "--collection", "shared_handbook")
     (tmp_path / "backups").mkdir()
-    run.env |= {"BRAID_SEARCH_MODEL_API_KEY": "sk-very-secret", "BRAID_K": "7"}
+    run.env |= {
+        "BRAID_SEARCH_MODEL_API_KEY": "sk-very-secret",
+        "BRAID_K": "7",
+        "BRAID_METRICS_TOKENS": "a-very-secret" * 2,
+    }
     made = run.json("backup", tmp_path / "backups")
     assert re.fullmatch(r"braid-\d{8}-\d{6}\.zip", Path(made["file"]).name)
     assert (made["rows"]["users"], made["with_keys"], made["uploads"]) == (1, False, 0)
@@ -756,8 +760,9 @@ def test_a_backup_is_made_checked_and_restored(run: CommandLine, tmp_path: Path)
     told = run("restore", made["file"], tmp_path / "new").stdout
     assert f"BRAID_CONFIG={tmp_path / 'new' / 'braid.toml'} python -m app serve" in told
     text = (tmp_path / "new" / "braid.toml").read_text()
-    assert "sk-very-secret" not in text
+    assert "very-secret" not in text
     assert "# search_model_api_key: left out" in text
+    assert "# metrics_tokens: left out" in text
     with_keys = run.json("backup", tmp_path / "keys.zip", "--with-keys")
     run("restore", with_keys["file"], tmp_path / "keys")
     settings = load_settings({}, tmp_path / "keys" / "braid.toml")

@@ -557,7 +557,7 @@ def test_the_overview_makes_a_backup_and_says_how_old_the_last_one_is(
     assert manifest.rows["users"] == len(braid.ledger.users())
     assert not manifest.with_keys
     page = text_of(admin.get("/admin/").text)
-    assert re.search(r"Last backup (\d+ seconds?|1 minute) ago · .* MB", page)
+    assert re.search(r"Last backup (\d+ seconds?|1 minute) ago · .* kB", page)
     assert newest in page
     last = last_backup(braid.data_dir)
     assert last is not None
