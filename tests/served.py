@@ -9,12 +9,14 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 
 import httpx
 
 from braid.core.data_directory import DataDirectory
+from tests.model_server import model_server
 from tests.web import PASSWORD
 
 ROOT = Path(__file__).parent.parent
@@ -22,12 +24,23 @@ START_S = 60
 
 
 class Served:
-    """A running server with its administrator; ``settings`` are environment variables without their prefix."""
+    """A running server with its administrator; ``settings`` are environment variables without their prefix.
 
-    def __init__(self, data_dir: Path, **settings: object) -> None:
+    It asks a model over HTTP for embeddings, or has the default one ``with_e5``, which works as hard as in earnest.
+    """
+
+    def __init__(self, data_dir: Path, *, with_e5: bool = False, **settings: object) -> None:
         data_dir.parent.mkdir(parents=True, exist_ok=True)
         self.data_dir = data_dir
+        self._models = ExitStack()
         self._settings = settings
+        if not with_e5:
+            model = self._models.enter_context(model_server(""))
+            self._settings |= {
+                "EMBEDDING_MODEL": "openai:text-embedding-3-small",
+                "EMBEDDING_BASE_URL": model.url,
+                "EMBEDDING_API_KEY": "none",
+            }
         self._log = (data_dir.parent / "server.log").open("a")
         self.client = httpx.Client(follow_redirects=False, timeout=60)
         try:
@@ -132,6 +145,7 @@ class Served:
             self.stop()
         self.client.close()
         self._log.close()
+        self._models.close()
 
 
 def _waits(page: str) -> bool:

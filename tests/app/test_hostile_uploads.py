@@ -178,7 +178,7 @@ def test_a_pdf_of_a_thousand_pages(read: Callable[[str, bytes], Document]) -> No
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with Served(tmp_path_factory.mktemp("served") / "data", MAX_FILE_MB=MAX_MB) as running:
+    with Served(tmp_path_factory.mktemp("served") / "data", with_e5=True, MAX_FILE_MB=MAX_MB) as running:
         yield running
 
 

@@ -322,7 +322,6 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
             "SUMMARY_MODEL_BASE_URL": model.url,
             "SUMMARY_MODEL_API_KEY": "none",
             "API_RATE_LIMIT": "100000/second",
-            "EMBEDDING_THREADS": 1,
         }
         with Served(tmp_path_factory.mktemp("slow") / "data", **settings) as running:
             eventually(lambda: running.client.get("/status.json").json()["state"] == "ready", 100, pause_s=0.5)
