@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,7 +10,7 @@ from sqlalchemy import func, select, update
 
 from braid.core.braid import Braid
 from braid.core.errors import IndexUnavailableError
-from braid.core.indexes.base import LegIndex
+from braid.core.indexes.base import IndexName, LegIndex
 from braid.core.indexes.leg_progress import LegProgress
 from braid.core.ledger.change_log import ChangeLog
 from braid.core.ledger.tables import ChunkRow, DatasetRow, DocumentRow
@@ -18,8 +18,14 @@ from braid.core.originals.store import Originals
 from braid.core.types import Leg
 
 CATCH_UP_S = 30.0
+SETTLE_S = 5.0
+MOST_LOOKS = 5
+INDEXES: tuple[IndexName, ...] = ("bm25", "dense", "chroma")
 NAMES = {"bm25": "the bm25 index", "dense": "the dense index", "chroma": "the copy in Chroma"}
 Problem = Literal["behind", "broken", "missing", "extra", "not_embedded", "orphan", "unlisted", "counter", "original"]
+
+DIFFERENCES = frozenset({"missing", "extra", "not_embedded"})
+"""What is seen for a moment when somebody writes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,35 +37,68 @@ class Finding:
     detail: str
     repair: str = ""
     leg: Leg | None = None
+    waits: bool = False
+    """Whether it is work still to be done, which needs no repair, and no damage."""
 
 
-def examine(braid: Braid) -> list[Finding]:
-    """Return all differences, after the indexes have had up to 30 seconds to follow the ledger.
+def examine(
+    braid: Braid, *, wait_s: float | None = None, on_progress: Callable[[int, int], object] = lambda done, total: None
+) -> list[Finding]:
+    """Return all differences, after the indexes have had up to ``wait_s`` seconds, or 30, to follow the ledger.
 
-    Raises NotOwnerError when another process owns the indexes.
+    Works beside the process that owns the indexes, and while it writes. ``on_progress`` is called with the number of
+    collections that are done, and of all. Raises IndexUnavailableError when the owner does not answer.
     """
-    indexer = braid.indexer
-    indexer.wait(CATCH_UP_S, ("bm25", "dense", "chroma"))
+    braid.indexer.wait(CATCH_UP_S if wait_s is None else wait_s, INDEXES)
     changes = ChangeLog(braid.ledger.database)
     collections = sorted(changes.heads())
     findings = [*_counters(braid), *_find_unlisted(braid)]
-    for collection in collections:
-        expected = changes.chunk_ids(collection)
-        embedded = changes.embedded_ids(collection, braid.model_of(collection).fingerprint)
-        findings += _compare(braid.bm25, indexer.leg_progress("bm25", collection), expected)
-        findings += _compare(braid.dense, indexer.leg_progress("dense", collection), embedded)
-        if braid.chroma is not None:
-            findings += _compare(braid.chroma, indexer.copy_progress(collection), embedded)
-        if expected - embedded:
-            detail = f"{len(expected - embedded)} of {len(expected)} passages of {collection} have no vector"
-            if collection in braid.to_reembed:
-                detail += f" of {braid.model_of(collection).fingerprint} yet, which is another model than before"
-            findings.append(Finding("not_embedded", collection, detail, "embed them", "dense"))
+    for done, collection in enumerate(collections):
+        on_progress(done, len(collections))
+        findings += _examine_while_written(braid, changes, collection)
     findings += [Finding("original", "", said) for said in Originals(braid).damaged()]
     return [*findings, *_orphans(braid, collections)]
 
 
-def repair(braid: Braid, findings: Iterable[Finding], *, timeout_s: float = 3600.0) -> bool:
+def _examine_while_written(braid: Braid, changes: ChangeLog, collection: str) -> list[Finding]:
+    """Look until a difference is there twice: what is written meanwhile reaches the ledger before the indexes."""
+    last: tuple[int, list[Finding]] | None = None
+    for _ in range(MOST_LOOKS):
+        head = changes.heads().get(collection, 0)
+        found = _examine_collection(braid, changes, collection)
+        doubtful = [finding for finding in found if finding.problem in DIFFERENCES and not finding.waits]
+        if not doubtful or (head, found) == last:
+            return found
+        last = head, found
+        braid.indexer.wait(SETTLE_S, INDEXES)
+    steady = [finding for finding in found if finding not in doubtful]
+    return [*steady, Finding("behind", collection, f"{collection} is being written to all the time", waits=True)]
+
+
+def _examine_collection(braid: Braid, changes: ChangeLog, collection: str) -> list[Finding]:
+    indexer, found = braid.indexer, list[Finding]()
+    expected = changes.chunk_ids(collection)
+    embedded = changes.embedded_ids(collection, braid.model_of(collection).fingerprint)
+    dense = indexer.leg_progress("dense", collection)
+    found += _compare("bm25", braid.bm25, indexer.leg_progress("bm25", collection), expected)
+    found += _compare("dense", braid.dense, dense, embedded)
+    if braid.chroma is not None:
+        found += _compare("chroma", braid.chroma, indexer.copy_progress(collection), embedded)
+    if expected - embedded:
+        detail = f"{len(expected - embedded)} of {len(expected)} passages of {collection} have no vector"
+        if collection in braid.to_reembed:
+            detail += f" of {braid.model_of(collection).fingerprint} yet, which is another model than before"
+        found.append(Finding("not_embedded", collection, detail, "embed them", "dense", _is_at_work(dense)))
+    return found
+
+
+def repair(
+    braid: Braid,
+    findings: Iterable[Finding],
+    *,
+    timeout_s: float = 3600.0,
+    on_progress: Callable[[int, int], None] = lambda done, total: None,
+) -> bool:
     """Do the repairs that the findings propose, and wait for them. False when one was not done in time."""
     rebuilds: dict[tuple[Leg, str], None] = {}
     for finding in findings:
@@ -67,11 +106,15 @@ def repair(braid: Braid, findings: Iterable[Finding], *, timeout_s: float = 3600
             _recount(braid)
         elif finding.leg and finding.problem == "orphan":
             _stored(braid)[finding.leg].drop(finding.collection)
-        elif finding.leg and finding.repair:
+        elif finding.leg and finding.repair and not finding.waits:
             rebuilds[finding.leg, finding.collection] = None
     for leg, collection in rebuilds:
         braid.indexer.rebuild(leg, collection)
-    return braid.indexer.wait(timeout_s, ("bm25", "dense", "chroma"))
+    return braid.indexer.wait(timeout_s, INDEXES, on_progress=on_progress)
+
+
+def _is_at_work(progress: LegProgress) -> bool:
+    return not progress.error and (progress.state in ("checking", "rebuilding") or progress.pending > 0)
 
 
 def _stored(braid: Braid) -> dict[Leg, LegIndex]:
@@ -79,11 +122,11 @@ def _stored(braid: Braid) -> dict[Leg, LegIndex]:
     return {"bm25": braid.bm25} if braid.chroma is None else {"dense": braid.chroma, "bm25": braid.bm25}
 
 
-def _compare(index: LegIndex, progress: LegProgress, expected: set[str]) -> Iterable[Finding]:
+def _compare(name: IndexName, index: LegIndex, progress: LegProgress, expected: set[str]) -> Iterable[Finding]:
     leg, collection = progress.leg, progress.collection
     why = progress.obstacle or progress.shortfall
     if why:
-        yield Finding("behind", collection, why, "rebuild the index", leg)
+        yield Finding("behind", collection, why, "rebuild the index", leg, _is_at_work(progress))
         return
     try:
         present = set(index.ids(collection))
@@ -98,7 +141,7 @@ def _compare(index: LegIndex, progress: LegProgress, expected: set[str]) -> Iter
     )
     for problem, words, ids in differences:
         if ids:
-            detail = f"{len(ids)} passages {words} {NAMES[index.name]} of {collection}, for example {min(ids)}"
+            detail = f"{len(ids)} passages {words} {NAMES[name]} of {collection}, for example {min(ids)}"
             yield Finding(problem, collection, detail, "rebuild the index", leg)
 
 

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
 from braid.app.cli.common import BraidCommand, current_settings, json_option
-from braid.app.cli.output import complain, plural, print_json, print_table
+from braid.app.cli.output import plural, print_json, print_table
+from braid.app.cli.progress import Bars, Count
 from braid.app.opening import open_braid
 
 if TYPE_CHECKING:
     from braid.core.doctor import Finding
+
+DAMAGED, WAITING = 1, 4
+"""Exit statuses of `doctor`."""
 
 
 @click.command(cls=BraidCommand)
@@ -32,35 +37,58 @@ def serve(host: str | None, port: int | None) -> None:
 
 @click.command(cls=BraidCommand)
 @click.option("--repair", is_flag=True, help="Repair the differences; stored documents are never lost.")
+@click.option(
+    "--wait", type=click.FloatRange(0, 86_400), default=30, show_default=True, help="Seconds to wait for the indexes."
+)
+@click.option("--quiet", is_flag=True, help="Print damage alone, for cron.")
 @json_option
 @click.pass_context
-def doctor(context: click.Context, repair: bool, as_json: bool) -> None:
-    """Compare the ledger with both indexes, report differences, and warn of a data directory that others may enter."""
+def doctor(context: click.Context, repair: bool, wait: float, quiet: bool, as_json: bool) -> None:
+    """Compare the ledger with both indexes, report differences, and warn of a data directory that others may enter.
+
+    Works beside a running app. Ends with 1 when there is damage, and with 4 when there is only work left to do.
+    """
     from braid.core import doctor as check
 
-    with open_braid(current_settings(), must_own=True) as braid:
-        findings, exposure = check.examine(braid), braid.exposure()
+    with open_braid(current_settings()) as braid, Bars(quiet=quiet) as bars:
+
+        def examine() -> list[Finding]:
+            show = partial(_show, bars, "Collections")
+            return check.examine(braid, wait_s=wait, on_progress=show)
+
+        findings, exposure = examine(), braid.exposure()
         if exposure:
-            complain(f"warning: {exposure}")
+            bars.line(f"warning: {exposure}")
         if not as_json:
-            _print_findings(findings)
-        left: Sequence[Finding] = findings
-        if repair and findings:
-            complain("repairing …")
-            check.repair(braid, findings)
-            left = check.examine(braid)
-            if not as_json:
+            _print_findings(findings, quiet=quiet)
+        left = findings
+        if repair and any(finding.repair for finding in findings):
+            if not quiet:
+                bars.line("repairing …")
+            check.repair(braid, findings, on_progress=partial(_show, bars, "Passages"))
+            left = examine()
+            if not as_json and not quiet:
                 click.echo(f"After the repair, {plural(len(left), 'difference')} left.")
-                if left:
-                    _print_findings(left)
+            if not as_json and left:
+                _print_findings(left, quiet=quiet)
     if as_json:
         print_json({"findings": findings, "left": left})
-    context.exit(1 if left else 0)
+    is_damaged = any(not finding.waits for finding in left)
+    context.exit(DAMAGED if is_damaged else WAITING if left else 0)
 
 
-def _print_findings(findings: Sequence[Finding]) -> None:
-    if not findings:
+def _show(bars: Bars, name: str, done: int, total: int) -> None:
+    bars.show({name: Count(done, total)})
+
+
+def _print_findings(findings: Sequence[Finding], *, quiet: bool) -> None:
+    shown = [found for found in findings if not (quiet and found.waits)]
+    if shown:
+        rows = [(found.problem, found.leg or "", found.detail, _remedy(found)) for found in shown]
+        print_table(("problem", "leg", "what differs", "repair"), rows)
+    elif not quiet:
         click.echo("Ledger and indexes agree.")
-        return
-    rows = [(found.problem, found.leg or "", found.detail, found.repair or "(yours)") for found in findings]
-    print_table(("problem", "leg", "what differs", "repair"), rows)
+
+
+def _remedy(found: Finding) -> str:
+    return "(is being done)" if found.waits else found.repair or "(yours)"

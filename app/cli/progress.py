@@ -38,15 +38,16 @@ class Count(NamedTuple):
 
 
 class Bars:
-    """Named counters that go up to a total. Without a terminal, prints a line every 5 seconds."""
+    """Named counters that go up to a total. Without a terminal, prints a line every 5 seconds; not if ``quiet``."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._quiet = quiet
         self._bars: Progress | None = None
         self._last_line = time.monotonic()
 
     def __enter__(self) -> Self:
         console = make_console(stderr=True)
-        if console.is_terminal:
+        if console.is_terminal and not self._quiet:
             from rich.progress import BarColumn, Progress, TextColumn
 
             columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[count]}"))
@@ -62,6 +63,8 @@ class Bars:
 
     def show(self, counts: Mapping[str, Count]) -> None:
         """Update the named counters."""
+        if self._quiet:
+            return
         if self._bars is None:
             if time.monotonic() - self._last_line >= SECONDS_BETWEEN_LINES:
                 self._last_line = time.monotonic()

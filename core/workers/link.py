@@ -22,6 +22,8 @@ MOST_IDLE = 16
 """Connections that are kept open."""
 CALL_S = 10.0
 """Longest time to wait for an answer."""
+ANSWER_S = {"ids": 120.0, "check": 120.0}
+"""Longer for methods that read a whole index, which only the doctor calls."""
 PATIENCE_S = 5.0
 """Longest time to wait for an owner: one that was killed is replaced within about a second."""
 RETRY_S = 0.05
@@ -130,7 +132,7 @@ class FarPart:
     def __getattr__(self, method: str) -> Callable[..., Any]:
         if method.startswith("_"):
             raise AttributeError(method)
-        return partial(self._link.call, f"{self._name}.{method}")
+        return partial(self._link.call, f"{self._name}.{method}", answer_s=ANSWER_S.get(method, CALL_S))
 
 
 def _connect(note: OwnerNote | None) -> socket.socket:

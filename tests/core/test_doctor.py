@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import os
+import json
 import shutil
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 from sqlalchemy import delete, update
 
 from braid.app.cli.root import cli
@@ -212,11 +214,68 @@ def test_everything_at_once(braid: Braid, tmp_path: Path, embeddings: HashEmbedd
     assert embeddings.documents_embedded == 6
 
 
-def test_who_does_not_own_the_indexes_is_told_so(tmp_path: Path, embeddings: HashEmbeddings) -> None:
-    with Braid(tmp_path, embedding_model=embeddings):
-        command = CliRunner().invoke(cli, ["--data-dir", str(tmp_path), "doctor"])
-    assert command.exit_code == 2
-    assert f"process {os.getpid()} has the data directory" in command.stderr
+@pytest.fixture
+def same_model(embeddings: HashEmbeddings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command line has the model of the owner, as it has from the settings."""
+    monkeypatch.setattr("braid.core.data_directory.default_model", lambda *_: embeddings)
+
+
+def _doctor(data_dir: Path, *options: str) -> Result:
+    return CliRunner().invoke(cli, ["--data-dir", str(data_dir), "doctor", *options])
+
+
+@pytest.mark.usefixtures("same_model")
+def test_it_examines_and_repairs_beside_the_owner_while_documents_are_written(
+    tmp_path: Path, embeddings: HashEmbeddings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor, "SETTLE_S", 0.3)
+    stopped = threading.Event()
+    with Braid(tmp_path, embedding_model=embeddings) as owner, ThreadPoolExecutor() as pool:
+        user = owner.ledger.add_user("ann")
+        dataset = owner.ledger.add_dataset(user.id, "Notes").id
+
+        def write() -> int:
+            number = 0
+            while not stopped.wait(0.02):
+                number += 1
+                owner.ledger.put_document(dataset, document(f"{number}.txt", f"Paper {number} lies in the tray."))
+            return number
+
+        writing = pool.submit(write)
+        try:
+            live = _doctor(tmp_path, "--wait", "0.3", "--json")
+        finally:
+            stopped.set()
+        assert writing.result() > 3
+        assert live.exit_code in (0, 4), live.output
+        assert all(finding["waits"] for finding in json.loads(live.stdout)["left"]), "no damage is seen where none is"
+        assert owner.indexer.wait(60)
+        assert _doctor(tmp_path, "--wait", "60").stdout == "Ledger and indexes agree.\n"
+        owner.bm25.drop(f"user_{user.id}")
+        assert _doctor(tmp_path, "--quiet").exit_code == 1
+        mended = _doctor(tmp_path, "--repair")
+        assert mended.exit_code == 0, mended.output
+        assert len(set(owner.bm25.ids(f"user_{user.id}"))) == writing.result()
+
+
+@pytest.mark.usefixtures("same_model")
+def test_work_that_waits_is_no_damage(
+    tmp_path: Path, embeddings: HashEmbeddings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on, embed = threading.Event(), embeddings.embed_documents
+    monkeypatch.setattr(embeddings, "embed_documents", lambda texts: go_on.wait(60) and embed(texts))
+    with Braid(tmp_path, embedding_model=embeddings) as owner:
+        user = owner.ledger.add_user("ann")
+        dataset = owner.ledger.add_dataset(user.id, "Notes").id
+        try:
+            owner.ledger.put_document(dataset, document("a.txt", "Paper lies in the tray."))
+            found = _doctor(tmp_path, "--wait", "0.5", "--json")
+            quiet = _doctor(tmp_path, "--wait", "0.1", "--quiet")
+        finally:
+            go_on.set()
+        assert found.exit_code == quiet.exit_code == 4
+        assert {finding["problem"] for finding in json.loads(found.stdout)["left"]} >= {"not_embedded"}
+        assert quiet.output == ""
 
 
 def test_vectors_that_are_searched_in_chroma_are_compared_there(tmp_path: Path, embeddings: HashEmbeddings) -> None:
