@@ -204,6 +204,7 @@ def _plain_filters(filters: Filters) -> dict[str, Any]:
         "file_types": sorted(filters.file_types),
         "source_prefix": filters.source_prefix,
         "metadata": filters.metadata,
+        "chunk_kinds": sorted(filters.chunk_kinds),
         **{name: datetime.fromtimestamp(at, UTC).isoformat() for name, at in dates.items() if at is not None},
     }
 

@@ -102,6 +102,7 @@ class PassageShown(Shown):
     line_end: int | None
     date: Moment
     metadata: MetadataShown
+    chunk_kind: str = Field("", description="`function`, `class`, `method` or `module` in source code; else empty")
 
 
 class DegradedShown(Shown):

@@ -13,7 +13,7 @@ from braid.app.site import site
 from braid.core.datasets.scope import MAX_DATASET_IDS, resolve_scope
 from braid.core.errors import InvalidInputError
 from braid.core.search.strategies import strategies
-from braid.core.types import ALL, MAX_K, MAX_NAME_CHARS, All, Filters, Fusion, Generator, GroupBy, Mode
+from braid.core.types import ALL, MAX_K, MAX_NAME_CHARS, All, ChunkKind, Filters, Fusion, Generator, GroupBy, Mode
 
 ISO_8601 = (
     r"^[0-9]{4}-[0-9]{2}-[0-9]{2}"
@@ -50,7 +50,7 @@ class PromptGiven(Given):
 
 
 class FiltersGiven(Given):
-    """Restrictions on documents."""
+    """Restrictions on documents, and on kinds of passages."""
 
     file_types: list[str] = Field([], max_length=100, examples=[["pdf", "md"]])
     source_prefix: str = Field("", max_length=1_000, description="Beginning of the source (path or URL)")
@@ -63,6 +63,10 @@ class FiltersGiven(Given):
         examples=[{"tenant": "x", "year": {"$gte": 2024}, "tags": {"$contains": "a"}}],
     )
 
+    chunk_kinds: list[ChunkKind] = Field(
+        [], max_length=10, description="Only these parts of programs; `module` is what stands in none of the others"
+    )
+
     def filters(self) -> Filters:
         """Return the filters as core has them. Raises InvalidInputError for a day that does not exist."""
         return Filters(
@@ -71,6 +75,7 @@ class FiltersGiven(Given):
             _seconds("filters.date_from", self.date_from, end=False),
             _seconds("filters.date_to", self.date_to, end=True),
             self.metadata,
+            frozenset(self.chunk_kinds),
         )
 
 

@@ -12,7 +12,7 @@ import click
 
 from braid.app.cli.common import Command
 from braid.core.metadata.written import read_written
-from braid.core.types import ALL, All, DatasetIds, Engine, Filters, Fusion, Generator, GroupBy, Mode, Pooling
+from braid.core.types import ALL, All, ChunkKind, DatasetIds, Engine, Filters, Fusion, Generator, GroupBy, Mode, Pooling
 
 if TYPE_CHECKING:
     from braid.config.settings import Settings
@@ -118,6 +118,13 @@ SCOPE_OPTIONS = (
 FILTER_OPTIONS = (
     click.option("--min-score", type=float, help="Leave out hits with a lower score."),
     click.option("--file-type", "file_types", type=FileTypes(), help="Only these formats."),
+    click.option(
+        "--chunk-kind",
+        "chunk_kinds",
+        type=click.Choice(get_args(ChunkKind)),
+        multiple=True,
+        help="Only these parts of programs; repeatable.",
+    ),
     click.option("--source-prefix", default="", help="Only documents whose source starts with this."),
     click.option(
         "--filter",
@@ -158,5 +165,6 @@ def query_options(settings: Settings, asked: Mapping[str, Any]) -> dict[str, Any
         date_from=asked.get("since"),
         date_to=asked.get("until"),
         metadata=read_written(asked.get("where") or ()),
+        chunk_kinds=frozenset(asked.get("chunk_kinds") or ()),
     )
     return {**options, "filters": filters}

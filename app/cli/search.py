@@ -150,7 +150,7 @@ def _hit_text(number: int, hit: Hit) -> str:
     heading = " › ".join(part for part in (passage.title, passage.heading_path) if part)
     lines = [
         f"[{number}] {one_line(heading)}",
-        f"    {one_line(passage.source)}{_position(passage)}",
+        f"    {one_line(passage.source)}{_position(passage)}{_kind(passage)}",
         f"    dataset {passage.dataset_id}, chunk {passage.chunk_id}",
         *([] if hit.rerank_score is None else [f"    reranked: {hit.rerank_score:.4f}"]),
         f"    score {hit.score:.4f} = {_reasons(hit.legs)}",
@@ -175,6 +175,10 @@ def _position(passage: Passage) -> str:
         if first is not None:
             return f", {name} {first}" if last in (None, first) else f", {name}s {first}–{last}"
     return ""
+
+
+def _kind(passage: Passage) -> str:
+    return f", {passage.chunk_kind}" if passage.chunk_kind else ""
 
 
 def _reasons(legs: Iterable[LegScore]) -> str:

@@ -75,6 +75,9 @@ def _add_searching(server: MCPServer[Any], tools_of: ToolsOf) -> None:
                 "counts its others, and top_k counts documents"
             ),
         ] = "passage",
+        chunk_kind: Annotated[
+            str | None, Field(description="Only this part of programs: function, class, method, or module for the rest")
+        ] = None,
     ) -> SearchAnswer:
         """Search the user's documents; results are passages, best first, one per passage or per document.
 
@@ -94,6 +97,7 @@ def _add_searching(server: MCPServer[Any], tools_of: ToolsOf) -> None:
                 strategy=strategy,
                 where=where or {},
                 group_by=group_by,
+                chunk_kind=chunk_kind,
             ),
         )
 

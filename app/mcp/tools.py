@@ -36,6 +36,7 @@ from braid.core.types import (
     ALL,
     LEGS_OF_MODE,
     MAX_K,
+    ChunkKind,
     Dataset,
     DatasetIds,
     Document,
@@ -106,12 +107,14 @@ class Tools:
         strategy: str,
         where: Mapping[str, Any] = MappingProxyType({}),
         group_by: str = "passage",
+        chunk_kind: str | None = None,
     ) -> Result:
         """Search; the results are passages, or documents, best first."""
         _require_count("top_k", top_k, MAX_K)
         _require_length(max_content_length)
         file_types = frozenset({_label(file_type)}) if file_type else frozenset[str]()
-        filters = Filters(file_types=file_types, metadata=where)
+        kinds = frozenset({cast(ChunkKind, chunk_kind)}) if chunk_kind else frozenset[ChunkKind]()
+        filters = Filters(file_types=file_types, metadata=where, chunk_kinds=kinds)
         self.meter.count_use("search")
         result = self._braid.manager.search(
             query,
@@ -362,8 +365,10 @@ class Tools:
         if include_documents:
             entry["document"] = _cut(passage["text"], max_content_length)
         shown = ("document_id", "dataset_id", "title", "file_type", "heading_path", "page", "line")
-        number = {"passage": passage["position"] + 1}
-        entry["metadata"] = {"id": passage["chunk_id"], **pick(passage, *shown), **number}
+        more = {"passage": passage["position"] + 1}
+        if passage["chunk_kind"]:
+            more["chunk_kind"] = passage["chunk_kind"]
+        entry["metadata"] = {"id": passage["chunk_id"], **pick(passage, *shown), **more}
         if passage["metadata"]:
             entry["document_metadata"] = passage["metadata"]
         return entry

@@ -101,7 +101,9 @@ def _split(section: Section, size: int, overlap: int) -> Iterator[ChunkInput]:
         if section.line is not None:
             line = section.line + bisect_left(newlines, start)
             line_end = section.line + bisect_left(newlines, start + len(piece))
-        yield ChunkInput(piece, section.heading_path, section.page, section.page, line, line_end)
+        yield ChunkInput(
+            piece, section.heading_path, section.page, section.page, line, line_end, chunk_kind=section.chunk_kind
+        )
 
 
 def _pieces(text: str, kind: Kind, size: int, overlap: int) -> Iterator[tuple[int, int]]:

@@ -134,9 +134,16 @@ def _line(document: Row[Any], chunks: list[Row[Any]]) -> bytes:
         "size_bytes": document.size_bytes,
         "date": document.date,
         "metadata": document.meta,
-        "chunks": [{name: getattr(chunk, name) for name in ExportedChunk.model_fields} for chunk in chunks],
+        "chunks": [_chunk(chunk) for chunk in chunks],
     }
     return json.dumps(exported, ensure_ascii=False).encode() + b"\n"
+
+
+def _chunk(chunk: Row[Any]) -> dict[str, Any]:
+    exported = {name: getattr(chunk, name) for name in ExportedChunk.model_fields}
+    if not exported["chunk_kind"]:
+        del exported["chunk_kind"]  # which earlier versions refuse to read
+    return exported
 
 
 def _rows(chunks: list[Row[Any]], dimensions: int) -> bytes:

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from braid.core.errors import InvalidInputError
 from braid.core.metadata.values import clean_metadata, kept_metadata
-from braid.core.types import DocumentInput
+from braid.core.types import ChunkKind, DocumentInput
 from braid.core.vector import Vector
 
 VERSION = 1
@@ -61,6 +61,7 @@ class ExportedChunk(_Strict):
     page_end: Count | None = None
     line: Count | None = None
     line_end: Count | None = None
+    chunk_kind: ChunkKind | Literal[""] = ""
 
 
 class ExportedDocument(_Strict):

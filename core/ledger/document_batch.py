@@ -217,4 +217,5 @@ def _chunk_rows(dataset_id: int, document_id: int, title: str, document: Documen
             "page_end": chunk.page_end,
             "line": chunk.line,
             "line_end": chunk.line_end,
+            "chunk_kind": chunk.chunk_kind,
         }

@@ -35,7 +35,7 @@ _SELECTED = """
 
 _PASSAGES = """
     SELECT c.id, c.document_id, c.dataset_id, d.collection, t.source, t.title, t.file_type, c.heading_path, c.text,
-        c.position, c.page, c.page_end, c.line, c.line_end, t.date, t.meta
+        c.position, c.page, c.page_end, c.line, c.line_end, t.date, t.meta, c.chunk_kind
     FROM chunks c JOIN documents t ON t.id = c.document_id JOIN datasets d ON d.id = c.dataset_id
     WHERE c.dataset_id + 0 IN :datasets AND d.removed_at IS NULL"""
 PASSAGES_OF_DOCUMENT = f"""{_PASSAGES} AND c.document_id = :document_id
@@ -44,14 +44,20 @@ PASSAGES_OF_DOCUMENT = f"""{_PASSAGES} AND c.document_id = :document_id
 # Chunks are looked up by their own ids first, whatever the filters: PostgreSQL would begin with the documents where it
 # thinks that few of them are selected, and SQLite, without "+ 0", with all chunks of the datasets.
 _CHUNKS_FIRST = "WITH found AS MATERIALIZED (SELECT * FROM chunks WHERE id IN :ids)"
-PASSAGES = f"{_CHUNKS_FIRST} {_PASSAGES.replace('FROM chunks c', 'FROM found c')} AND {_SELECTED}"
+_OF_KIND = "(:any_kind = 1 OR c.chunk_kind IN :chunk_kinds)"
+PASSAGES = f"{_CHUNKS_FIRST} {_PASSAGES.replace('FROM chunks c', 'FROM found c')} AND {_OF_KIND} AND {_SELECTED}"
 VISIBLE = f"""
     {_CHUNKS_FIRST} SELECT c.id FROM found c JOIN documents t ON t.id = c.document_id
-    WHERE c.dataset_id + 0 IN :datasets AND {_SELECTED}"""
+    WHERE c.dataset_id + 0 IN :datasets AND {_OF_KIND} AND {_SELECTED}"""
 
-_MATCHING = f"FROM documents t WHERE t.dataset_id IN :datasets AND t.chunks > 0 AND {_SELECTED}"
+_CHUNKS_OF_KIND = f"FROM chunks c WHERE c.document_id = t.id AND {_OF_KIND}"
+_MATCHING = f"""
+    FROM documents t WHERE t.dataset_id IN :datasets AND t.chunks > 0
+    AND (:any_kind = 1 OR EXISTS (SELECT 1 {_CHUNKS_OF_KIND})) AND {_SELECTED}"""
 MATCHING_DOCUMENTS = f"SELECT t.id {_MATCHING}"
-MATCHING_CHUNKS = f"SELECT COALESCE(SUM(t.chunks), 0) {_MATCHING}"
+MATCHING_CHUNKS = f"""
+    SELECT COALESCE(SUM(CASE WHEN :any_kind = 1 THEN t.chunks ELSE (SELECT COUNT(*) {_CHUNKS_OF_KIND}) END), 0)
+    {_MATCHING}"""
 
 # ---------------------------------------------------------------- the change log and the indexes' states
 
@@ -140,10 +146,13 @@ INSERT_METADATA = """
 CHUNKS_OF_DOCUMENTS = "SELECT id, document_id FROM chunks WHERE document_id IN :document_ids"
 DELETE_CHUNKS = "DELETE FROM chunks WHERE id IN :ids"
 INSERT_CHUNK = """
-    INSERT INTO chunks (id, document_id, dataset_id, position, text, heading_path, page, page_end, line, line_end)
-    VALUES (:id, :document_id, :dataset_id, :position, :text, :heading_path, :page, :page_end, :line, :line_end)"""
+    INSERT INTO chunks (id, document_id, dataset_id, position, text, heading_path, page, page_end, line, line_end,
+        chunk_kind)
+    VALUES (:id, :document_id, :dataset_id, :position, :text, :heading_path, :page, :page_end, :line, :line_end,
+        :chunk_kind)"""
 MOVE_CHUNK = """
-    UPDATE chunks SET position = :position, page = :page, page_end = :page_end, line = :line, line_end = :line_end
+    UPDATE chunks SET position = :position, page = :page, page_end = :page_end, line = :line, line_end = :line_end,
+        chunk_kind = :chunk_kind
     WHERE id = :id"""
 
 LOG_CHUNK = "INSERT INTO changes (collection, chunk_id) VALUES (:collection, :chunk_id)"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from sqlalchemy import ColumnElement, Select, func, select
 
@@ -13,7 +13,7 @@ from braid.core.ledger.metadata_sql import Way, condition
 from braid.core.ledger.prepared import Value
 from braid.core.ledger.tables import DocumentRow
 from braid.core.metadata import parse_where, read_metadata
-from braid.core.types import Document, Filters, Passage
+from braid.core.types import ChunkKind, Document, Filters, Passage
 
 
 def select_documents() -> Select[*tuple[Any, ...]]:
@@ -61,10 +61,11 @@ class PassageRow(NamedTuple):
     line_end: int | None
     date: float | None
     metadata: str | dict[str, Any]
+    chunk_kind: ChunkKind | Literal[""] = ""
 
     def passage(self) -> Passage:
         """Return the row as a passage."""
-        return Passage(*self[:-1], read_metadata(metadata_of(self.metadata)))
+        return Passage(*(*self[:-2], read_metadata(metadata_of(self.metadata)), self.chunk_kind))
 
 
 def metadata_of(stored: str | dict[str, Any]) -> dict[str, Any]:
@@ -93,6 +94,8 @@ def filter_parameters(filters: Filters | None) -> dict[str, Value]:
         "date_from": filters.date_from or 0.0,
         "any_end": int(filters.date_to is None),
         "date_to": filters.date_to or 0.0,
+        "any_kind": int(not filters.chunk_kinds),
+        "chunk_kinds": sorted(filters.chunk_kinds),
     }
 
 

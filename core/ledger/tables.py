@@ -170,6 +170,8 @@ class ChunkRow(Base):
     page_end: Mapped[int | None]
     line: Mapped[int | None]
     line_end: Mapped[int | None]
+    chunk_kind: Mapped[str] = mapped_column(default="", server_default="")
+    """``function``, ``class``, ``method`` or ``module``, of source code; else empty."""
 
 
 class EmbeddingRow(Base):

@@ -93,6 +93,9 @@ def _left_out(part: Filters, passage: Passage) -> str:
         return f"The filter of file types, {types}, leaves it out: it is {passage.file_type}."
     if part.source_prefix:
         return f"The filter of sources, {part.source_prefix!r}, leaves it out: its source is {passage.source!r}."
+    if part.chunk_kinds:
+        kinds = ", ".join(sorted(part.chunk_kinds))
+        return f"The filter of kinds, {kinds}, leaves it out: it is {passage.chunk_kind or 'no source code'}."
     if not part.metadata:
         return "The filter of dates leaves it out."
     [key] = part.metadata

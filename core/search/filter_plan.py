@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,7 +50,7 @@ class FilterPlan:
     @property
     def is_named(self) -> bool:
         """Whether `selection` says all: an index can find what is selected, and nothing else."""
-        return not self.filters or self.document_ids is not None
+        return not self.filters or (self.document_ids is not None and not self.filters.chunk_kinds)
 
     def named(self, ledger: Ledger) -> FilterPlan:
         """Return the plan with its documents named, however many there are."""
@@ -105,8 +106,11 @@ def fetch_within(
 
     ``fetch`` returns the n best of the whole collection, ``fetch_filtered`` those of a plan that names its documents.
     The index's own filter is not trusted: before a hit is shown, the ledger decides again whether it is allowed.
+    Kinds of chunks, which no index knows, are looked for among the MAX_FETCH best.
     """
-    if plan.share < NARROW_SHARE:
+    if plan.filters.chunk_kinds:
+        fetch = partial(fetch_filtered, plan)
+    elif plan.share < NARROW_SHARE:
         return fetch_filtered(plan.named(ledger), k)
     wanted = min(k, plan.chunks)
     n = min(MAX_FETCH, math.ceil(1.5 * k / plan.share) + 10)
@@ -117,5 +121,5 @@ def fetch_within(
         if len(kept) >= wanted or len(hits) < n:
             return kept
         if n >= MAX_FETCH:
-            return fetch_filtered(plan.named(ledger), k)
+            return kept if plan.filters.chunk_kinds else fetch_filtered(plan.named(ledger), k)
         n = min(MAX_FETCH, 4 * n)

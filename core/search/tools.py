@@ -103,7 +103,7 @@ class SearchTools:
         return TermWeights(self.context.bm25, self.context.analyzer, self.context.ledger, self.scope).idf(terms)
 
     def neighbours(self, passage: Passage, reach: int) -> Sequence[Passage]:
-        """Return passages of the same document around this one. Filters select whole documents, so they all pass."""
+        """Return passages of the same document around this one. Filters of documents let all of them pass."""
         offset = max(0, passage.position - reach)
         limit = passage.position + reach + 1 - offset
         with self.trace.stage("read"):

@@ -12,7 +12,7 @@ from braid.core.accounts.credentials import ApiTokens
 from braid.core.braid import Braid
 from braid.core.errors import BraidError, IndexUnavailableError, InvalidInputError
 from braid.core.remote import RemoteBraid
-from braid.core.types import Filters, SearchResult
+from braid.core.types import ChunkInput, DocumentInput, Filters, SearchResult
 from tests.web import make_app, serving
 from tests.worlds import document
 
@@ -24,6 +24,8 @@ def pair(shelf: Braid) -> Iterator[tuple[Braid, RemoteBraid]]:
     for number in range(8):
         texts = (f"the pump number {number} runs", "a copy that all have")
         shelf.ledger.put_document(1, document(f"d{number}.md", *texts, date=1_700_000_000.5 + number))
+    code = ChunkInput("def pump(number): ...", chunk_kind="function")
+    shelf.ledger.put_document(1, DocumentInput("pump.py", "pump", "py", (code,)))
     assert shelf.indexer.wait(60)
     _, token = ApiTokens(shelf.ledger).add(1, "remote", ["read"])
     with serving(app) as url, RemoteBraid(url, token) as remote:
@@ -49,6 +51,7 @@ def plain(result: SearchResult) -> tuple[Any, ...]:
         {"dataset_ids": [1, 99]},
         {"dataset_ids": "all"},
         {"group_by": "document", "k": 3},
+        {"filters": {"chunk_kinds": ["function"]}},
         {"strategy": "parent_document", "generator": "feedback"},
     ],
 )

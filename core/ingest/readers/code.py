@@ -1,4 +1,4 @@
-"""Source code: a section per function or method, under the names of its classes; the lines exact."""
+"""Source code: a section per function or method, under the names of its classes; the lines and the kind exact."""
 
 from __future__ import annotations
 
@@ -18,7 +18,17 @@ from braid.core.ingest.readers.document import (
     one_line,
 )
 from braid.core.ingest.readers.encoding import decode
-from braid.core.ingest.readers.grammars import ASSIGNMENTS, FUNCTION_VALUES, GRAMMARS, LEADS, WRAPPERS, Grammar
+from braid.core.ingest.readers.grammars import (
+    ASSIGNMENTS,
+    FUNCTION_VALUES,
+    GRAMMARS,
+    LEADS,
+    MODULES,
+    TYPES,
+    WRAPPERS,
+    Grammar,
+)
+from braid.core.types import ChunkKind
 
 ERRORS: tuple[type[Exception], ...] = ()
 
@@ -30,12 +40,22 @@ _RECEIVER = re.compile(r"(\w+)\s*(?:\[[^\]]*\])?\s*\)$")
 _TYPE_ARGUMENTS = re.compile(r"<.*", re.DOTALL)
 
 
+class Place(NamedTuple):
+    """Where a definition is, or what it is: its path, and its kind."""
+
+    path: str
+    kind: ChunkKind
+
+
 class Definition(NamedTuple):
     """The 0-based lines of a class or function, the last one included."""
 
     first: int
     last: int
-    path: str
+    place: Place
+
+
+TOP = Place("", "module")
 
 
 def read(file: SourceFile) -> ParsedDocument:
@@ -46,28 +66,28 @@ def read(file: SourceFile) -> ParsedDocument:
     grammar = GRAMMARS[file.file_type]
     tree = Parser(grammar.language()).parse(text.encode("utf-8", "replace"))
     lines = text.split("\n")
-    sections = tuple(_sections(lines, _definitions(tree.root_node, grammar, "")))
+    sections = tuple(_sections(lines, _definitions(tree.root_node, grammar, TOP)))
     return ParsedDocument(file.stem, file.file_type, sections)
 
 
 def _sections(lines: list[str], definitions: Iterator[Definition]) -> Iterator[Section]:
     """Yield a section per definition. A line belongs to the innermost one; lines without a word are left out."""
     owners = [0] * len(lines)
-    paths = [""]
-    for first, last, path in definitions:
-        owners[first : last + 1] = [len(paths)] * (min(last, len(lines) - 1) + 1 - first)
-        paths.append(path)
+    places = [TOP]
+    for first, last, place in definitions:
+        owners[first : last + 1] = [len(places)] * (min(last, len(lines) - 1) + 1 - first)
+        places.append(place)
     line = 1
     for owner, group in groupby(zip(owners, lines, strict=True), key=lambda pair: pair[0]):
         body = [text for _, text in group]
         text = "\n".join(body)
         if _WORD.search(text):
-            yield Section(text, paths[owner], line=line, kind="code")
+            yield Section(text, places[owner].path, line=line, kind="code", chunk_kind=places[owner].kind)
         line += len(body)
 
 
 def _definitions(
-    node: Node, grammar: Grammar, path: str, first: int | None = None, last: int | None = None
+    node: Node, grammar: Grammar, around: Place, first: int | None = None, last: int | None = None
 ) -> Iterator[Definition]:
     """Yield the definitions under a node, outer ones first. ``first`` and ``last`` are lines of a wrapper."""
     lead = previous_end = -1
@@ -82,14 +102,14 @@ def _definitions(
         begin = begin if first is None else min(first, begin)
         name = _name(child, grammar)
         if name:
-            inner = join_path(path, *name)
+            inner = Place(join_path(around.path, *name), _kind(child, grammar, around, name))
             yield Definition(begin, end if last is None else last, inner)
             if child.type in grammar.scopes:
                 yield from _definitions(child.child_by_field_name("body") or child, grammar, inner)
         elif child.type in WRAPPERS and child.type in grammar.passages:
-            yield from _definitions(child, grammar, path, begin, end if last is None else last)
+            yield from _definitions(child, grammar, around, begin, end if last is None else last)
         elif child.type in grammar.passages or child.type in grammar.scopes:
-            yield from _definitions(child.child_by_field_name("body") or child, grammar, path)
+            yield from _definitions(child.child_by_field_name("body") or child, grammar, around)
         lead, previous_end = -1, end
 
 
@@ -97,6 +117,16 @@ def _rows(node: Node) -> tuple[int, int]:
     """Return the first and the last line; a node that ends with its line break ends on that line."""
     end = node.end_point.row - (node.end_point.column == 0 and node.end_point.row > node.start_point.row)
     return node.start_point.row, end
+
+
+def _kind(node: Node, grammar: Grammar, around: Place, name: tuple[str, ...]) -> ChunkKind:
+    """Return what a definition is; a function is a method in a class, or where its name has that of its type."""
+    if node.type in MODULES:
+        return "module"
+    value = node.child_by_field_name(ASSIGNMENTS[node.type][1]) if node.type in ASSIGNMENTS else None
+    if node.type in grammar.scopes or node.type in TYPES or (value is not None and value.type == "class"):
+        return "class"
+    return "method" if around.kind == "class" or len(name) > 1 else "function"
 
 
 def _name(node: Node, grammar: Grammar) -> tuple[str, ...]:

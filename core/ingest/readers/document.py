@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 from typing import Literal
 
 from braid.core.errors import UnreadableDocumentError
+from braid.core.types import ChunkKind
 
 Kind = Literal["prose", "code", "record"]
 HEADING_SEPARATOR = " > "
@@ -34,6 +35,8 @@ class Section:
     """
     header: str = ""
     """The header row of a record's table, repeated at the top of every chunk."""
+    chunk_kind: ChunkKind | Literal[""] = ""
+    """The part of a program that the section is."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,14 @@ ASSIGNMENTS = {
 """Nodes that define a function only if their value is one: type to the fields of name and value."""
 FUNCTION_VALUES = _names("arrow_function function_expression generator_function class")
 
+MODULES = _names("namespace_definition internal_module module mod_item")
+"""Nodes that contain functions and classes, and are neither."""
+TYPES = _names(
+    "interface_declaration enum_declaration type_alias_declaration enum_specifier type_definition struct_item "
+    "enum_item union_item type_declaration"
+)
+"""Nodes that become a section as functions do, and define a type."""
+
 _JS = (
     _names("class_declaration abstract_class_declaration internal_module module"),
     _names(

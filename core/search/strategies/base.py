@@ -120,8 +120,8 @@ class VectorTools(Protocol):
 class Tools(ModelTools, FeedbackTools, VectorTools, Protocol):
     """The parts of a search that its strategy may use.
 
-    Passages are read within the caller's scope, and the first pass within the filters, too. Filters select whole
-    documents, so the neighbours of a passage that passes them pass as well.
+    Passages are read within the caller's scope, and the first pass within the filters, too. All filters but that of
+    kinds of chunks select whole documents, so the neighbours of a passage that passes them pass as well.
     """
 
     def missing(self, reason: str) -> None:

@@ -22,6 +22,7 @@ from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account
 from braid.core.braid import Braid
 from braid.core.chat.columns import stored_request
+from braid.core.ingest.ingest import ingest_bytes
 from braid.core.jobs.store import NewJob
 from braid.core.ledger.tables import IdempotencyRow
 from tests.model_server import ModelServer, model_server
@@ -139,6 +140,19 @@ def test_one_hit_per_document_with_its_other_passages_counted(ann: Caller) -> No
     described = ann("GET", "/openapi.json").json["components"]["schemas"]["TextSearch"]["properties"]["group_by"]
     assert described["enum"] == ["passage", "document"]
     assert "top_k" in described["description"]
+
+
+@pytest.mark.usefixtures("library")
+def test_parts_of_programs_are_told_and_filtered(ann: Caller, braid: Braid) -> None:
+    code = b"class Printer:\n    def tray(self): ...\n\ndef empty(): ...\n"
+    assert ingest_bytes(braid, 1, "printer.py", code).state != "failed"
+    assert braid.indexer.wait(60)
+    asked = {"query": "printer tray empty", "search_mode": "keyword"}
+    kinds = [hit["passage"]["chunk_kind"] for hit in ann("POST", "/search", asked).json["hits"]]
+    assert sorted(kinds) == ["", "class", "function", "method"]
+    found = ann("POST", "/search", {**asked, "filters": {"chunk_kinds": ["method", "class"]}}).json["hits"]
+    assert sorted(hit["passage"]["heading_path"] for hit in found) == ["Printer", "Printer > tray"]
+    problem(ann("POST", "/search", {**asked, "filters": {"chunk_kinds": ["struct"]}}), 422, "filters.chunk_kinds.0")
 
 
 @pytest.mark.usefixtures("library")

@@ -459,6 +459,7 @@ def found(result: dict[str, Any]) -> list[str]:
         ("reset", ("--filter", "!author", "--filter", '{"source": {"$in": ["battery.txt"]}}'), "battery.txt"),
         ("battery", ("--filter", "file_type!=txt", "--mode", "keyword"), None),
         ("reset", ("--filter", "year>=2024"), None),
+        ("reset", ("--chunk-kind", "function", "--chunk-kind", "method"), None),
     ],
 )
 def test_search(filled: CommandLine, text: str, args: tuple[str, ...], first: str | None) -> None:

@@ -321,6 +321,24 @@ def test_one_result_per_document_with_its_other_passages_counted(served: Served)
     run(served.client("read", "write"), talk)
 
 
+def test_parts_of_programs_are_told_and_filtered(served: Served) -> None:
+    async def talk(client: Client) -> None:
+        code = "class Printer:\n    def tray(self): ...\n\ndef tray_is_empty(): ...\n"
+        await call(client, "put_document", text=code, filepath="printer.py")
+        assert await asyncio.to_thread(served.braid.indexer.wait, 60)
+        found = await call(client, "search", query="printer tray", mode="keyword")
+        assert {each["metadata"]["chunk_kind"] for each in found["results"]} == {"class", "method", "function"}
+        found = await call(client, "search", query="printer tray", mode="keyword", chunk_kind="method")
+        assert [each["metadata"]["heading_path"] for each in found["results"]] == ["Printer > tray"]
+        refused = await call(client, "search", query="tray", chunk_kind="struct")
+        assert (refused["error_type"], "function, class, method, module" in refused["message"]) == (
+            "ValidationError",
+            True,
+        )
+
+    run(served.client("read", "write"), talk)
+
+
 def test_another_users_documents_are_not_there(served: Served) -> None:
     async def fill_all(client: Client) -> None:
         await fill(client, served.braid)

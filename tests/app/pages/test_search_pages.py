@@ -130,6 +130,15 @@ def test_each_strategy_is_offered_with_what_it_does_and_costs(client: FlaskClien
     assert "no model call, 1 embedding, a second keyword search" in page
 
 
+def test_the_part_of_a_program_is_beside_its_lines(library: Braid, client: FlaskClient) -> None:
+    code = ChunkInput("def anneal(alloy): ...", line=3, line_end=3, chunk_kind="function")
+    library.ledger.put_document(NOTES, DocumentInput("trial.py", "trial", "py", (code,)))
+    assert library.indexer.wait(60)
+    page = client.get("/search", query_string={"q": "anneal alloy", "d": [NOTES], "mode": "keyword"}).text
+    assert re.search(r"<span>line 3</span>\s*<span>function</span>", page)
+    assert page.count("<span>function</span>") == 1
+
+
 def test_one_result_per_document(library: Braid, client: FlaskClient) -> None:
     texts = tuple(ChunkInput(f"The alloy trial number {number} agrees.") for number in range(3))
     library.ledger.put_document(NOTES, DocumentInput("trials.md", "Trials", "md", texts))

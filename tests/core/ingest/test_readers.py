@@ -12,6 +12,7 @@ import openpyxl
 import pytest
 
 from braid.core.errors import UnreadableDocumentError
+from braid.core.ingest.chunking import chunk_sections
 from braid.core.ingest.formats import FORMATS
 from braid.core.ingest.readers import ParsedDocument, read_document
 from braid.core.ingest.readers.archive import MAX_ENTRIES
@@ -300,6 +301,71 @@ T X::get() { }
 #endif
 """, [("", 1), ("a > b", 2), ("a > b > X", 3), ("a > b > X > m", 5), ("X > get", 8), ("", 10)]),
 ]  # fmt: skip
+
+
+KINDS = [
+    ("a.py", """import os
+
+class Pump:
+    pressure = 12
+
+    def start(self):
+        def check(): ...
+
+def warm(): ...
+
+if True:
+    class Valve: ...
+    def close(): ...
+""", {"": "module", "Pump": "class", "Pump > start": "method", "warm": "function", "Valve": "class",
+      "close": "function"}),
+    ("a.ts", """namespace Hall {
+  const size = 3;
+  export class Pump {
+    start() { }
+    stop = () => { }
+  }
+  export function warm() { }
+}
+interface Part { id: string }
+const close = () => 1;
+""", {"Hall": "module", "Hall > Pump > start": "method", "Hall > Pump > stop": "method",
+      "Hall > warm": "function", "Part": "class", "close": "function"}),
+    ("a.go", """package x
+type Pump struct { a int }
+func (p *Pump) Start() {}
+func Warm() {}
+""", {"": "module", "Pump": "class", "Pump > Start": "method", "Warm": "function"}),
+    ("a.rs", """struct Pump;
+impl Pump { fn start(&self) {} }
+mod hall { fn warm() {} }
+enum State { On }
+""", {"Pump": "class", "Pump > start": "method", "hall > warm": "function", "State": "class"}),
+    ("a.java", """class Pump {
+  int a = 1;
+  Pump() { }
+  void start() { }
+}
+""", {"Pump": "class", "Pump > Pump": "method", "Pump > start": "method"}),
+    ("a.cpp", """namespace hall {
+int warm() { return 1; }
+}
+struct Pump { int a; };
+int Pump::start() { return 0; }
+""", {"hall": "module", "hall > warm": "function", "Pump": "class", "Pump > start": "method"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "code", "expected"), KINDS, ids=[name for name, _, _ in KINDS])
+def test_the_kind_of_each_part_of_a_program(name: str, code: str, expected: dict[str, str]) -> None:
+    kinds = {section.heading_path: section.chunk_kind for section in read(name, code).sections}
+    assert {path: kinds.get(path) for path in expected} == expected
+    chunks = chunk_sections(read(name, code), chunk_chars=100, overlap_chars=0)
+    assert {chunk.heading_path: chunk.chunk_kind for chunk in chunks} == kinds
+
+
+def test_other_texts_are_no_part_of_a_program() -> None:
+    assert {section.chunk_kind for section in read("a.md", "# A\n\nclass Pump").sections} == {""}
 
 
 @pytest.mark.parametrize(("name", "code", "expected"), CODE, ids=[name for name, _, _ in CODE])

@@ -1,0 +1,122 @@
+"""Passages of source code know which part of a program they are, and a search can be for some parts alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from braid.core.braid import Braid
+from braid.core.errors import InvalidInputError
+from braid.core.ingest.dataset_export import export_dataset
+from braid.core.ingest.dataset_import import import_dataset
+from braid.core.ingest.export_file import read_export
+from braid.core.ingest.ingest import ingest_bytes
+from braid.core.search import filter_plan
+from braid.core.types import Filters, SearchResult
+from tests.fakes import HashEmbeddings
+from tests.worlds import World, fill
+
+CODE = '''"""Pumps of the hall."""
+
+class Pump:
+    """A pump that has a pressure."""
+
+    def start(self):
+        """Start the pump of the hall."""
+
+def warm_up(pump):
+    """Wait until the pump is hot."""
+'''
+MANY = "\n".join(f'def pump_{number}():\n    """The pump number {number}."""\n' for number in range(60))
+NOTES = {"notes": {"pump.md": ("The pump of the hall is started by hand.",)}}
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    embeddings = HashEmbeddings()
+    with Braid(tmp_path_factory.mktemp("kinds"), embedding_model=embeddings) as braid:
+        ids = fill(braid, NOTES, {})
+        for source, code in (("pumps.py", CODE), ("many.py", MANY)):
+            assert ingest_bytes(braid, ids["notes"], source, code.encode()).state != "failed"
+        assert braid.indexer.wait(30)
+        yield World(braid, embeddings, 1, ids)
+
+
+def search(world: World, text: str, *kinds: str, **options: Any) -> SearchResult:
+    return world.braid.search(text, user_id=1, filters={"chunk_kinds": kinds}, **options)
+
+
+def kinds_of(result: SearchResult) -> set[str]:
+    return {hit.passage.chunk_kind for hit in result.hits}
+
+
+def test_results_say_which_part_of_a_program_a_passage_is(world: World) -> None:
+    found = search(world, "the pump of the hall", k=100)
+    parts = {(hit.passage.source, hit.passage.heading_path): hit.passage.chunk_kind for hit in found.hits}
+    assert parts["pumps.py", ""] == "module"
+    assert parts["pumps.py", "Pump"] == "class"
+    assert parts["pumps.py", "Pump > start"] == "method"
+    assert parts["pumps.py", "warm_up"] == "function"
+    assert parts["pump.md", ""] == ""
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "semantic", "keyword"])
+def test_a_filter_of_kinds_holds_in_every_mode(world: World, mode: Any) -> None:
+    assert kinds_of(search(world, "the pump", "method", mode=mode)) == {"method"}
+    assert kinds_of(search(world, "the pump", "class", "method", mode=mode)) == {"class", "method"}
+    both = world.braid.search(
+        "the pump", user_id=1, mode=mode, filters=Filters(frozenset({"md"}), chunk_kinds=frozenset({"class"}))
+    )
+    assert both.hits == ()
+
+
+def test_a_rare_kind_is_found_below_many_others(world: World) -> None:
+    """Sixty functions fit better than the only method."""
+    plain = search(world, "pump number 7", mode="keyword", k=20)
+    assert kinds_of(plain) == {"function"}
+    assert [hit.passage.heading_path for hit in search(world, "pump number 7", "method", mode="keyword").hits] == [
+        "Pump > start"
+    ]
+
+
+def test_the_filter_holds_where_documents_are_too_many_to_name(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(filter_plan, "MAX_FILTER_DOCUMENTS", 0)
+    assert kinds_of(search(world, "the pump", "class", "method", k=50)) == {"class", "method"}
+
+
+def test_explain_names_the_filter_of_kinds(world: World) -> None:
+    [hit] = search(world, "wait until hot", mode="keyword", k=1).hits
+    why = world.braid.manager.explain(
+        "wait until hot", chunk_id=hit.passage.chunk_id, user_id=1, filters={"chunk_kinds": ["method"]}
+    )
+    assert (why.reason, why.detail) == (
+        "filtered",
+        "The filter of kinds, method, leaves it out: it is function.",
+    )
+
+
+def test_kinds_survive_an_export_and_notes_stay_as_they_were(world: World, tmp_path: Any) -> None:
+    braid = world.braid
+    with (tmp_path / "notes.zip").open("wb") as file:
+        export_dataset(braid, world.ids["notes"], file)
+    copy = braid.ledger.add_dataset(1, "copy").id
+    import_dataset(braid, copy, tmp_path / "notes.zip", read=read_export, max_bytes=10**8)
+    document = braid.ledger.document(copy, "pumps.py")
+    assert document is not None
+    parts = [passage.chunk_kind for passage in braid.ledger.document_passages(document.id, [copy])]
+    assert parts == ["module", "class", "method", "function"]
+    notes = braid.ledger.document(copy, "pump.md")
+    assert notes is not None
+    assert [passage.chunk_kind for passage in braid.ledger.document_passages(notes.id, [copy])] == [""]
+    braid.ledger.remove_dataset(copy)
+
+
+def test_a_kind_that_there_is_not_is_refused(world: World) -> None:
+    with pytest.raises(InvalidInputError, match="chunk_kinds is 'struct'; choose one of function, class, method, mod"):
+        search(world, "pump", "struct")
+    with pytest.raises(InvalidInputError, match="give a set of names"):
+        Filters(chunk_kinds="class")  # type: ignore[arg-type]
+    with pytest.raises(InvalidInputError, match="engine 'reference' does not filter by chunk_kinds"):
+        search(world, "pump", "class", engine="reference")
