@@ -166,6 +166,7 @@ class Braid(DataDirectory):
         from braid.core.indexes.indexer import Indexer
         from braid.core.indexes.opened import Indexes
 
+        self.ledger.database.mark_in_use()
         options, folder, changes = self._options, self.data_dir / "indexes", ChangeLog(self.ledger.database)
         self.to_reembed = self._passages_to_reembed(changes)
         models = AnsweringModels(self._models.of, self._models.named)

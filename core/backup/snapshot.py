@@ -123,6 +123,7 @@ class Sqlite:
                 on_progress("copying the ledger", total - remaining, total)
 
             source.backup(target, pages=PAGES_PER_STEP, progress=show)
+            target.execute("PRAGMA user_version = 0")  # it is not in use, and lacks nothing
             target.execute("PRAGMA journal_mode = DELETE")  # the file alone is the whole database
             rows = count_rows(target)
         archive.add_file(LEDGER, copy, on_progress)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,6 +18,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 from braid.core.errors import InvalidInputError
 from braid.core.extras import require
 from braid.core.forks import Use, tell_of_forks
+from braid.core.ledger.live_copy import lacks_newest, mark_in_use, take_back
 from braid.core.ledger.prepared import Value, parameters_for, text_for
 from braid.core.ledger.remembered import Remembered
 from braid.core.ledger.schema import Upgrading, bring_up_to_date, without_copy
@@ -32,6 +34,14 @@ NUMBERS_PER_ROW = 16
 """Numbers that take the memory of a remembered row."""
 
 
+LACKS_NEWEST = (
+    "%s was copied while Braid ran, without the file ledger.db-wal beside it: the newest changes are missing. Copy "
+    "both, or restore a backup made by `python -m app backup`. A copy by SQLite's own .backup is complete"
+)
+
+logger = logging.getLogger(__name__)
+
+
 class Database:
     """A database at the newest schema, with short read and write transactions.
 
@@ -41,6 +51,12 @@ class Database:
 
     def __init__(self, url: str, *, upgrading: Upgrading = without_copy) -> None:
         self.engine = make_engine(url)
+        self._file = _file_of(self.engine)
+        self.lacks_newest = self._file is not None and lacks_newest(self._file)
+        """Whether the file was copied while it was in use, without its newest changes."""
+        self._owned = False
+        if self.lacks_newest:
+            logger.warning("event=copied_ledger %s", LACKS_NEWEST % self._file)
         try:
             bring_up_to_date(self.engine, upgrading)
         except SQLAlchemyError as error:
@@ -167,11 +183,19 @@ class Database:
         is_uri = bool(options.get("uri"))
         return sqlite3.connect(str(file), isolation_level=None, check_same_thread=False, uri=is_uri)
 
+    def mark_in_use(self) -> None:
+        """Let a copy of the file be known as one, see `braid.core.ledger.live_copy`. For the owner of the directory."""
+        self._owned = True
+        if self._file is not None:
+            mark_in_use(self._file, self)
+
     def close(self) -> None:
         """Close all connections."""
         with self._watching:
             self._stop_watching()
         self.engine.dispose()
+        if self._file is not None and (self._owned or not self.lacks_newest):
+            take_back(self._file)
 
     def _stop_watching(self) -> None:
         if self._watcher is not None:
@@ -214,6 +238,14 @@ def make_engine(url: str) -> Engine:
         return _make_engine(url)
     except (ArgumentError, ModuleNotFoundError) as error:
         raise InvalidInputError(f"database_url {_without_password(url)!r} cannot be used: {error}") from error
+
+
+def _file_of(engine: Engine) -> Path | None:
+    """Return the file of a SQLite database; None for another one, one in memory, or a URI of SQLite's own."""
+    file = engine.url.database
+    if engine.dialect.name != "sqlite" or not file or ":memory:" in file or file.startswith("file:"):
+        return None
+    return Path(file)
 
 
 def _make_engine(url: str) -> Engine:

@@ -21,6 +21,7 @@ from braid.app.site import site
 from braid.app.user.models import site_default
 from braid.core.accounts.account_list import count_accounts
 from braid.core.jobs.store import JobStore
+from braid.core.ledger.database import LACKS_NEWEST
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +86,11 @@ def _warnings() -> Iterator[Concern]:
     yield from _warn_of_disk()
     if exposure := braid.exposure():
         yield Concern(_("Other users of this computer can access the data folder."), detail=exposure)
+    if braid.ledger.database.lacks_newest:
+        yield Concern(
+            _("The database was copied while Braid ran, and the newest changes are missing. Restore a backup."),
+            detail=LACKS_NEWEST % braid.ledger.database.engine.url.database,
+        )
     if problem := braid.registry.problem():
         yield Concern(
             _("The list of shared datasets contains an error."), url_for("braid.admin.registry_file"), problem
