@@ -22,7 +22,7 @@ def library(braid: Braid, put: Put) -> Braid:
     braid.ledger.add_dataset(user.id, "Empty")
     braid.registry.add("Handbook", "shared_main_db")
     braid.mirror_registry()
-    put(1, "fusion.md", "Rankings are fused by rank, which needs no tuning.", title="Fusion")
+    put(1, "fusion.md", "Rankings are fused by rank, which needs no tuning.", title="Fusion", wait=False)
     put(-1, "travel.md", "Book trains through the travel office.", title="Travel")
     return braid
 
