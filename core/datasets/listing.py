@@ -10,11 +10,12 @@ from sqlalchemy import ColumnElement, case, func, literal, or_, select
 
 from braid.core.ledger.database import Database, storable
 from braid.core.ledger.queries import document_of, select_documents
-from braid.core.ledger.tables import DatasetRow, DocumentRow, IndexStateRow, JobRow
+from braid.core.ledger.tables import DatasetRow, DocumentMetadataRow, DocumentRow, IndexStateRow, JobRow
+from braid.core.metadata.gaps import GAPS
 from braid.core.types import Dataset, Document, Leg
 
-DocumentState = Literal["waiting", "done", "failed"]
-"""Not in both indexes yet, in both, or not readable."""
+DocumentState = Literal["waiting", "done", "incomplete", "failed"]
+"""Not in both indexes yet, in both, readable only in part, or not readable."""
 LEGS: tuple[Leg, ...] = get_args(Leg)
 NAMES = (DocumentRow.title, DocumentRow.source)
 
@@ -117,6 +118,9 @@ def _is_called(part: str) -> ColumnElement[bool]:
 def _in_state(database: Database, dataset: Dataset, state: DocumentState) -> ColumnElement[bool]:
     if state == "failed":
         return DocumentRow.state == "failed"
+    if state == "incomplete":
+        named = (DocumentMetadataRow.document_id == DocumentRow.id, DocumentMetadataRow.key.in_(GAPS))
+        return select(DocumentMetadataRow.document_id).where(*named, DocumentMetadataRow.text != "").exists()
     applied = _applied_seqs(database, {dataset.collection}).get(dataset.collection, -1)
     behind = DocumentRow.changed_seq > applied if state == "waiting" else DocumentRow.changed_seq <= applied
     return (DocumentRow.state == "ready") & behind

@@ -11,6 +11,7 @@ from flask import request
 from braid.app.auth.identity import identity
 from braid.app.pages.datasets.blueprint import address, visible_datasets
 from braid.app.site import site
+from braid.app.words.gaps import gaps
 from braid.core.datasets.listing import DocumentState, Overview, find_documents, overviews
 from braid.core.indexes.document_progress import DocumentProgress, Stage, document_progress
 from braid.core.jobs.store import ADDING, FAILED, OPEN, Job
@@ -35,6 +36,8 @@ class Row:
     source: str = ""
     href: str = ""
     reason: str = ""
+    gaps: Sequence[str] = ()
+    """What of the document could not be read."""
     file_type: str = ""
     chunks: int = 0
     embedded: int = 0
@@ -160,6 +163,7 @@ def _document_row(dataset: Dataset, document: Document, progress: DocumentProgre
         href=address("document", dataset.id, document_id=document.id),
         stage=progress.stage if progress else "parsed",
         reason=document.error,
+        gaps=gaps(document.metadata),
         file_type=document.file_type,
         chunks=document.chunks,
         embedded=progress.embedded if progress else 0,

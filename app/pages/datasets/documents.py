@@ -14,6 +14,7 @@ from braid.app.pages.datasets.blueprint import ONE, address, audit, datasets, do
 from braid.app.pages.search.marking import PROSE, flow
 from braid.app.site import site
 from braid.app.web.transfers import MOST_AT_ONCE, drop
+from braid.app.words.gaps import gaps
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.indexes.document_progress import document_progress
 from braid.core.jobs.store import ADDING, FAILED
@@ -46,6 +47,7 @@ def document(dataset_id: int, document_id: int) -> str:
         ],
         earlier=_at(found, max(0, start - PASSAGES_PER_PAGE)) if start else "",
         later=_at(found, start + PASSAGES_PER_PAGE) if len(passages) > PASSAGES_PER_PAGE else "",
+        gaps=gaps(found.metadata),
         has_original=bool(site().background.originals.ids_with_file([found])),
         writable=visible_datasets().may_write(dataset),
     )

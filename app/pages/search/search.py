@@ -32,6 +32,7 @@ from braid.app.pages.search.page_picture import has_pages
 from braid.app.site import site
 from braid.app.user.datasets import readable_datasets
 from braid.app.web.originals import original_file
+from braid.app.words.gaps import gaps
 from braid.core.text.analyzer import Analyzer
 from braid.core.text.scripts import display_language
 from braid.core.types import Dataset, Passage
@@ -92,6 +93,7 @@ def document(chunk_id: str) -> str:
         cited=cited,
         cited_language=display_language(cited.title),
         has_original=bool(site().background.originals.ids_with_file([whole])),
+        gaps=gaps(whole.metadata),
         has_pages=cited.page is not None and has_pages(whole),
         dataset=datasets[cited.dataset_id],
         passages=list(_show_passages(braid.analyzer, found[:PASSAGES_PER_PAGE], form)),

@@ -18,6 +18,7 @@ from braid.core.ingest.readers import read_document
 from braid.core.ingest.readers.document import Outline, ParsedDocument, Section, SourceFile, join_path
 from braid.core.ingest.readers.encoding import decode
 from braid.core.ingest.readers.html import add_html, parse_html
+from braid.core.metadata.gaps import ATTACHMENTS_UNREAD
 
 # The standard library's header parser raises these for headers that lack a part.
 ERRORS = (MessageError, AssertionError, AttributeError, LookupError, TypeError, ValueError, etree.LxmlError)
@@ -57,7 +58,7 @@ def read(file: SourceFile) -> ParsedDocument:
     problems: list[str] = []
     sections = tuple(_sections(file, message, "", attachments, problems))
     metadata = {name.lower(): str(message.get(name, "")) for name in _SHOWN}
-    metadata |= {"attachments": ", ".join(attachments), "attachments_unread": "; ".join(problems)}
+    metadata |= {"attachments": ", ".join(attachments), ATTACHMENTS_UNREAD: "; ".join(problems)}
     return ParsedDocument(str(message.get("Subject", "")), "eml", sections, metadata)
 
 

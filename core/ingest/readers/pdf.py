@@ -12,6 +12,7 @@ import pypdfium2  # type: ignore[import-untyped]
 from pypdfium2 import raw
 
 from braid.core.ingest.readers.document import ParsedDocument, Section, SourceFile, join_cjk_lines
+from braid.core.metadata.gaps import PAGES_WITHOUT_TEXT
 
 ERRORS = (pypdfium2.PdfiumError,)
 
@@ -85,5 +86,5 @@ def _metadata(information: dict[str, str], texts: list[str]) -> dict[str, str]:
     return {
         "author": "" if author.lower() in _UNTITLED else author,
         "pages": str(len(texts)),
-        "pages_without_text": ", ".join(blank),
+        PAGES_WITHOUT_TEXT: ", ".join(blank),
     }

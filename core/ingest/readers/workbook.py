@@ -14,6 +14,7 @@ from openpyxl.worksheet._read_only import ReadOnlyWorksheet
 from braid.core.ingest.readers.archive import PACKAGE_ERRORS, open_archive
 from braid.core.ingest.readers.document import ParsedDocument, Section, SourceFile
 from braid.core.ingest.readers.table_rows import Row, records, row_of
+from braid.core.metadata.gaps import FORMULAS_WITHOUT_VALUE
 
 ERRORS = (*PACKAGE_ERRORS, InvalidFileException)
 
@@ -38,7 +39,7 @@ def read(file: SourceFile) -> ParsedDocument:
     properties = workbook.properties
     metadata = {"author": properties.creator or "", "sheets": ", ".join(workbook.sheetnames)}
     if unknown:
-        metadata["formulas_without_value"] = str(unknown)
+        metadata[FORMULAS_WITHOUT_VALUE] = str(unknown)
     return ParsedDocument(properties.title or file.stem, "xlsx", tuple(sections), metadata)
 
 
