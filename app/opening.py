@@ -58,6 +58,7 @@ def open_braid(settings: Settings, *, must_own: bool = False, migrate: bool = Fa
         rerankers=rerankers_of(settings),
         models=models_of(settings),
         prompts=prompts_of(settings),
+        strategies=settings.strategies,
         must_own=must_own,
         migrate=migrate,
     )

@@ -12,7 +12,7 @@ import re
 import tomllib
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, get_args, get_type_hints
@@ -23,7 +23,7 @@ from pydantic_core.core_schema import CoreSchema, no_info_after_validator_functi
 
 from braid.core.errors import InvalidInputError
 from braid.core.text.token_budget import MIN_PROMPT_TOKENS
-from braid.core.types import MAX_EMBEDDING_BATCH, MAX_K, Fusion, Generator, Mode
+from braid.core.types import MAX_DEPTH, MAX_EMBEDDING_BATCH, MAX_K, Fusion, Generator, Mode
 
 ENV_PREFIX = "BRAID_"
 CONFIG_VARIABLE = "BRAID_CONFIG"
@@ -167,6 +167,11 @@ class Settings:
     ] = ""
     leg_timeout_s: Annotated[Seconds, "Time limit per leg in seconds; after it the other leg answers alone"] = 5.0
     k: Annotated[int, Field(ge=1, le=MAX_K), "Hits per search unless the request says otherwise"] = 5
+    leg_depth: Annotated[
+        int,
+        Field(ge=0, le=MAX_DEPTH),
+        "Hits that each leg fetches, at least the hits wanted; 0 means twice as many, at least 50",
+    ] = 0
     mode: Annotated[Mode, "Search mode unless the request says otherwise"] = "hybrid"
     fusion: Annotated[Fusion, "Fusion of the two legs in hybrid mode"] = "auto"
     alpha: Annotated[Share, "Weight of the dense leg in `weighted` fusion; the keyword leg has the rest"] = 0.7
@@ -179,6 +184,11 @@ class Settings:
         ),
         "Reranker of the fused hits unless the request says otherwise; empty means none",
     ] = ""
+    reranker_depth: Annotated[
+        int,
+        Field(ge=0, le=MAX_DEPTH),
+        "Fused hits that the reranker reads, at least the hits wanted; 0 means four times as many, at least 20",
+    ] = 0
     reranker_base_url: Annotated[
         str,
         Form(r"|https?://\S+", "empty or a URL such as http://localhost:8010", secret=True),
@@ -229,6 +239,11 @@ class Settings:
         Generator,
         "What writes a strategy's queries: `llm`, `feedback` from a first pass, or `auto`, the model if there is one",
     ] = "auto"
+    strategies: Annotated[
+        Mapping[str, Mapping[str, int | float]],
+        "Parameters of strategies, see [strategies.md](strategies.md#parameters); in the environment "
+        "`hyde.feedback_passages=5,multi_query.variants=4`",
+    ] = field(default_factory=dict, hash=False)
     custom_prompts: Annotated[
         FilePath, "TOML file with prompts that replace the built-in ones; the default need not exist"
     ] = Path(DEFAULT_PROMPTS)
@@ -295,7 +310,9 @@ class Settings:
         return f"Settings({', '.join(f'{name}={_show(name, getattr(self, name))}' for name in _DEFAULTS)})"
 
 
-_DEFAULTS: Mapping[str, Any] = {field.name: field.default for field in fields(Settings)}
+_DEFAULTS: Mapping[str, Any] = {
+    each.name: each.default if each.default_factory is MISSING else each.default_factory() for each in fields(Settings)
+}
 _HINTS: Mapping[str, Any] = get_type_hints(Settings, include_extras=True)
 
 
@@ -322,7 +339,9 @@ def settings_table() -> str:
     """Return the settings as a Markdown table."""
     lines = ["| setting | environment | default | value | meaning |", "|---|---|---|---|---|"]
     for name, value in _DEFAULTS.items():
-        text = ",".join(value) if isinstance(value, tuple) else str(value).lower() if value is False else str(value)
+        text = (
+            ",".join(value) if isinstance(value, tuple | dict) else str(value).lower() if value is False else str(value)
+        )
         default = f"`{text}`" if text else "(empty)"
         lines.append(f"| `{name}` | `{_variable(name)}` | {default} | {_allowed(name)} | {_help(name)} |")
     return "\n".join(lines)
@@ -389,6 +408,8 @@ def _from_text(name: str, text: str) -> Any:
     match _DEFAULTS[name]:
         case tuple():
             return [part.strip() for part in text.split(",")] if text.strip() else []
+        case dict():
+            return _tables(text)
         case bool():
             return _SWITCHES.get(text.strip().lower(), text)
         case int() | float() as default:
@@ -397,6 +418,17 @@ def _from_text(name: str, text: str) -> Any:
             except ValueError:
                 return text
     return text
+
+
+def _tables(text: str) -> dict[str, dict[str, Any]] | str:
+    """Return ``hyde.feedback_passages=5,…`` as tables by name; the text itself if it has another form."""
+    found: dict[str, dict[str, Any]] = {}
+    for part in text.split(",") if text.strip() else ():
+        given = re.fullmatch(r"\s*(\w+)\.(\w+)\s*=\s*(-?\d+(\.\d+)?)\s*", part)
+        if given is None:
+            return text
+        found.setdefault(given[1], {})[given[2]] = float(given[3]) if given[4] else int(given[3])
+    return found
 
 
 def _from_overrides(overrides: Mapping[str, object]) -> Iterator[_Given]:
@@ -468,6 +500,8 @@ def _allowed(name: str) -> str:
         case int() | float() as number:
             kind = "whole number" if isinstance(number, int) else "number"
             return f"a {kind} from {bounds[0].ge} to {bounds[1].le}"
+        case dict():
+            return "tables of numbers such as `[strategies.hyde]` with `feedback_passages = 5`"
         case tuple() if form:
             return f"a list of {form.words}"
     return form.words if form else f"one of {', '.join(get_args(hint.__origin__))}"

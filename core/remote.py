@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -33,7 +34,22 @@ API = "api/v1/"
 ERRORS: Mapping[int, type[BraidError]] = {404: NotFoundError, 429: TooManyError, 503: IndexUnavailableError}
 NAMES = {"mode": "search_mode", "k": "top_k", "alpha": "hybrid_alpha"}
 """Options that the API calls otherwise."""
-OPTIONS = frozenset({"mode", "k", "fusion", "alpha", "filters", "min_score", "generator", "reranker", "group_by"})
+OPTIONS = frozenset(
+    {
+        "mode",
+        "k",
+        "fusion",
+        "alpha",
+        "filters",
+        "min_score",
+        "generator",
+        "reranker",
+        "leg_depth",
+        "reranker_depth",
+        "parameters",
+        "group_by",
+    }
+)
 """Fields of `SearchOptions` that the API takes."""
 
 
@@ -94,7 +110,7 @@ class RemoteBraid:
         }
         found = self._ask("POST", "search", body)
         return SearchResult(
-            query=query,
+            query=replace(query, parameters=found.get("parameters", query.parameters)),
             strategy=found["strategy"],
             generator=found["generator"],
             queries=tuple(found["queries"]),

@@ -21,7 +21,7 @@ from braid.core.search.context import SearchContext, SearchModels
 from braid.core.search.exact import ExactResult, ExactSearch
 from braid.core.search.explain import explain
 from braid.core.search.pipeline import LegNames, Search, SearchRequest
-from braid.core.search.strategies import StrategyInfo, strategies, strategy_named
+from braid.core.search.strategies import StrategyInfo, parameter_values, parameters_of, strategies, strategy_named
 from braid.core.types import (
     ALL,
     DatasetIds,
@@ -226,8 +226,18 @@ class RetrieverManager:
         return make_retriever(first.scope, search_again, fields_of(given, answering))
 
     def strategies(self) -> list[StrategyInfo]:
-        """Return every strategy with its description and costs; ours first."""
-        return [StrategyInfo(name, found.description, dict(found.costs)) for name, found in strategies().items()]
+        """Return every strategy with its description, costs and parameters; ours first."""
+        return [self.get_retriever_config(name) for name in strategies()]
+
+    def get_retriever_config(self, strategy: str) -> StrategyInfo:
+        """Return one strategy with its description, costs, and the value in force of each of its parameters.
+
+        >>> braid.manager.get_retriever_config("hyde").parameters["feedback_passages"]
+        3
+        """
+        found = strategy_named(strategy)
+        values = parameter_values(strategy, self._context.configured)
+        return StrategyInfo(strategy, found.description, dict(found.costs), values, dict(parameters_of(strategy)))
 
     def _request(
         self,
@@ -245,11 +255,14 @@ class RetrieverManager:
         self, scope: Scope, strategy: str, options: SearchOptions, models: SearchModels | None
     ) -> SearchRequest:
         self._require_open()
-        strategy_named(strategy)
+        options = replace(options, parameters=self._parameters(strategy, options))
         if options.engine == "reference" and strategy != "basic":
             message = f"engine 'reference' knows strategy 'basic' only, not {strategy!r}"
             raise InvalidInputError(message, field="strategy")
         return SearchRequest(scope, strategy, options, models or self._context.models)
+
+    def _parameters(self, strategy: str, options: SearchOptions) -> Mapping[str, float]:
+        return parameter_values(strategy, self._context.configured, options.parameters)
 
     def _run(self, request: SearchRequest, text: str) -> SearchResult:
         search = Search(self._context, request, text)

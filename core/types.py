@@ -46,6 +46,9 @@ MAX_EMBEDDING_BATCH = 2048
 """Most texts in one call to an embedding model."""
 RERANKERS = ("cohere", "local")
 MIN_RERANKED, MAX_RERANKED = 20, 1_000
+MIN_FETCHED = 50
+MAX_DEPTH = 1_000
+"""Greatest depth of a leg, and of the reranker, that may be chosen."""
 
 
 # ---------------------------------------------------------------- what is stored
@@ -318,6 +321,13 @@ class SearchOptions:
     """What a hit is: a passage, or a ``document`` with its best passage. ``k`` counts hits; up to 2,000 passages of
     each leg are read to find ``k`` documents.
     """
+    leg_depth: int = 0
+    """Hits that each leg fetches, at least ``k``; 0 means twice ``k``, at least 50."""
+    reranker_depth: int = 0
+    """Fused hits that the reranker reads, at least ``k``; 0 means four times ``k``, at least 20."""
+    parameters: Mapping[str, float] = field(default_factory=dict, hash=False)
+    """Parameters of the strategy by name; `RetrieverManager.get_retriever_config` has the values of those that are left
+    out. A result's query has them all."""
 
     def __post_init__(self) -> None:
         require_choice("mode", self.mode, get_args(Mode))
@@ -348,6 +358,9 @@ class SearchOptions:
             if filters.chunk_kinds:
                 raise InvalidInputError("engine 'reference' does not filter by chunk_kinds", field="filters")
         _require_reranker(self.reranker)
+        _require_depth("leg_depth", self.leg_depth)
+        _require_depth("reranker_depth", self.reranker_depth)
+        _require_parameters(self.parameters)
 
     def changed(self, options: Mapping[str, object]) -> SearchOptions:
         """Return a copy with these options changed. Raises InvalidInputError for an unknown name or a wrong value."""
@@ -374,13 +387,17 @@ class SearchOptions:
 
     @property
     def fetch_k(self) -> int:
-        """Number of hits that each leg fetches: at least 2k, and enough for the fusion to have a choice."""
-        return max(self.candidates, 2 * self.k, 50)
+        """Number of hits that each leg fetches: ``leg_depth``, or enough for the fusion to have a choice."""
+        return max(self.candidates, self.leg_depth or max(2 * self.k, MIN_FETCHED))
 
     @property
     def candidates(self) -> int:
-        """Number of fused hits that are read: ``k``, or with a reranker enough for it to have a choice."""
-        return min(max(4 * self.k, MIN_RERANKED), MAX_RERANKED) if self.reranker else self.k
+        """Number of fused hits that are read: ``k``; with a reranker ``reranker_depth``, or enough for it to have a
+        choice.
+        """
+        if not self.reranker:
+            return self.k
+        return max(self.k, self.reranker_depth or min(max(4 * self.k, MIN_RERANKED), MAX_RERANKED))
 
 
 class QueryOptions(TypedDict, total=False):
@@ -398,6 +415,9 @@ class QueryOptions(TypedDict, total=False):
     generator: Generator
     reranker: str
     group_by: GroupBy
+    leg_depth: int
+    reranker_depth: int
+    parameters: Mapping[str, float]
 
 
 class RetrieverOptions(QueryOptions, total=False):
@@ -574,6 +594,22 @@ def _require_reranker(name: str) -> None:
 def _require_weight(name: str, weight: float) -> None:
     if not (_is_number(weight) and 0.0 <= weight <= 1.0):
         raise InvalidInputError(f"{name} is {weight!r}; it must be from 0.0 to 1.0", field=name)
+
+
+def _require_depth(name: str, depth: int) -> None:
+    if isinstance(depth, bool) or not isinstance(depth, int) or not 0 <= depth <= MAX_DEPTH:
+        message = f"{name} is {depth!r}; it must be a whole number up to {MAX_DEPTH}, or 0 to follow k"
+        raise InvalidInputError(message, field=name)
+
+
+def _require_parameters(parameters: object) -> None:
+    """Raise InvalidInputError unless these are numbers by name; the strategy's own bounds are checked by its name."""
+    if not isinstance(parameters, Mapping):
+        message = f"parameters is {parameters!r}; give numbers by name, such as {{'feedback_passages': 5}}"
+        raise InvalidInputError(message, field="parameters")
+    for name, value in parameters.items():
+        if not isinstance(name, str) or not _is_number(value):
+            raise InvalidInputError(f"parameters.{name} is {value!r}; give a number", field=f"parameters.{name}")
 
 
 def _require_stock_fusion(fusion: Fusion, dense_weight: float) -> None:

@@ -140,6 +140,7 @@ class SearchAnswer(BaseModel):
     query: str = Field(description="The query that was searched")
     search_mode: Mode
     strategy: str
+    parameters: dict[str, float] = Field(description="The strategy's parameters as they were in this search")
     generator: str = Field(description="What wrote the query variants: `none`, `feedback` or the name of a model")
     queries: list[str]
     collections: list[str]
@@ -212,6 +213,7 @@ def show_search(form: dict[str, Any], comparison: dict[str, Any] | None = None) 
             **form,
             "query": form["query"]["text"],
             "search_mode": form["query"]["mode"],
+            "parameters": form["query"]["parameters"],
             "hits": [{**hit, "dataset": name(hit["passage"]["dataset_id"])} for hit in form["hits"]],
             "hits_by_dataset": [{**name(int(id)), "hits": hits} for id, hits in form["hits_by_dataset"].items()],
             "answer": comparison,

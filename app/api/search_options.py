@@ -13,13 +13,27 @@ from braid.app.site import site
 from braid.core.datasets.scope import MAX_DATASET_IDS, resolve_scope
 from braid.core.errors import InvalidInputError
 from braid.core.search.strategies import strategies
-from braid.core.types import ALL, MAX_K, MAX_NAME_CHARS, All, ChunkKind, Filters, Fusion, Generator, GroupBy, Mode
+from braid.core.types import (
+    ALL,
+    MAX_DEPTH,
+    MAX_K,
+    MAX_NAME_CHARS,
+    All,
+    ChunkKind,
+    Filters,
+    Fusion,
+    Generator,
+    GroupBy,
+    Mode,
+)
 
 ISO_8601 = (
     r"^[0-9]{4}-[0-9]{2}-[0-9]{2}"
     r"(T[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?(Z|[+-][0-9]{2}:[0-9]{2})?)?$"
 )
 MAX_PROMPT_CHARS = 10_000
+MAX_PARAMETERS = 100
+Depth = Annotated[int, Field(ge=0, le=MAX_DEPTH), WHOLE]
 PROMPTS = Literal[
     "multi_query",
     "hyde",
@@ -110,6 +124,16 @@ class SearchOptions(Given):
         description="`document`: one hit per document, its best passage, with the number of the others in "
         f"`more_in_document`. `top_k` then counts documents; up to {2 * MAX_K} passages of each leg are read for them",
     )
+    leg_depth: Depth | None = Field(None, description="Hits that each leg fetches; 0: twice `top_k`, at least 50")
+    reranker_depth: Depth | None = Field(
+        None, description="Fused hits that the reranker reads; 0: four times `top_k`, at least 20"
+    )
+    parameters: dict[str, float] = Field(
+        {},
+        max_length=MAX_PARAMETERS,
+        description="Parameters of the strategy, see GET /strategies",
+        examples=[{"feedback_passages": 5}],
+    )
     generator: Generator | None = Field(None, description="What writes the strategy's queries")
     search_llm_model: str | None = Field(
         None,
@@ -146,6 +170,9 @@ class SearchOptions(Given):
             "reranker": settings.reranker if self.reranker is None else self.reranker,
             "min_score": self.min_score,
             "group_by": self.group_by,
+            "leg_depth": settings.leg_depth if self.leg_depth is None else self.leg_depth,
+            "reranker_depth": settings.reranker_depth if self.reranker_depth is None else self.reranker_depth,
+            "parameters": self.parameters,
             "generator": self.generator or settings.generator,
         }
 

@@ -10,9 +10,20 @@ from braid.app.api.framework.operations import Resource
 from braid.app.auth.access import rule
 from braid.app.site import site
 from braid.app.user.models import offered_models
-from braid.core.search.strategies import strategies as known_strategies
+from braid.core.search.strategies import StrategyInfo
 
 resource = Resource("choices", "Strategies and models that a search may name.")
+
+
+class ParameterShown(BaseModel):
+    """A number that tunes a strategy; the bounds are allowed, too."""
+
+    value: float = Field(description="The value in force where a request names none")
+    default: float
+    lowest: float
+    highest: float
+    whole: bool = Field(description="Whether it must be a whole number")
+    meaning: str
 
 
 class StrategyShown(BaseModel):
@@ -23,6 +34,7 @@ class StrategyShown(BaseModel):
     costs: dict[Literal["llm", "feedback"], str] = Field(
         description="Per generator: a model (`llm`) or the first pass (`feedback`)"
     )
+    parameters: dict[str, ParameterShown] = Field(description="What a request may say in `parameters`")
 
 
 class StrategiesShown(BaseModel):
@@ -43,12 +55,24 @@ class ModelsShown(BaseModel):
 @resource.get("/strategies", StrategiesShown)
 @rule("user")
 def list_strategies() -> StrategiesShown:
-    """List the strategies, each with its description."""
-    return StrategiesShown(
-        items=[
-            StrategyShown(name=name, description=strategy.description, costs=dict(strategy.costs))
-            for name, strategy in known_strategies().items()
-        ]
+    """List the strategies, each with its description and parameters."""
+    return StrategiesShown(items=[_show(strategy) for strategy in site().braid.manager.strategies()])
+
+
+def _show(strategy: StrategyInfo) -> StrategyShown:
+    parameters = {
+        name: ParameterShown(
+            value=strategy.parameters[name],
+            default=limits.default,
+            lowest=limits.lowest,
+            highest=limits.highest,
+            whole=isinstance(limits.default, int),
+            meaning=limits.meaning,
+        )
+        for name, limits in strategy.limits.items()
+    }
+    return StrategyShown(
+        name=strategy.name, description=strategy.description, costs=dict(strategy.costs), parameters=parameters
     )
 
 

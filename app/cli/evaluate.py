@@ -47,6 +47,8 @@ def eval_command(
     from braid.core.evaluation import evaluation
 
     settings = current_settings()
+    options = query_options(settings, asked)
+    options["parameters"] = {**settings.strategies.get(asked["strategy"], {}), **options["parameters"]}
     log_briefly(debug=settings.log_level == "DEBUG")
     with Bars() as bars:
 
@@ -59,7 +61,7 @@ def eval_command(
             embedding_model=embedding_model_of(settings),
             each=each,
             strategy=asked["strategy"],
-            options=query_options(settings, asked),
+            options=options,
             languages=settings.languages,
             on_progress=show,
             rerankers=rerankers_of(settings),

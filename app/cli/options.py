@@ -12,7 +12,20 @@ import click
 
 from braid.app.cli.common import Command
 from braid.core.metadata.written import read_written
-from braid.core.types import ALL, All, ChunkKind, DatasetIds, Engine, Filters, Fusion, Generator, GroupBy, Mode, Pooling
+from braid.core.types import (
+    ALL,
+    MAX_DEPTH,
+    All,
+    ChunkKind,
+    DatasetIds,
+    Engine,
+    Filters,
+    Fusion,
+    Generator,
+    GroupBy,
+    Mode,
+    Pooling,
+)
 
 if TYPE_CHECKING:
     from braid.config.settings import Settings
@@ -86,6 +99,18 @@ def _chosen_datasets(context: click.Context, parameter: click.Parameter, given: 
     return tuple(each for each in given if each != ALL) or None
 
 
+def _parameters(context: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> dict[str, float]:
+    """Return numbers by name; the search checks the names and bounds."""
+    found: dict[str, float] = {}
+    for each in given:
+        name, _, value = each.partition("=")
+        try:
+            found[name.strip()] = float(value)
+        except ValueError:
+            raise click.BadParameter(f"{each!r} is not of the form NAME=NUMBER, such as variants=4") from None
+    return found
+
+
 RANKING_OPTIONS = (
     click.option("--mode", type=click.Choice(get_args(Mode)), help="Legs that search (setting mode)."),
     click.option("--fusion", type=click.Choice(get_args(Fusion)), help="Fusion in hybrid mode (setting fusion)."),
@@ -101,6 +126,22 @@ RANKING_OPTIONS = (
         "--generator", type=click.Choice(get_args(Generator)), help="What writes queries (setting generator)."
     ),
     click.option("--reranker", metavar="NAME", help="cohere:MODEL, local:MODEL, or '' for none (setting reranker)."),
+    click.option(
+        "--parameter",
+        "parameters",
+        metavar="NAME=NUMBER",
+        multiple=True,
+        callback=_parameters,
+        help="Parameter of the strategy, such as variants=4; repeatable.",
+    ),
+    click.option(
+        "--leg-depth", type=click.IntRange(0, MAX_DEPTH), help="Hits that each leg fetches (setting leg_depth)."
+    ),
+    click.option(
+        "--reranker-depth",
+        type=click.IntRange(0, MAX_DEPTH),
+        help="Hits that the reranker reads (setting reranker_depth).",
+    ),
     click.option("-k", type=click.IntRange(1, 1000), help="Number of hits (setting k)."),
 )
 SCOPE_OPTIONS = (
@@ -154,8 +195,18 @@ def query_options(settings: Settings, asked: Mapping[str, Any]) -> dict[str, Any
 
     ``asked`` holds the values of RANKING_OPTIONS and FILTER_OPTIONS; None means not given.
     """
-    set_by_settings = ("mode", "fusion", "alpha", "dense_weight", "generator", "k", "reranker")
-    named = (*set_by_settings, "pooling", "engine", "min_score", "group_by")
+    set_by_settings = (
+        "mode",
+        "fusion",
+        "alpha",
+        "dense_weight",
+        "generator",
+        "k",
+        "reranker",
+        "leg_depth",
+        "reranker_depth",
+    )
+    named = (*set_by_settings, "pooling", "engine", "min_score", "group_by", "parameters")
     options = {name: asked[name] for name in named if asked.get(name) is not None}
     for name in set_by_settings:
         options.setdefault(name, getattr(settings, name))

@@ -78,6 +78,10 @@ def _add_searching(server: MCPServer[Any], tools_of: ToolsOf) -> None:
         chunk_kind: Annotated[
             str | None, Field(description="Only this part of programs: function, class, method, or module for the rest")
         ] = None,
+        parameters: Annotated[
+            dict[str, float] | None,
+            Field(description='Parameters of the strategy: {"variants": 4} of multi_query, {"feedback_passages": 5} …'),
+        ] = None,
     ) -> SearchAnswer:
         """Search the user's documents; results are passages, best first, one per passage or per document.
 
@@ -98,6 +102,7 @@ def _add_searching(server: MCPServer[Any], tools_of: ToolsOf) -> None:
                 where=where or {},
                 group_by=group_by,
                 chunk_kind=chunk_kind,
+                parameters=parameters or {},
             ),
         )
 

@@ -89,7 +89,7 @@ class Tools:
         self._braid = braid
         self._account = account
         self._settings = settings
-        self._fusion = {name: getattr(settings, name) for name in ("fusion", "alpha", "dense_weight")}
+        self._fusion = {name: getattr(settings, name) for name in ("fusion", "alpha", "dense_weight", "leg_depth")}
         self._parse = parse
         self._datasets = UserDatasets(braid, account.id, is_admin=is_admin)
 
@@ -108,6 +108,7 @@ class Tools:
         where: Mapping[str, Any] = MappingProxyType({}),
         group_by: str = "passage",
         chunk_kind: str | None = None,
+        parameters: Mapping[str, float] = MappingProxyType({}),
     ) -> Result:
         """Search; the results are passages, or documents, best first."""
         _require_count("top_k", top_k, MAX_K)
@@ -125,6 +126,7 @@ class Tools:
             k=top_k,
             filters=filters,
             group_by=cast(GroupBy, group_by),  # checked by the search, too
+            parameters=parameters,
             **self._fusion,
         )
         self.meter.count_search(result)

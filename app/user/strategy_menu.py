@@ -27,7 +27,7 @@ DESCRIPTIONS: Mapping[str, str] = {
     "parent_document": _l("Finds passages and returns the section around each, once."),
 }
 COSTS: Mapping[tuple[str, bool], str] = {
-    ("multi_query", True): _l("1 model call, up to 4 embeddings at once"),
+    ("multi_query", True): _l("1 model call, all phrasings embedded at once"),
     ("multi_query", False): _l("no model call, 1 embedding, a second keyword search"),
     ("hyde", True): _l("1 model call, 1 embedding"),
     ("hyde", False): _l("no model call, 1 embedding, a second search by meaning"),

@@ -16,6 +16,7 @@ from braid.core.models.embeddings import EmbeddingModel
 from braid.core.models.prompts import Prompts
 from braid.core.models.rerank import Rerankers
 from braid.core.priority import SearchPriority
+from braid.core.search.strategies import Configured
 from braid.core.text.analyzer import Analyzer
 from braid.core.types import Leg
 
@@ -64,6 +65,8 @@ class SearchContext:
     leg_timeout_s: float
     models: SearchModels
     """The models of searches that bring none."""
+    configured: Configured = field(default_factory=dict)
+    """Values of strategies' parameters for searches that bring none."""
     answers: RecentAnswers = field(default_factory=RecentAnswers)
     """Recent replies of search models, for `braid.core.search.explain`."""
     priority: SearchPriority = field(default_factory=SearchPriority)

@@ -55,7 +55,7 @@ def explain(search: Search, chunk_id: str) -> Explanation:
     document_id = readable[chunk_id].document_id
     explanation = _Followed(search, chunk_id, document_id, fused.legs.get(chunk_id, ())).in_the_result(fused)
     if explanation is None:
-        deep = search.search_and_fuse(replace(query, k=MAX_K), variants, trace=SearchTrace())
+        deep = search.search_and_fuse(replace(query, k=MAX_K, leg_depth=0), variants, trace=SearchTrace())
         unreached = _Unreached(search, readable[chunk_id], fused, deep.legs.get(chunk_id, ()))
         reasons = " ".join(unreached.reason(leg) for leg in LEGS_OF_MODE[query.mode])
         explanation = Explanation(chunk_id, False, "not_reached", reasons, legs=unreached.deep_scores)
@@ -177,7 +177,7 @@ class _Followed:
         """Explain whether a hit at this rank is shown."""
         query, candidates = self.search.query, self.search.overfetched_query.candidates
         if rank > candidates and query.reranker:
-            detail = f"It is at rank {rank}; only {candidates} are reranked. Raise k to have more."
+            detail = f"It is at rank {rank}; only {candidates} are reranked. Raise reranker_depth to have more."
             return Explanation(self.chunk_id, False, "cut_by_k", detail, rank, self.legs)
         if query.min_score is not None and not reaches_min_score(query, hit):
             score = hit.score if hit.rerank_score is None else hit.rerank_score

@@ -14,8 +14,6 @@ from braid.core.text.analyzer import Analyzer
 from braid.core.types import Hit, Passage, indexed_text
 from braid.core.vector import Vector
 
-FEEDBACK_PASSAGES = 5
-FEEDBACK_TERMS = 10
 FEEDBACK_CHARS = 1_500
 """Characters of each passage that are read; more would take long and add little."""
 QUERY_WEIGHT = 0.6

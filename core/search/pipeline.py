@@ -48,7 +48,8 @@ class Search(SearchTools):
         super().__init__(context, request.scope, request.options.for_text(text), models=request.models, replay=replay)
         self.strategy_name = request.strategy
         self.strategy = strategy_named(request.strategy)
-        self.overfetched_query = replace(self.query, k=min(MAX_K, self.query.k * self.strategy.overfetch))
+        overfetch = int(self.query.parameters.get("overfetch", self.strategy.overfetch))
+        self.overfetched_query = replace(self.query, k=min(MAX_K, self.query.k * overfetch))
         """The query with as many hits as the strategy wants to refine."""
         self.reader = HitReader(context.ledger, self.scope)
         legs = legs_of(context, self.scope, self.query.mode)
@@ -88,7 +89,7 @@ class Search(SearchTools):
         query = self.overfetched_query
         fused = self.search_and_fuse(query, variants)
         if query.group_by == "document" and self._lacks_documents(fused, query):
-            query = replace(query, k=MAX_K)
+            query = replace(query, k=MAX_K, leg_depth=0)
             fused = self.search_and_fuse(query, variants)
             if self._lacks_documents(fused, query):
                 self.trace.note(

@@ -79,6 +79,19 @@ def test_switches_are_read_as_people_write_them(text: str, value: bool) -> None:
     assert load_settings(env={"BRAID_ALLOW_PRIVATE_URLS": text}).allow_private_urls is value
 
 
+def test_parameters_of_strategies_are_tables_or_one_text(tmp_path: Path) -> None:
+    assert load_settings(env={}).strategies == {}
+    text = "leg_depth = 100\nreranker_depth = 10\n[strategies.hyde]\nfeedback_passages = 5\nfeedback_weight = 0.5\n"
+    write_toml(tmp_path / "braid.toml", text + "[strategies.multi_query]\nvariants = 4\n")
+    read = load_settings(env={})
+    assert (read.leg_depth, read.reranker_depth) == (100, 10)
+    assert read.strategies == {"hyde": {"feedback_passages": 5, "feedback_weight": 0.5}, "multi_query": {"variants": 4}}
+    assert isinstance(read.strategies["hyde"]["feedback_passages"], int)
+    as_text = "hyde.feedback_passages=5, hyde.feedback_weight=0.5,multi_query.variants = 4"
+    assert load_settings(env={"BRAID_STRATEGIES": as_text}).strategies == read.strategies
+    assert load_settings(env={"BRAID_STRATEGIES": ""}).strategies == {}
+
+
 def test_relative_paths_start_where_they_were_written(tmp_path: Path) -> None:
     toml = write_toml(tmp_path / "etc" / "my.toml", 'data_dir = "d"\nshared_dbs = "/srv/shared.json"\n')
     settings = load_settings(env={"BRAID_CONFIG": "etc/my.toml"})
@@ -122,6 +135,10 @@ def test_toml_saved_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
         ("BRAID_CHROMA_URL", "localhost:8001", "a URL such as"),
         ("BRAID_LOG_LEVEL", "LOUD", "one of DEBUG"),
         ("BRAID_ALLOW_PRIVATE_URLS", "maybe", "true or false"),
+        ("BRAID_STRATEGIES", "hyde", "tables of numbers such as `[strategies.hyde]` with `feedback_passages = 5`"),
+        ("BRAID_STRATEGIES", "hyde.feedback_passages=many", "tables of numbers"),
+        ("BRAID_LEG_DEPTH", "1001", "from 0 to 1000"),
+        ("BRAID_RERANKER_DEPTH", "-1", "from 0 to 1000"),
     ],
 )
 def test_a_wrong_value_is_named_with_its_origin_and_remedy(variable: str, text: str, expected: str) -> None:
@@ -150,6 +167,9 @@ def test_a_wrong_value_is_named_with_its_origin_and_remedy(variable: str, text: 
         'data_dir = "a\\u0000b"',
         "k = 1979-05-27",
         "[port]\na = 1",
+        "[strategies]\nhyde = 5",
+        "[strategies.hyde]\nfeedback_passages = true",
+        '[strategies.hyde]\nfeedback_passages = "5"',
     ],
 )
 def test_a_wrong_type_in_toml_is_named_with_the_file(tmp_path: Path, line: str) -> None:

@@ -52,6 +52,7 @@ def plain(result: SearchResult) -> tuple[Any, ...]:
         {"dataset_ids": "all"},
         {"group_by": "document", "k": 3},
         {"filters": {"chunk_kinds": ["function"]}},
+        {"strategy": "multi_query", "parameters": {"feedback_terms": 3}, "leg_depth": 100, "reranker_depth": 10},
         {"strategy": "parent_document", "generator": "feedback"},
     ],
 )

@@ -61,6 +61,8 @@ class ChatChoices:
             "fusion": fusion,
             "alpha": self.alpha if fusion == "weighted" else None,
             "dense_weight": settings.dense_weight,
+            "leg_depth": settings.leg_depth,
+            "reranker_depth": settings.reranker_depth,
             "reranker": settings.reranker,
         }
 

@@ -84,6 +84,8 @@ class SearchForm:
             "fusion": self.used_fusion,
             "alpha": self.used_alpha,
             "dense_weight": settings.dense_weight,
+            "leg_depth": settings.leg_depth,
+            "reranker_depth": settings.reranker_depth,
             "reranker": settings.reranker if self.rerank else "",
             "filters": self.filters.filters(),
             "group_by": self.group_by,

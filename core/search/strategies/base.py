@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol, TypeVar
 
+from braid.core.errors import InvalidInputError
 from braid.core.models.prompts import Prompt, Prompts
 from braid.core.text.analyzer import Analyzer
 from braid.core.types import Hit, Leg, Passage, Query
@@ -131,8 +133,38 @@ class Tools(ModelTools, FeedbackTools, VectorTools, Protocol):
         """Report what a limit left out although nothing failed (``notes``)."""
 
 
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A number that tunes a strategy, both bounds included. One with a whole ``default`` takes whole numbers alone.
+
+    >>> Parameter(3, 1, 10, "Other ways of asking that the model writes").checked("variants", 5.0)
+    5
+    """
+
+    default: float
+    lowest: float
+    highest: float
+    meaning: str
+    """One line."""
+
+    def checked(self, name: str, value: float) -> float:
+        """Return the value. Raises InvalidInputError, with ``name`` as its field, for one that this must not have."""
+        whole = isinstance(self.default, int)
+        number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        if not number or not self.lowest <= value <= self.highest or (whole and value != int(value)):
+            kind = "whole number" if whole else "number"
+            raise InvalidInputError(
+                f"{name} is {value!r}; it must be a {kind} from {self.lowest} to {self.highest}", field=name
+            )
+        return int(value) if whole else value
+
+
 class Strategy(Protocol):
-    """Expands a query and refines its hits."""
+    """Expands a query and refines its hits.
+
+    One that may be tuned also has ``parameters``, a mapping from names to `Parameter`: the query that it is given has
+    the value of each in ``parameters``. Instead of the number ``overfetch`` there may be a parameter of this name.
+    """
 
     description: str
     """One line for menus."""
@@ -157,6 +189,10 @@ class StrategyInfo:
     """One line."""
     costs: Mapping[Literal["llm", "feedback"], str]
     """Costs of a query with each generator, in one line: model calls, embeddings. Empty without a generator."""
+    parameters: Mapping[str, float] = field(default_factory=dict)
+    """The value in force of each parameter: the settings', else the default."""
+    limits: Mapping[str, Parameter] = field(default_factory=dict)
+    """What each parameter means, its default, and what it may be."""
 
 
 class ExpandOnly:

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
 
 from braid.core.models.replies import parse_sentence_numbers
 from braid.core.models.untrusted_text import as_data
-from braid.core.search.strategies.base import RefineOnly, Tools
+from braid.core.search.strategies.base import Parameter, RefineOnly, Tools
 from braid.core.text.sentences import code_blocks, sentences
 from braid.core.text.token_budget import estimate_tokens
 from braid.core.types import Hit, Query
 from braid.core.vector import Vector
 
-MAX_SENTENCES = 300
-"""Most sentences that one result may have; the passages after these are shown whole."""
 PROMPT_TOKENS = 12_000
 """Most tokens, estimated, of the sentences that the model is given; for the other passages similarity chooses."""
-MARGIN = 0.02
-"""Largest difference in cosine similarity between a sentence that is kept and the best one of its passage."""
 GAP = " … "
 PROSE_TYPES = frozenset({"", "txt", "md", "html", "pdf", "docx", "pptx", "xlsx", "csv", "json", "eml", "epub", "text"})
 
@@ -41,11 +38,21 @@ class Compression(RefineOnly):
         "llm": "1 model call for all passages, 1 embedding",
         "feedback": "no model call, 1 embedding, 1 batch with each sentence of the passages shown",
     }
+    parameters: Mapping[str, Parameter] = MappingProxyType(
+        {
+            "max_sentences": Parameter(
+                300, 1, 2_000, "Sentences of one result among which is chosen; the passages after these are shown whole"
+            ),
+            "margin": Parameter(
+                0.02, 0.0, 2.0, "Greatest difference in cosine between a sentence kept and the best of its passage"
+            ),
+        }
+    )
 
     def refine(self, query: Query, hits: Sequence[Hit], tools: Tools) -> Sequence[Hit]:
         """Shorten the hits' texts. A text stays whole where sentences could not be chosen, which is reported."""
         parts = [_parts(hit) for hit in hits]
-        shown = _within_limit(parts)
+        shown = _within_limit(parts, int(query.parameters["max_sentences"]))
         if shown < len(hits):
             tools.note(f"only the first {shown} passages were compressed; ask for fewer")
         if not any(len(of_hit) > 1 for of_hit in parts[:shown]):
@@ -53,7 +60,7 @@ class Compression(RefineOnly):
         kept = dict(_choose_by_model(query, parts[:shown], tools))
         rest = [[] if number in kept else of_hit for number, of_hit in enumerate(parts[:shown])]
         if any(len(of_hit) > 1 for of_hit in rest):
-            kept |= _choose_by_similarity(hits, rest, tools)
+            kept |= _choose_by_similarity(hits, rest, tools, query.parameters["margin"])
         return [
             _shorten(hit, parts[number], kept[number]) if number in kept else hit for number, hit in enumerate(hits)
         ]
@@ -64,12 +71,12 @@ def _parts(hit: Hit) -> list[str]:
     return (sentences if prose else code_blocks)(hit.passage.text)
 
 
-def _within_limit(parts: Sequence[Sequence[str]]) -> int:
-    """Count the first passages that have no more than MAX_SENTENCES together; the very first counts in any case."""
+def _within_limit(parts: Sequence[Sequence[str]], most: int) -> int:
+    """Count the first passages with no more than ``most`` sentences together; the very first counts in any case."""
     total = 0
     for number, of_hit in enumerate(parts):
         total += len(of_hit)
-        if number and total > MAX_SENTENCES:
+        if number and total > most:
             return number
     return len(parts)
 
@@ -112,7 +119,7 @@ def _most_shared_words(asked: set[str], of_hit: Sequence[str], tools: Tools) -> 
     return max(range(len(of_hit)), key=lambda s: (len(asked & set(tools.analyzer.tokens(of_hit[s]))), -s))
 
 
-def _choose_by_similarity(hits: Sequence[Hit], parts: Sequence[Sequence[str]], tools: Tools) -> Kept:
+def _choose_by_similarity(hits: Sequence[Hit], parts: Sequence[Sequence[str]], tools: Tools, margin: float) -> Kept:
     numbers: dict[str, list[tuple[int, int]]] = {}
     for p, of_hit in enumerate(parts):
         if len(of_hit) > 1:
@@ -128,7 +135,7 @@ def _choose_by_similarity(hits: Sequence[Hit], parts: Sequence[Sequence[str]], t
             of_passage.setdefault(p, []).append((s, cosine))
         for p, scored in of_passage.items():
             best = float(np.max([cosine for _, cosine in scored]))
-            kept[p] = [s for s, cosine in scored if cosine >= best - MARGIN]
+            kept[p] = [s for s, cosine in scored if cosine >= best - margin]
     return kept
 
 

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 from typing import Literal
 
 from braid.core.models.replies import parse_passage
 from braid.core.search.feedback_terms import rocchio
-from braid.core.search.strategies.base import ExpandOnly, Expansion, QueryVariant, Tools
+from braid.core.search.strategies.base import ExpandOnly, Expansion, Parameter, QueryVariant, Tools
 from braid.core.types import Hit, Query
 from braid.core.vector import Vector
-
-FEEDBACK_PASSAGES = 3
-PASSAGE_WEIGHT = 0.2
-"""Weight of each first-pass passage; the query's own weight is 1."""
 
 
 class Hyde(ExpandOnly):
@@ -29,6 +26,12 @@ class Hyde(ExpandOnly):
         "llm": "1 model call, 1 embedding",
         "feedback": "no model call, 1 embedding, a second search by meaning",
     }
+    parameters: Mapping[str, Parameter] = MappingProxyType(
+        {
+            "feedback_passages": Parameter(3, 1, 50, "Passages of the first search that feedback reads"),
+            "feedback_weight": Parameter(0.2, 0.0, 1.0, "Weight of each of these passages; the query's own is 1"),
+        }
+    )
 
     def expand(self, query: Query, tools: Tools) -> Expansion:
         """Return one variant; in keyword mode, which embeds nothing, the query itself."""
@@ -38,7 +41,8 @@ class Hyde(ExpandOnly):
         passage = tools.ask(tools.prompts.hyde, parse, question=query.text)
         if passage:
             return Expansion((QueryVariant(query.text, passage=passage),), tools.model_name)
-        vectors = moved_vectors(tools, tools.first_pass(FEEDBACK_PASSAGES), PASSAGE_WEIGHT)
+        hits = tools.first_pass(int(query.parameters["feedback_passages"]))
+        vectors = moved_vectors(tools, hits, query.parameters["feedback_weight"])
         return Expansion((QueryVariant(query.text, vectors=vectors) if vectors else tools.original,), "feedback")
 
 

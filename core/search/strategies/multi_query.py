@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 from typing import Literal
 
 from braid.core.models.replies import parse_queries
 from braid.core.search.feedback_terms import (
-    FEEDBACK_PASSAGES,
-    FEEDBACK_TERMS,
     best_terms,
     passage_text,
     reciprocal_ranks,
@@ -17,14 +16,8 @@ from braid.core.search.feedback_terms import (
     rm3,
     words_of,
 )
-from braid.core.search.strategies.base import ExpandOnly, Expansion, QueryVariant, Tools
-from braid.core.types import Query
-
-VARIANTS = 3
-ORIGINAL_WEIGHT = 0.5
-"""Weight of the query itself in the fusion; the variants have the rest, so that a bad one cannot outvote it."""
-FEEDBACK_WEIGHT = 0.3
-"""Weight of the variant that pseudo-relevance feedback writes."""
+from braid.core.search.strategies.base import ExpandOnly, Expansion, Parameter, QueryVariant, Tools
+from braid.core.types import Hit, Query
 
 
 class MultiQuery(ExpandOnly):
@@ -36,32 +29,49 @@ class MultiQuery(ExpandOnly):
 
     description = "Searches for several ways of putting the query and fuses what they find."
     costs: Mapping[Literal["llm", "feedback"], str] = {
-        "llm": f"1 model call, up to {VARIANTS + 1} embeddings at once",
+        "llm": "1 model call, the query and each variant embedded at once",
         "feedback": "no model call, 1 embedding, a second keyword search",
     }
+    parameters: Mapping[str, Parameter] = MappingProxyType(
+        {
+            "variants": Parameter(3, 1, 10, "Other ways of asking that the model writes, at most"),
+            "original_weight": Parameter(
+                0.5, 0.0, 1.0, "Weight of the query itself beside the model's variants, which share the rest"
+            ),
+            "feedback_passages": Parameter(5, 1, 50, "Passages of the first search that feedback reads"),
+            "feedback_terms": Parameter(10, 1, 100, "Terms of these passages that are searched for, too"),
+            "feedback_weight": Parameter(
+                0.3, 0.0, 1.0, "Weight of the search with these terms; the query has the rest"
+            ),
+        }
+    )
 
     def expand(self, query: Query, tools: Tools) -> Expansion:
         """Return the query, and variants by the model or from the first pass."""
-        parse = partial(parse_queries, question=query.text, limit=VARIANTS)
-        texts = tools.ask(tools.prompts.multi_query, parse, count=VARIANTS, question=query.text)
+        count, own_weight = int(query.parameters["variants"]), query.parameters["original_weight"]
+        parse = partial(parse_queries, question=query.text, limit=count)
+        texts = tools.ask(tools.prompts.multi_query, parse, count=count, question=query.text)
         if texts:
-            weight = (1 - ORIGINAL_WEIGHT) / len(texts)
+            weight = (1 - own_weight) / len(texts)
             variants = (QueryVariant(text, weight) for text in texts)
-            return Expansion((tools.original.with_weight(ORIGINAL_WEIGHT), *variants), tools.model_name)
+            return Expansion((tools.original.with_weight(own_weight), *variants), tools.model_name)
         return self._feedback(query, tools)
 
     def _feedback(self, query: Query, tools: Tools) -> Expansion:
-        terms = feedback_terms(tools)
-        if not terms or query.mode == "semantic":
+        if query.mode == "semantic":
             return Expansion((tools.original,), "feedback")
-        hits = tools.first_pass(FEEDBACK_PASSAGES)
+        hits = tools.first_pass(int(query.parameters["feedback_passages"]))
+        terms = distinguishing_terms(tools, hits, int(query.parameters["feedback_terms"]))
+        if not terms:
+            return Expansion((tools.original,), "feedback")
+        weight = query.parameters["feedback_weight"]
         words = words_of(tools.analyzer, terms, [passage_text(hit.passage) for hit in hits])
         return Expansion(
             (
-                tools.original.with_weight(1 - FEEDBACK_WEIGHT),
+                tools.original.with_weight(1 - weight),
                 QueryVariant(
                     " ".join([query.text, *words]),
-                    FEEDBACK_WEIGHT,
+                    weight,
                     legs=("bm25",),
                     terms=rm3(tools.analyzer.tokens(query.text), terms),
                 ),
@@ -70,13 +80,12 @@ class MultiQuery(ExpandOnly):
         )
 
 
-def feedback_terms(tools: Tools) -> dict[str, float]:
-    """Return the terms that distinguish the first passages, heaviest first."""
-    hits = tools.first_pass(FEEDBACK_PASSAGES)
+def distinguishing_terms(tools: Tools, hits: Sequence[Hit], count: int) -> dict[str, float]:
+    """Return the ``count`` terms that distinguish these passages, heaviest first."""
     texts = [tools.analyzer.tokens(passage_text(hit.passage)) for hit in hits]
     model = relevance_model(texts, reciprocal_ranks(hits))
-    frequent = best_terms(model, 10 * FEEDBACK_TERMS)
+    frequent = best_terms(model, 10 * count)
     idf = tools.idf(frequent)
     weights = {term: weight * idf.get(term, 0.0) for term, weight in frequent.items()}
-    distinguishing = best_terms(weights, FEEDBACK_TERMS)
+    distinguishing = best_terms(weights, count)
     return {term: model[term] for term in distinguishing}

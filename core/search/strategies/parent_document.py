@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Literal
 
-from braid.core.search.strategies.base import RefineOnly, Tools
+from braid.core.search.strategies.base import Parameter, RefineOnly, Tools
 from braid.core.types import Hit, Passage, Query
 
-REACH = 8
-"""Passages of the section before and behind the hit, at most."""
-MAX_SECTION_CHARS = 6_000
 MIN_OVERLAP_CHARS = 8
 """Fewer equal characters are chance."""
 MAX_OVERLAP_CHARS = 10_000
@@ -26,6 +24,18 @@ class ParentDocument(RefineOnly):
     description = "Finds passages and returns the section around each, once."
     costs: Mapping[Literal["llm", "feedback"], str] = {}
     overfetch = 3
+    parameters: Mapping[str, Parameter] = MappingProxyType(
+        {
+            "overfetch": Parameter(
+                overfetch,
+                1,
+                20,
+                "Passages that are fetched for each section wanted: spare ones, since several share one",
+            ),
+            "reach": Parameter(8, 0, 50, "Passages of the section before the one found, and behind it, at most"),
+            "max_section_chars": Parameter(6_000, 100, 100_000, "Characters of a section, at most"),
+        }
+    )
 
     def refine(self, query: Query, hits: Sequence[Hit], tools: Tools) -> Sequence[Hit]:
         """Return the best hit of each section with the section's text, pages and lines; at most ``k``."""
@@ -36,7 +46,7 @@ class ParentDocument(RefineOnly):
                 break
             if hit.passage.chunk_id in covered:
                 continue
-            section = _section(hit.passage, tools)
+            section = _section(hit.passage, query, tools)
             section = [p for p in section if p.chunk_id not in covered or p.chunk_id == hit.passage.chunk_id]
             others = tuple(p.chunk_id for p in section if p.chunk_id != hit.passage.chunk_id)
             covered.update((hit.passage.chunk_id, *others))
@@ -44,16 +54,17 @@ class ParentDocument(RefineOnly):
         return shown
 
 
-def _section(passage: Passage, tools: Tools) -> list[Passage]:
-    """Return the neighbours under the same heading, nearest first until MAX_SECTION_CHARS, in order."""
-    around = {p.position: p for p in tools.neighbours(passage, REACH) if p.heading_path == passage.heading_path}
+def _section(passage: Passage, query: Query, tools: Tools) -> list[Passage]:
+    """Return the neighbours under the same heading, nearest first until ``max_section_chars``, in order."""
+    neighbours, most = tools.neighbours(passage, int(query.parameters["reach"])), query.parameters["max_section_chars"]
+    around = {p.position: p for p in neighbours if p.heading_path == passage.heading_path}
     section, chars = {passage.position: passage}, len(passage.text)
     ends = [passage.position - 1, passage.position + 1]
     steps = [-1, 1]
     while ends:
         for side in range(len(ends) - 1, -1, -1):
             neighbour = around.get(ends[side])
-            if neighbour is None or chars + len(neighbour.text) > MAX_SECTION_CHARS:
+            if neighbour is None or chars + len(neighbour.text) > most:
                 del ends[side], steps[side]
                 continue
             section[neighbour.position] = neighbour

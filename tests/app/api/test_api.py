@@ -7,6 +7,7 @@ import json
 import logging
 import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from werkzeug.test import TestResponse
 from braid.app.auth.access import rule_of
 from braid.app.factory import register_braid
 from braid.app.host import HostUser
+from braid.app.opening import open_braid
 from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account
 from braid.core.braid import Braid
@@ -27,7 +29,7 @@ from braid.core.jobs.store import NewJob
 from braid.core.ledger.tables import IdempotencyRow
 from tests.model_server import ModelServer, model_server
 from tests.web import PASSWORD, add_user, bearer, csrf_token, make_app, sign_in, site_of
-from tests.worlds import eventually
+from tests.worlds import document, eventually
 
 API = "/api/v1"
 Put = Callable[..., str]
@@ -764,6 +766,63 @@ def test_feedback_is_kept_for_its_user(ann: Caller, bob: Caller) -> None:
     assert {name: kept[name] for name in said} == said
     assert bob("GET", "/feedback").json["items"] == []
     problem(ann("POST", "/feedback", {**said, "ranking": ["another"]}), 400, "ranking")
+
+
+def test_parameters_of_strategies_are_listed_and_chosen_by_a_request(braid: Braid, ann: Caller) -> None:
+    by_name = {each["name"]: each["parameters"] for each in ann("GET", "/strategies").json["items"]}
+    assert by_name["basic"] == {}
+    assert set(by_name["multi_query"]) == {
+        "variants",
+        "original_weight",
+        "feedback_passages",
+        "feedback_terms",
+        "feedback_weight",
+    }
+    passages = by_name["hyde"]["feedback_passages"]
+    assert passages.pop("meaning")
+    assert passages == {"value": 3, "default": 3, "lowest": 1, "highest": 50, "whole": True}
+
+    asked = {"query": "printer", "strategy": "hyde", "parameters": {"feedback_passages": 5.0}}
+    assert ann("POST", "/search", asked).json["parameters"] == {"feedback_passages": 5, "feedback_weight": 0.2}
+    for wrong, field in (
+        ({"feedback_passages": 51}, "parameters.feedback_passages"),
+        ({"passages": 5}, "parameters.passages"),
+    ):
+        assert field in problem(ann("POST", "/search", {**asked, "parameters": wrong}), 400, field)
+    problem(
+        ann("POST", "/search", {**asked, "parameters": {"feedback_passages": "5"}}), 422, "parameters.feedback_passages"
+    )
+    chatted = {"message": "printer?", "strategy": "hyde", "parameters": {"feedback_weight": 0.5}}
+    assert ann("POST", "/chat", chatted).json["search"]["parameters"]["feedback_weight"] == 0.5
+
+
+def test_the_settings_give_parameters_of_strategies(tmp_path: Path) -> None:
+    settings = Settings(data_dir=tmp_path / "data", strategies={"hyde": {"feedback_passages": 7}})
+    with open_braid(settings) as braid:
+        app = make_app(braid, settings)
+        caller = Caller(app, add_user(app, "ann"))
+        [hyde] = [each for each in caller("GET", "/strategies").json["items"] if each["name"] == "hyde"]
+        passages = hyde["parameters"]["feedback_passages"]
+        assert (passages["value"], passages["default"]) == (7, 3)
+        asked = {"query": "x", "strategy": "hyde", "search_mode": "keyword"}
+        assert caller("POST", "/search", asked).json["parameters"]["feedback_passages"] == 7
+
+
+def test_depths_are_chosen_by_a_request_and_by_the_settings(app: Flask, braid: Braid, ann: Caller) -> None:
+    for number in range(60):
+        braid.ledger.put_document(1, document(f"{number:02}.md", "pump " + "word " * number))
+    assert braid.indexer.wait(60)
+    asked = {"query": "pump", "search_mode": "keyword", "top_k": 60}
+    last = ann("POST", "/search", asked).json["hits"][-1]["passage"]["chunk_id"]
+    asked |= {"top_k": 5, "chunk_id": last}
+    assert ann("POST", "/explain", asked).json["reason"] == "not_reached"
+    assert ann("POST", "/explain", {**asked, "leg_depth": 100, "reranker_depth": 10}).json["reason"] == "cut_by_k"
+    problem(ann("POST", "/search", {"query": "a", "leg_depth": 1001}), 422, "leg_depth")
+    problem(ann("POST", "/search", {"query": "a", "reranker_depth": -1}), 422, "reranker_depth")
+
+    deep = Caller(make_app(braid, Settings(leg_depth=100)), ann.account)
+    assert deep("POST", "/explain", asked).json["reason"] == "cut_by_k"
+    assert deep("POST", "/explain", {**asked, "leg_depth": 0}).json["reason"] == "not_reached"
 
 
 def test_the_choices_are_listed(with_model: Caller) -> None:

@@ -157,6 +157,9 @@ def test_defaults_in_help_do_not_differ_between_commands() -> None:
         (["search", "x", "--since", "2026-02-02", "--until", "2026-02-01"], "is after date_to"),
         (["search", "x", "--user", "nobody"], "there is no user 'nobody'; known users: none"),
         (["search", " "], "the query is empty"),
+        (["search", "x", "--strategy", "hyde", "--parameter", "feedback_passages=0"], "from 1 to 50"),
+        (["search", "x", "--parameter", "variants"], "'variants' is not of the form NAME=NUMBER, such as variants=4"),
+        (["search", "x", "--leg-depth", "1001"], "1001 is not in the range 0<=x<=1000"),
         (["search", "x", "--strategy", "magic"], "strategy is 'magic'; choose one of basic"),
         (["search", "x", "--dataset", "9"], "no dataset with id 9 is open to this user"),
         (["explain", "x", "no-such.md"], "'no-such.md' is neither a chunk id nor the source"),
@@ -472,6 +475,13 @@ def test_one_result_per_document(filled: CommandLine) -> None:
     assert found(filled.json("search", "the controller", "--group-by", "document")) == list(
         dict.fromkeys(found(filled.json("search", "the controller", "-k", 10)))
     )
+
+
+def test_parameters_and_depths_of_a_search(filled: CommandLine) -> None:
+    options = ("--strategy", "hyde", "--parameter", "feedback_passages=5", "--leg-depth", 100, "--reranker-depth", 10)
+    query = filled.json("search", "reset", *options)["query"]
+    assert query["parameters"] == {"feedback_passages": 5, "feedback_weight": 0.2}
+    assert (query["leg_depth"], query["reranker_depth"]) == (100, 10)
 
 
 def test_search_for_people(filled: CommandLine) -> None:

@@ -339,6 +339,19 @@ def test_parts_of_programs_are_told_and_filtered(served: Served) -> None:
     run(served.client("read", "write"), talk)
 
 
+def test_parameters_of_the_strategy_are_arguments_and_described(served: Served) -> None:
+    async def talk(client: Client) -> None:
+        wrong = await call(client, "search", query="x", strategy="hyde", parameters={"feedback_passages": 0})
+        assert wrong["error_type"] == "ValidationError"
+        assert "whole number from 1 to 50" in wrong["message"]
+        right = await call(client, "search", query="x", strategy="hyde", parameters={"feedback_passages": 5})
+        assert right["status"] == "success"
+        [search] = [tool for tool in (await client.list_tools()).tools if tool.name == "search"]
+        assert "multi_query" in search.input_schema["properties"]["parameters"]["description"]
+
+    run(served.client("read"), talk)
+
+
 def test_another_users_documents_are_not_there(served: Served) -> None:
     async def fill_all(client: Client) -> None:
         await fill(client, served.braid)

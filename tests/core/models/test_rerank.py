@@ -141,6 +141,45 @@ def test_candidates_are_four_times_k_or_twenty(server: RerankServer, make: Any) 
     assert (len(few.hits), len(more.hits)) == (2, 8)
 
 
+@pytest.mark.parametrize(
+    ("options", "read"),
+    [({}, 20), ({"reranker_depth": 10}, 10), ({"reranker_depth": 40}, 40), ({"reranker_depth": 1}, 2)],
+)
+def test_the_depth_of_the_reranker_is_an_option(
+    cross_encoders: Callable[[], list[Any]], make: Any, options: dict[str, int], read: int
+) -> None:
+    search = make(texts={f"{n:02}": "cat " + "word " * n for n in range(60)})
+    assert len(search("cat", reranker="local:tiny", k=2, **options).hits) == 2
+    [(_, pairs)] = cross_encoders()
+    assert len(pairs) == read
+
+
+def test_a_hundred_hits_of_each_leg_and_ten_for_the_reranker(
+    cross_encoders: Callable[[], list[Any]], make: Any
+) -> None:
+    search = make(texts={f"{n:03}": "cat " + "word " * n for n in range(120)})
+    manager, user = search.braid.manager, search.user
+    sixtieth = search("cat", k=60).hits[-1].passage.chunk_id
+
+    def told(**options: Any) -> Any:
+        return manager.explain("cat", chunk_id=sixtieth, user_id=user, mode="keyword", k=10, **options)
+
+    assert told().reason == "not_reached"
+    assert "50 are fetched" in told().detail
+    deep = told(leg_depth=100, reranker="local:tiny", reranker_depth=10)
+    assert (deep.reason, deep.rank) == ("cut_by_k", 60)
+    assert deep.detail == "It is at rank 60; only 10 are reranked. Raise reranker_depth to have more."
+    assert "5 are fetched" not in told(leg_depth=5).detail
+    assert "10 are fetched" in told(leg_depth=5).detail  # as many as are wanted
+
+
+@pytest.mark.parametrize("name", ["leg_depth", "reranker_depth"])
+@pytest.mark.parametrize("depth", [-1, 1001, 2.5, True, "10"])
+def test_a_wrong_depth_is_named(name: str, depth: Any) -> None:
+    with pytest.raises(InvalidInputError, match=f"{name} is .* up to 1000, or 0 to follow k"):
+        Query("cat", **{name: depth})
+
+
 @needs_cohere
 def test_min_score_is_the_rerankers(server: RerankServer, make: Any) -> None:
     search = make(Rerankers(base_url=server.url, timeout_s=TIMEOUT_S))
@@ -395,7 +434,7 @@ def test_explain_says_what_the_reranker_did_not_read(cross_encoders: object, mak
         "cat", chunk_id=last, user_id=search.user, mode="keyword", reranker="local:tiny", k=5
     )
     assert (told.reason, told.rank) == ("cut_by_k", 30)
-    assert told.detail == "It is at rank 30; only 20 are reranked. Raise k to have more."
+    assert told.detail == "It is at rank 30; only 20 are reranked. Raise reranker_depth to have more."
 
 
 @pytest.mark.parametrize("name", ["rerank-v3.5", "cohere:", "cohere", ":m", "magic:m", "local: ", 7, None])
