@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import doctest
 import inspect
+import io
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -84,3 +87,12 @@ def test_every_public_name_has_an_example_that_runs(public: Any, world: dict[str
         runner.run(example, out=output.append)
     assert runner.tries > 0, f"{public.__name__} has no example in its docstring"
     assert runner.failures == 0, "".join(output)
+
+
+def test_the_page_on_the_retriever_manager_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "retriever-manager.md").read_text(encoding="utf-8")
+    ((program, shown),) = re.findall(r"^```python\n(.*?)^```\n\n```text\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    monkeypatch.chdir(tmp_path)
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        exec(compile(program, "docs/retriever-manager.md", "exec"), {"__name__": "__main__"})
+    assert printed.getvalue() == shown
