@@ -22,6 +22,7 @@ from braid.app.auth.access import MAX_FORM_BYTES, STATIC, admit, answers_to
 from braid.app.auth.authenticate import keep_logins
 from braid.app.auth.csrf import csrf_token, exempt_from_host, exempt_this_request
 from braid.app.auth.identity import identity, signed_in
+from braid.app.auth.origins import shown_address
 from braid.app.dify import dify
 from braid.app.host import Brand, Host, HostUser, require_free
 from braid.app.mcp.route import mcp_route
@@ -52,6 +53,9 @@ from braid.core.braid import Braid
 from braid.core.errors import InvalidInputError
 
 TRANSLATIONS = Path(__file__).parent / "translations"
+
+DENIED = (401, 403, 429)
+"""Statuses whose line in the log says who asked."""
 
 logger = logging.getLogger(__name__)
 
@@ -258,14 +262,21 @@ def _finish(response: Response) -> Response:
     metrics.requests.labels(request.method if request.url_rule else "-", route, response.status_code).inc()
     metrics.request_seconds.labels(route).observe(took)
     logger.info(
-        "event=request id=%s method=%s route=%s status=%d ms=%.1f",
+        "event=request id=%s method=%s route=%s status=%d ms=%.1f%s",
         g.braid_request_id,
         request.method,
         route,
         response.status_code,
         1000 * took,
+        _who() if response.status_code in DENIED else "",
     )
     return response
+
+
+def _who() -> str:
+    """Say who was denied something, for the administrator and programs such as fail2ban."""
+    found = signed_in()
+    return f" address={shown_address()} user={found.account.id if found else '-'}"
 
 
 def routes_of(app: Flask) -> Iterator[tuple[str, str]]:

@@ -18,6 +18,7 @@ from braid.app.mounted import mount
 from braid.app.rate_windows import Windows
 from braid.config.backup import sources_of
 from braid.config.models import SiteModels
+from braid.config.retention import retention_days
 from braid.config.settings import Settings, config_file
 from braid.core.accounts.accounts import Accounts
 from braid.core.accounts.app_settings import AppSettings
@@ -168,6 +169,7 @@ def _background(settings: Settings, braid: Braid) -> Background:
         url_timeout_s=settings.url_timeout_s,
         allow_private_urls=settings.allow_private_urls,
         keep_originals=settings.keep_originals,
+        retention=retention_days(settings),
         folder_rules=FolderRules(braid.data_dir, config_file(), tuple(map(Path, settings.folder_roots))),
     )
 

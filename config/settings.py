@@ -274,6 +274,16 @@ class Settings:
         Field(ge=1, le=3650),
         "Days that ended jobs are listed, exports are kept, and failed uploads can be tried again",
     ] = 7
+    conversation_days: Annotated[
+        int,
+        Field(ge=0, le=36500),
+        "Days after its last message until a conversation is deleted, pinned or not; 0: never",
+    ] = 0
+    audit_days: Annotated[int, Field(ge=0, le=36500), "Days that entries of the audit log are kept; 0: for ever"] = 0
+    usage_days: Annotated[int, Field(ge=0, le=36500), "Days that the counts of use are kept; 0: for ever"] = 0
+    expired_token_days: Annotated[
+        int, Field(ge=0, le=36500), "Days that expired API tokens are still listed; 0: for ever"
+    ] = 90
     keep_originals: Annotated[
         bool, "Whether uploaded files and fetched pages are kept, so that readers of an answer can open them"
     ] = True

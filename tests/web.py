@@ -26,6 +26,7 @@ from braid.core.braid import Braid
 from tests.worlds import eventually
 
 PASSWORD = "correct horse"
+SIGN_INS = ("user.signed_in", "user.sign_in_failed", "user.sign_in_refused")
 
 
 class Compiled(BytecodeCache):
@@ -116,8 +117,8 @@ def add_user(app: Flask, name: str, *, groups: tuple[str, ...] = ()) -> Account:
 
 
 def acts(app: Flask) -> list[AuditEntry]:
-    """What the audit log has, the newest first, without the sign-ins."""
-    return [entry for entry in site_of(app).audit.entries() if entry.action != "user.signed_in"]
+    """What the audit log has, the newest first, without sign-ins and failures."""
+    return [entry for entry in site_of(app).audit.entries() if entry.action not in SIGN_INS]
 
 
 def bearer(app: Flask, account: Account, *scopes: str) -> dict[str, str]:

@@ -23,13 +23,12 @@ from braid.app.api import (
     strategies,
     transfers,
     uploads,
-    user_life,
-    users,
 )
 from braid.app.api.framework.etags import ChangedMeanwhileError
 from braid.app.api.framework.interfaces import mount_interface
 from braid.app.api.framework.problems import on_changed_meanwhile, on_invalid_request, on_key_error
 from braid.app.api.framework.requests import InvalidRequestError
+from braid.app.api.people import audit, life, users
 from braid.core.accounts.idempotency import KeyInUseError, KeyReusedError
 
 RESOURCES = (
@@ -48,7 +47,8 @@ RESOURCES = (
     feedback.resource,
     me.resource,
     users.resource,
-    user_life.resource,
+    life.resource,
+    audit.resource,
 )
 
 api = Blueprint("api", __name__, url_prefix="/api/v1")

@@ -17,7 +17,7 @@ from limits import RateLimitItem, parse
 from werkzeug.exceptions import TooManyRequests
 from werkzeug.wrappers import Response
 
-from braid.app.auth.origins import origin_of
+from braid.app.auth.origins import origin_of, shown_address
 from braid.app.site import site
 from braid.core.accounts.accounts import Account
 
@@ -26,6 +26,10 @@ BY_NAME_AND_ADDRESS = parse("10/minute")
 BY_NAME = parse("30/minute")
 """More than one address may fail, so that one alone cannot keep a user out."""
 BY_DEVICE = parse("10/minute")
+AUDITED = parse("60/minute")
+"""Failures of all names and addresses that the audit log takes."""
+STRANGER = "-"
+"""Who failed to sign in is not known."""
 COOKIE = "braid_device"
 COOKIE_S = 365 * 86_400
 LOGGED_CHARS = 60
@@ -54,7 +58,7 @@ class Attempt:
         self._give_back(len(self.counted))
 
     def fail(self) -> None:
-        """Leave a line for the administrator, and for programs such as fail2ban."""
+        """Leave a line for the administrator, and for programs such as fail2ban, and an entry in the audit log."""
         self._note("failed")
 
     def _give_back(self, taken: int) -> None:
@@ -62,9 +66,12 @@ class Attempt:
             site().windows.give_back(limit.key_for(*key))
 
     def _note(self, how: str) -> None:
+        """Count, log and record it; a flood of failures does not fill the audit log, the server's log has them all."""
         site().metrics.sign_in_failures.labels(how).inc()
-        name = json.dumps(self.name[:LOGGED_CHARS])
-        log.warning("event=sign_in_%s address=%s name=%s", how, self.address or "-", name)
+        name = self.name[:LOGGED_CHARS]
+        log.warning("event=sign_in_%s address=%s name=%s", how, shown_address(), json.dumps(name))
+        if site().limiter.hit(AUDITED, "audited-failures"):
+            site().audit.add(STRANGER, f"user.sign_in_{how}", name or "-", shown_address())
 
 
 def attempt(name: str) -> Attempt:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ipaddress
+import re
+
+from flask import request
 
 
 def origin_of(address: str) -> str:
@@ -17,6 +20,11 @@ def origin_of(address: str) -> str:
         if not found.is_loopback:
             return str(ipaddress.IPv6Network((int(found) >> 64 << 64, 64)))
     return str(found)
+
+
+def shown_address() -> str:
+    """Return the address of this request as logs have it: one word, whatever a proxy passed on."""
+    return re.sub(r"[^0-9A-Za-z.:%]", "?", request.remote_addr or "-")[:60]
 
 
 def is_loopback(origin: str) -> bool:

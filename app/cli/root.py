@@ -27,6 +27,7 @@ from braid.app.cli.manage import dataset, shared_db
 from braid.app.cli.mcp import mcp
 from braid.app.cli.output import complain, print_json
 from braid.app.cli.qrels import qrels
+from braid.app.cli.records import audit, retention
 from braid.app.cli.search import explain, search
 from braid.app.cli.tune import tune
 from braid.app.cli.users import user
@@ -126,5 +127,7 @@ for command in (
     backup,
     restore,
     db,
+    audit,
+    retention,
 ):
     cli.add_command(command)

@@ -1,20 +1,25 @@
-"""The audit log: acts of administrators."""
+"""The audit log: what administrators and commands did, who signed in or failed to, tokens, passwords, exports."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sqlalchemy import insert, select
+from sqlalchemy import ColumnElement, delete, func, insert, or_, select
 
 from braid.core.ledger.database import storable
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.tables import AuditRow
 
+DAY_S = 86_400
+ENTRIES_PER_READ = 500
+_TEXTS = (AuditRow.actor, AuditRow.action, AuditRow.target, AuditRow.detail)
+
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """An administrative act. ``at`` is seconds since the epoch; ``action`` is a word such as ``user.disabled``."""
+    """An act. ``at`` is seconds since the epoch; ``action`` is a word such as ``user.disabled``."""
 
     id: int
     at: float
@@ -24,8 +29,21 @@ class AuditEntry:
     detail: str
 
 
+@dataclass(frozen=True, slots=True)
+class AuditFilter:
+    """Which entries are wanted; empty fields select all. Times are seconds since the epoch."""
+
+    text: str = ""
+    """Occurs in the actor, the action, the target or the detail."""
+    action: str = ""
+    """An action, or the beginning of several before a dot: ``user`` selects ``user.added`` and ``user.removed``."""
+    since: float | None = None
+    until: float | None = None
+    """Before this moment."""
+
+
 class AuditLog:
-    """The ledger's list of administrative acts, which can only be added to."""
+    """The ledger's list of acts. Entries are added, never changed, and go with their age alone."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._database = ledger.database
@@ -37,8 +55,50 @@ class AuditLog:
             row = {name: storable(value) for name, value in values.items()}
             connection.execute(insert(AuditRow).values(at=time.time(), **row))
 
-    def entries(self, *, limit: int = 100, offset: int = 0) -> list[AuditEntry]:
+    def entries(self, wanted: AuditFilter = AuditFilter(), *, limit: int = 100, offset: int = 0) -> list[AuditEntry]:
         """Return the acts, the newest first."""
-        statement = select(*AuditRow.__table__.columns).order_by(AuditRow.id.desc()).limit(limit).offset(offset)
+        statement = select(*AuditRow.__table__.columns).where(*_conditions(wanted)).order_by(AuditRow.id.desc())
         with self._database.read() as connection:
-            return [AuditEntry(**row._mapping) for row in connection.execute(statement)]
+            rows = connection.execute(statement.limit(limit).offset(offset))
+            return [AuditEntry(**row._mapping) for row in rows]
+
+    def all(self, wanted: AuditFilter = AuditFilter()) -> Iterator[AuditEntry]:
+        """Yield the acts, the oldest first, a few in memory at a time; those that are added meanwhile too."""
+        last = 0
+        statement = select(*AuditRow.__table__.columns).where(*_conditions(wanted)).order_by(AuditRow.id)
+        while True:
+            with self._database.read() as connection:
+                rows = connection.execute(statement.where(AuditRow.id > last).limit(ENTRIES_PER_READ)).all()
+            yield from (AuditEntry(**row._mapping) for row in rows)
+            if len(rows) < ENTRIES_PER_READ:
+                return
+            last = rows[-1].id
+
+    def actions(self) -> list[str]:
+        """Return the actions that occur, sorted."""
+        with self._database.read() as connection:
+            return list(connection.execute(select(AuditRow.action).distinct().order_by(AuditRow.action)).scalars())
+
+    def count_older(self, days: int) -> int:
+        """Return how many entries are older than so many days."""
+        with self._database.read() as connection:
+            older = select(func.count()).select_from(AuditRow).where(AuditRow.at < time.time() - days * DAY_S)
+            return connection.execute(older).scalar_one()
+
+    def prune(self, days: int) -> int:
+        """Delete the entries older than so many days; return how many."""
+        with self._database.write() as connection:
+            return connection.execute(delete(AuditRow).where(AuditRow.at < time.time() - days * DAY_S)).rowcount
+
+
+def _conditions(wanted: AuditFilter) -> list[ColumnElement[bool]]:
+    found: list[ColumnElement[bool]] = []
+    if text := storable(wanted.text).strip():
+        found.append(or_(*(column.icontains(text, autoescape=True) for column in _TEXTS)))
+    if action := storable(wanted.action).strip():
+        found.append(or_(AuditRow.action == action, AuditRow.action.startswith(f"{action}.", autoescape=True)))
+    if wanted.since is not None:
+        found.append(AuditRow.at >= wanted.since)
+    if wanted.until is not None:
+        found.append(AuditRow.at < wanted.until)
+    return found

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy.exc import SQLAlchemyError
 
 from braid.core.background.dataset_jobs import UNPACKED_FACTOR, DatasetJobs
+from braid.core.background.retention import Retention, RetentionDays
 from braid.core.folders.rules import FolderRules
 from braid.core.folders.store import SyncedFolders
 from braid.core.folders.supervisor import FolderSupervisor
@@ -57,8 +58,10 @@ class Background:
         allow_private_urls: bool = False,
         folder_rules: FolderRules | None = None,
         keep_originals: bool = True,
+        retention: RetentionDays | None = None,
     ) -> None:
         self._braid = braid
+        self.retention = Retention(braid, retention or RetentionDays())
         self.store = JobStore(braid.ledger)
         self.spool = Spool(braid.data_dir / "uploads")
         self.originals = Originals(braid)
@@ -198,6 +201,8 @@ class Background:
 
     def _tidy(self, *, older_than_s: float) -> None:
         self.store.prune(self._days)
+        if any(deleted := self.retention.apply().values()):
+            logger.info("event=retention deleted=%s", sum(deleted))
         self.spool.sweep(self.store.kept_files(), older_than_s=older_than_s)
         self.originals.sweep(older_than_s=older_than_s)
 

@@ -51,6 +51,7 @@ def change_password() -> tuple[str, int] | Response:
         revoked = site().accounts.set_password(me.id, password, revoke_tokens=ticked)
     except InvalidInputError as error:
         return _account_page(problem=explain_refusal(error)), 400
+    _record("user.password", f"own, {revoked} tokens revoked")
     sign_in(site(), me)
     flash(_("Password changed. All other browsers have been signed out."))
     flash_revoked(revoked)
@@ -62,6 +63,7 @@ def change_password() -> tuple[str, int] | Response:
 def end_session(session_id: int) -> Response:
     """Sign one browser out."""
     site().sessions.end(identity().account.id, session_id)
+    _record("user.signed_out", "one browser")
     return redirect(url_for("braid.account.mine"))
 
 
@@ -72,6 +74,7 @@ def end_sessions() -> Response:
     me = identity().account
     site().sessions.end_all(me.id)
     revoked = site().tokens.revoke_all(me.id) if "tokens" in request.form else 0
+    _record("user.signed_out", f"all browsers, {revoked} tokens revoked")
     sign_out(site(), identity())
     flash_revoked(revoked)
     return redirect(url_for("braid.sign_in.login"))
@@ -105,7 +108,14 @@ def add_token() -> tuple[str, int]:
 def revoke_token(token_id: int) -> Response:
     """Make a token worthless."""
     site().tokens.revoke(identity().account.id, token_id)
+    _record("token.revoked", str(token_id))
     return redirect(url_for("braid.account.mine"))
+
+
+def _record(action: str, detail: str) -> None:
+    """Add what users did to their own account to the audit log."""
+    name = identity().account.name
+    site().audit.add(name, action, name, detail)
 
 
 def flash_revoked(number: int) -> None:

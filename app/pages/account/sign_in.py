@@ -13,7 +13,7 @@ from braid.app.auth.access import is_forwarded, is_local, rule, throttle
 from braid.app.auth.attempts import attempt, remember_device
 from braid.app.auth.authenticate import sign_in, sign_out
 from braid.app.auth.identity import identity, signed_in
-from braid.app.auth.origins import origin_of
+from braid.app.auth.origins import origin_of, shown_address
 from braid.app.mounted import url_for
 from braid.app.opening import FIRST_DATASET
 from braid.app.site import site
@@ -99,7 +99,7 @@ def check_login() -> tuple[str, int] | Response:
         trying.fail()
         return _login_page(name, _("Wrong name or password.")), 401
     trying.succeed()
-    site().audit.add(found.name, "user.signed_in", found.name, trying.address)
+    site().audit.add(found.name, "user.signed_in", found.name, shown_address())
     sign_in(site(), found)
     response = redirect(_target())
     remember_device(response, found)
@@ -136,6 +136,7 @@ def make_account() -> tuple[str, int] | Response:
     except InvalidInputError as error:
         page = render_template("braid/signup.html", name=name, problem=explain_refusal(error), least=MIN_PASSWORD_CHARS)
         return page, 400
+    site().audit.add(made.name, "user.signed_up", made.name, shown_address())
     site().braid.ledger.add_dataset(made.id, FIRST_DATASET)
     sign_in(site(), made)
     return redirect(_home())

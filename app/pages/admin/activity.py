@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, date, datetime, time
 from typing import cast, get_args
 
 from flask import render_template, request
 from flask_babel import lazy_gettext as _l
+from werkzeug.wrappers import Response
 
 from braid.app.auth.access import rule
-from braid.app.pages.admin.blueprint import admin, page_number
+from braid.app.pages.admin.blueprint import admin, audit, page_number
 from braid.app.site import site
 from braid.core.accounts.account_list import account_names
+from braid.core.accounts.audit import DAY_S, AuditFilter
 from braid.core.accounts.usage import last_days
 from braid.core.errors import InvalidInputError
 from braid.core.jobs.store import JobState, JobStore
+from braid.core.json_form import to_json
 
 PER_PAGE = 50
 MOST_USERS = 100
 """Users whose use is listed, those with the most first; the others are counted."""
 DAYS = (7, 30, 90)
+AUDIT_FIELDS = ("q", "action", "since", "until")
 KINDS: Mapping[str, str] = {
     "search": _l("Searches"),
     "chat": _l("Chat answers"),
@@ -97,10 +103,52 @@ def usage() -> str:
 @admin.get("/audit")
 @rule("admin")
 def audit_log() -> str:
-    """Show actions of administrators, the newest first."""
-    page = page_number()
-    found = site().audit.entries(limit=PER_PAGE + 1, offset=PER_PAGE * page)
-    return render_template("braid/admin/audit.html", entries=found[:PER_PAGE], page=page, more=len(found) > PER_PAGE)
+    """Show what was done by whom, the newest first."""
+    page, given = page_number(), _given_filter()
+    found = site().audit.entries(_audit_filter(given), limit=PER_PAGE + 1, offset=PER_PAGE * page)
+    return render_template(
+        "braid/admin/audit.html",
+        entries=found[:PER_PAGE],
+        page=page,
+        more=len(found) > PER_PAGE,
+        given=given,
+        actions=site().audit.actions(),
+        audit_days=site().settings.audit_days,
+    )
+
+
+@admin.get("/audit.jsonl")
+@rule("admin")
+def export_audit_log() -> Response:
+    """Download what was done by whom as JSON lines, the oldest first."""
+    given, log = _given_filter(), site().audit
+    lines = log.all(_audit_filter(given))
+    audit("audit.exported", " ".join(given.values()) or "all")
+    headers = {"Content-Disposition": "attachment; filename=audit.jsonl"}
+    pieces = (json.dumps(to_json(entry), ensure_ascii=False).encode() + b"\n" for entry in lines)
+    return Response(pieces, mimetype="application/x-ndjson", headers=headers)
+
+
+def _given_filter() -> dict[str, str]:
+    """Return the fields of the filter that are filled in."""
+    found = {name: request.args.get(name, "").replace("\0", "").strip()[:200] for name in AUDIT_FIELDS}
+    return {name: value for name, value in found.items() if value}
+
+
+def _audit_filter(given: Mapping[str, str]) -> AuditFilter:
+    """Return the filter; days are those of UTC, both of them included. Raises InvalidInputError."""
+    since, until = (_day(given.get(name, ""), name) for name in ("since", "until"))
+    end = None if until is None else until + DAY_S
+    return AuditFilter(given.get("q", ""), given.get("action", ""), since, end)
+
+
+def _day(text: str, field: str) -> float | None:
+    if not text:
+        return None
+    try:
+        return datetime.combine(date.fromisoformat(text), time(), UTC).timestamp()
+    except (ValueError, OverflowError):
+        raise InvalidInputError(f"{field} is {text[:20]!r}; write a day as 2026-01-31", field=field) from None
 
 
 def _charts(days: int) -> list[Chart]:

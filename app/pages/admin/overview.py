@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from flask import render_template
 from flask_babel import gettext as _
+from flask_babel import lazy_gettext as _l
 from flask_babel import ngettext
 
 from braid.app.auth.access import rule
@@ -20,8 +21,16 @@ from braid.app.readiness import MEBIBYTE, health_of
 from braid.app.site import site
 from braid.app.user.models import site_default
 from braid.core.accounts.account_list import count_accounts
+from braid.core.background.retention import KEPT, Kept
 from braid.core.jobs.store import JobStore
 from braid.core.ledger.database import LACKS_NEWEST
+
+KEPT_NAMES: Mapping[Kept, str] = {
+    "conversations": _l("Conversations"),
+    "audit": _l("Audit log"),
+    "usage": _l("Usage"),
+    "expired_tokens": _l("Expired API tokens"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +70,7 @@ def index() -> str:
         unreadable=JobStore(braid.ledger).unreadable(),
         data_dir=braid.data_dir,
         backup=backup_view(),
+        retention=_retention(),
         recent=site().audit.entries(limit=5),
     )
 
@@ -79,6 +89,13 @@ def _warn_of_disk() -> Iterator[Concern]:
             "The disk is filling up. Below %(size)s MiB of free space, new documents are refused.", size=f"{least:,}"
         )
         yield Concern(text)
+
+
+def _retention() -> list[tuple[str, int, int]]:
+    """Return (what, days that it is kept or 0, how much of it goes within the hour)."""
+    kept = site().background.retention
+    counts = kept.preview()
+    return [(str(KEPT_NAMES[kind]), kept.days.of(kind), counts[kind]) for kind in KEPT]
 
 
 def _warnings() -> Iterator[Concern]:

@@ -9,8 +9,8 @@ from pydantic import Field
 
 from braid.app.api.framework.operations import Answered, Resource
 from braid.app.api.framework.requests import WHOLE, Given
+from braid.app.api.people.users import require_own_accounts
 from braid.app.api.schemas import Moment, Page, PageQuery, Shown, page_of, slice_rows
-from braid.app.api.users import require_own_accounts
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.site import site

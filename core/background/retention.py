@@ -1,0 +1,111 @@
+"""Retention: conversations, audit log, counts of use and expired API tokens are deleted at an age, if one is set."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Literal, get_args
+
+from sqlalchemy import Delete, Select, delete, func, select
+
+from braid.core.accounts.audit import DAY_S
+from braid.core.chat.store import ConversationStore
+from braid.core.data_directory import DataDirectory
+from braid.core.errors import NotFoundError
+from braid.core.ledger.tables import ApiTokenRow, AuditRow, Base, ConversationRow, UsageRow
+
+Kept = Literal["conversations", "audit", "usage", "expired_tokens"]
+KEPT: tuple[Kept, ...] = get_args(Kept)
+CONVERSATIONS_PER_READ = 100
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionDays:
+    """Days that each kind is kept; 0 means for ever."""
+
+    conversations: int = 0
+    """Since the last message; pinned or not, with the files that were attached."""
+    audit: int = 0
+    usage: int = 0
+    expired_tokens: int = 0
+    """Since they expired; until then their owners see that they did."""
+
+    def of(self, kind: Kept) -> int:
+        """Return the days of a kind."""
+        return {name: getattr(self, name) for name in KEPT}[kind]
+
+
+class Retention:
+    """Counts and deletes what is older than its days.
+
+    >>> Retention(braid, RetentionDays(audit=365)).preview()
+    {'conversations': 0, 'audit': 0, 'usage': 0, 'expired_tokens': 0}
+    """
+
+    def __init__(self, directory: DataDirectory, days: RetentionDays) -> None:
+        self.days = days
+        self._database = directory.ledger.database
+        self._conversations = ConversationStore(directory.ledger, directory.registry)
+
+    def preview(self) -> dict[Kept, int]:
+        """Return how much of each kind `apply` would delete now; nothing where no days are set."""
+        found: dict[Kept, int] = {}
+        for kind in KEPT:
+            found[kind] = self._count(kind) if self.days.of(kind) else 0
+        return found
+
+    def apply(self) -> Mapping[Kept, int]:
+        """Delete what is too old; return how much of each kind it was."""
+        done: dict[Kept, int] = {}
+        for kind in KEPT:
+            if not self.days.of(kind):
+                done[kind] = 0
+            elif kind == "conversations":
+                done[kind] = self._delete_conversations()
+            else:
+                with self._database.write() as connection:
+                    done[kind] = connection.execute(_old(kind, self.days.of(kind), delete)).rowcount
+        return done
+
+    def _count(self, kind: Kept) -> int:
+        with self._database.read() as connection:
+            return int(connection.execute(_old(kind, self.days.of(kind), _counted)).scalar_one())
+
+    def _delete_conversations(self) -> int:
+        before, number = time.time() - self.days.conversations * DAY_S, 0
+        columns = select(ConversationRow.id, ConversationRow.user_id).order_by(ConversationRow.id)
+        last = 0
+        while True:
+            old = columns.where(ConversationRow.updated_at < before, ConversationRow.id > last)
+            with self._database.read() as connection:
+                rows = connection.execute(old.limit(CONVERSATIONS_PER_READ)).all()
+            for row in rows:
+                last = row.id
+                try:
+                    self._conversations.delete(row.user_id, row.id)
+                    number += 1
+                except NotFoundError:  # its user was quicker
+                    continue
+            if len(rows) < CONVERSATIONS_PER_READ:
+                return number
+
+
+def _counted(table: type[Base]) -> Select[Any]:
+    return select(func.count()).select_from(table)
+
+
+def _old(kind: Kept, days: int, start: Any) -> Delete | Select[Any]:
+    """Return the statement on the rows of a kind that are older than the days."""
+    before = time.time() - days * DAY_S
+    statement: Any
+    if kind == "audit":
+        statement = start(AuditRow).where(AuditRow.at < before)
+    elif kind == "usage":
+        statement = start(UsageRow).where(UsageRow.day < f"{datetime.fromtimestamp(before, UTC):%Y-%m-%d}")
+    elif kind == "expired_tokens":
+        statement = start(ApiTokenRow).where(ApiTokenRow.expires_at < before)
+    else:
+        statement = start(ConversationRow).where(ConversationRow.updated_at < before)
+    return statement  # type: ignore[no-any-return]
