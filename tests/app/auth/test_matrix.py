@@ -156,6 +156,7 @@ ROUTES: dict[str, str] = {
     "GET /admin/": "admin",
     "GET /admin/audit": "admin",
     "POST /admin/backup": "admin",
+    "GET /admin/audit.jsonl": "admin",
     "GET /admin/folders": "admin",
     "POST /admin/folders": "admin",
     "POST /admin/folders/{folder}/remove": "admin",
@@ -260,6 +261,8 @@ ROUTES: dict[str, str] = {
     "GET /api/v1/users/{victim}/export": "admin",
     "POST /api/v1/users/{victim}/transfer": "admin",
     "POST /api/v1/users/import": "admin",
+    "GET /api/v1/audit": "admin",
+    "GET /api/v1/audit/export": "admin",
     "DELETE /api/v1/users/{victim}/tokens/{victims_token}": "admin",
     # the interfaces of other programs
     "GET /v1/docs": "open",

@@ -7,11 +7,13 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from sqlalchemy import update
 
 from braid.core.accounts.accounts import Accounts
 from braid.core.accounts.audit import AuditLog
 from braid.core.accounts.credentials import ApiTokens, WebSessions
 from braid.core.data_directory import DataDirectory
+from braid.core.ledger.tables import AuditRow
 from tests.command_line import CommandLine
 from tests.fakes import HashEmbeddings
 
@@ -87,6 +89,26 @@ def test_the_last_day_of_a_user(run: CommandLine, tmp_path: Path) -> None:
     assert [each["name"] for each in run.json("dataset", "list", "--user", "root")][:2] == ["Notes", "Diary"]
     assert "no user 'ann'" in run("user", "groups", "ann", status=2).stderr
     assert [act for act, *_ in acts(run)] == ["user.exported", "dataset.transferred", "user.removed"]
+
+
+def test_the_log_is_shown_and_exported(run: CommandLine) -> None:
+    run("user", "disable", "ann")
+    assert [each["target"] for each in run.json("audit", "--action", "user", "--since", "1h")] == ["ann", "ann", "root"]
+    assert "user.disabled" in run("audit", "--text", "DISABLED").stdout
+    lines = run("audit", "--lines").stdout.splitlines()
+    assert [json.loads(line)["action"] for line in lines][-2:] == ["user.disabled", "audit.exported"]
+    assert run.json("audit", "--until", "2020-01-01") == []
+
+
+def test_what_is_too_old_goes_when_it_is_said(run: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BRAID_AUDIT_DAYS", "1")
+    with opened(run) as directory, directory.ledger.database.write() as connection:
+        connection.execute(update(AuditRow).where(AuditRow.target == "ann").values(at=0.0))
+    assert run.json("retention")["audit"] == {"days": 1, "count": 1}
+    assert "for ever" in run("retention").stdout
+    assert run.json("retention", "--delete")["audit"]["count"] == 1
+    assert run.json("retention")["audit"]["count"] == 0
+    assert [each["action"] for each in run.json("audit")] == ["retention.applied", "user.added"]
 
 
 def test_users_come_from_a_file(run: CommandLine, tmp_path: Path) -> None:
