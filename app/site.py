@@ -145,9 +145,14 @@ class Site:
         return self.host is None
 
     @property
+    def sign_up(self) -> str:
+        """Whether visitors may create an account: ``open``, ``approval`` or ``closed``."""
+        return str(self.app_settings.get("sign_up", self.settings.sign_up)) if self.standalone else "closed"
+
+    @property
     def sign_up_open(self) -> bool:
-        """Whether visitors may create an account."""
-        return self.standalone and self.app_settings.get("sign_up", self.settings.sign_up) == "open"
+        """Whether visitors may create an account, with or without approval."""
+        return self.sign_up != "closed"
 
 
 def _sources(settings: Settings, braid: Braid) -> Sources:

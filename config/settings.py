@@ -125,7 +125,15 @@ class Settings:
         BeforeValidator(_as_tuple),
         "Bearer tokens that open `/metrics` and nothing else; two, while one is replaced by the other",
     ] = ()
-    sign_up: Annotated[Literal["open", "closed"], "Whether visitors may create an account"] = "closed"
+    sign_up: Annotated[
+        Literal["open", "approval", "closed"],
+        "Whether visitors may create an account; with `approval` an administrator lets each of them in",
+    ] = "closed"
+    max_users: Annotated[
+        int,
+        Field(ge=0, le=10_000_000),
+        "Accounts after which nobody can sign up, though administrators can add users; 0: any",
+    ] = 1000
     folder_roots: Annotated[
         tuple[Annotated[str, Form(r"(/|[A-Za-z]:[\\/]).*", "absolute paths")], ...],
         BeforeValidator(_as_tuple),

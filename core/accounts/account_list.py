@@ -15,11 +15,12 @@ THERE = ~UserRow.name.startswith(REMOVED_USER)
 
 
 def find_accounts(
-    database: Database, *, text: str = "", group: str = "", limit: int = 50, offset: int = 0
+    database: Database, *, text: str = "", group: str = "", waiting: bool = False, limit: int = 50, offset: int = 0
 ) -> tuple[list[Account], int]:
     """Return a page of the accounts whose name or a group contains ``text``, by name, and the number of all of them.
 
-    With ``group``, only its members. Case is ignored as far as the database can: SQLite only does for a to z.
+    With ``group``, only its members; with ``waiting``, only who waits for approval. Case is ignored as far as the
+    database can: SQLite only does for a to z.
     """
     conditions: list[ColumnElement[bool]] = [THERE]
     if part := storable(text).strip():
@@ -28,6 +29,8 @@ def find_accounts(
     if group:
         members = select(UserGroupRow.user_id).where(UserGroupRow.group_name == storable(group))
         conditions.append(UserRow.id.in_(members))
+    if waiting:
+        conditions.append(UserRow.waiting.is_(True))
     page = select(*COLUMNS).where(*conditions).order_by(func.lower(UserRow.name), UserRow.id)
     with database.read() as connection:
         total = connection.execute(select(func.count()).select_from(UserRow).where(*conditions)).scalar_one()
@@ -39,6 +42,12 @@ def count_accounts(database: Database) -> int:
     """Return the number of accounts."""
     with database.read() as connection:
         return connection.execute(select(func.count()).select_from(UserRow).where(THERE)).scalar_one()
+
+
+def count_waiting(database: Database) -> int:
+    """Return the number of accounts that wait for approval."""
+    with database.read() as connection:
+        return connection.execute(select(func.count()).select_from(UserRow).where(THERE, UserRow.waiting)).scalar_one()
 
 
 def account_names(database: Database, user_ids: Collection[int]) -> dict[int, str]:

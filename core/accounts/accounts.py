@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -30,7 +31,15 @@ _FILLERS = "\u115f\u1160\u3164\uffa0\u2800"
 """Letters and signs without a mark, which Python calls printable."""
 
 _HASHER = PasswordHasher()
-COLUMNS = (UserRow.id, UserRow.name, UserRow.password_hash, UserRow.is_admin, UserRow.disabled, UserRow.preferences)
+COLUMNS = (
+    UserRow.id,
+    UserRow.name,
+    UserRow.password_hash,
+    UserRow.is_admin,
+    UserRow.disabled,
+    UserRow.preferences,
+    UserRow.waiting,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +53,8 @@ class Account:
     has_password: bool = False
     groups: frozenset[str] = frozenset()
     preferences: Mapping[str, Any] = field(default_factory=dict)
+    waiting: bool = False
+    """Signed up and not approved yet; disabled until then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +107,27 @@ class Accounts:
             _set_groups(connection, user_id, groups)
         return self.get(user_id)
 
+    def sign_up(self, name: str, password: str, *, most: int = 0, waiting: bool = False) -> Account:
+        """Add a user who comes by themselves; ``waiting`` until an administrator approves, which is `set_disabled`.
+
+        Raises InvalidInputError, also when there are ``most`` accounts; 0 sets no limit.
+        """
+        hashed = _hash_password(password)
+        with self._ledger.database.write() as connection:
+            there = select(func.count()).select_from(UserRow).where(~UserRow.name.startswith(REMOVED_USER))
+            if most and connection.execute(there).scalar_one() >= most:
+                raise InvalidInputError(f"there are {most:,} accounts, which is the limit; ask an administrator")
+            values = {"name": _free_name(connection, name), "password_hash": hashed, "is_admin": False}
+            user_id = _add(connection, {**values, "disabled": waiting, "waiting": waiting})
+        return self.get(user_id)
+
+    def password_mark(self, user_id: int) -> str:
+        """Return a text that is another one after each change of the password, and tells nothing of it."""
+        with self._ledger.database.read() as connection:
+            columns = select(UserRow.password_hash, UserRow.created_at).where(UserRow.id == user_id)
+            row = connection.execute(columns).one()
+        return hashlib.sha256(f"{row.created_at} {row.password_hash}".encode()).hexdigest()[:32]
+
     def hash_password(self, password: str) -> str:
         """Return the hash that is stored. Raises InvalidInputError for one that is too short or too long."""
         return _hash_password(password)
@@ -115,7 +147,8 @@ class Accounts:
                 groups.append(_clean_groups(each.groups))
             _insert_all(connection, rows, groups)
             for each in changed:
-                _change(connection, each.user_id, {"is_admin": each.is_admin, "disabled": each.disabled})
+                values = {"is_admin": each.is_admin, "disabled": each.disabled}
+                _change(connection, each.user_id, values if each.disabled else {**values, "waiting": False})
                 connection.execute(delete(UserGroupRow).where(UserGroupRow.user_id == each.user_id))
                 _set_groups(connection, each.user_id, _clean_groups(each.groups))
                 if each.disabled:
@@ -125,12 +158,17 @@ class Accounts:
             if dry_run:
                 connection.rollback()
 
-    def verify(self, name: str, password: str) -> Account | None:
-        """Return the account with this name and password, unless it is disabled; as slow for an unknown name."""
+    def verify(self, name: str, password: str, *, or_waiting: bool = False) -> Account | None:
+        """Return the account with this name and password, unless it is disabled; as slow for an unknown name.
+
+        With ``or_waiting`` also one that waits for approval.
+        """
         with self._ledger.database.read() as connection:
             row = connection.execute(select(*COLUMNS).where(UserRow.name == storable(name.strip()))).one_or_none()
         matches = _matches(row.password_hash if row and row.password_hash else _nobodys_hash(), password)
-        if row is None or not matches or not row.password_hash or row.disabled:
+        if row is None or not matches or not row.password_hash:
+            return None
+        if row.disabled and not (row.waiting and or_waiting):
             return None
         if _HASHER.check_needs_rehash(row.password_hash):
             self._set(row.id, password_hash=_HASHER.hash(password))
@@ -197,10 +235,13 @@ class Accounts:
         self._set(user_id, is_admin=is_admin)
 
     def set_disabled(self, user_id: int, disabled: bool) -> None:
-        """Lock a user out at once, or let them in again. The last administrator cannot be locked out."""
+        """Lock a user out at once, or let them in: again, or after they signed up.
+
+        The last administrator cannot be locked out.
+        """
         with self._ledger.database.write() as connection:
             had_one = _count_administrators(connection) > 0
-            _change(connection, user_id, {"disabled": disabled})
+            _change(connection, user_id, {"disabled": disabled, "waiting": False})
             if had_one:
                 _require_an_administrator(connection)
             if disabled:
@@ -267,8 +308,9 @@ def with_groups(connection: Connection, rows: Iterable[Row[Any]], user_ids: Coll
 
 
 def _account(row: Row[Any], groups: Iterable[str]) -> Account:
+    has_password, preferences = bool(row.password_hash), row.preferences or {}
     return Account(
-        row.id, row.name, row.is_admin, row.disabled, bool(row.password_hash), frozenset(groups), row.preferences or {}
+        row.id, row.name, row.is_admin, row.disabled, has_password, frozenset(groups), preferences, row.waiting
     )
 
 

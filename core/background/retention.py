@@ -34,7 +34,8 @@ class RetentionDays:
 
     def of(self, kind: Kept) -> int:
         """Return the days of a kind."""
-        return {name: getattr(self, name) for name in KEPT}[kind]
+        found: int = getattr(self, kind)
+        return found
 
 
 class Retention:

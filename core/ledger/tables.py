@@ -57,6 +57,8 @@ class UserRow(Base):
     """Argon2; empty means that nobody can sign in as this user."""
     is_admin: Mapped[bool] = mapped_column(default=False, server_default=false())
     disabled: Mapped[bool] = mapped_column(default=False, server_default=false())
+    waiting: Mapped[bool] = mapped_column(default=False, server_default=false())
+    """Signed up and not approved yet; disabled until then."""
     preferences: Mapped[dict[str, Any]] = mapped_column(default=dict, server_default="{}")
 
 

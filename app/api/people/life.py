@@ -13,6 +13,7 @@ from braid.app.api.people.users import require_own_accounts
 from braid.app.api.schemas import Moment, Page, PageQuery, Shown, page_of, slice_rows
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
+from braid.app.auth.invitations import invitation_url
 from braid.app.site import site
 from braid.app.user.archive import archive, archive_name
 from braid.core.accounts.credentials import WebSession
@@ -35,6 +36,12 @@ class SessionShown(Shown):
     user_agent: str
     created_at: Moment
     seen_at: Moment = Field(description="The last use, to the minute")
+
+
+class Invitation(Shown):
+    """An invitation; whoever has its address can choose the user's password."""
+
+    url: str
 
 
 class TransferGiven(Given):
@@ -102,6 +109,17 @@ def revoke_tokens_of_user(user_id: int) -> None:
     account = site().accounts.get(user_id)
     site().tokens.revoke_all(account.id)
     _record("token.revoked", account.name, "all")
+
+
+@resource.post("/users/<int:user_id>/invitation", Invitation, status=201, repeatable=False)
+@rule("admin")
+def invite(user_id: int) -> Invitation:
+    """Make a link with which a user chooses a password, once, within a week."""
+    require_own_accounts()
+    account = site().accounts.get(user_id)
+    address = invitation_url(account)
+    _record("user.invited", account.name)
+    return Invitation(url=address)
 
 
 @resource.get("/users/<int:user_id>/export", None, media_types=(ZIP,))

@@ -35,6 +35,7 @@ class UserShown(Shown):
     groups: list[str]
     is_admin: bool
     disabled: bool
+    waiting: bool = Field(description="Signed up and not approved yet; disabled until then")
     has_password: bool = Field(description="Without a password nobody can sign in as this user")
 
 
@@ -52,7 +53,7 @@ class UserChanges(Given):
 
     groups: list[Group] | None = Field(None, max_length=100, description="All groups of the user; others are removed")
     is_admin: bool | None = None
-    disabled: bool | None = Field(None, description="Locked out at once")
+    disabled: bool | None = Field(None, description="Locked out at once; false also approves who waits for it")
     password: Password | None = Field(
         None, description="A new one; the user is signed out everywhere, and their API tokens are revoked"
     )
@@ -80,6 +81,7 @@ class UserQuery(PageQuery):
 
     q: str = Field("", max_length=MAX_NAME_CHARS, description="Only accounts with this in their name or a group's")
     group: str = Field("", max_length=MAX_NAME_CHARS, description="Only members of this group")
+    waiting: bool = Field(False, description="Only those who wait for approval")
 
 
 @resource.get("/users", Page[UserShown])
@@ -89,7 +91,9 @@ def list_users(query: UserQuery) -> Answered:
 
     def read(limit: int, offset: int) -> list[Account]:
         database = site().braid.ledger.database
-        return find_accounts(database, text=query.q, group=query.group, limit=limit, offset=offset)[0]
+        return find_accounts(
+            database, text=query.q, group=query.group, waiting=query.waiting, limit=limit, offset=offset
+        )[0]
 
     return page_of(Page[UserShown], query, read, _show_user)
 
@@ -181,6 +185,7 @@ def _show_user(account: Account) -> UserShown:
         groups=sorted(account.groups),
         is_admin=account.is_admin,
         disabled=account.disabled,
+        waiting=account.waiting,
         has_password=account.has_password,
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-from flask import Blueprint, abort, redirect, render_template, request
+from flask import Blueprint, abort, flash, redirect, render_template, request
 from flask_babel import gettext as _
 from limits import parse
 from werkzeug.wrappers import Response
@@ -13,6 +13,7 @@ from braid.app.auth.access import is_forwarded, is_local, rule, throttle
 from braid.app.auth.attempts import attempt, remember_device
 from braid.app.auth.authenticate import sign_in, sign_out
 from braid.app.auth.identity import identity, signed_in
+from braid.app.auth.invitations import invited
 from braid.app.auth.origins import origin_of, shown_address
 from braid.app.mounted import url_for
 from braid.app.opening import FIRST_DATASET
@@ -94,11 +95,13 @@ def check_login() -> tuple[str, int] | Response:
     name, password = storable(request.form.get("name", "")).strip(), request.form.get("password", "")
     trying = attempt(name)
     trying.begin()
-    found = site().accounts.verify(name, password)
+    found = site().accounts.verify(name, password, or_waiting=True)
     if found is None:
         trying.fail()
         return _login_page(name, _("Wrong name or password.")), 401
     trying.succeed()
+    if found.waiting:
+        return _login_page(name, _still_waiting()), 403
     site().audit.add(found.name, "user.signed_in", found.name, shown_address())
     sign_in(site(), found)
     response = redirect(_target())
@@ -119,27 +122,65 @@ def logout() -> Response:
 def sign_up() -> str:
     """Show the form for a new account, if visitors may create one."""
     _require_sign_up()
-    return render_template("braid/signup.html", name="", problem="", least=MIN_PASSWORD_CHARS)
+    return _sign_up_page()
 
 
 @entry.post("/signup")
 @rule("anyone")
 def make_account() -> tuple[str, int] | Response:
-    """Create an account with a first dataset, and sign in."""
+    """Create an account with a first dataset, and sign in, unless an administrator has to approve it first."""
     _require_sign_up()
     throttle(SIGN_UPS, "signup", origin_of(request.remote_addr or ""))
     name, password = request.form.get("name", ""), request.form.get("password", "")
     if not password:
-        return render_template("braid/signup.html", name=name, problem=_("Choose a password."), least=8), 400
+        return _sign_up_page(name, _("Choose a password.")), 400
+    waits = site().sign_up == "approval"
     try:
-        made = site().accounts.add(name, password)
+        made = site().accounts.sign_up(name, password, most=site().settings.max_users, waiting=waits)
     except InvalidInputError as error:
-        page = render_template("braid/signup.html", name=name, problem=explain_refusal(error), least=MIN_PASSWORD_CHARS)
-        return page, 400
+        return _sign_up_page(name, explain_refusal(error)), 400
     site().audit.add(made.name, "user.signed_up", made.name, shown_address())
     site().braid.ledger.add_dataset(made.id, FIRST_DATASET)
+    if made.waiting:
+        flash(_still_waiting())
+        return redirect(url_for("braid.sign_in.login"))
     sign_in(site(), made)
     return redirect(_home())
+
+
+@entry.get("/invitation/<token>")
+@rule("anyone")
+def invitation(token: str) -> str:
+    """Show the form in which an invited user chooses a password."""
+    return _invitation_page(invited(token).name)
+
+
+@entry.post("/invitation/<token>")
+@rule("anyone")
+def accept_invitation(token: str) -> tuple[str, int] | Response:
+    """Give the invited user the password, and sign them in; the link is worthless from then on."""
+    account = invited(token)
+    try:
+        site().accounts.set_password(account.id, request.form.get("password", ""))
+    except InvalidInputError as error:
+        return _invitation_page(account.name, explain_refusal(error)), 400
+    site().audit.add(account.name, "user.password", account.name, f"by invitation, {shown_address()}")
+    sign_in(site(), account)
+    return redirect(_home())
+
+
+def _invitation_page(name: str, problem: str = "") -> str:
+    return render_template("braid/invitation.html", name=name, problem=problem, least=MIN_PASSWORD_CHARS)
+
+
+def _sign_up_page(name: str = "", problem: str = "") -> str:
+    return render_template(
+        "braid/signup.html", name=name, problem=problem, least=MIN_PASSWORD_CHARS, waits=site().sign_up == "approval"
+    )
+
+
+def _still_waiting() -> str:
+    return str(_("Your account has been created. You can sign in as soon as an administrator approves it."))
 
 
 def _require_sign_up() -> None:
@@ -174,6 +215,8 @@ def explain_refusal(error: InvalidInputError) -> str:
             least=MIN_PASSWORD_CHARS,
             most=MAX_PASSWORD_CHARS,
         )
+    elif not error.field and "which is the limit" in said:
+        said = _("No more accounts can be created. Ask an administrator.")
     elif error.field == "name" and "exists already" in said:
         said = _("This name is taken. Choose another one.")
     elif error.field == "name":

@@ -20,7 +20,7 @@ from braid.app.pages.status import index_status
 from braid.app.readiness import MEBIBYTE, health_of
 from braid.app.site import site
 from braid.app.user.models import site_default
-from braid.core.accounts.account_list import count_accounts
+from braid.core.accounts.account_list import count_accounts, count_waiting
 from braid.core.background.retention import KEPT, Kept
 from braid.core.jobs.store import JobStore
 from braid.core.ledger.database import LACKS_NEWEST
@@ -129,5 +129,8 @@ def _warnings() -> Iterator[Concern]:
         yield Concern(text, url_for("braid.admin.jobs", state="failed"))
     if backup_is_old():
         yield Concern(_("The last backup is more than %(num)s days old.", num=OLD_DAYS))
-    if site().sign_up_open:
+    if waiting := count_waiting(braid.ledger.database):
+        text = ngettext("%(num)s user waits for approval", "%(num)s users wait for approval", waiting)
+        yield Concern(text, url_for("braid.admin.users", waiting=1))
+    if site().sign_up == "open":
         yield Concern(_("Anyone who can open this site can create an account."), url_for("braid.admin.users"))

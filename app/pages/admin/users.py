@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from flask import abort, render_template, request
 from flask_babel import gettext as _
+from flask_babel import lazy_gettext as _l
 from flask_babel import ngettext
 from werkzeug.wrappers import Response
 
 from braid.app.auth.access import rule
+from braid.app.auth.invitations import INVITATION_DAYS, invitation_url
 from braid.app.opening import FIRST_DATASET
 from braid.app.pages.account.mine import flash_revoked
 from braid.app.pages.account.sign_in import explain_refusal
 from braid.app.pages.admin.blueprint import admin, audit, done, known_groups, page_number, read_groups, searched
 from braid.app.site import site
+from braid.app.user.archive import archive, archive_name
 from braid.app.words.dataset_names import dataset_name
-from braid.core.accounts.account_list import find_accounts, group_sizes
+from braid.core.accounts.account_list import count_waiting, find_accounts, group_sizes
 from braid.core.accounts.accounts import MIN_PASSWORD_CHARS, Account
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.types import MAX_ID, MAX_NAME_CHARS
 
 ONE = "/users/<int:user_id>"
 MOST_NAMES = 5
+SIGN_UP_TEXTS: Mapping[str, str] = {
+    "open": _l("Visitors can create accounts."),
+    "approval": _l("Visitors can create accounts, which an administrator has to approve."),
+    "closed": _l("Only administrators can add users."),
+}
 PER_PAGE = 50
 MOST_GROUPS = 50
 """Groups that are listed with their datasets; the others are found by the search."""
@@ -39,12 +49,13 @@ def add_user() -> tuple[str, int] | Response:
     """Add a user who can sign in."""
     _require_own_accounts()
     password = request.form.get("password", "")
+    invites = "invite" in request.form
     try:
-        if not password:
+        if not password and not invites:
             raise InvalidInputError("the password is empty", field="password")
         added = site().accounts.add(
             request.form.get("name", ""),
-            password,
+            "" if invites else password,
             is_admin="is_admin" in request.form,
             groups=read_groups(request.form.get("groups", "")),
         )
@@ -52,19 +63,21 @@ def add_user() -> tuple[str, int] | Response:
         return _list_page(problem=explain_refusal(error)), 400
     site().braid.ledger.add_dataset(added.id, FIRST_DATASET)
     audit("user.added", added.name, "administrator" if added.is_admin else "")
+    if invites:
+        return _show_invitation(added.id)
     return done(_("%(name)s added. They can sign in now.", name=added.name), "user", user_id=added.id)
 
 
 @admin.post("/users/sign-up")
 @rule("admin")
 def set_sign_up() -> Response:
-    """Allow or forbid visitors to create accounts."""
+    """Allow visitors to create accounts, with or without approval, or forbid it."""
     _require_own_accounts()
-    state = "open" if request.form.get("sign_up") == "open" else "closed"
+    given = request.form.get("sign_up", "")
+    state = given if given in SIGN_UP_TEXTS else "closed"
     site().app_settings.set("sign_up", state)
     audit("sign_up.changed", state)
-    text = _("Visitors can create accounts now.") if state == "open" else _("Only administrators can add users now.")
-    return done(text, "users")
+    return done(str(SIGN_UP_TEXTS[state]), "users")
 
 
 @admin.get(ONE)
@@ -116,6 +129,8 @@ def set_disabled(user_id: int) -> tuple[str, int] | Response:
     except InvalidInputError:
         return _user_page(user_id, problem=_last_administrator()), 400
     audit("user.disabled" if wanted else "user.enabled", account.name)
+    if account.waiting and not wanted:
+        return done(_("%(name)s is approved and can sign in.", name=account.name), "user", user_id=user_id)
     if wanted:
         return done(_("The account %(name)s is suspended.", name=account.name), "user", user_id=user_id)
     return done(_("%(name)s can sign in again.", name=account.name), "user", user_id=user_id)
@@ -135,6 +150,46 @@ def set_password(user_id: int) -> tuple[str, int] | Response:
     flash_revoked(revoked)
     text = _("%(name)s has a new password and has been signed out everywhere.", name=account.name)
     return done(text, "user", user_id=user_id)
+
+
+@admin.post(f"{ONE}/invite")
+@rule("admin")
+def invite_user(user_id: int) -> tuple[str, int]:
+    """Show a link with which the user chooses a password, once."""
+    _require_own_accounts()
+    return _show_invitation(user_id)
+
+
+def _show_invitation(user_id: int) -> tuple[str, int]:
+    account = _account(user_id)
+    try:
+        address = invitation_url(account)
+    except InvalidInputError as error:
+        return _user_page(user_id, problem=str(error)), 400
+    audit("user.invited", account.name)
+    return _user_page(user_id, invitation=address), 201
+
+
+@admin.get(f"{ONE}/export")
+@rule("admin")
+def export_user(user_id: int) -> Response:
+    """Download everything that is stored of the user as one zip archive."""
+    account = _account(user_id)
+    pieces = archive(site().braid, user_id)
+    audit("user.exported", account.name)
+    headers = {"Content-Disposition": f"attachment; filename={archive_name(user_id)}"}
+    return Response(pieces, mimetype="application/zip", headers=headers)
+
+
+@admin.post(f"{ONE}/sign-out")
+@rule("admin")
+def sign_user_out(user_id: int) -> Response:
+    """Sign the user out of all browsers."""
+    _require_own_accounts()
+    account = _account(user_id)
+    site().sessions.end_all(user_id)
+    audit("user.signed_out", account.name)
+    return done(_("%(name)s has been signed out everywhere.", name=account.name), "user", user_id=user_id)
 
 
 @admin.post(f"{ONE}/tokens/<int:token_id>/revoke")
@@ -175,9 +230,10 @@ def remove_user(user_id: int) -> tuple[str, int] | Response:
 
 
 def _list_page(*, problem: str = "") -> str:
+    waiting = "waiting" in request.args
     text, group, page = searched(), request.args.get("group", "")[:MAX_NAME_CHARS], page_number()
     accounts, total = find_accounts(
-        site().braid.ledger.database, text=text, group=group, limit=PER_PAGE, offset=PER_PAGE * page
+        site().braid.ledger.database, text=text, group=group, waiting=waiting, limit=PER_PAGE, offset=PER_PAGE * page
     )
     groups = _groups(text)
     return render_template(
@@ -186,6 +242,10 @@ def _list_page(*, problem: str = "") -> str:
         total=total,
         text=text,
         group=group,
+        waiting=waiting,
+        waiting_count=count_waiting(site().braid.ledger.database),
+        sign_up=site().sign_up,
+        sign_up_texts=SIGN_UP_TEXTS,
         page=page,
         more=total > PER_PAGE * (page + 1),
         groups=groups[:MOST_GROUPS],
@@ -194,16 +254,17 @@ def _list_page(*, problem: str = "") -> str:
         problem=problem,
         typed=request.form,
         least=MIN_PASSWORD_CHARS,
-        sign_up_open=site().sign_up_open,
         most_names=MOST_NAMES,
     )
 
 
-def _user_page(user_id: int, *, problem: str = "") -> str:
+def _user_page(user_id: int, *, problem: str = "", invitation: str = "") -> str:
     account = _account(user_id)
     return render_template(
         "braid/admin/user.html",
         account=account,
+        invitation=invitation,
+        invitation_days=INVITATION_DAYS,
         datasets=site().braid.ledger.datasets(user_id),
         tokens=site().tokens.of_user(user_id),
         readable=[
