@@ -57,26 +57,31 @@ def set_admin(name: str, off: bool) -> None:
 
 @user.command("disable")
 @NAME
-def disable(name: str) -> None:
+@json_option
+def disable(name: str, as_json: bool) -> None:
     """Lock the user NAME out at once: browsers and API tokens."""
-    _set_disabled(name, True)
+    _set_disabled(name, True, as_json=as_json)
 
 
 @user.command("enable")
 @NAME
-def enable(name: str) -> None:
-    """Let the user NAME in again."""
-    _set_disabled(name, False)
+@json_option
+def enable(name: str, as_json: bool) -> None:
+    """Let the user NAME in again, or who signed up and waits for approval."""
+    _set_disabled(name, False, as_json=as_json)
 
 
-def _set_disabled(name: str, disabled: bool) -> None:
+def _set_disabled(name: str, disabled: bool, *, as_json: bool) -> None:
     from braid.core.accounts.accounts import Accounts
 
     with open_data_directory(current_settings()) as directory:
         found = find_user(directory.ledger, name)
         Accounts(directory.ledger).set_disabled(found.id, disabled)
         record(directory.ledger, "user.disabled" if disabled else "user.enabled", found.name)
-    click.echo(f"User {found.id}, {found.name}, {'is locked out' if disabled else 'can sign in again'}.")
+    if as_json:
+        print_json({"id": found.id, "name": found.name, "disabled": disabled})
+    else:
+        click.echo(f"User {found.id}, {found.name}, {'is locked out' if disabled else 'can sign in'}.")
 
 
 @user.command("remove")
