@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from braid.app.cli.common import BraidCommand, current_settings, json_option
+from braid.app.cli.common import BraidCommand, current_settings, json_option, record
 from braid.app.cli.output import complain, format_date, plural, print_json
 from braid.app.cli.progress import Bars, Count
+from braid.core.errors import BraidError
 
 if TYPE_CHECKING:
     from braid.core.backup.archive import Progress
+    from braid.core.backup.make import Sources
     from braid.core.backup.manifest import Manifest
 
 
@@ -37,6 +40,7 @@ def backup(file: Path, with_keys: bool, verify: bool, as_json: bool) -> None:
             file = file / f"braid-{time.strftime('%Y%m%d-%H%M%S')}.zip" if file.is_dir() else file
             sources = sources_of(current_settings(), with_keys=with_keys)
             manifest = make_backup(sources, file, on_progress=_shower(bars))
+            _record(sources, manifest, file)
     _report("The backup is whole" if verify else "Backup written", file, manifest, as_json=as_json)
 
 
@@ -57,6 +61,22 @@ def restore(file: Path, folder: Path, as_json: bool) -> None:
     _report(f"Restored into {folder}", file, manifest, as_json=as_json)
     if not as_json:
         click.echo(f"Start it: BRAID_CONFIG={folder / 'braid.toml'} python -m app serve")
+
+
+def _record(sources: Sources, manifest: Manifest, file: Path) -> None:
+    """Add the backup to the audit log, unless the ledger is of an earlier version and left as it is."""
+    from sqlalchemy.exc import SQLAlchemyError
+
+    from braid.core.ledger.ledger import Ledger
+    from braid.core.ledger.schema import newest_revision
+
+    if manifest.revision != newest_revision():
+        return
+    try:
+        with closing(Ledger(sources.url)) as ledger:
+            record(ledger, "backup.made", str(file.absolute()), "with keys" if manifest.with_keys else "")
+    except (SQLAlchemyError, BraidError) as error:  # the backup is there all the same
+        complain(f"warning: the backup is not in the audit log: {error}")
 
 
 def _shower(bars: Bars) -> Progress:

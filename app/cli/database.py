@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import click
 
-from braid.app.cli.common import BraidGroup, current_settings, json_option
+from braid.app.cli.common import BraidGroup, current_settings, json_option, record
 from braid.app.cli.output import format_date, plural, print_json
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def migrate(no_copy: bool, as_json: bool) -> None:
     """Upgrade the ledger, after a copy into the folder backups of the data directory. All is done, or nothing."""
     from braid.core.backup.make import revision_of
     from braid.core.backup.upgrade import copies, upgrading
-    from braid.core.ledger.database import Database
+    from braid.core.ledger.ledger import Ledger
     from braid.core.ledger.schema import newest_revision
 
     settings = current_settings()
@@ -65,7 +66,9 @@ def migrate(no_copy: bool, as_json: bool) -> None:
     _, before = revision_of(sources)
     already = set(copies(settings.data_dir))
     surround = upgrading(settings.data_dir, settings.shared_dbs, copy=not no_copy)
-    Database(sources.url, upgrading=surround).close()
+    with closing(Ledger(sources.url, upgrading=surround)) as ledger:
+        if before != newest_revision():
+            record(ledger, "database.upgraded", f"{before} to {newest_revision()}")
     made = next((str(path) for path in copies(settings.data_dir) if path not in already), "")
     if as_json:
         print_json({"from": before, "to": newest_revision(), "copy": made})

@@ -25,6 +25,8 @@ from braid.core.ledger.schema import current_revision, require_known
 from braid.core.version import version
 
 LOCK = "backup.lock"
+TEMPORARY = ".backup-"
+"""Beginning of the names of folders with what is not whole yet."""
 ROOM = 64 * 2**20
 """Bytes that stay free on the disk beside a backup."""
 
@@ -68,7 +70,7 @@ def make_backup(
             raise BackupError(f"there is no folder {folder}; make it first, or name another one")
     engine = _engine_of(sources)
     try:
-        with _alone(sources.data_dir), tempfile.TemporaryDirectory(prefix=".backup-", dir=target.parent) as made:
+        with _alone(sources.data_dir), _temporary(sources.data_dir, target.parent) as made:
             partial = Path(made) / "partial"
             with closing(HeldFiles(sources.data_dir, sources.shared_dbs)) as files:
                 _require_room(engine, files, target.parent)
@@ -113,6 +115,14 @@ def _engine_of(sources: Sources) -> Engine:
             f"there is no ledger at {url.database or sources.url}; name the data directory with --data-dir"
         )
     return make_engine(sources.url)
+
+
+def _temporary(data_dir: Path, folder: Path) -> tempfile.TemporaryDirectory[str]:
+    """Make a folder for what is not whole yet. In the data directory, what a kill has left of others is deleted."""
+    if folder.resolve().is_relative_to(data_dir.resolve()):
+        for left in folder.glob(f"{TEMPORARY}*"):
+            shutil.rmtree(left, ignore_errors=True)
+    return tempfile.TemporaryDirectory(prefix=TEMPORARY, dir=folder)
 
 
 @contextmanager

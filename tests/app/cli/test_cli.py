@@ -29,6 +29,7 @@ from braid.app.cli.root import cli
 from braid.app.terminal import one_line
 from braid.config.settings import load_settings
 from braid.core.accounts.accounts import Accounts
+from braid.core.accounts.audit import AuditLog
 from braid.core.accounts.credentials import ApiTokens
 from braid.core.braid import Braid
 from braid.core.data_directory import DataDirectory
@@ -767,6 +768,9 @@ def test_a_backup_is_made_checked_and_restored(run: CommandLine, tmp_path: Path)
     made = run.json("backup", tmp_path / "backups")
     assert re.fullmatch(r"braid-\d{8}-\d{6}\.zip", Path(made["file"]).name)
     assert (made["rows"]["users"], made["with_keys"], made["uploads"]) == (1, False, 0)
+    with DataDirectory(run.data_dir) as directory:
+        act = AuditLog(directory.ledger).entries(limit=1)[0]
+        assert (act.actor, act.action, act.target) == ("command line", "backup.made", made["file"])
     checked = run("backup", "--verify", made["file"])
     assert "The backup is whole" in checked.stdout
     assert "0 documents, 0 passages, 1 user, 0 waiting uploads." in checked.stdout

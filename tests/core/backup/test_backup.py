@@ -19,6 +19,7 @@ from filelock import FileLock
 from sqlalchemy import text
 
 from braid.core.accounts.secret_key import secret_key
+from braid.core.backup.files import HELD
 from braid.core.backup.make import LOCK, Sources, make_backup
 from braid.core.backup.manifest import BackupError, Manifest
 from braid.core.backup.record import last_backup
@@ -255,6 +256,17 @@ def test_only_its_user_can_read_a_backup_and_what_it_is_restored_to(
     assert stat.S_IMODE((tmp_path / "there").stat().st_mode) == 0o700
     assert stat.S_IMODE(backup.stat().st_mode) == 0o600
     assert sorted(path.name for path in backup.parent.iterdir()) == ["backup.zip", "data"], "nothing temporary is left"
+
+
+def test_what_a_killed_backup_has_left_is_deleted_by_the_next_one(small: tuple[Sources, Path]) -> None:
+    taken, _ = small
+    folder = taken.data_dir / "backups"
+    for left in (folder / ".backup-killed", taken.data_dir / HELD / "uploads"):
+        left.mkdir(parents=True)
+        (left / "partial").write_bytes(b"not whole")
+    make_backup(taken, folder / "next.zip", note=False)
+    assert [path.name for path in folder.iterdir()] == ["next.zip"]
+    assert not (taken.data_dir / HELD).exists()
 
 
 def test_the_last_backup_is_remembered(small: tuple[Sources, Path]) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine
 
+from braid.core.accounts.audit import AuditLog
 from braid.core.backup.manifest import BackupError
 from braid.core.backup.record import last_backup
 from braid.core.backup.restore import restore_backup
@@ -140,6 +141,9 @@ def test_only_migrate_upgrades_and_status_says_what_it_would_do(old: Path) -> No
     now = run.json("db", "status")
     assert (now["revision"], now["pending"], now["copies"]) == (newest_revision(), [], [form["copy"]])
     assert now["last_backup"]["file"] == str(old.parent / "backup.zip")
+    with DataDirectory(old, embedding_model=HashEmbeddings()) as there:
+        (act,) = [each for each in AuditLog(there.ledger).entries() if each.action == "database.upgraded"]
+        assert (act.actor, act.target) == ("command line", f"{EARLIEST} to {newest_revision()}")
     assert "nothing to do" in run("db", "migrate").stdout
     assert "ann" in run("user", "list").stdout
 
