@@ -6,7 +6,7 @@ Way in: `PAGES`, the blueprints.
 
 from __future__ import annotations
 
-from braid.app.pages.account import account
+from braid.app.pages.account import account, choices  # noqa: F401 - its routes are the settings'
 from braid.app.pages.account.settings import settings
 from braid.app.pages.admin import admin
 from braid.app.pages.chat.conversations import chat

@@ -39,7 +39,10 @@ def mount_pages(routes: Blueprint, resources: Sequence[Resource], interface: Int
     def get_docs() -> str:
         """Show the OpenAPI document as a page."""
         found = current()
-        return render_template("braid/api.html", document=found, address=url_for(address), groups=list(_groups(found)))
+        heading = "HTTP API" if interface is OWN else interface.title
+        return render_template(
+            "braid/api.html", document=found, heading=heading, address=url_for(address), groups=list(_groups(found))
+        )
 
 
 def _groups(found: Schema) -> Iterator[tuple[Schema, list[Schema]]]:

@@ -16,7 +16,8 @@ from braid.app.auth.access import rule, wants_json
 from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
 from braid.app.site import site
-from braid.app.user.datasets import readable_datasets
+from braid.app.user.dataset_choices import saved_choices
+from braid.app.user.datasets import Readable, readable_datasets
 from braid.app.user.models import NO_MODEL, choose_models, offered_models, site_default, takes_own_keys
 from braid.app.user.preferences import DEFAULT_STRATEGY, LANGUAGES, THEMES, Preferences, preferences_of
 from braid.app.user.strategy_menu import strategy_choices
@@ -24,7 +25,7 @@ from braid.app.words.languages import LANGUAGE_COOKIE
 from braid.core.errors import InvalidInputError
 from braid.core.models.chat import Role
 from braid.core.search.strategies import strategies
-from braid.core.types import MAX_K, Fusion, Mode
+from braid.core.types import MAX_K, Dataset, Fusion, Mode
 
 KEYLESS = ("ollama", "bedrock", "bedrock_converse", "google_vertexai")
 """Providers that take no key, or more than one."""
@@ -39,7 +40,7 @@ settings = Blueprint("settings", __name__)
 @rule("user")
 def page() -> str:
     """Show all preferences in one form, and the keys."""
-    return _page(asdict(preferences_of(identity().account)))
+    return settings_page(asdict(preferences_of(identity().account)))
 
 
 @settings.post("/settings")
@@ -52,7 +53,9 @@ def save() -> tuple[str, int] | Response:
     except InvalidInputError as error:
         if wants_json():
             raise
-        return _page(asdict(preferences_of(account)) | _typed_values(), problem=str(error), field=error.field), 400
+        return settings_page(
+            asdict(preferences_of(account)) | _typed_values(), problem=str(error), field=error.field
+        ), 400
     site().accounts.set_preferences(account.id, changes)
     if wants_json():
         response = Response("{}", mimetype="application/json")
@@ -89,7 +92,7 @@ def set_key(provider: str) -> tuple[str, int] | Response:
         told = (
             _("This does not look like a key. Copy it again, without spaces.") if error.field == "key" else str(error)
         )
-        return _page(asdict(preferences_of(account)), problem=told, field=f"key-{provider}"), 400
+        return settings_page(asdict(preferences_of(account)), problem=told, field=f"key-{provider}"), 400
     flash(_("Your key for %(name)s is saved and encrypted. It will not be shown again.", name=provider))
     return redirect(url_for("braid.settings.page") + "#keys")
 
@@ -201,7 +204,8 @@ class _Key:
     host: str
 
 
-def _page(shown: Mapping[str, Any], *, problem: str = "", field: str = "") -> str:
+def settings_page(shown: Mapping[str, Any], *, problem: str = "", field: str = "") -> str:
+    """Return the page with these values, and what is wrong with one of them."""
     here, account = site(), identity().account
     personal, shared = readable_datasets(account)
     return render_template(
@@ -217,10 +221,19 @@ def _page(shown: Mapping[str, Any], *, problem: str = "", field: str = "") -> st
         personal=personal,
         shared=shared,
         keys=_keys(),
+        choices=_choices(readable_datasets(account)),
+        typed_choice=request.form.get("name", "") if field.startswith("choice") else "",
         embedding_model=here.settings.embedding_model,
         passages=sum(d.chunks for d in here.braid.ledger.all_datasets()),
         me=identity(),
     )
+
+
+def _choices(readable: Readable) -> list[tuple[str, list[Dataset]]]:
+    """Return the saved choices by name, each with those of its datasets that are still there."""
+    known = readable.by_id
+    saved = saved_choices(identity().account)
+    return [(name, [known[each] for each in ids if each in known]) for name, ids in saved.items()]
 
 
 def _keys() -> list[_Key]:

@@ -106,6 +106,8 @@ ROUTES: dict[str, str] = {
     "POST /settings": "any",
     "POST /settings/keys/openai": "any",
     "POST /settings/keys/openai/remove": "any, 404",
+    "POST /settings/choices": "any",
+    "POST /settings/choices/work/remove": "any, 404",
     "POST /settings/reset": "any",
     # datasets
     "GET /datasets": "any",

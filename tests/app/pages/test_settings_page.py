@@ -185,3 +185,30 @@ def test_only_administrators_are_told_how_to_change_the_embedding_model(app: Fla
 def _preferences(app: Flask, account: Account) -> Preferences:
     with app.app_context():
         return preferences_of(site_of(app).accounts.get(account.id))
+
+
+def test_a_choice_of_datasets_is_saved_for_other_apps(
+    app: Flask, client: FlaskClient, ben: Account, braid: Braid
+) -> None:
+    mine, others = braid.ledger.add_dataset(ben.id, "Pumps").id, braid.ledger.add_dataset(1, "Secret").id
+    assert post_form(client, "/settings/choices", name=" work ", d=[mine, mine]).status_code == 302
+    page = client.get("/settings").get_data(as_text=True)
+    assert "<code>braid:work</code>" in page
+    assert "and <code>braid:name</code> a choice" in page
+    assert "http://localhost/v1</code>" in page
+    assert "http://localhost/dify</code>" in page
+    assert {"braid:work"} <= {model["id"] for model in client.get("/v1/models").json["data"]}  # type: ignore[index]
+    for name, ids, told in (
+        ("all", [mine], "Choose another name"),
+        ("7", [mine], "Choose another name"),
+        ("a,b", [mine], "Choose another name"),
+        ("free", [], "Select at least one dataset."),
+    ):
+        refused = post_form(client, "/settings/choices", name=name, d=ids)
+        assert refused.status_code == 400
+        assert told in refused.get_data(as_text=True)
+        assert f'value="{name}"' in refused.get_data(as_text=True)
+    assert post_form(client, "/settings/choices", name="spy", d=[others]).status_code == 404
+    post_form(client, "/settings/reset")
+    assert post_form(client, "/settings/choices/work/remove").status_code == 302
+    assert "braid:work" not in client.get("/settings").get_data(as_text=True)

@@ -143,6 +143,7 @@ ONE_MEANING = {
     "Details",
     "Expert",
     "Models",
+    "Other apps",
     "Rename",
     "Sign in",
     "Statistics",
