@@ -40,6 +40,7 @@ from braid.app.web.framing import frame_origins, is_framed, security_headers
 from braid.app.web.health import health
 from braid.app.web.places import places
 from braid.app.web.static_files import hash_name, send_static
+from braid.app.web.sub_path import below
 from braid.app.web.times import moment
 from braid.app.web.unknown import unknown
 from braid.app.words.dataset_names import dataset_name
@@ -102,6 +103,8 @@ def create_app(settings: Settings | None = None, braid: Braid | None = None) -> 
     if settings.trusted_proxies:
         n = settings.trusted_proxies
         app.wsgi_app = ProxyFix(app.wsgi_app, x_for=n, x_proto=n, x_host=n)  # type: ignore[method-assign]
+    if settings.url_prefix:
+        app.wsgi_app = below(app.wsgi_app, settings.url_prefix)  # type: ignore[method-assign]
     return app
 
 

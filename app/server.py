@@ -27,6 +27,7 @@ from braid.app.site import EXTENSION, Site
 from braid.app.web.connections import Limits, bounded, few_per_client, timely_protocol, with_plain_headers
 from braid.app.web.probes import with_probes
 from braid.app.web.request_bodies import ASGI, allow_streamed_bodies, timely_bodies
+from braid.app.web.sub_path import take_off
 from braid.config.settings import Settings
 from braid.core.braid import Braid
 from braid.core.errors import InvalidInputError
@@ -87,6 +88,8 @@ def _run(settings: Settings, braid: Braid, listener: socket.socket) -> None:
     )
     # uvicorn raises the signal again when it has finished; both signals then end here, and Braid is closed in order.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if hasattr(signal, "SIGHUP"):
+        signal.signal(signal.SIGHUP, signal.default_int_handler if sys.stdin.isatty() else _stay)
     here.start_jobs()
     after_start = AfterStart(braid)
 
@@ -113,7 +116,8 @@ def _asgi(settings: Settings, app: Flask, here: Site) -> ASGI:
     served: ASGI = with_mcp(timely_bodies(bounded(threads, 2 * WORKERS), app), here)
     if settings.trusted_proxies:
         served = few_per_client(served, per_address=settings.connections_per_address, proxies=settings.trusted_proxies)
-    return with_plain_headers(with_probes(served, here))
+    served = with_plain_headers(with_probes(served, here))
+    return take_off(served, settings.url_prefix) if settings.url_prefix else served
 
 
 class _ReadyServer(uvicorn.Server):
@@ -135,6 +139,11 @@ class _ReadyServer(uvicorn.Server):
         overdue.start()
         self._stop()
         await super().shutdown(sockets)
+
+
+def _stay(*_: object) -> None:
+    """Go on after a hang-up, as logrotate and `systemctl reload` send: no file of Braid's has to be opened again."""
+    log.info("event=hangup_ignored")
 
 
 def leave() -> NoReturn:

@@ -115,6 +115,11 @@ class Settings:
     trusted_proxies: Annotated[
         int, Field(ge=0, le=10), "Proxies in front of the app whose X-Forwarded headers are trusted"
     ] = 0
+    url_prefix: Annotated[
+        str,
+        Form(r"|(/[A-Za-z0-9_.~-]+)+", "empty or a path such as /braid, without a slash at its end"),
+        "Path below which a proxy serves the app; empty means at the root of its name",
+    ] = ""
     connections_per_address: Annotated[
         int,
         Field(ge=1, le=100_000),

@@ -157,8 +157,7 @@ def _to_sign_in(here: Site) -> Response:
         raise Unauthorized("sign in, or send an API token: Authorization: Bearer braid_…")
     if here.accounts.need_setup():
         return redirect(url_for("braid.sign_in.setup"))
-    target = request.full_path.rstrip("?")
-    return redirect(url_for("braid.sign_in.login") + "?" + urlencode({"next": target}))
+    return redirect(url_for("braid.sign_in.login") + "?" + urlencode({"next": page}))
 
 
 def wants_json() -> bool:

@@ -1,0 +1,253 @@
+"""Behind nginx and Caddy with the files of deploy/, TLS and a sub-path: pages, sign-in, uploads, streams, MCP."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.model_server import model_server
+from tests.served import Served
+from tests.web import PASSWORD
+from tests.worlds import eventually
+
+pytestmark = pytest.mark.browser  # they need packages of the system, like a browser
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+NAME = "braid.example.org"
+PREFIX = "/braid"
+ANSWER = "The paper is in the second tray [1]. " * 40
+NGINX = """
+worker_processes 1;
+pid {folder}/nginx.pid;
+error_log {folder}/error.log;
+events {{}}
+http {{
+    access_log off;
+    client_body_temp_path {folder}/body;
+    proxy_temp_path {folder}/proxy;
+    fastcgi_temp_path {folder}/fastcgi;
+    uwsgi_temp_path {folder}/uwsgi;
+    scgi_temp_path {folder}/scgi;
+    include {folder}/site.conf;
+}}
+"""
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with model_server(ANSWER) as model:
+        settings = {
+            "ALLOWED_HOSTS": NAME,
+            "TRUSTED_PROXIES": 1,
+            "URL_PREFIX": PREFIX,
+            "SUMMARY_MODEL": "openai:stub",
+            "SUMMARY_MODEL_BASE_URL": model.url,
+            "SUMMARY_MODEL_API_KEY": "none",
+        }
+        with Served(tmp_path_factory.mktemp("proxied") / "data", **settings) as running:
+            yield running
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    folder = tmp_path_factory.mktemp("certificate")
+    files = folder / "cert.pem", folder / "key.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", f"/CN={NAME}"]
+    names = ["-addext", f"subjectAltName=DNS:{NAME}", "-out", str(files[0]), "-keyout", str(files[1])]
+    subprocess.run([*command, *names], check=True, capture_output=True)
+    return files
+
+
+@pytest.fixture(scope="module", params=["nginx", "caddy"])
+def proxied(
+    request: pytest.FixtureRequest,
+    served: Served,
+    certificate: tuple[Path, Path],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[httpx.Client]:
+    """A browser that opens the app through the proxy, as `https://braid.example.org/braid/`, signed in."""
+    program = shutil.which(request.param) or shutil.which(request.param, path="/usr/sbin")
+    if program is None:
+        pytest.skip(f"{request.param} is not installed: apt-get install nginx-light caddy")
+    folder, port = tmp_path_factory.mktemp(request.param), _free_port()
+    folder.chmod(0o755)
+    make = _nginx if request.param == "nginx" else _caddy
+    command = [program, *make(folder, port, served.port, certificate)]
+    process = subprocess.Popen(command, env={**os.environ, "HOME": str(folder), "XDG_DATA_HOME": str(folder)})
+    trusted = ssl.create_default_context(cafile=str(certificate[0]))
+    try:
+        with _browser(port, trusted) as client:
+            eventually(lambda: _answers(client), 20)
+            page = client.get(f"{PREFIX}/login")
+            form = {"csrf_token": _token(page), "name": "admin", "password": PASSWORD}
+            assert client.post(f"{PREFIX}/login", data=form).headers["location"] == f"{PREFIX}/"
+            yield client
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(20)
+
+
+class _ToThisComputer(httpx.HTTPTransport):
+    """Connects to 127.0.0.1, whatever the name; the certificate must be the name's all the same."""
+
+    def __init__(self, port: int, trusted: ssl.SSLContext) -> None:
+        super().__init__(verify=trusted)
+        self.port, self.trusted = port, trusted
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        there = request.url.copy_with(host="127.0.0.1", port=self.port)
+        options = {**request.extensions, "sni_hostname": NAME}
+        sent = httpx.Request(request.method, there, headers=request.headers, stream=request.stream, extensions=options)
+        return super().handle_request(sent)
+
+
+def _browser(port: int, trusted: ssl.SSLContext) -> httpx.Client:
+    referrer = {"Referer": f"https://{NAME}{PREFIX}/", "Accept": "text/html"}
+    transport = _ToThisComputer(port, trusted)
+    return httpx.Client(base_url=f"https://{NAME}", transport=transport, headers=referrer, timeout=60)
+
+
+def _nginx(folder: Path, port: int, behind: int, certificate: tuple[Path, Path]) -> list[str]:
+    site = (DEPLOY / "nginx.conf").read_text()
+    site = re.sub(r"server \{\n    listen 80;.*?\n\}\n", "", site, flags=re.DOTALL)  # the redirect needs port 80
+    changes = (
+        ("    listen 443 ssl;\n", f"    listen 127.0.0.1:{port} ssl;\n"),
+        ("    listen [::]:443 ssl;\n", ""),
+        (f"/etc/letsencrypt/live/{NAME}/fullchain.pem", str(certificate[0])),
+        (f"/etc/letsencrypt/live/{NAME}/privkey.pem", str(certificate[1])),
+        ("    location / {\n", f"    location {PREFIX}/ {{\n"),
+        ("http://127.0.0.1:8000;", f"http://127.0.0.1:{behind};"),
+    )
+    (folder / "site.conf").write_text(_changed(site, changes))
+    (folder / "nginx.conf").write_text(NGINX.format(folder=folder))
+    return ["-p", str(folder), "-c", str(folder / "nginx.conf"), "-g", "daemon off; master_process off;"]
+
+
+def _caddy(folder: Path, port: int, behind: int, certificate: tuple[Path, Path]) -> list[str]:
+    site = (DEPLOY / "Caddyfile").read_text()
+    changes = (
+        (f"\n{NAME} {{\n", f"\n{NAME}:{port} {{\n\ttls {certificate[0]} {certificate[1]}\n"),
+        ("\thandle {\n", f"\thandle {PREFIX}/* {{\n"),
+        ("127.0.0.1:8000", f"127.0.0.1:{behind}"),
+    )
+    options = "{\n\tadmin off\n\tauto_https disable_redirects\n}\n"
+    (folder / "Caddyfile").write_text(options + _changed(site, changes))
+    return ["run", "--config", str(folder / "Caddyfile"), "--adapter", "caddyfile"]
+
+
+def _changed(text: str, changes: tuple[tuple[str, str], ...]) -> str:
+    for before, after in changes:
+        assert before in text, before
+        text = text.replace(before, after)
+    return text
+
+
+def _answers(client: httpx.Client) -> bool:
+    try:
+        return client.get(f"{PREFIX}/healthz").status_code == 200
+    except httpx.TransportError:
+        return False
+
+
+def _token(page: httpx.Response) -> str:
+    found = re.search(r'name="csrf[-_]token" (?:content|value)="([^"]+)"', page.text)
+    assert found, page.text
+    return found[1]
+
+
+def _headers(client: httpx.Client) -> dict[str, str]:
+    return {"X-CSRFToken": _token(client.get(f"{PREFIX}/account")), "Accept": "application/json"}
+
+
+def test_every_page_and_file_that_leads_on_is_below_the_path(proxied: httpx.Client) -> None:
+    seen, waiting = set[str](), [f"{PREFIX}/"]
+    while waiting:
+        path = waiting.pop()
+        seen.add(path)
+        answer = proxied.get(path, follow_redirects=True)
+        assert answer.status_code == 200, path
+        assert answer.url.path.startswith(f"{PREFIX}/"), path
+        if answer.headers["content-type"].startswith("text/html"):
+            found = re.findall(r'\s(?:href|src|action|data-[a-z-]+)="(/[^"#?]*)', answer.text)
+            assert [link for link in found if not link.startswith(f"{PREFIX}/")] == [], path
+            links = set(re.findall(r'\s(?:href|src)="(/[^"#?]*)', answer.text))
+            waiting += sorted(links - seen - set(waiting))
+    assert len(seen) > 25
+    assert {f"{PREFIX}/datasets", f"{PREFIX}/admin/users", f"{PREFIX}/search"} <= seen
+
+
+def test_a_visitor_signs_in_and_is_led_back(proxied: httpx.Client) -> None:
+    transport = proxied._transport
+    assert isinstance(transport, _ToThisComputer)
+    with _browser(transport.port, transport.trusted) as visitor:
+        first = visitor.get(f"{PREFIX}/datasets?x=1")
+        assert first.headers["location"] == f"{PREFIX}/login?next=%2Fbraid%2Fdatasets%3Fx%3D1"
+        page = visitor.get(first.headers["location"])
+        form = {"csrf_token": _token(page), "name": "admin", "password": PASSWORD, "next": f"{PREFIX}/datasets?x=1"}
+        signed_in = visitor.post(f"{PREFIX}/login", data=form)
+        assert signed_in.headers["location"] == f"{PREFIX}/datasets?x=1"
+        assert "Secure" in signed_in.headers["set-cookie"], "the proxy says that the page came over HTTPS"
+
+
+def test_files_are_uploaded_and_found_and_the_api_answers(proxied: httpx.Client) -> None:
+    headers = _headers(proxied)
+    made = proxied.post(f"{PREFIX}/api/v1/datasets", json={"name": f"Uploads {time.time_ns()}"}, headers=headers)
+    assert made.status_code == 201, made.text
+    dataset = made.json()["id"]
+    text = b"The spare key lies under the third pot.\n" + b"\n" * 15_000_000
+    file = {"file": ("keys.txt", text)}
+    sent = proxied.post(f"{PREFIX}/api/v1/datasets/{dataset}/documents", files=file, headers=headers)
+    assert sent.status_code == 202, sent.text
+    small = {"source": "a.txt", "text": "The paper lies in the second tray."}
+    assert proxied.put(f"{PREFIX}/api/v1/datasets/{dataset}/documents", json=small, headers=headers).status_code < 300
+    query = {"query": "paper tray", "dataset_ids": [dataset]}
+
+    def found() -> bool:
+        answer = proxied.post(f"{PREFIX}/api/v1/search", json=query, headers=headers)
+        assert answer.status_code == 200, answer.text
+        return "a.txt" in answer.text
+
+    eventually(found, 30)
+
+
+def test_an_answer_streams(proxied: httpx.Client) -> None:
+    """The first event is there before the last one is sent."""
+    asked = {"message": "Where is the paper?"}
+    headers = {**_headers(proxied), "Accept": "text/event-stream"}
+    with proxied.stream("POST", f"{PREFIX}/api/v1/chat", json=asked, headers=headers) as answer:
+        assert answer.status_code == 200, answer.read()
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        arrived = list(answer.iter_text())
+    assert len(arrived) > 3, "one piece would have been collected by the proxy"
+    assert "event:" in arrived[0]
+
+
+def test_probes_metrics_and_mcp_are_below_the_path(proxied: httpx.Client) -> None:
+    assert proxied.get(f"{PREFIX}/readyz").json()["status"] == "ready"
+    assert proxied.get(f"{PREFIX}/metrics").status_code == 200
+    assert proxied.post(f"{PREFIX}/mcp", json={}).status_code == 401
+    assert proxied.get("/account").status_code in (200, 404), "not Braid's"
+
+
+def test_a_hang_up_does_not_end_the_server(served: Served, proxied: httpx.Client) -> None:
+    served.process.send_signal(signal.SIGHUP)
+    log = served.data_dir.parent / "server.log"
+    eventually(lambda: "event=hangup_ignored" in log.read_text(), 10)
+    assert proxied.get(f"{PREFIX}/healthz").status_code == 200
