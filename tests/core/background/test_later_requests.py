@@ -19,6 +19,7 @@ from braid.core.ingest.parse_pool import ParsePool
 from braid.core.ingest.plan import IngestOptions
 from braid.core.ingest.spool import Spool
 from braid.core.jobs.store import Job, JobStore, NewJob
+from braid.core.originals.store import Originals
 from braid.core.types import DocumentInput
 from tests.fakes import HashEmbeddings
 
@@ -56,6 +57,7 @@ class World:
             read_export=ParsePool().read_export,
             options=IngestOptions(),
             max_import_bytes=LIMIT,
+            originals=Originals(self.directory),
         )
         self.store.finish(claimed, jobs.store_upload(claimed, lambda done, total: None))
         return claimed
