@@ -139,7 +139,8 @@ def _prompts(body: SearchOptions) -> Prompts | None:
     if not body.custom_prompts:
         return None
     given: dict[str, object] = {
-        name: prompt.model_dump(exclude_unset=True) for name, prompt in body.custom_prompts.items()
+        name: prompt if isinstance(prompt, str) else prompt.model_dump(exclude_unset=True)
+        for name, prompt in body.custom_prompts.items()
     }
     checked = custom_prompts(given)
     return replace(site().braid.manager.prompts, **{name: getattr(checked, name) for name in given})

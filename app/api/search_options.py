@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Discriminator, Field, Tag
 
-from braid.app.api.framework.requests import WHOLE, Given
+from braid.app.api.framework.requests import SAYS_SOMETHING, WHOLE, Given
 from braid.app.api.schemas import DatasetId
 from braid.app.site import site
 from braid.core.datasets.scope import MAX_DATASET_IDS, resolve_scope
@@ -54,6 +54,9 @@ ChosenDatasets = Annotated[
 """Ids of datasets, or ``all``."""
 
 
+PromptText = Annotated[str, Field(min_length=1, max_length=MAX_PROMPT_CHARS, pattern=SAYS_SOMETHING)]
+
+
 class PromptGiven(Given):
     """A prompt that replaces a built-in one: one message of it, or both."""
 
@@ -61,6 +64,12 @@ class PromptGiven(Given):
 
     system: str = Field("", max_length=MAX_PROMPT_CHARS)
     user: str = Field("", max_length=MAX_PROMPT_CHARS, description="Must keep the replaced prompt's placeholders")
+
+
+CustomPrompt = Annotated[
+    Annotated[PromptGiven, Tag("=messages")] | Annotated[PromptText, Tag("=text")],
+    Discriminator(lambda given: "=text" if isinstance(given, str) else "=messages"),
+]
 
 
 class FiltersGiven(Given):
@@ -153,7 +162,11 @@ class SearchOptions(Given):
     embedding_model: str | None = Field(
         None, max_length=MAX_NAME_CHARS, description="Must be the model that the collections were embedded with"
     )
-    custom_prompts: dict[PROMPTS, PromptGiven] = Field({}, description="See docs/conversation.md")
+    custom_prompts: dict[PROMPTS, CustomPrompt] = Field(
+        {},
+        description="A text for the user message, or messages; see docs/conversation.md",
+        examples=[{"hyde": "Write a passage of a handbook that answers: {question}"}],
+    )
 
     def options(self, default_mode: Mode) -> dict[str, Any]:
         """Return the values of the fields of `braid.core.types.SearchOptions`."""

@@ -124,7 +124,8 @@ class Prompts:
 
 
 def custom_prompts(given: Mapping[str, object]) -> Prompts:
-    """Return the prompts with the given ones replaced, each as a whole or one message of it.
+    """Return the prompts with the given ones replaced, each as a whole or one message of it; a text alone is the user
+    message.
 
     A user message must keep the placeholders of the one it replaces and may use those of the system message. A system
     message may use only its own: nothing typed or stored goes into it.
@@ -151,8 +152,10 @@ def read_prompts(path: Path) -> Prompts:
 
 
 def _custom(name: str, messages: object, default: Prompt) -> Prompt:
+    if isinstance(messages, str):
+        messages = {"user": messages}
     if not isinstance(messages, Mapping) or not messages:
-        raise _wrong(name, f"is {messages!r}; write a table with system, user or both")
+        raise _wrong(name, f"is {messages!r}; write a text, or a table with system, user or both")
     for key, text in messages.items():
         if key not in ("system", "user"):
             raise _wrong(name, f"has {key!r}; write system, user or both")

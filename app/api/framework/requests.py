@@ -25,6 +25,15 @@ KEY_HEADERS: dict[str, str] = {
     "reranker": "X-Reranker-Key",
 }
 """Headers with a caller's own key for the model of a role, see `braid.app.api.request_models`."""
+ELSEWHERE: Mapping[str, str] = {
+    "openai_api_key": f"keys are not taken from the body; send it in the header {KEY_HEADERS['search']} for the model "
+    f"that writes queries, and in {KEY_HEADERS['summary']} for the one that writes answers",
+    "cohere_api_key": f"keys are not taken from the body; send it in the header {KEY_HEADERS['reranker']}, with a "
+    "cohere:MODEL as reranker",
+    "team_id": "there are no teams; an administrator puts users into a group and opens shared datasets to it "
+    '(allowed_groups), and dataset_ids names these datasets, or "all"',
+}
+"""Names that other interfaces take in the body, and what to do instead."""
 KEY_PATTERN = r"^[!-~]{0,500}$"
 MAX_ERRORS = 20
 """Largest number of errors reported for one request."""
@@ -107,6 +116,8 @@ def _invalid(error: ValidationError) -> InvalidRequestError:
 
 def _explain(error: ErrorDetails) -> str:
     blank = error.get("ctx", {}).get("pattern") == SAYS_SOMETHING
+    if error["type"] == "extra_forbidden" and error["loc"][-1] in ELSEWHERE:
+        return ELSEWHERE[str(error["loc"][-1])]
     return "it is blank; write something" if blank else error["msg"]
 
 

@@ -27,6 +27,7 @@ from braid.core.chat.columns import stored_request
 from braid.core.ingest.ingest import ingest_bytes
 from braid.core.jobs.store import NewJob
 from braid.core.ledger.tables import IdempotencyRow
+from braid.core.models.prompts import Prompts
 from tests.model_server import ModelServer, model_server
 from tests.web import PASSWORD, add_user, bearer, csrf_token, make_app, sign_in, site_of
 from tests.worlds import document, eventually
@@ -367,6 +368,38 @@ def test_the_search_model_and_custom_prompts_of_a_request_serve_its_strategy(
     found = with_model("POST", "/search", body).json
     assert found["generator"] == "openai:house"
     assert model.calls[-1].messages == (("system", "Speak like a pirate."), ("user", "printer"))
+
+
+def test_a_custom_prompt_may_be_a_text_which_is_the_user_message(with_model: Caller, model: ModelServer) -> None:
+    body = {"query": "printer", "strategy": "hyde", "custom_prompts": {"hyde": "As a pirate: {question}"}}
+    assert with_model("POST", "/search", body).json["generator"] == "openai:house"
+    assert model.calls[-1].messages[1] == ("user", "As a pirate: printer")
+    assert model.calls[-1].messages[0] == ("system", Prompts().hyde.system)
+    for wrong, status, field in (
+        ("As a pirate.", 400, "custom_prompts"),
+        ("", 422, "custom_prompts.hyde"),
+        ({"assistant": "x"}, 422, "custom_prompts.hyde.assistant"),
+        (5, 422, "custom_prompts.hyde"),
+    ):
+        problem(with_model("POST", "/search", {**body, "custom_prompts": {"hyde": wrong}}), status, field)
+
+
+@pytest.mark.parametrize("path", ["/search", "/chat", "/explain"])
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [
+        ("openai_api_key", ("X-Search-Model-Key", "X-Summary-Model-Key")),
+        ("cohere_api_key", ("X-Reranker-Key", "cohere:MODEL")),
+        ("team_id", ("group", "allowed_groups", "dataset_ids")),
+    ],
+)
+def test_keys_and_teams_in_the_body_are_led_to_the_header_and_the_group(
+    ann: Caller, path: str, name: str, instead: tuple[str, ...]
+) -> None:
+    bodies = {"/search": {"query": "a"}, "/chat": {"message": "a"}, "/explain": {"query": "a", "chunk_id": "a"}}
+    told = problem(ann("POST", path, {**bodies[path], name: "sk-secret"}), 422, name)
+    assert all(part in told for part in instead)
+    assert "sk-secret" not in told
 
 
 def test_llm_model_still_stands_for_both_and_is_said_to_be_deprecated(with_model: Caller, model: ModelServer) -> None:

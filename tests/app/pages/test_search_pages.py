@@ -236,6 +236,16 @@ def test_three_fields_begin_with_the_semantic_mode(client: FlaskClient) -> None:
     assert "Instructions for the comparison" in page
 
 
+@pytest.mark.parametrize(("language", "badge"), [("en", "recommended"), ("ja", "おすすめ"), ("ko", "권장")])
+@pytest.mark.parametrize("path", ["/search/fields", "/search"])
+def test_hybrid_is_the_recommended_mode_of_every_form(
+    client: FlaskClient, path: str, language: str, badge: str
+) -> None:
+    page = client.get(path, headers={"Accept-Language": language}).text
+    [marked] = re.findall(rf'value="(\w+)"[^<]*(?:<(?!input)[^<]*)*?{badge}', page)
+    assert marked == "hybrid"
+
+
 def test_fields_become_one_query_and_passages_are_compared_with_them(client: FlaskClient) -> None:
     page = send(client, **FIELDS).text
     shown = text_of(page)
