@@ -242,7 +242,9 @@ def test_hybrid_is_the_recommended_mode_of_every_form(
     client: FlaskClient, path: str, language: str, badge: str
 ) -> None:
     page = client.get(path, headers={"Accept-Language": language}).text
-    [marked] = re.findall(rf'value="(\w+)"[^<]*(?:<(?!input)[^<]*)*?{badge}', page)
+    [marked] = re.findall(
+        rf'<label class="choice" for="mode-(\w+)">(?:(?!</label>).)*<em>{badge}</em>', page, re.DOTALL
+    )
     assert marked == "hybrid"
 
 
