@@ -20,7 +20,8 @@ from braid.core.backup.files import HeldFiles
 from braid.core.backup.manifest import LEDGER, BackupError, Manifest
 from braid.core.backup.record import LastBackup, note_backup
 from braid.core.backup.snapshot import snapshot_of
-from braid.core.ledger.database import make_engine
+from braid.core.ledger.database import file_of, make_engine
+from braid.core.ledger.live_copy import lacks_newest, take_back
 from braid.core.ledger.schema import current_revision, require_known
 from braid.core.version import version
 
@@ -68,22 +69,20 @@ def make_backup(
     for folder in (target.parent, sources.data_dir):
         if not folder.is_dir():
             raise BackupError(f"there is no folder {folder}; make it first, or name another one")
-    engine = _engine_of(sources)
-    try:
-        with _alone(sources.data_dir), _temporary(sources.data_dir, target.parent) as made:
-            partial = Path(made) / "partial"
-            with closing(HeldFiles(sources.data_dir, sources.shared_dbs)) as files:
-                _require_room(engine, files, target.parent)
-                manifest = _write(sources, engine, files, partial, on_progress)
-            size_bytes = partial.stat().st_size
-            _publish(partial, target)
-            if note:
-                note_backup(sources.data_dir, LastBackup(manifest.made_at, str(target.absolute()), size_bytes))
-    except SQLAlchemyError as error:
-        reason = str(getattr(error, "orig", error)).strip()
-        raise BackupError(f"the ledger cannot be read: {reason}; no backup was made") from error
-    finally:
-        engine.dispose()
+    with _opened(sources) as engine:
+        try:
+            with _alone(sources.data_dir), _temporary(sources.data_dir, target.parent) as made:
+                partial = Path(made) / "partial"
+                with closing(HeldFiles(sources.data_dir, sources.shared_dbs)) as files:
+                    _require_room(engine, files, target.parent)
+                    manifest = _write(sources, engine, files, partial, on_progress)
+                size_bytes = partial.stat().st_size
+                _publish(partial, target)
+                if note:
+                    note_backup(sources.data_dir, LastBackup(manifest.made_at, str(target.absolute()), size_bytes))
+        except SQLAlchemyError as error:
+            reason = str(getattr(error, "orig", error)).strip()
+            raise BackupError(f"the ledger cannot be read: {reason}; no backup was made") from error
     return manifest
 
 
@@ -92,29 +91,37 @@ def revision_of(sources: Sources) -> tuple[str, str]:
 
     Raises BackupError where there is none, and InvalidInputError for one that this code does not know.
     """
-    engine = _engine_of(sources)
-    where = engine.url.render_as_string(hide_password=True)
-    try:
-        with engine.connect() as connection:
-            current = current_revision(connection)
-    except SQLAlchemyError as error:
-        reason = str(getattr(error, "orig", error)).strip()
-        raise BackupError(f"the database at {where} cannot be read: {reason}") from error
-    finally:
-        engine.dispose()
+    with _opened(sources) as engine:
+        where = engine.url.render_as_string(hide_password=True)
+        try:
+            with engine.connect() as connection:
+                current = current_revision(connection)
+        except SQLAlchemyError as error:
+            reason = str(getattr(error, "orig", error)).strip()
+            raise BackupError(f"the database at {where} cannot be read: {reason}") from error
     if current is None:
         raise BackupError(f"the database at {where} has no tables of Braid yet; the first start makes them")
     require_known(current, f"the database at {where}")
     return where, current
 
 
-def _engine_of(sources: Sources) -> Engine:
+@contextmanager
+def _opened(sources: Sources) -> Iterator[Engine]:
+    """Connect to the ledger, which is not upgraded, and leave it as somebody who may be the last to close it."""
     url = make_url(sources.url)
     if url.get_backend_name() == "sqlite" and not (url.database and Path(url.database).is_file()):
         raise BackupError(
             f"there is no ledger at {url.database or sources.url}; name the data directory with --data-dir"
         )
-    return make_engine(sources.url)
+    engine = make_engine(sources.url)
+    file = file_of(engine)
+    is_copy = file is not None and lacks_newest(file)
+    try:
+        yield engine
+    finally:
+        engine.dispose()
+        if file is not None and not is_copy:
+            take_back(file)
 
 
 def _temporary(data_dir: Path, folder: Path) -> tempfile.TemporaryDirectory[str]:

@@ -51,7 +51,7 @@ class Database:
 
     def __init__(self, url: str, *, upgrading: Upgrading = without_copy) -> None:
         self.engine = make_engine(url)
-        self._file = _file_of(self.engine)
+        self._file = file_of(self.engine)
         self.lacks_newest = self._file is not None and lacks_newest(self._file)
         """Whether the file was copied while it was in use, without its newest changes."""
         self._owned = False
@@ -240,7 +240,7 @@ def make_engine(url: str) -> Engine:
         raise InvalidInputError(f"database_url {_without_password(url)!r} cannot be used: {error}") from error
 
 
-def _file_of(engine: Engine) -> Path | None:
+def file_of(engine: Engine) -> Path | None:
     """Return the file of a SQLite database; None for another one, one in memory, or a URI of SQLite's own."""
     file = engine.url.database
     if engine.dialect.name != "sqlite" or not file or ":memory:" in file or file.startswith("file:"):
