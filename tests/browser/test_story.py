@@ -145,7 +145,9 @@ def test_from_the_first_start_to_a_second_user(visit: Callable[..., Page], fresh
     ana.goto(fresh.url + "admin/users")
     ana.get_by_label("Name", exact=True).fill("Min")
     ana.locator("form").filter(has=ana.get_by_label("Name", exact=True)).locator("[type=password]").fill(PASSWORD)
-    ana.locator("form").filter(has=ana.get_by_label("Name", exact=True)).get_by_role("button").click()
+    ana.locator("form").filter(has=ana.get_by_label("Name", exact=True)).get_by_role(
+        "button", name="Add", exact=True
+    ).click()
     min_ = visit("login", locale="ko-KR", viewport={"width": 360, "height": 740})
     sign_in(min_, "Min")
     expect(min_.locator("html")).to_have_attribute("lang", "ko")
