@@ -10,7 +10,7 @@ from flask import Blueprint, request
 from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
 from braid.app.pages.search.conditions import COMPARISONS
-from braid.app.pages.search.filters import KINDS
+from braid.app.pages.search.filters import KINDS, PARTS
 from braid.app.pages.search.form import SearchForm, keys_of, read_form
 from braid.app.pages.status import IndexStatus, index_status
 from braid.app.site import Site, site
@@ -58,6 +58,7 @@ def template_values(form: SearchForm, readable: Readable) -> dict[str, Any]:
         "metadata_keys": _metadata_keys(form, readable),
         "comparisons": COMPARISONS.items(),
         "kinds": [(kind, name) for kind, (name, _) in KINDS.items()],
+        "parts": list(PARTS.items()),
         "reranker": here.settings.reranker,
         "registry_problem": here.braid.registry.problem(),
         "max_query_chars": MAX_QUERY_CHARS,

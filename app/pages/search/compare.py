@@ -19,7 +19,7 @@ from braid.app.user.preferences import preferences_of
 from braid.core.types import Dataset, Mode
 
 SIDES = ("a", "b")
-BOTH = ("q", "k", "kind", "source", "from", "to", "rerank", "group")
+BOTH = ("q", "k", "kind", "source", "from", "to", "rerank", "group", "part", "mkey", "mis", "mvalue")
 """Arguments that both sides share."""
 
 

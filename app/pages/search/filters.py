@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, time
-from typing import Any
+from typing import Any, cast
 
 from flask_babel import lazy_gettext as _l
 from werkzeug.datastructures import MultiDict
 
 from braid.app.pages.search.conditions import SHOWN_ROWS, Condition, Keys, read_conditions
 from braid.core.errors import InvalidInputError
-from braid.core.types import Filters
+from braid.core.types import ChunkKind, Filters
 
 KINDS: Mapping[str, tuple[str, frozenset[str]]] = {
     "pdf": ("PDF", frozenset({"pdf"})),
@@ -30,6 +30,13 @@ KINDS: Mapping[str, tuple[str, frozenset[str]]] = {
     ),
 }
 """Checkboxes of the form: name and file types per kind."""
+PARTS: Mapping[ChunkKind, str] = {
+    "function": _l("Functions"),
+    "class": _l("Classes"),
+    "method": _l("Methods of classes"),
+    "module": _l("Other code"),
+}
+"""Checkboxes of the form: name per part of a program."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +48,10 @@ class ChosenFilters:
     first_day: str = ""
     last_day: str = ""
     conditions: tuple[Condition, ...] = ()
+    parts: tuple[ChunkKind, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.kinds or self.source_prefix or self.first_day or self.last_day or self.conditions)
+        return self != ChosenFilters()
 
     @property
     def rows(self) -> tuple[Condition, ...]:
@@ -58,6 +66,7 @@ class ChosenFilters:
             date_from=_moment("date_from", self.first_day, time.min),
             date_to=_moment("date_to", self.last_day, time.max),
             metadata=self._metadata(),
+            chunk_kinds=frozenset(self.parts),
         )
 
     def _metadata(self) -> dict[str, Any]:
@@ -69,6 +78,8 @@ class ChosenFilters:
         carried: dict[str, str | list[str]] = {}
         if self.kinds:
             carried["kind"] = list(self.kinds)
+        if self.parts:
+            carried["part"] = list(self.parts)
         texts = {"source": self.source_prefix, "from": self.first_day, "to": self.last_day}
         if self.conditions:
             carried["mkey"] = [condition.key for condition in self.conditions]
@@ -86,9 +97,10 @@ def read_filters(args: MultiDict[str, str], keys: Callable[[], Keys]) -> ChosenF
     for kind in kinds:
         if kind not in KINDS:
             raise InvalidInputError(f"kind is {kind[:40]!r}; choose from {', '.join(KINDS)}", field="file_types")
+    parts = cast(tuple[ChunkKind, ...], tuple(dict.fromkeys(args.getlist("part"))))  # checked by the filters
     conditions = read_conditions(args, keys()) if any(args.getlist("mkey")) else ()
     source = args.get("source", "").strip()
-    chosen = ChosenFilters(kinds, source, args.get("from", ""), args.get("to", ""), conditions)
+    chosen = ChosenFilters(kinds, source, args.get("from", ""), args.get("to", ""), conditions, parts)
     chosen.filters()
     return chosen
 

@@ -137,6 +137,24 @@ def test_the_part_of_a_program_is_beside_its_lines(library: Braid, client: Flask
     page = client.get("/search", query_string={"q": "anneal alloy", "d": [NOTES], "mode": "keyword"}).text
     assert re.search(r"<span>line 3</span>\s*<span>function</span>", page)
     assert page.count("<span>function</span>") == 1
+    asked = {"q": "alloy", "d": [NOTES], "mode": "keyword", "part": "function"}
+    page = client.get("/search", query_string=asked).text
+    assert titles(page) == ["trial"]
+    assert re.search(r'name="part" value="function" checked', page)
+    assert "part=function" in page
+    assert client.get("/search", query_string={**asked, "part": "struct"}).status_code == 400
+
+
+def test_a_comparison_keeps_the_filters_of_its_address(library: Braid, client: FlaskClient) -> None:
+    chunk = (ChunkInput("The alloy of the second trial.", chunk_kind="function"),)
+    library.ledger.put_document(NOTES, DocumentInput("b.py", "Second trial", "py", chunk, metadata={"tenant": "x"}))
+    assert library.indexer.wait(60)
+    sides = {"a_mode": "keyword", "b_mode": "keyword", "a_d": NOTES, "b_d": NOTES}
+    for filters in ({"part": "function"}, {"mkey": "tenant", "mis": "is", "mvalue": "x"}):
+        page = client.get("/search/compare", query_string={"q": "alloy", **sides, **filters}).text
+        assert page.count("Second trial</a>") == 2
+        assert "Alloy trial" not in page
+        assert all(f'<input type="hidden" name="{name}" value="{value}">' in page for name, value in filters.items())
 
 
 def test_one_result_per_document(library: Braid, client: FlaskClient) -> None:
