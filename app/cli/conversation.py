@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from braid.app.cli.common import BraidGroup, choose_user, current_settings, json_option
+from braid.app.cli.common import BraidGroup, choose_user, current_settings, json_option, record
 from braid.app.cli.manage import YES_OPTION, confirm
 from braid.app.cli.output import format_date, plural, print_json, print_table
 from braid.app.opening import open_data_directory
@@ -87,6 +87,7 @@ def delete(conversation_id: int, user: str | None, yes: bool, as_json: bool) -> 
         messages = plural(len(store.messages(user_id, conversation_id)), "message")
         confirm(clean(f"Delete conversation {found.id}, {found.title}, with {messages}?"), yes)
         store.delete(user_id, conversation_id)
+        record(directory.ledger, "conversation.deleted", str(found.id), f"of user {user_id}")
     if as_json:
         print_json(found)
     else:
@@ -111,7 +112,7 @@ def export(
     from braid.core.chat.export import as_json as write_json
     from braid.core.chat.export import as_markdown
 
-    found, messages, others = _read(conversation_id, user)
+    found, messages, others = _read(conversation_id, user, exported=True)
     is_json = (as_json and out is None) or form == "json"
     text = write_json(found, messages, others) + "\n" if is_json else as_markdown(found, messages)
     if out is None:
@@ -131,10 +132,14 @@ def _store(directory: DataDirectory) -> ConversationStore:
     return ConversationStore(directory.ledger, directory.registry)
 
 
-def _read(conversation_id: int, user: str | None) -> tuple[StoredConversation, Messages, Messages]:
-    """Return the conversation, its messages, and those of other variants."""
+def _read(
+    conversation_id: int, user: str | None, *, exported: bool = False
+) -> tuple[StoredConversation, Messages, Messages]:
+    """Return the conversation, its messages, and those of other variants; an export is in the audit log."""
     with open_data_directory(current_settings()) as directory:
         directory.mirror_registry()
         store, user_id = _store(directory), choose_user(directory.ledger, user).id
         found = store.conversation(user_id, conversation_id)
+        if exported:
+            record(directory.ledger, "conversation.exported", str(found.id), f"of user {user_id}")
         return found, store.messages(user_id, conversation_id), store.other_variants(user_id, conversation_id)

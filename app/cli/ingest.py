@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from braid.app.cli.common import BraidCommand, BraidGroup, current_settings, json_option
+from braid.app.cli.common import BraidCommand, BraidGroup, current_settings, json_option, record
 from braid.app.cli.options import FileTypes, Moment
 from braid.app.cli.output import complain, format_date, plural, print_json, print_table
 from braid.app.cli.progress import FileProgress, follow_indexing
@@ -202,6 +202,8 @@ def remove_documents(
             removed.extend(gone)
             if not gone:
                 missing.append(given)
+        if removed:
+            record(directory.ledger, "documents.removed", f"dataset {dataset_id}", plural(len(removed), "document"))
     for given in missing:
         what = "whose source starts with" if prefix else "with the source"
         complain(f"error: dataset {dataset_id} has no document {what} {given!r}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import random
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
+from braid.app.user.archive import archive
 from braid.core.braid import Braid
 from braid.core.chat.turn_recorder import TurnRecorder
 from braid.core.chat.types import AnswerText, ChatRequest
@@ -94,6 +96,20 @@ def test_the_files_that_are_kept_are_exported_under_safe_names(
     Originals(braid).keep(put.document_id, incoming)
     with zipfile.ZipFile(io.BytesIO(client.get(f"/api/v1/users/{ann.id}/export").data)) as packed:
         assert packed.read(f"datasets/{notes}/files/{put.document_id} pump_.pdf") == b"%PDF of the pump"
+
+
+def test_a_large_file_is_exported_in_pieces(app: Flask, braid: Braid, tmp_path: Path) -> None:
+    ann = add_user(app, "ann")
+    notes = braid.ledger.add_dataset(ann.id, "Notes").id
+    (tmp_path / "film").write_bytes(random.Random(1).randbytes(5_000_000))
+    incoming = Incoming.from_file(tmp_path / "film", "film.bin")
+    put = braid.ledger.put_document(
+        notes, document("film.bin", "A film.", content_hash=incoming.content_hash, size_bytes=5_000_000)
+    )
+    Originals(braid).keep(put.document_id, incoming)
+    sizes = [len(piece) for piece in archive(braid, ann.id)]
+    assert sum(sizes) > 5_000_000
+    assert max(sizes) < 1_200_000
 
 
 def test_datasets_go_to_a_colleague(app: Flask, client: FlaskClient, braid: Braid) -> None:

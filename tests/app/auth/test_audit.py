@@ -6,6 +6,7 @@ import json
 import logging
 import re
 import time
+from pathlib import Path
 
 import pytest
 from flask import Flask
@@ -22,8 +23,14 @@ from braid.core.ledger.tables import ApiTokenRow, AuditRow, ConversationRow, Usa
 from tests.web import PASSWORD, acts, add_user, bearer, csrf_token, make_app, post_form, sign_in, site_of
 
 DAY_S = 86_400
-FAILED = re.compile(r"event=sign_in_(?:failed|refused) address=(?P<host>\S+) ")
-"""The expression of the documentation's example for fail2ban, with its name for the address."""
+MANUAL = (Path(__file__).parents[3] / "docs" / "administration.md").read_text(encoding="utf-8")
+
+
+def of_fail2ban() -> list[re.Pattern[str]]:
+    """The expressions of the manual's filter; fail2ban puts what an address looks like for its word for one."""
+    found = re.search(r"failregex = (.*)\n +(event=.*)\n", MANUAL)
+    assert found
+    return [re.compile(each.replace("<HOST>", r"(?P<host>[0-9a-f.:]+)")) for each in found.groups()]
 
 
 @pytest.fixture
@@ -51,7 +58,7 @@ def test_failures_have_name_and_address(app: Flask, caplog: pytest.LogCaptureFix
         assert [fail(app, "root\n") for _ in range(11)] == [401] * 10 + [429]
     assert signs(app, "user.sign_in_failed") == [("-", "root", "203.0.113.7")] * 10
     assert signs(app, "user.sign_in_refused") == [("-", "root", "203.0.113.7")]
-    found = [FAILED.search(line) for line in caplog.messages]
+    found = [of_fail2ban()[0].search(line) for line in caplog.messages]
     assert [match["host"] for match in found if match] == ["203.0.113.7"] * 11
 
 
@@ -78,6 +85,7 @@ def test_who_is_denied_is_in_the_servers_log(app: Flask, caplog: pytest.LogCaptu
     denied, wrong, fine = [line for line in caplog.messages if line.startswith("event=request")]
     assert denied.endswith(f" address=127.0.0.1 user={ann.id}")
     assert wrong.endswith(" address=127.0.0.1 user=-")
+    assert [bool(of_fail2ban()[1].search(line)) for line in (denied, wrong, fine)] == [False, True, False]
     assert "address=" not in fine
 
 

@@ -12,10 +12,12 @@ from sqlalchemy import update
 from braid.core.accounts.accounts import Accounts
 from braid.core.accounts.audit import AuditLog
 from braid.core.accounts.credentials import ApiTokens, WebSessions
+from braid.core.chat.store import ConversationStore
 from braid.core.data_directory import DataDirectory
 from braid.core.ledger.tables import AuditRow
 from tests.command_line import CommandLine
 from tests.fakes import HashEmbeddings
+from tests.worlds import document
 
 PASSWORD = "correct horse"
 
@@ -89,6 +91,23 @@ def test_the_last_day_of_a_user(run: CommandLine, tmp_path: Path) -> None:
     assert [each["name"] for each in run.json("dataset", "list", "--user", "root")][:2] == ["Notes", "Diary"]
     assert "no user 'ann'" in run("user", "groups", "ann", status=2).stderr
     assert [act for act, *_ in acts(run)] == ["user.exported", "dataset.transferred", "user.removed"]
+
+
+def test_what_is_taken_from_others_is_recorded(run: CommandLine, tmp_path: Path) -> None:
+    with opened(run) as directory:
+        ConversationStore(directory.ledger, directory.registry).create(2, "ann asks")
+        notes = directory.ledger.add_dataset(2, "Notes").id
+        directory.ledger.put_document(notes, document("https://x.example/a", "The tray."))
+    run("conversation", "export", 1, "--user", "ann", "--out", tmp_path / "ann.md")
+    run("conversation", "delete", 1, "--user", "ann", "--yes")
+    run("documents", "remove", "https://x.example/", "--prefix", "--dataset", notes)
+    run("dataset", "remove", notes, "--yes")
+    assert acts(run) == [
+        ("conversation.exported", "1", "of user 2"),
+        ("conversation.deleted", "1", "of user 2"),
+        ("documents.removed", f"dataset {notes}", "1 document"),
+        ("dataset.removed", str(notes), "0 documents"),
+    ]
 
 
 def test_the_log_is_shown_and_exported(run: CommandLine) -> None:
