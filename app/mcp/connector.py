@@ -16,7 +16,8 @@ from pydantic import Field
 
 from braid.app.mcp.answers import DocumentShown, LinksShown
 from braid.app.mcp.errors import Result
-from braid.app.mcp.server import READS, ToolsOf, in_thread
+from braid.app.mcp.parameters import READS, tool_of
+from braid.app.mcp.server import ToolsOf, in_thread
 
 INSTRUCTIONS = (
     "Braid searches the user's documents, personal and shared, by meaning and by keyword at once. Call search with a "
@@ -29,14 +30,14 @@ def make_connector(tools_of: ToolsOf) -> MCPServer[Any]:
     """Return the server. A failure is an error of the protocol, with the message of the tool."""
     server: MCPServer[Any] = MCPServer("braid", title="Braid", instructions=INSTRUCTIONS)
 
-    @server.tool(title="Search documents", annotations=READS)
+    @tool_of(server, "Search documents", READS)
     async def search(
         ctx: Context[Any, Any], query: Annotated[str, Field(description="Question or keywords")]
     ) -> LinksShown:
         """Search all documents that the user may read; results are documents, best first, with their best passage."""
         return cast(LinksShown, await _succeed(lambda: tools_of(ctx).find_documents(query)))
 
-    @server.tool(title="Fetch a document", annotations=READS)
+    @tool_of(server, "Fetch a document", READS)
     async def fetch(
         ctx: Context[Any, Any], id: Annotated[str, Field(description="The id of a search result")]
     ) -> DocumentShown:

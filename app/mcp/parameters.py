@@ -1,11 +1,14 @@
-"""Parameters that several tools share, as they are described to the model."""
+"""Tools and the parameters that several share, as they are described to the model."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import wraps
+from inspect import getdoc
 from typing import Annotated, Any, Literal, TypeVar
 
+from mcp.server import MCPServer
+from mcp_types import ToolAnnotations
 from pydantic import Field
 
 Query = Annotated[str, Field(description="Question or keywords, up to 10,000 characters")]
@@ -31,7 +34,22 @@ DatasetIds = Annotated[
 ]
 First = Annotated[int, Field(alias="from", description="Number of the first passage; passages count from 1")]
 
+READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+WRITES = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
+DELETES = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False)
+
 T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Awaitable[Any]])
+
+
+def tool_of(server: MCPServer[Any], title: str, annotations: ToolAnnotations) -> Callable[[F], F]:
+    """Add a tool to the server. Its docstring is what the model is told, without the indentation of the source."""
+
+    def add(tool: F) -> F:
+        server.add_tool(tool, title=title, description=getdoc(tool), annotations=annotations)
+        return tool
+
+    return add
 
 
 def takes_from(tool: Callable[..., Awaitable[T]]) -> Callable[..., Awaitable[T]]:

@@ -5,23 +5,31 @@ The server with its tools is the same as beside the pages of the server (`braid.
 
 from __future__ import annotations
 
-from typing import Any
+import threading
+from typing import TYPE_CHECKING, Any
 
 import anyio
-from flask import Blueprint, Response, request
+from flask import Blueprint, Response, current_app, request
 from werkzeug.exceptions import GatewayTimeout, Unauthorized
 from werkzeug.exceptions import NotImplemented as NotInstalled
 
 from braid.app.auth.access import rule, takes_uploads
 from braid.app.auth.identity import identity
 from braid.app.mcp.meter import IDENTITY, MAX_REQUEST_BYTES, PAGES, Kind, kind_for
-from braid.app.mounted import url_for
-from braid.app.site import Site, site
+from braid.app.mounted import mount, url_for
+from braid.app.site import site
 from braid.core.extras import MissingExtraError, is_installed
+
+if TYPE_CHECKING:
+    from mcp.server import MCPServer
 
 CALL_S = 120.0
 """Seconds that a call may take; a tool waits at most 60."""
 
+SERVERS = "braid.mcp_servers"
+"""Key of the servers of the app's mounts in Flask's extensions."""
+
+_beginning = threading.Lock()
 mcp_route = Blueprint("mcp", __name__)
 
 
@@ -49,16 +57,25 @@ def _call(kind: Kind) -> Response:
     pages = url_for("braid.datasets.index", _external=True).rstrip("/")
     scope = {"headers": headers, IDENTITY: identity(), PAGES: pages}
     try:
-        return anyio.run(_answer, site(), kind, request.get_data(), scope)
+        return anyio.run(_answer, _server(kind), request.get_data(), scope)
     except TimeoutError:
         raise GatewayTimeout(f"the call took longer than {CALL_S:.0f} s") from None
 
 
-async def _answer(here: Site, kind: Kind, body: bytes, caller: dict[str, Any]) -> Response:
-    from braid.app.mcp.http_servers import app_of, server_for  # takes half a second
+def _server(kind: Kind) -> MCPServer[Any]:
+    """Return the server of this kind, which is made for the first call."""
+    from braid.app.mcp.http_servers import server_for  # takes half a second
 
-    server = server_for(here, kind)
-    app = app_of(server, None)
+    made: dict[tuple[str, Kind], MCPServer[Any]] = current_app.extensions.setdefault(SERVERS, {})
+    return made.get((mount(), kind)) or made.setdefault((mount(), kind), server_for(site(), kind))
+
+
+async def _answer(server: MCPServer[Any], body: bytes, caller: dict[str, Any]) -> Response:
+    from braid.app.mcp.http_servers import app_of
+
+    with _beginning:  # the server knows only its latest session manager, which runs once
+        app = app_of(server, None)
+        sessions = server.session_manager
     scope = {
         "type": "http",
         "asgi": {"version": "3.0"},
@@ -83,7 +100,7 @@ async def _answer(here: Site, kind: Kind, body: bytes, caller: dict[str, Any]) -
         sent.append(message)
 
     with anyio.fail_after(CALL_S):
-        async with server.session_manager.run():
+        async with sessions.run():
             await app(scope, receive, send)
     start = sent[0]
     text = b"".join(message.get("body", b"") for message in sent[1:])

@@ -227,10 +227,18 @@ def make_token(client: FlaskClient, **form: Any) -> str:
     return found[1]
 
 
-def tool(client: FlaskClient, key: str, name: str, **arguments: Any) -> Any:
+def document_page(site: Site, source: str) -> str:
+    """The address of a document's page, as the host's users have it."""
+    [dataset] = (each for each in site.braid.ledger.all_datasets() if site.braid.ledger.document(each.id, source))
+    found = site.braid.ledger.document(dataset.id, source)
+    assert found is not None
+    return f"http://shop.example/braid/datasets/{dataset.id}/documents/{found.id}"
+
+
+def tool(client: FlaskClient, key: str, name: str, *, _at: str = "/braid/mcp", **arguments: Any) -> Any:
     """Call a tool as an MCP client does; the result."""
     call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
-    answer = client.post("/braid/mcp", json=call, headers={**MCP_HEADERS, "Authorization": f"Bearer {key}"})
+    answer = client.post(_at, json=call, headers={**MCP_HEADERS, "Authorization": f"Bearer {key}"})
     assert answer.status_code == 200, answer.text
     return answer.json["result"]  # type: ignore[index]
 
@@ -254,6 +262,9 @@ def test_a_hosts_user_makes_a_token_and_an_agent_searches_with_it(fresh: tuple[F
     site.braid.indexer.wait(10)
     found = tool(agent, key, "search", query="pump")
     assert found["structuredContent"]["results"][0]["filepath"] == "pump.md"
+    again = tool(agent, key, "search", query="pump", _at="/braid/mcp/connector")["structuredContent"]["results"]
+    assert [(each["title"], each["url"]) for each in again] == [("pump", document_page(site, "pump.md"))]
+    assert tool(agent, key, "fetch", id=again[0]["id"], _at="/braid/mcp/connector")["structuredContent"]["text"]
     reader = make_token(client)
     assert tool(agent, reader, "put_document", text="x", filepath="x.md")["isError"]
 
