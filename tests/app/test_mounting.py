@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -267,6 +268,24 @@ def test_a_hosts_user_makes_a_token_and_an_agent_searches_with_it(fresh: tuple[F
     assert tool(agent, key, "fetch", id=again[0]["id"], _at="/braid/mcp/connector")["structuredContent"]["text"]
     reader = make_token(client)
     assert tool(agent, reader, "put_document", text="x", filepath="x.md")["isError"]
+
+
+def test_calls_at_once_in_a_host_share_one_server_each_with_its_own_user(shelf: Braid) -> None:
+    host = make_host()
+    site = register_braid(host, lambda: None, braid=shelf)
+    keys = {}
+    for name in ("ida", "jon"):
+        account = site.accounts.add(name)
+        shelf.ledger.add_dataset(account.id, f"Notes of {name}")
+        keys[name] = site.tokens.add(account.id, "agent", ["read"])[1]
+
+    def listed(name: str) -> list[str]:
+        found = tool(host.test_client(), keys[name], "list_datasets")["structuredContent"]["datasets"]
+        return [dataset["name"] for dataset in found if dataset["kind"] == "personal"]
+
+    names = ["ida", "jon"] * 8
+    with ThreadPoolExecutor(6) as threads:
+        assert list(threads.map(listed, names)) == [[f"Notes of {name}"] for name in names]
 
 
 def test_mcp_in_a_host_wants_a_token_that_counts(fresh: tuple[FlaskClient, Site]) -> None:
