@@ -7,6 +7,7 @@ leg fetches more hits than are wanted, and the ledger says which of them are all
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -38,6 +39,8 @@ class FilterPlan:
     """The documents that the filters select; None without filters, or when there are too many to name."""
     counted_ids: frozenset[int] | None = None
     """The datasets whose words count in BM25; None for the whole collection, see `counted_datasets`."""
+    documents: int = 0
+    """Number of selected documents; those that could not be read may be among them."""
 
     @property
     def selection(self) -> Selection:
@@ -61,8 +64,10 @@ class FilterPlan:
 def filter_plans(ledger: Ledger, scope: Scope, filters: Filters) -> dict[str, FilterPlan]:
     """Return a plan for each collection of the scope in which anything is selected."""
     sizes: dict[str, dict[int, int]] = {}
+    documents: Counter[str] = Counter()
     for dataset in ledger.datasets_in([c.collection for c in scope.collections]):
         sizes.setdefault(dataset.collection, {})[dataset.id] = dataset.chunks
+        documents[dataset.collection] += dataset.documents if dataset.id in scope.dataset_ids else 0
     plans = {}
     for collection in scope.collections:
         chunks_of = sizes.get(collection.collection, {})
@@ -72,6 +77,7 @@ def filter_plans(ledger: Ledger, scope: Scope, filters: Filters) -> dict[str, Fi
         if filters and selected:
             ids, selected = ledger.matching_documents(collection.dataset_ids, filters, limit=MAX_FILTER_DOCUMENTS + 1)
             document_ids = ids if len(ids) <= MAX_FILTER_DOCUMENTS else None
+            documents[collection.collection] = len(ids)
         if selected:
             plans[collection.collection] = FilterPlan(
                 collection,
@@ -81,6 +87,7 @@ def filter_plans(ledger: Ledger, scope: Scope, filters: Filters) -> dict[str, Fi
                 not filters and selected == total,
                 document_ids,
                 counted_datasets(collection, chunks_of),
+                documents[collection.collection],
             )
     return plans
 

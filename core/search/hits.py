@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.queries import PassageRow
@@ -16,18 +16,22 @@ WORDS_TO_COMPARE = 3
 
 @dataclass(frozen=True, slots=True)
 class HitReader:
-    """Reads from the ledger only what the scope and the filters allow."""
+    """Reads from the ledger only what the scope and the filters of one search allow, and each passage once."""
 
     ledger: Ledger
     scope: Scope
+    _rows: dict[str, PassageRow | None] = field(default_factory=dict)
+    """What was read, by chunk id; None for what is not allowed, or not there."""
 
     def read(self, query: Query, fused: FusedRanking, *, limit: int | None = None) -> list[Hit]:
         """Return the first ``limit`` hits that may be shown, each with all other occurrences of its text.
 
         ``limit`` is ``query.candidates`` unless given.
         """
-        chunk_ids = [hit.chunk_id for hit in fused.order]
-        rows = self.ledger.passage_rows(chunk_ids, self.scope.dataset_ids, query.filters)
+        unread = [hit.chunk_id for hit in fused.order if hit.chunk_id not in self._rows]
+        found = self.ledger.passage_rows(unread, self.scope.dataset_ids, query.filters)
+        self._rows.update((chunk_id, found.get(chunk_id)) for chunk_id in unread)
+        rows = {hit.chunk_id: row for hit in fused.order if (row := self._rows[hit.chunk_id]) is not None}
         limit = query.candidates if limit is None else limit
         return build_hits(fused, rows, limit, by_document=query.group_by == "document")
 

@@ -99,11 +99,12 @@ class Search(SearchTools):
         return fused
 
     def _lacks_documents(self, fused: FusedRanking, query: Query) -> bool:
-        """Return whether too few documents were found although a leg may have more passages."""
+        """Return whether too few documents were found although there are more, and a leg may have more passages."""
         if all(len(ranking.hits) < query.fetch_k for ranking in fused.rankings):
             return False
+        wanted = min(self.query.k, sum(plan.documents for plan in (self.memory.plans or {}).values()))
         with self.trace.stage("read"):
-            return len(self.reader.read(query, fused, limit=self.query.k)) < self.query.k
+            return len(self.reader.read(query, fused, limit=wanted)) < wanted
 
     def first_pass(self, k: int) -> Sequence[Hit]:
         """Return the ``k`` best hits of the query as it is; searched once, however often it is asked for."""

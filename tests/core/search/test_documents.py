@@ -83,6 +83,8 @@ def test_a_note_says_when_the_bound_left_documents_out(world: World, monkeypatch
     (note,) = search(world, "pump number", mode="keyword", k=3).notes
     assert note.startswith("the 50 best passages of each leg are of fewer than 3 documents")
     assert MAX_K == 1_000
+    only = search(world, "pump number", mode="keyword", k=3, filters={"source_prefix": "long"})
+    assert (sources(only), only.notes) == (["long.md"], ())  # there is no other
 
 
 def test_explain_names_the_passage_that_stands_for_the_document(world: World) -> None:
