@@ -147,7 +147,10 @@ def test_defaults_in_help_do_not_differ_between_commands() -> None:
     ("args", "message"),
     [
         ([], "Missing command. Choose one of audit, backup, chat, conversation, dataset, db"),
-        (["user"], "Missing command. Choose one of add, admin, disable, enable, export, groups, import, list, password"),
+        (
+            ["user"],
+            "Missing command. Choose one of add, admin, disable, enable, export, groups, import, list, password",
+        ),
         (["serch"], "No such command 'serch'. (Did you mean one of: 'search'"),
         (["search"], "Missing argument 'TEXT'."),
         (["search", "x", "--mode", "fuzzy"], "'fuzzy' is not one of 'semantic', 'keyword', 'hybrid'"),
