@@ -502,6 +502,10 @@ def test_stdio_with_a_data_directory_of_its_own(tmp_path: Path) -> None:
                 break
             await asyncio.sleep(0.1)
         assert found["results"][0]["filepath"] == "a.md"
+        [hit] = (await call(client, "find_exact", text="is empty: E-4711"))["results"]
+        assert (hit["filepath"], hit["url"]) == ("a.md", ""), "there are no pages"
+        part = await call(client, "read_document", filepath="a.md", **{"from": hit["metadata"]["passage"]})
+        assert part["passages"][0]["text"] == (await call(client, "fetch", id=hit["id"]))["text"]
 
     run(Client(server), talk)
 
