@@ -18,6 +18,7 @@ from braid.core.forks import let_go
 from braid.core.ingest.frames import receive, send
 
 NICE = 10
+"""Niceness of the process, on top of the niceness of the server."""
 START_TIMEOUT_S = 60.0
 LOOK_EVERY_S = 0.5
 """Seconds between two looks whether the work is still wanted."""

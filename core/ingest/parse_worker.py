@@ -70,7 +70,7 @@ def _limit_process(memory_bytes: int, nice: int) -> None:
         return
     import resource
 
-    os.setpriority(os.PRIO_PROCESS, 0, nice)
+    os.nice(nice)  # on top of the server's own: a process without rights may not go below that
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with suppress(ValueError) if sys.platform == "darwin" else nullcontext():  # macOS refuses to limit memory
         resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
