@@ -79,6 +79,7 @@ class Answer:
     degraded: tuple[Missing, ...]
     unresolved: tuple[int, ...]
     searched: tuple[str, ...]
+    """The datasets' names, each with its number of hits where there are several datasets and any hits."""
     searched_chunks: int
     unsearched: tuple[Dataset, ...]
     """The datasets with documents that were not searched, where nothing was found."""
@@ -112,7 +113,7 @@ def build_answer(
         by_document=result.query.group_by == "document",
         degraded=tuple(_missing(leg, result.degraded, searched) for leg in _parts(result.degraded)),
         unresolved=result.unresolved_dataset_ids,
-        searched=tuple(dataset_name(dataset.name) for dataset in searched),
+        searched=tuple(_with_count(dataset, searched, result) for dataset in searched),
         searched_chunks=sum(dataset.chunks for dataset in searched),
         unsearched=() if result.hits else tuple(d for d in datasets if d.documents and d not in searched),
         everywhere=_everywhere(form),
@@ -129,6 +130,12 @@ def document_href(chunk_id: str, carried: Carried) -> str:
 def _everywhere(form: SearchForm) -> str:
     carried: Carried = {**form.query_arguments(), "d": ALL}
     return url_for("braid.search.index", **carried)
+
+
+def _with_count(dataset: Dataset, searched: Sequence[Dataset], result: SearchResult) -> str:
+    name = dataset_name(dataset.name)
+    counted = len(searched) > 1 and result.hits
+    return f"{name} ({result.hits_by_dataset.get(dataset.id, 0)})" if counted else name
 
 
 def _was_searched(dataset: Dataset, form: SearchForm) -> bool:

@@ -91,6 +91,17 @@ def test_not_found_names_what_was_not_searched_and_searches_it_with_one_click(
 # ---------------------------------------------------------------- search
 
 
+def test_a_search_says_how_many_hits_each_dataset_gave(client: FlaskClient) -> None:
+    def searched(chosen: str, text: str) -> str:
+        page = client.get("/search", query_string={"q": text, "d": chosen, "mode": "keyword"}).text
+        [line] = re.findall(r'<p class="searched">(.*?)</p>', page)
+        return str(line)
+
+    assert searched("all", "trains rankings") == "in Notes (1), Empty (0), Handbook (1)"
+    assert searched("1", "rankings") == "in Notes"
+    assert searched("all", "zeppelin") == "in Notes, Empty, Handbook"
+
+
 def test_a_search_without_hits_names_what_was_not_searched(client: FlaskClient, library: Braid, put: Put) -> None:
     add_gaskets(library, put)
     page = client.get("/search", query_string={"q": "gasket", "d": "1", "mode": "keyword"}).text
@@ -132,4 +143,4 @@ def test_a_dataset_that_cannot_be_read_is_named_beside_everything(client: FlaskC
 def test_a_link_without_datasets_ticks_what_it_searches(client: FlaskClient) -> None:
     page = client.get("/search", query_string={"q": "rankings"}).text
     assert re.findall(r'name="d" value="(-?\d+)" checked', page) == ["1", "2"]
-    assert "in Notes, Empty" in page
+    assert "in Notes (1), Empty (0)" in page
