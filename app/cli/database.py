@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from braid.app.cli.common import BraidGroup, current_settings, json_option, record
-from braid.app.cli.output import format_date, plural, print_json
+from braid.app.cli.output import complain, format_date, plural, print_json
 
 if TYPE_CHECKING:
     from braid.config.settings import Settings
@@ -28,11 +28,15 @@ def status(context: click.Context, as_json: bool) -> None:
     from braid.core.backup.make import revision_of
     from braid.core.backup.record import last_backup
     from braid.core.backup.upgrade import copies
+    from braid.core.ledger.database import LACKS_NEWEST
     from braid.core.ledger.schema import newest_revision, pending_migrations
     from braid.core.version import version
 
     settings = current_settings()
-    where, current = revision_of(_sources(settings))
+    sources = _sources(settings)
+    if sources.is_live_copy:
+        complain(f"warning: {LACKS_NEWEST % sources.url.removeprefix('sqlite:///')}")
+    where, current = revision_of(sources)
     pending, last = pending_migrations(current), last_backup(settings.data_dir)
     kept = [str(path) for path in copies(settings.data_dir)]
     if as_json:

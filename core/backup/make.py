@@ -49,6 +49,12 @@ class Sources:
         """The URL of the ledger's database."""
         return self.database_url or f"sqlite:///{self.data_dir / LEDGER}"
 
+    @property
+    def is_live_copy(self) -> bool:
+        """Whether the ledger was copied while it was in use, without its newest changes."""
+        url = make_url(self.url)
+        return url.get_backend_name() == "sqlite" and bool(url.database) and lacks_newest(Path(str(url.database)))
+
 
 def make_backup(
     sources: Sources,

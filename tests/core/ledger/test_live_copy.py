@@ -18,6 +18,7 @@ from braid.core.backup.restore import restore_backup
 from braid.core.braid import Braid
 from braid.core.data_directory import DataDirectory
 from braid.core.ledger.database import Database
+from tests.command_line import invoke
 from tests.fakes import HashEmbeddings
 
 ROOT = Path(__file__).parents[3]
@@ -59,6 +60,9 @@ def test_a_copy_of_a_live_ledger_without_its_wal_is_noticed_until_an_owner_has_c
             assert there.ledger.database.lacks_newest
         assert "the newest changes are missing" in caplog.text
         assert str(copy / "ledger.db") in caplog.text
+    asked = invoke(tmp_path, "db", "status", "--data-dir", copy)
+    assert asked.exit_code == 0
+    assert "the newest changes are missing" in asked.stderr
     with opened(copy) as there:
         assert there.ledger.database.lacks_newest
     assert not looks_copied(copy / "ledger.db")
