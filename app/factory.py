@@ -104,7 +104,7 @@ def create_app(settings: Settings | None = None, braid: Braid | None = None) -> 
         n = settings.trusted_proxies
         app.wsgi_app = ProxyFix(app.wsgi_app, x_for=n, x_proto=n, x_host=n)  # type: ignore[method-assign]
     if settings.url_prefix:
-        app.wsgi_app = below(app.wsgi_app, settings.url_prefix)  # type: ignore[method-assign]
+        app.wsgi_app = below(app.wsgi_app, settings.url_prefix)  # type: ignore[method-assign,assignment]
     return app
 
 

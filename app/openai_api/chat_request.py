@@ -114,6 +114,7 @@ def with_instructions(options: SearchOptions, instructions: str) -> SearchOption
             field="messages",
         )
     given = options.custom_prompts.get("answer")
+    given = PromptGiven(system="", user=given) if isinstance(given, str) else given
     sites = site().braid.manager.prompts.answer
     base, user = (given.system if given else "") or sites.system, (given.user if given else "") or sites.user
     literal = instructions.replace("{", "{{").replace("}", "}}")

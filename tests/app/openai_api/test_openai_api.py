@@ -22,6 +22,7 @@ from braid.core.accounts.accounts import Account
 from braid.core.braid import Braid
 from braid.core.chat.types import AnswerText, AnswerWithdrawn, StageStarted
 from braid.core.models.embeddings import embed_passages
+from braid.core.models.prompts import Prompts
 from tests.fakes import HashEmbeddings
 from tests.model_server import ModelServer, model_server
 from tests.web import add_user, bearer, make_app, serving, site_of
@@ -198,6 +199,18 @@ def test_a_chat_model_gets_history_and_instructions_and_its_citations_become_foo
     assert "has instructed:\nAnswer like {a pirate}." in prompts[-1]["system"]
     assert "Assistant: Ahoy(1).\n" in prompts[0]["user"]
     assert all("Old note" not in prompt["user"] for prompt in prompts)
+
+
+def test_instructions_go_with_a_prompt_that_is_given_as_a_text(town: Town, eve: openai.OpenAI) -> None:
+    user = f"{Prompts().answer.user}\nBe brief."
+    eve.chat.completions.create(
+        model="braid:2",
+        messages=[{"role": "system", "content": "Answer like a pirate."}, *ask("Which error does the printer show?")],
+        extra_body={"braid": {"custom_prompts": {"answer": user}}},
+    )
+    prompt = dict(town.model.calls[-1].messages)
+    assert prompt["user"].endswith("Be brief.")
+    assert "has instructed:\nAnswer like a pirate." in prompt["system"]
 
 
 def test_a_failed_model_is_named_in_the_answer(town: Town, eve: openai.OpenAI) -> None:
