@@ -22,7 +22,7 @@ MAX_READ_CHARS = 20_000
 MAX_READ_PASSAGES = 200
 MAX_FETCH_CHARS = 200_000
 """Characters of one answer of `DocumentReader.whole`."""
-_ID = re.compile(r"(\d{1,10})(?::(\d{1,9}))?")
+_ID = re.compile(r"(?:doc-)?(\d{1,10})(?::(\d{1,9}))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class DocumentReader:
             "status": "success",
             "message": f"passages {first} to {end} of {document.chunks}",
             "filepath": document.source,
-            "id": str(document.id),
+            "id": shown_id(document.id),
             "title": document.title,
             "url": document_link(self.pages, document.source, document.dataset_id, document.id, first - 1),
             "file_type": document.file_type,
@@ -105,7 +105,7 @@ class DocumentReader:
             "passages": f"{first} to {end} of {document.chunks}",
         }
         if end < document.chunks:
-            metadata["next_id"] = f"{document.id}:{end + 1}"
+            metadata["next_id"] = f"{shown_id(document.id)}:{end + 1}"
         if document.date is not None:
             metadata["date"] = datetime.fromtimestamp(document.date, UTC).isoformat(timespec="seconds")
         if document.metadata:
@@ -133,6 +133,11 @@ class DocumentReader:
         ):
             yield from passages
             offset += len(passages)
+
+
+def shown_id(document_id: int) -> str:
+    """Return a document's id as results have it: a word, since programs would send a number as a number."""
+    return f"doc-{document_id}"
 
 
 def document_link(pages: str, source: str, dataset_id: int, document_id: int, position: int) -> str:

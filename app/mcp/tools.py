@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, cast
 
 from braid.app.auth.quotas import Quotas
-from braid.app.mcp.documents import DocumentReader, document_link
+from braid.app.mcp.documents import DocumentReader, document_link, shown_id
 from braid.app.mcp.errors import Result, error_answer, report_errors
 from braid.app.mcp.meter import Meter
 from braid.app.opening import FIRST_DATASET
@@ -362,7 +362,7 @@ class Tools:
     def _passage(self, passage: Result, include_documents: bool, max_content_length: int | None) -> Result:
         """Pick what a tool returns of a passage; ``passage`` is a Passage as JSON."""
         place = passage["source"], passage["dataset_id"], passage["document_id"], passage["position"]
-        entry: Result = {"filepath": passage["source"], "id": str(passage["document_id"])}
+        entry: Result = {"filepath": passage["source"], "id": shown_id(passage["document_id"])}
         entry |= {"title": passage["title"], "url": document_link(self._pages, *place)}
         if include_documents:
             entry["document"] = _cut(passage["text"], max_content_length)

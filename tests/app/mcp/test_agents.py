@@ -245,7 +245,7 @@ async def test_fetch_returns_the_whole_document_of_a_search_result(world: World)
 async def test_a_long_document_is_fetched_in_parts(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("braid.app.mcp.documents.MAX_FETCH_CHARS", 10_000)
     async with world.client() as client:
-        wanted, texts = str(document_ids(world.braid)["manual.md"]), []
+        wanted, texts = f"doc-{document_ids(world.braid)['manual.md']}", []
         while wanted:
             part = await call(client, "fetch", id=wanted)
             assert len(part["text"]) <= 11_000
@@ -333,21 +333,21 @@ async def test_nobody_reads_finds_or_fetches_what_is_not_theirs(world: World) ->
                     continue
                 for tool, arguments in (
                     ("read_document", {"filepath": path}),
-                    ("fetch", {"id": str(number)}),
-                    ("fetch", {"id": f"{number}:1"}),
+                    ("fetch", {"id": f"doc-{number}"}),
+                    ("fetch", {"id": f"doc-{number}:1"}),
                     ("find_exact", {"text": "E-4711", "filepath": path}),
                 ):
                     answer = await call(client, tool, **arguments)
                     assert answer["error_type"] == "NotFoundError", (user, path, answer)
                     nothing = await call(client, tool, **{**arguments, **NOTHING[next(reversed(arguments))]})
                     assert set(answer) == set(nothing), "as if it did not exist"
-                assert (await connector.call_tool("fetch", {"id": str(number)})).is_error
+                assert (await connector.call_tool("fetch", {"id": f"doc-{number}"})).is_error
             for text in ("E-4711", "E-9999", "secret"):
                 found = await call(client, "find_exact", text=text, dataset_ids=[1, 2, -1, -2, 99])
                 assert {entry["filepath"] for entry in found["results"]} <= readable
                 links = (await connector.call_tool("search", {"query": text})).structured_content["results"]
                 ids = document_ids(world.braid)
-                assert {link["id"] for link in links} <= {str(ids[path]) for path in readable}
+                assert {link["id"] for link in links} <= {f"doc-{ids[path]}" for path in readable}
     assert seen == 7
 
 
