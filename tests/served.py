@@ -26,15 +26,15 @@ START_S = 60
 class Served:
     """A running server with its administrator; ``settings`` are environment variables without their prefix.
 
-    It asks a model over HTTP for embeddings, or has the default one ``with_e5``, which works as hard as in earnest.
+    It embeds with the default model, or asks a ``fake_model`` over HTTP, where the work of embedding is not the point.
     """
 
-    def __init__(self, data_dir: Path, *, with_e5: bool = False, **settings: object) -> None:
+    def __init__(self, data_dir: Path, *, fake_model: bool = False, **settings: object) -> None:
         data_dir.parent.mkdir(parents=True, exist_ok=True)
         self.data_dir = data_dir
         self._models = ExitStack()
         self._settings = settings
-        if not with_e5:
+        if fake_model:
             model = self._models.enter_context(model_server(""))
             self._settings |= {
                 "EMBEDDING_MODEL": "openai:text-embedding-3-small",

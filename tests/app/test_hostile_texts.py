@@ -33,7 +33,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     settings = {"PARSE_TIMEOUT_S": TIMEOUT_S, "PARSE_MEMORY_MB": 600, "SUMMARY_MODEL_API_KEY": SECRET}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPENAI_API_KEY", SECRET)
-        with Served(tmp_path_factory.mktemp("texts") / "data", **settings) as running:
+        with Served(tmp_path_factory.mktemp("texts") / "data", fake_model=True, **settings) as running:
             yield running
 
 

@@ -178,7 +178,7 @@ def test_a_pdf_of_a_thousand_pages(read: Callable[[str, bytes], Document]) -> No
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with Served(tmp_path_factory.mktemp("served") / "data", with_e5=True, MAX_FILE_MB=MAX_MB) as running:
+    with Served(tmp_path_factory.mktemp("served") / "data", MAX_FILE_MB=MAX_MB) as running:
         yield running
 
 
@@ -266,7 +266,7 @@ def test_five_hundred_files_at_once(served: Served) -> None:
 
 
 def test_a_server_that_is_stopped_amid_uploads_loses_none(tmp_path: Path) -> None:
-    with Served(tmp_path / "data", MAX_FILE_MB=MAX_MB) as served:
+    with Served(tmp_path / "data", fake_model=True, MAX_FILE_MB=MAX_MB) as served:
         dataset_id, headers = served.new_dataset(), served.headers()
         names = [f"report-{number}.pdf" for number in range(20)]
         for name in names:

@@ -31,7 +31,7 @@ def served(tmp_path: Path, model: ModelServer) -> Iterator[Served]:
         "SUMMARY_MODEL_BASE_URL": model.url,
         "SUMMARY_MODEL_API_KEY": "k",
     }
-    with Served(tmp_path / "data", **settings) as running:
+    with Served(tmp_path / "data", fake_model=True, **settings) as running:
         dataset_id = running.new_dataset()
         running.upload(dataset_id, "printer.md", b"# Printer\n\nThe tray is empty.", running.headers())
         running.wait_found(dataset_id)

@@ -342,7 +342,10 @@ def test_a_failed_sign_in_leaves_a_line_and_one_that_succeeds_an_entry(
 
 
 def test_guessing_is_slowed_down_whatever_address_it_claims_to_come_from(tmp_path: Path) -> None:
-    with Served(tmp_path / "data") as served, httpx.Client(base_url=served.client.base_url) as stranger:
+    with (
+        Served(tmp_path / "data", fake_model=True) as served,
+        httpx.Client(base_url=served.client.base_url) as stranger,
+    ):
         found = re.search(r'name="csrf[-_]token" (?:content|value)="([^"]+)"', stranger.get("/login").text)
         assert found is not None
         tries = [

@@ -323,7 +323,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
             "SUMMARY_MODEL_API_KEY": "none",
             "API_RATE_LIMIT": "100000/second",
         }
-        with Served(tmp_path_factory.mktemp("slow") / "data", **settings) as running:
+        with Served(tmp_path_factory.mktemp("slow") / "data", fake_model=True, **settings) as running:
             eventually(lambda: running.client.get("/status.json").json()["state"] == "ready", 100, pause_s=0.5)
             search_s(running)
             running.client.post("/chat/messages", data={"text": "tray", "d": ["-1"], "csrf_token": running.token()})
