@@ -66,8 +66,11 @@ def _server(kind: Kind) -> MCPServer[Any]:
     """Return the server of this kind, which is made for the first call."""
     from braid.app.mcp.http_servers import server_for  # takes half a second
 
-    made: dict[tuple[str, Kind], MCPServer[Any]] = current_app.extensions.setdefault(SERVERS, {})
-    return made.get((mount(), kind)) or made.setdefault((mount(), kind), server_for(site(), kind))
+    with _beginning:  # calls that come meanwhile wait, so that none makes another
+        made: dict[tuple[str, Kind], MCPServer[Any]] = current_app.extensions.setdefault(SERVERS, {})
+        if (mount(), kind) not in made:
+            made[mount(), kind] = server_for(site(), kind)
+        return made[mount(), kind]
 
 
 async def _answer(server: MCPServer[Any], body: bytes, caller: dict[str, Any]) -> Response:

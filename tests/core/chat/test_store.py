@@ -62,7 +62,14 @@ def test_a_turn_is_stored_with_settings_and_citations(ledger: Ledger, store: Con
         "strategy": "hyde",
         "options": {
             "k": 3,
-            "filters": {"file_types": ["md"], "source_prefix": "", "date_from": 1.0, "date_to": None, "metadata": {}},
+            "filters": {
+                "file_types": ["md"],
+                "source_prefix": "",
+                "date_from": 1.0,
+                "date_to": None,
+                "metadata": {},
+                "chunk_kinds": [],
+            },
         },
         "language": "en",
     }

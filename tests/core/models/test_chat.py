@@ -170,7 +170,8 @@ def test_a_prompt_is_replaced_whole_or_in_part(tmp_path: Path) -> None:
     ("given", "message"),
     [
         ({"hide": {"system": "x"}}, "'hide' is not a prompt; the prompts are multi_query, hyde"),
-        ({"hyde": "x"}, "'hyde' is 'x'; write a table"),
+        ({"hyde": "x"}, "'hyde' lacks the placeholder {question} in its user message"),
+        ({"hyde": 7}, "'hyde' is 7; write"),
         ({"hyde": {"human": "x"}}, "'hyde' has 'human'"),
         ({"hyde": {"user": " "}}, "'hyde' has an empty user message"),
         ({"hyde": {"user": "Passage:"}}, "'hyde' lacks the placeholder {question} in its user message"),
