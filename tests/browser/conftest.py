@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from flask import Flask
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 from werkzeug.serving import make_server
 
 from braid.app import first_start
@@ -19,8 +19,6 @@ from tests.fakes import HashEmbeddings
 from tests.web import make_app, sign_in, site_of
 
 CHROMIUM = Path("/usr/bin/chromium")
-PATIENCE_MS = 15_000
-"""For what a page is to show in the end; how fast it is shown is measured where it matters."""
 ARTIFACTS = Path(__file__).parents[2] / ".artifacts"
 
 NOTES = {
@@ -86,7 +84,6 @@ def chromium() -> Iterator[Browser]:
     """Debian's Chromium."""
     if not CHROMIUM.exists():
         pytest.skip(f"{CHROMIUM} is not installed")
-    expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield browser
