@@ -167,7 +167,7 @@ def _number(value: object) -> float:
         raise ValueError("give a number")
     try:
         number = float(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         raise ValueError("give a number") from None
     if not abs(number) < float("inf"):
         raise ValueError("give a finite number")

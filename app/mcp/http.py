@@ -153,7 +153,8 @@ class _Gate:
         shared = self._shares.turn(found.account.id) if scope["method"] == "POST" else nullcontext()
         try:
             async with shared:
-                pages = f"{_address(scope, self._site.settings.trusted_proxies)}/datasets"
+                settings = self._site.settings
+                pages = f"{_address(scope, settings.trusted_proxies)}{settings.url_prefix}/datasets"
                 await app({**scope, "path": PATH, IDENTITY: found, PAGES: pages}, receive, send)
         except TooManyRequests as error:
             response = Response(f"{error.description}\n", 429, {"Retry-After": "5"})

@@ -16,7 +16,7 @@ from braid.app.mounted import url_for
 from braid.app.openai_api.errors import failure_in_stream
 from braid.app.openai_api.footnotes import FootnoteMarks, footnotes
 from braid.core.chat.citations import Citation, citation_json
-from braid.core.chat.links import check_links
+from braid.core.chat.links import LinkFilter, check_links
 from braid.core.chat.texts import Language, say
 from braid.core.chat.types import AnswerText, AnswerWithdrawn, ChatResult, Event, StageStarted
 from braid.core.json_form import to_json
@@ -113,6 +113,8 @@ class Chunks:
     head: Head
     with_usage: bool = False
     _marks: FootnoteMarks = field(default_factory=FootnoteMarks)
+    _sent: LinkFilter = field(default_factory=LinkFilter)
+    """Knows whether what was sent ends within code."""
     _has_begun: bool = False
     _has_text: bool = False
 
@@ -137,12 +139,18 @@ class Chunks:
 
     def _text(self, text: str) -> str:
         self._has_text = self._has_text or bool(text)
+        self._sent.feed(text)
         return self._chunk({"content": text}) if text else ""
 
     def _withdraw(self) -> str:
-        """What a client has cannot be taken back: say that it does not count, and begin again."""
+        """What a client has cannot be taken back: say that it does not count, and begin again, outside of code."""
         self._marks = FootnoteMarks()
-        return self._text(f"\n\n*{say('withdrawn', self.head.language)}*\n\n") if self._has_text else ""
+        if not self._has_text:
+            return ""
+        end = f"\n{self._sent.fence}" if self._sent.fence else ""
+        lines = self._text(f"{end}\n\n*{say('withdrawn', self.head.language)}*\n\n")
+        self._sent = LinkFilter()
+        return lines
 
     def _end(self, result: ChatResult) -> str:
         lines = self._text(self._marks.flush() + _tail(result, self.head.language))

@@ -35,7 +35,7 @@ class FootnoteMarks:
 
 def footnotes(citations: tuple[Citation, ...]) -> str:
     """Return the footnotes, a line each: title, heading, page or line, source. Markdown in them is text."""
-    return "\n".join(f"[^{citation.number}]: {_place(citation)}" for citation in citations)
+    return "\n".join(f"[^{citation.number}]:{check_links(f' {_place(citation)}')}" for citation in citations)
 
 
 def without_footnotes(text: str) -> str:
@@ -48,5 +48,4 @@ def _place(citation: Citation) -> str:
     named = [passage.title, passage.heading_path]
     named += [f"p. {passage.page}"] if passage.page is not None else []
     named += [f"l. {passage.line}"] if passage.line is not None and passage.page is None else []
-    line = " · ".join(dict.fromkeys(" ".join(each.split()) for each in (*named, passage.source) if each))
-    return check_links(line)
+    return " · ".join(dict.fromkeys(" ".join(each.split()) for each in (*named, passage.source) if each))

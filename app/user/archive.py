@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import ColumnElement, Table, or_, select
+from sqlalchemy import ColumnElement, Table, and_, or_, select
 
 from braid.core.accounts.accounts import Accounts
 from braid.core.chat.export import conversation_json
@@ -65,7 +65,9 @@ def _parts(directory: DataDirectory, user_id: int, name: str) -> Iterator[Part]:
         if "user_id" in table.columns and table.name not in OWN_FORM:
             yield f"{table.name}.jsonl", map(_line, _rows(directory, table, table.columns.user_id == user_id))
     audit = Base.metadata.tables[AuditRow.__tablename__]
-    yield f"{audit.name}.jsonl", map(_line, _rows(directory, audit, or_(audit.c.actor == name, audit.c.target == name)))
+    named = or_(audit.c.actor == name, audit.c.target == name)
+    theirs = and_(named, audit.c.at >= row["created_at"])  # not of somebody removed who had the name before
+    yield f"{audit.name}.jsonl", map(_line, _rows(directory, audit, theirs))
 
 
 def _conversations(directory: DataDirectory, user_id: int) -> Iterator[dict[str, Any]]:

@@ -205,6 +205,7 @@ class Background:
             logger.info("event=retention deleted=%s", sum(deleted))
         self.spool.sweep(self.store.kept_files(), older_than_s=older_than_s)
         self.originals.sweep(older_than_s=older_than_s)
+        self.pages.sweep(self.originals.known)
 
     def _tidy_hourly(self) -> None:
         while not self._closing.wait(TIDY_EVERY_S):

@@ -31,8 +31,8 @@ class HeldFiles:
         self.missing: list[str] = []
         """Names of the files that should be there and are not."""
         self.close()  # what a backup that was killed has left
-        for folder in (UPLOADS, ORIGINALS):
-            (self._held / folder).mkdir(parents=True, mode=0o700)
+        for folder in ("", UPLOADS, ORIGINALS):
+            (self._held / folder).mkdir(mode=0o700)
         self._originals: set[str] = set()
         for path in _files_below(self._kept):
             _link(path, self._held / ORIGINALS / path.name)

@@ -35,9 +35,13 @@ class LinkFilter:
     """Texts of the cited passages. An address that is in one of them may be linked."""
     _held: str = ""
     _fence: str = ""
-    """The fence of the code that the text is in."""
     _begun: bool = False
     """Whether the beginning of the current line has been returned."""
+
+    @property
+    def fence(self) -> str:
+        """The fence of the code that the text is in; empty outside of code."""
+        return self._fence
 
     def feed(self, piece: str) -> str:
         """Take the next piece; return the text that can be shown now."""

@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import asdict
 from pathlib import Path
 
@@ -35,6 +35,19 @@ class PagePictures:
         with contextlib.suppress(OSError):  # without room it is drawn again the next time
             self._save(kept, drawn)
         return drawn
+
+    def sweep(self, known: Callable[[Collection[str]], Collection[str]]) -> int:
+        """Delete the pictures of contents that nobody has any more; return how many.
+
+        ``known`` returns those of some hashes that a document has.
+        """
+        files = self._folder.iterdir() if self._folder.is_dir() else ()
+        there = {path: path.name.partition("-")[0] for path in files if not path.name.startswith(".")}
+        wanted = known(set(there.values()))
+        gone = [path for path, content_hash in there.items() if content_hash not in wanted]
+        for path in gone:
+            path.unlink(missing_ok=True)
+        return len(gone)
 
     def _save(self, path: Path, page: PagePicture) -> None:
         self._folder.mkdir(parents=True, exist_ok=True, mode=PRIVATE)

@@ -13,12 +13,14 @@ from pathlib import Path
 
 from sqlalchemy import delete, func, insert, literal, select
 
+from braid.core.batches import batches
 from braid.core.data_directory import PRIVATE, DataDirectory
 from braid.core.folders.store import SyncedFolders
 from braid.core.ingest.incoming import Incoming
 from braid.core.ledger.tables import DocumentRow, OriginalRow
 from braid.core.types import Document
 
+HASHES_PER_READ = 5_000
 _NAME = re.compile(r"[0-9a-f]{64}")
 _AS_STORED = (OriginalRow.document_id == DocumentRow.id, OriginalRow.content_hash == DocumentRow.content_hash)
 """A document that was written again from a text keeps the row of its earlier file until it gets another or goes."""
@@ -88,6 +90,15 @@ class Originals:
         with self._database.read() as connection:
             number, size = connection.execute(select(func.count(), func.coalesce(func.sum(contents.c.size), 0))).one()
         return int(number), int(size)
+
+    def known(self, hashes: Collection[str]) -> set[str]:
+        """Return those of the hashes that a document has."""
+        found: set[str] = set()
+        with self._database.read() as connection:
+            for some in batches(sorted(hashes), HASHES_PER_READ):
+                statement = select(DocumentRow.content_hash).where(DocumentRow.content_hash.in_(some)).distinct()
+                found.update(connection.execute(statement).scalars())
+        return found
 
     # ------------------------------------------------------------ looking after the files
 

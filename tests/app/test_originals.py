@@ -190,3 +190,13 @@ def test_old_pictures_make_room(tmp_path: Path) -> None:
     for number in (1, 2, 3):
         pictures.get(tmp_path, "0" * 64, number, lambda path, page: picture)
     assert [path.name for path in tmp_path.iterdir()] == ["0" * 64 + "-3"]
+
+
+def test_pictures_go_with_the_last_document_that_has_the_file(tmp_path: Path) -> None:
+    picture = PagePicture(b"x", 1, 10, 10, "", ())
+    pictures = PagePictures(tmp_path / "pages")
+    assert pictures.sweep(lambda hashes: hashes) == 0, "there is no folder yet"
+    for content, number in (("0" * 64, 1), ("0" * 64, 2), ("1" * 64, 1)):
+        pictures.get(tmp_path, content, number, lambda path, page: picture)
+    assert pictures.sweep(lambda hashes: {"1" * 64}) == 2
+    assert [path.name for path in (tmp_path / "pages").iterdir()] == ["1" * 64 + "-1"]

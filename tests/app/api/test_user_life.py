@@ -83,6 +83,18 @@ def test_everything_of_a_user_is_exported(app: Flask, client: FlaskClient, braid
     assert client.get("/api/v1/users/77/export").status_code == 404
 
 
+def test_an_export_has_nothing_of_somebody_who_had_the_name_before(app: Flask, client: FlaskClient) -> None:
+    first = add_user(app, "ann")
+    site_of(app).audit.add("ann", "user.signed_in", "ann", "192.0.2.7")
+    site_of(app).accounts.remove(first.id)
+    ann = add_user(app, "ann")
+    site_of(app).audit.add("ann", "user.signed_in", "ann", "192.0.2.8")
+    with zipfile.ZipFile(io.BytesIO(client.get(f"/api/v1/users/{ann.id}/export").data)) as packed:
+        acts_of_ann = packed.read("audit_log.jsonl").decode()
+    assert "192.0.2.8" in acts_of_ann
+    assert "192.0.2.7" not in acts_of_ann
+
+
 def test_the_files_that_are_kept_are_exported_under_safe_names(
     app: Flask, client: FlaskClient, braid: Braid, tmp_path: Path
 ) -> None:

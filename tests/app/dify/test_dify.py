@@ -238,6 +238,7 @@ def test_conditions_are_joined(dify: Dify) -> None:
         (named("team", "is", None), "conditions.0.value is 'None' with 'is'; give a text"),  # an unassigned variable
         (named("year", ">", "soon"), "give a number, or a date as 2026-01-31"),
         (named("year", "=", "soon"), "give a number"),
+        (named("year", "=", 10**400), "give a number"),
         (named([], "is", "a"), "has no name"),
         (named("$or", "is", "a"), "$or"),
     ],

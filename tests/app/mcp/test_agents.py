@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
+from flask import Flask
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
@@ -42,6 +43,7 @@ class World:
     url: str
     headers: dict[str, dict[str, str]]
     braid: Braid
+    app: Flask
 
     @asynccontextmanager
     async def client(self, user: str = "ann", path: str = "/mcp") -> AsyncIterator[Client]:
@@ -66,7 +68,7 @@ def world(shelf: Braid) -> Iterator[World]:
     put(shelf, shared["Closed"], "board.txt", "The board knows E-4711, too.")
     assert shelf.indexer.wait(60)
     with serving(app) as url:
-        yield World(url, {name: token(app, user) for name, user in users.items()}, shelf)
+        yield World(url, {name: token(app, user) for name, user in users.items()}, shelf, app)
 
 
 SHARED: dict[str, tuple[str, ...]] = {"Open": (), "Closed": ("board",)}
@@ -104,6 +106,14 @@ async def test_a_document_is_read_passage_by_passage_to_its_end(world: World) ->
         assert all(any(sentence in text for text in texts) for sentence in ALL_VALVES)
         assert not any(text.count(sentence) > 1 for text in texts for sentence in ALL_VALVES), "no repetition"
         assert texts[-1].endswith("a new line.")
+
+
+async def test_below_a_path_of_a_proxy_links_begin_with_it(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = site_of(world.app)
+    monkeypatch.setattr(here, "settings", replace(here.settings, url_prefix="/braid"))
+    async with world.client() as client:
+        read = await call(client, "read_document", filepath="manual.md")
+        assert read["url"].startswith(f"{world.url}/braid/datasets/1/documents/")
 
 
 async def test_a_hit_says_where_to_read_on(world: World) -> None:

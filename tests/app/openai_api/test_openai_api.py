@@ -17,12 +17,15 @@ from flask import Flask
 from braid.app.factory import register_braid
 from braid.app.host import HostUser
 from braid.app.openai_api.completions import Chunks, Head
+from braid.app.openai_api.footnotes import footnotes
 from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account
 from braid.core.braid import Braid
+from braid.core.chat.citations import Citation
 from braid.core.chat.types import AnswerText, AnswerWithdrawn, StageStarted
 from braid.core.models.embeddings import embed_passages
 from braid.core.models.prompts import Prompts
+from braid.core.types import Passage
 from tests.fakes import HashEmbeddings
 from tests.model_server import ModelServer, model_server
 from tests.web import add_user, bearer, make_app, serving, site_of
@@ -243,6 +246,34 @@ def test_what_is_withdrawn_from_a_stream_is_said_not_to_count() -> None:
     text = "".join(each["choices"][0]["delta"]["content"] for each in written)
     assert text == "The tray \n\n*The answer above broke off; this one replaces it:*\n\nNo [^2]."
     assert Chunks(Head("braid", "en")).event(AnswerWithdrawn("nothing was written yet")) == ""
+
+
+def test_code_of_a_withdrawn_text_does_not_turn_what_follows_inside_out() -> None:
+    chunks = Chunks(Head("braid", "en"))
+    happened = (
+        StageStarted("normalize"),
+        AnswerText("Look:\n```py\nprint("),
+        AnswerWithdrawn("it broke"),
+        AnswerText("```\n![chart](http://evil.example/c)\n```"),
+    )
+    lines = "".join(map(chunks.event, happened))
+    written = [json.loads(line.removeprefix("data: ")) for line in lines.splitlines() if line]
+    text = "".join(each["choices"][0]["delta"]["content"] for each in written)
+    before, _, after = text.partition("\n\n*The answer above broke off; this one replaces it:*\n\n")
+    assert before == "Look:\n```py\nprint(\n```"
+    assert after == "```\n![chart](http://evil.example/c)\n```", "in code, no picture"
+
+
+@pytest.mark.parametrize("title", ["``` ![c](http://evil.example/c)", "~~~ ![c](http://evil.example/c)", "<img src=x>"])
+def test_a_footnote_is_text_however_its_title_begins(title: str) -> None:
+    passage = Passage("c", 1, 1, "user_1", "a.md", title, "md", "", "text", 0, 3, 3, None, None, None, {})
+    written = footnotes((Citation(1, passage, "text"), Citation(2, passage, "text")))
+    first, second = written.splitlines()
+    assert first.startswith("[^1]: ")
+    assert second.startswith("[^2]: ")
+    assert " · p. 3 · a.md" in first
+    assert "\\![c]" in first if "![" in title else "&lt;img" in first
+    assert not written.endswith(("```", "~~~"))
 
 
 def test_closing_the_stream_ends_the_turn(town: Town, eve: openai.OpenAI) -> None:

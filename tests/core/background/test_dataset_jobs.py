@@ -226,8 +226,12 @@ def test_a_dataset_goes_out_and_comes_in_again(
     assert (imported.state, imported.result) == ("done", {"documents": 1, "chunks": 1, "embedded": 1})
     copy = braid.ledger.dataset(imported.dataset_id or 0)
     assert (copy.name, copy.documents) == ("copy", 1)
+    page = braid.data_dir / "pages" / f"{'0' * 64}-1"
+    page.parent.mkdir()
+    page.touch()
     background._tidy(older_than_s=0.0)
     assert path.exists()
+    assert not page.exists(), "no document has this content"
 
 
 def test_what_is_no_export_is_refused_at_once_and_makes_no_dataset(braid: Braid, background: Background) -> None:

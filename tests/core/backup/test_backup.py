@@ -11,6 +11,7 @@ import threading
 import time
 import zipfile
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from filelock import FileLock
 from sqlalchemy import text
 
 from braid.core.accounts.secret_key import secret_key
-from braid.core.backup.files import HELD
+from braid.core.backup.files import HELD, HeldFiles
 from braid.core.backup.make import LOCK, Sources, make_backup
 from braid.core.backup.manifest import BackupError, Manifest
 from braid.core.backup.record import last_backup
@@ -256,6 +257,18 @@ def test_only_its_user_can_read_a_backup_and_what_it_is_restored_to(
     assert stat.S_IMODE((tmp_path / "there").stat().st_mode) == 0o700
     assert stat.S_IMODE(backup.stat().st_mode) == 0o600
     assert sorted(path.name for path in backup.parent.iterdir()) == ["backup.zip", "data"], "nothing temporary is left"
+
+
+def test_what_a_backup_holds_is_closed_to_other_users(small: tuple[Sources, Path]) -> None:
+    taken, _ = small
+    before = os.umask(0)
+    try:
+        with closing(HeldFiles(taken.data_dir, taken.shared_dbs)):
+            held = taken.data_dir / HELD
+            modes = {stat.S_IMODE(path.stat().st_mode) for path in (held, *held.iterdir())}
+    finally:
+        os.umask(before)
+    assert modes == {0o700}
 
 
 def test_what_a_killed_backup_has_left_is_deleted_by_the_next_one(small: tuple[Sources, Path]) -> None:

@@ -104,7 +104,10 @@ def test_a_file_goes_with_the_last_document_that_has_it(
         keep(originals, tmp_path, put(directory, name, CONTENT))
     directory.ledger.remove_document(1, "a.pdf")
     assert originals.sweep(older_than_s=0) == 0
+    content_hash = hashlib.sha256(CONTENT).hexdigest()
+    assert originals.known({content_hash, "0" * 64}) == {content_hash}
     directory.ledger.remove_dataset(1)
+    assert originals.known({content_hash}) == set()
     assert originals.sweep(older_than_s=3600) == 0, "it may belong to a document that is not stored yet"
     assert originals.sweep(older_than_s=0) == 1
     assert files(directory) == []
