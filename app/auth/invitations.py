@@ -5,6 +5,7 @@ from __future__ import annotations
 from flask import current_app
 from itsdangerous import BadSignature, URLSafeTimedSerializer
 
+from braid.app.auth.identity import identity
 from braid.app.mounted import url_for
 from braid.app.site import site
 from braid.core.accounts.accounts import Account
@@ -15,25 +16,33 @@ DAY_S = 86_400
 
 
 def invitation_url(account: Account) -> str:
-    """Return the address of the page where the user chooses a password. It is worthless once they have.
+    """Return the address of the page where the user chooses a password. It is worthless once they have, and while
+    the administrator who asks for it here is none any more.
 
     Raises InvalidInputError for an account that is suspended, or waits for approval.
     """
     if account.disabled:
         raise InvalidInputError(f"the account {account.name!r} is suspended; reactivate it first", field="user_id")
-    token = _serializer().dumps([account.id, site().accounts.password_mark(account.id)])
+    token = _serializer().dumps([account.id, site().accounts.password_mark(account.id), identity().account.id])
     return url_for("braid.sign_in.invitation", token=token, _external=True)
 
 
 def invited(token: str) -> Account:
-    """Return the account that an invitation is for. Raises NotFoundError when it is used, too old or made up."""
+    """Return the account that an invitation is for. Raises NotFoundError when it is used, too old or made up, and when
+    who made it may not invite any more.
+    """
     gone = NotFoundError("this invitation is used, older than a week or incomplete; ask for another one")
     try:
-        user_id, mark = _serializer().loads(token, max_age=INVITATION_DAYS * DAY_S)
-        account = site().accounts.get(user_id)
+        user_id, mark, inviter_id = _serializer().loads(token, max_age=INVITATION_DAYS * DAY_S)
+        account, inviter = site().accounts.get(user_id), site().accounts.get(inviter_id)
     except (BadSignature, ValueError, TypeError, NotFoundError):
         raise gone from None
-    if account.disabled or mark != site().accounts.password_mark(account.id):
+    if (
+        account.disabled
+        or inviter.disabled
+        or not inviter.is_admin
+        or mark != site().accounts.password_mark(account.id)
+    ):
         raise gone
     return account
 

@@ -105,6 +105,12 @@ def test_an_invitation_that_does_not_hold(app: Flask, admin: FlaskClient, monkey
     link = link_in(post_form(admin, f"/admin/users/{ann.id}/invite").text)
     assert app.test_client().get(link).status_code == 200
     assert app.test_client().get(f"{link}x").status_code == 404
+    accounts = site_of(app).accounts
+    accounts.set_admin(ben.id, True)
+    accounts.set_admin(1, False)
+    assert app.test_client().get(link).status_code == 404, "who invited is no administrator any more"
+    accounts.set_admin(1, True)
+    assert app.test_client().get(link).status_code == 200
     with monkeypatch.context() as patch:
         patch.setattr(invitations, "INVITATION_DAYS", -1)
         assert app.test_client().get(link).status_code == 404
