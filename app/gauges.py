@@ -75,8 +75,9 @@ class Gauges(Collector):
         return parts
 
     def _disk(self) -> Iterator[Metric]:
-        usage = shutil.disk_usage(self._braid.data_dir)
-        yield GaugeMetricFamily("braid_disk_free_bytes", "Free space of the data directory.", usage.free)
+        with suppress(OSError):  # the part "disk" says so
+            usage = shutil.disk_usage(self._braid.data_dir)
+            yield GaugeMetricFamily("braid_disk_free_bytes", "Free space of the data directory.", usage.free)
         least = self._min_free_mb * MEBIBYTE
         yield GaugeMetricFamily("braid_disk_min_free_bytes", "Free space below which nothing is stored.", least)
         sizes = GaugeMetricFamily("braid_stored_bytes", "Sizes, measured once a minute.", labels=["what"])

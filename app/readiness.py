@@ -109,6 +109,8 @@ def _indexes(braid: Braid) -> Part:
         progress = list(braid.indexer.progress())
     except BraidError:
         return Part("impaired", "the process that has the indexes open does not answer")
+    except SQLAlchemyError:  # how much is left to do is in the ledger
+        return Part("impaired", "the database does not say how far they are")
     ill = sum(part.state == "failed" for part in progress)
     if ill:
         return Part("impaired", f"{ill} of {len(progress)} indexes cannot be searched or brought up to date")

@@ -37,9 +37,10 @@ def settings_file(settings: Settings, *, with_keys: bool, paths: Mapping[str, st
     ``with_keys``, values with keys and passwords are left out, and a comment says so.
     """
     lines = [f"{name} = {_toml(value)}" for name, value in paths.items() if value]
-    for field in fields(Settings):
-        name, value = field.name, getattr(settings, field.name)
-        if name in paths or value == field.default:
+    defaults = Settings()
+    for name in (field.name for field in fields(Settings)):
+        value = getattr(settings, name)
+        if name in paths or value == getattr(defaults, name):
             continue
         if not with_keys and holds_secret(name, value):
             lines.append(f"# {name}: left out, since it holds a key or a password; set it again")
@@ -50,6 +51,8 @@ def settings_file(settings: Settings, *, with_keys: bool, paths: Mapping[str, st
 
 def _toml(value: Any) -> str:
     """Return a value as TOML has it; its strings are JSON's but for one character."""
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{_toml(name)} = {_toml(each)}' for name, each in value.items())}}}"
     if isinstance(value, tuple):
         return f"[{', '.join(map(_toml, value))}]"
     if isinstance(value, Path):

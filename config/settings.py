@@ -290,7 +290,7 @@ class Settings:
     conversation_days: Annotated[
         int,
         Field(ge=0, le=36500),
-        "Days after its last message until a conversation is deleted, pinned or not; 0: never",
+        "Days after its last message or file until a conversation is deleted, pinned or not; 0: never",
     ] = 0
     audit_days: Annotated[int, Field(ge=0, le=36500), "Days that entries of the audit log are kept; 0: for ever"] = 0
     usage_days: Annotated[int, Field(ge=0, le=36500), "Days that the counts of use are kept; 0: for ever"] = 0

@@ -52,7 +52,7 @@ def archive_name(user_id: int) -> str:
 
 def _parts(directory: DataDirectory, user_id: int, name: str) -> Iterator[Part]:
     directory.mirror_registry()
-    [(row,)] = [(row,) for row in _rows(directory, UserRow.metadata.tables["users"], UserRow.id == user_id)]
+    [row] = _rows(directory, UserRow.metadata.tables["users"], UserRow.id == user_id)
     yield "account.json", [json.dumps(to_json(row), ensure_ascii=False, indent=2).encode()]
     yield "conversations.jsonl", map(_line, _conversations(directory, user_id))
     ledger = directory.ledger

@@ -59,14 +59,23 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class NewAccount:
-    """An account to be written. ``user_id`` 0 is a new one; of one that there is the name and the password stay."""
+    """An account to be added. Without a password nobody can sign in to it."""
 
     name: str
     groups: frozenset[str] = frozenset()
     is_admin: bool = False
     disabled: bool = False
     password_hash: str = field(default="", repr=False)
-    user_id: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class AccountChange:
+    """What becomes of an account that there is; what is None stays as it is."""
+
+    user_id: int
+    groups: frozenset[str] | None = None
+    is_admin: bool | None = None
+    disabled: bool | None = None
 
 
 class Accounts:
@@ -132,7 +141,7 @@ class Accounts:
         """Return the hash that is stored. Raises InvalidInputError for one that is too short or too long."""
         return _hash_password(password)
 
-    def write_all(self, new: Iterable[NewAccount], changed: Iterable[NewAccount], *, dry_run: bool = False) -> None:
+    def write_all(self, new: Iterable[NewAccount], changes: Iterable[AccountChange], *, dry_run: bool = False) -> None:
         """Add and change accounts in one transaction, all or none; with ``dry_run`` only check them."""
         with self._ledger.database.write() as connection:
             had_one = _count_administrators(connection) > 0
@@ -146,13 +155,8 @@ class Accounts:
                 rows.append({"name": name, "created_at": time.time(), **values})
                 groups.append(_clean_groups(each.groups))
             _insert_all(connection, rows, groups)
-            for each in changed:
-                values = {"is_admin": each.is_admin, "disabled": each.disabled}
-                _change(connection, each.user_id, values if each.disabled else {**values, "waiting": False})
-                connection.execute(delete(UserGroupRow).where(UserGroupRow.user_id == each.user_id))
-                _set_groups(connection, each.user_id, _clean_groups(each.groups))
-                if each.disabled:
-                    connection.execute(delete(WebSessionRow).where(WebSessionRow.user_id == each.user_id))
+            for change in changes:
+                _apply(connection, change)
             if had_one:
                 _require_an_administrator(connection)
             if dry_run:
@@ -334,6 +338,17 @@ def _insert_all(connection: Connection, rows: Sequence[Mapping[str, Any]], group
     ]
     if members:
         connection.execute(insert(UserGroupRow), members)
+
+
+def _apply(connection: Connection, change: AccountChange) -> None:
+    waiting = False if change.disabled is False else None  # who is let in does not wait any more
+    values = {"is_admin": change.is_admin, "disabled": change.disabled, "waiting": waiting}
+    _change(connection, change.user_id, {name: value for name, value in values.items() if value is not None})
+    if change.groups is not None:
+        connection.execute(delete(UserGroupRow).where(UserGroupRow.user_id == change.user_id))
+        _set_groups(connection, change.user_id, _clean_groups(change.groups))
+    if change.disabled:
+        connection.execute(delete(WebSessionRow).where(WebSessionRow.user_id == change.user_id))
 
 
 def _change(connection: Connection, user_id: int, values: dict[str, Any]) -> None:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, delete, func, insert, or_, select
+from sqlalchemy import ColumnElement, insert, or_, select
 
 from braid.core.ledger.database import storable
 from braid.core.ledger.ledger import Ledger
@@ -78,17 +78,6 @@ class AuditLog:
         """Return the actions that occur, sorted."""
         with self._database.read() as connection:
             return list(connection.execute(select(AuditRow.action).distinct().order_by(AuditRow.action)).scalars())
-
-    def count_older(self, days: int) -> int:
-        """Return how many entries are older than so many days."""
-        with self._database.read() as connection:
-            older = select(func.count()).select_from(AuditRow).where(AuditRow.at < time.time() - days * DAY_S)
-            return connection.execute(older).scalar_one()
-
-    def prune(self, days: int) -> int:
-        """Delete the entries older than so many days; return how many."""
-        with self._database.write() as connection:
-            return connection.execute(delete(AuditRow).where(AuditRow.at < time.time() - days * DAY_S)).rowcount
 
 
 def _conditions(wanted: AuditFilter) -> list[ColumnElement[bool]]:

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Literal
 
-from braid.core.accounts.accounts import Account, Accounts, NewAccount
+from braid.core.accounts.accounts import Account, AccountChange, Accounts, NewAccount
 from braid.core.errors import InvalidInputError
 
 COLUMNS = ("name", "password", "groups", "admin", "disabled")
@@ -36,8 +36,20 @@ class _Wanted:
     line: int
     name: str
     password: str = field(default="", repr=False)
-    given: Mapping[str, frozenset[str] | bool] = field(default_factory=dict)
-    """``groups``, ``admin`` and ``disabled``, as far as the file has these columns."""
+    groups: frozenset[str] | None = None
+    """None, as in the following two, where the file has no such column."""
+    admin: bool | None = None
+    disabled: bool | None = None
+
+    @property
+    def given(self) -> dict[str, frozenset[str] | bool]:
+        """The fields that the file has a column for."""
+        fields: dict[str, frozenset[str] | bool | None] = {
+            "groups": self.groups,
+            "admin": self.admin,
+            "disabled": self.disabled,
+        }
+        return {name: value for name, value in fields.items() if value is not None}
 
 
 def import_users(accounts: Accounts, text: str, *, dry_run: bool = False) -> list[ImportedUser]:
@@ -53,14 +65,18 @@ def import_users(accounts: Accounts, text: str, *, dry_run: bool = False) -> lis
     done = [_compare(each, known.get(each.name)) for each in wanted]
     hashes = {} if dry_run else _hashes(accounts, [each for each in wanted if each.name not in known])
     new = [
-        NewAccount(each.name, _groups(each), _flag(each, "admin"), _flag(each, "disabled"), hashes.get(each.name, ""))
+        NewAccount(
+            each.name, each.groups or frozenset(), bool(each.admin), bool(each.disabled), hashes.get(each.name, "")
+        )
         for each in wanted
         if each.name not in known
     ]
-    changed = [
-        _merged(known[each.name], each) for each, result in zip(wanted, done, strict=True) if result.change == "changed"
+    changes = [
+        AccountChange(known[each.name].id, each.groups, each.admin, each.disabled)
+        for each, result in zip(wanted, done, strict=True)
+        if result.change == "changed"
     ]
-    accounts.write_all(new, changed, dry_run=dry_run)
+    accounts.write_all(new, changes, dry_run=dry_run)
     return done
 
 
@@ -96,17 +112,21 @@ def _line(number: int, row: Mapping[str, str | None]) -> _Wanted:
     if None in row or None in row.values():
         raise ValueError("it has more or fewer fields than the first line")
     values = {name: (value or "").strip() for name, value in row.items()}
-    given: dict[str, frozenset[str] | bool] = {}
+    groups = None
     if "groups" in values:
-        given["groups"] = frozenset(name for name in map(str.strip, values["groups"].split(";")) if name)
-    for name in ("admin", "disabled"):
-        if name in values:
-            if values[name].lower() not in _FLAGS:
-                raise ValueError(f"{name} is {values[name][:20]!r}; write yes or no")
-            given[name] = _FLAGS[values[name].lower()]
+        groups = frozenset(name for name in map(str.strip, values["groups"].split(";")) if name)
+    admin, disabled = _flag(values, "admin"), _flag(values, "disabled")
     if not values["name"]:
         raise ValueError("the name is empty")
-    return _Wanted(number, values["name"], values.get("password", ""), given)
+    return _Wanted(number, values["name"], values.get("password", ""), groups, admin, disabled)
+
+
+def _flag(values: Mapping[str, str], name: str) -> bool | None:
+    if name not in values:
+        return None
+    if values[name].lower() not in _FLAGS:
+        raise ValueError(f"{name} is {values[name][:20]!r}; write yes or no")
+    return _FLAGS[values[name].lower()]
 
 
 def _compare(wanted: _Wanted, account: Account | None) -> ImportedUser:
@@ -116,22 +136,6 @@ def _compare(wanted: _Wanted, account: Account | None) -> ImportedUser:
     now = {"groups": account.groups, "admin": account.is_admin, "disabled": account.disabled}
     fields = tuple(name for name, value in wanted.given.items() if now[name] != value)
     return ImportedUser(wanted.line, wanted.name, "changed" if fields else "unchanged", fields)
-
-
-def _merged(account: Account, wanted: _Wanted) -> NewAccount:
-    groups = _groups(wanted) if "groups" in wanted.given else account.groups
-    admin = _flag(wanted, "admin") if "admin" in wanted.given else account.is_admin
-    disabled = _flag(wanted, "disabled") if "disabled" in wanted.given else account.disabled
-    return NewAccount(account.name, groups, admin, disabled, user_id=account.id)
-
-
-def _groups(wanted: _Wanted) -> frozenset[str]:
-    found = wanted.given.get("groups", frozenset())
-    return found if isinstance(found, frozenset) else frozenset()
-
-
-def _flag(wanted: _Wanted, name: str) -> bool:
-    return wanted.given.get(name, False) is True
 
 
 def _hashes(accounts: Accounts, new: Sequence[_Wanted]) -> dict[str, str]:

@@ -31,7 +31,10 @@ if TYPE_CHECKING:
     from braid.core.braid import Braid
 
 TIDY_EVERY_S = 3600.0
-"""Seconds. A younger file may belong to an upload that is not a job yet, or to a document that is not stored yet."""
+LET_BE_S = 3600.0
+"""A younger file may belong to an upload that is not a job yet, or to a document that is not stored yet: also at the
+start, since other processes may be at work already.
+"""
 
 logger = logging.getLogger(__name__)
 
@@ -113,8 +116,8 @@ class Background:
         self._tidying = threading.Thread(target=self._tidy_hourly, name="braid-tidy", daemon=True)
 
     def start(self) -> None:
-        """Delete files that no job needs, and continue with the jobs of the last run: now, or when this process becomes
-        the owner of the indexes.
+        """Delete old files that no job needs, and continue with the jobs of the last run: now, or when this process
+        becomes the owner of the indexes.
         """
         self._wanted = True
         self._braid.when_owner(self._start)
@@ -122,7 +125,7 @@ class Background:
     def _start(self) -> None:
         if self._closing.is_set():
             return
-        self._tidy(older_than_s=0.0)
+        self._tidy()
         self._runner.start()
         self.supervisor.start()
         self._tidying.start()
@@ -199,17 +202,17 @@ class Background:
     def _remove_file(self, job: Job) -> None:
         self.spool.remove(job.payload.get("file", ""))
 
-    def _tidy(self, *, older_than_s: float) -> None:
+    def _tidy(self) -> None:
         self.store.prune(self._days)
         if any(deleted := self.retention.apply().values()):
             logger.info("event=retention deleted=%s", sum(deleted))
-        self.spool.sweep(self.store.kept_files(), older_than_s=older_than_s)
-        self.originals.sweep(older_than_s=older_than_s)
+        self.spool.sweep(self.store.kept_files(), older_than_s=LET_BE_S)
+        self.originals.sweep(older_than_s=LET_BE_S)
         self.pages.sweep(self.originals.known)
 
     def _tidy_hourly(self) -> None:
         while not self._closing.wait(TIDY_EVERY_S):
             try:
-                self._tidy(older_than_s=TIDY_EVERY_S)
+                self._tidy()
             except Exception as error:  # the edge of a thread: it must outlive an outage of the database
                 log_failure(logger, "tidying", error)

@@ -13,6 +13,8 @@ from braid.core.backup.make import Sources, make_backup
 from braid.core.backup.upgrade import FOLDER
 from braid.core.errors import BraidError
 
+PAGE = "page-"
+"""Beginning of the names of backups that a page asked for. What a command or a person puts beside them is let be."""
 KEPT = 3
 """Backups of pages that are kept; the oldest is deleted once a new one is whole."""
 
@@ -71,10 +73,10 @@ class Backups:
 
     def _make(self) -> None:
         self.folder.mkdir(mode=0o700, exist_ok=True)
-        target = self.folder / f"braid-{time.strftime('%Y%m%d-%H%M%S')}.zip"
+        target = self.folder / f"{PAGE}{time.strftime('%Y%m%d-%H%M%S')}.zip"
         make_backup(self._sources(), target, on_progress=self._show)
         logger.info("event=backup_made file=%s bytes=%d", target, target.stat().st_size)
-        for path in sorted(self.folder.glob("braid-*.zip"))[:-KEPT]:
+        for path in sorted(self.folder.glob(f"{PAGE}*.zip"))[:-KEPT]:
             path.unlink(missing_ok=True)
 
     def _show(self, _what: str, done: int, total: int) -> None:

@@ -26,7 +26,7 @@ class RetentionDays:
     """Days that each kind is kept; 0 means for ever."""
 
     conversations: int = 0
-    """Since the last message; pinned or not, with the files that were attached."""
+    """Since the last message or file; pinned or not, with the files that were attached."""
     audit: int = 0
     usage: int = 0
     expired_tokens: int = 0
@@ -85,8 +85,7 @@ class Retention:
             for row in rows:
                 last = row.id
                 try:
-                    self._conversations.delete(row.user_id, row.id)
-                    number += 1
+                    number += self._conversations.delete(row.user_id, row.id, unused_since=before)
                 except NotFoundError:  # its user was quicker
                     continue
             if len(rows) < CONVERSATIONS_PER_READ:

@@ -22,6 +22,7 @@ from braid.core.backup.record import LastBackup, note_backup
 from braid.core.backup.snapshot import snapshot_of
 from braid.core.ledger.database import file_of, make_engine
 from braid.core.ledger.live_copy import lacks_newest, take_back
+from braid.core.ledger.outages import words_of
 from braid.core.ledger.schema import current_revision, require_known
 from braid.core.version import version
 
@@ -87,7 +88,7 @@ def make_backup(
                 if note:
                     note_backup(sources.data_dir, LastBackup(manifest.made_at, str(target.absolute()), size_bytes))
         except SQLAlchemyError as error:
-            reason = str(getattr(error, "orig", error)).strip()
+            reason = words_of(error)
             raise BackupError(f"the ledger cannot be read: {reason}; no backup was made") from error
     return manifest
 
@@ -103,7 +104,7 @@ def revision_of(sources: Sources) -> tuple[str, str]:
             with engine.connect() as connection:
                 current = current_revision(connection)
         except SQLAlchemyError as error:
-            reason = str(getattr(error, "orig", error)).strip()
+            reason = words_of(error)
             raise BackupError(f"the database at {where} cannot be read: {reason}") from error
     if current is None:
         raise BackupError(f"the database at {where} has no tables of Braid yet; the first start makes them")
@@ -175,7 +176,7 @@ def _ledger_files(ledger: Path) -> list[Path]:
 
 
 def _write(sources: Sources, engine: Engine, files: HeldFiles, partial: Path, on_progress: Progress) -> Manifest:
-    with open(partial, "xb", opener=_owner_only) as file:
+    with open(partial, "xb", opener=owner_only) as file:
         archive = ArchiveWriter(file)
         with snapshot_of(engine, files.hold) as snapshot:
             files.hold_originals(snapshot.originals)
@@ -221,5 +222,6 @@ def sync_folder(folder: Path) -> None:
             os.close(descriptor)
 
 
-def _owner_only(path: str, flags: int) -> int:
+def owner_only(path: str, flags: int) -> int:
+    """Open a file, as an ``opener`` of `open`, that only this system user can read."""
     return os.open(path, flags, 0o600)

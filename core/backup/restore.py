@@ -13,11 +13,12 @@ from sqlalchemy import Connection, make_url
 from sqlalchemy.exc import SQLAlchemyError
 
 from braid.core.backup.archive import ArchiveReader, Progress, open_backup
-from braid.core.backup.make import ROOM, sync_folder
+from braid.core.backup.make import ROOM, owner_only, sync_folder
 from braid.core.backup.manifest import LEDGER, ORIGINALS, TABLES, BackupError, Manifest
 from braid.core.backup.snapshot import copied, tables_in_order
 from braid.core.backup.verify import check_ledger, require_complete, require_rows
 from braid.core.ledger.database import make_engine
+from braid.core.ledger.outages import words_of
 from braid.core.ledger.schema import create_tables, require_known
 
 UNPACKING = ".restoring"
@@ -106,7 +107,7 @@ def _unpack(archive: ArchiveReader, folder: Path, on_progress: Progress) -> None
         on_progress("unpacking", number, len(names))
         target = folder / place_of(name)
         target.parent.mkdir(parents=True, mode=0o700, exist_ok=True)
-        with open(target, "xb", opener=_owner_only) as file:
+        with open(target, "xb", opener=owner_only) as file:
             for block in archive.blocks(name):
                 file.write(block)
             file.flush()
@@ -141,7 +142,7 @@ def _fill(archive: ArchiveReader, url: str, committing: ExitStack, on_progress: 
         connection = committing.enter_context(engine.begin())
         _fill_tables(archive, connection, on_progress)
     except (SQLAlchemyError, psycopg.Error) as error:
-        raise BackupError(f"the database cannot be filled: {str(getattr(error, 'orig', error)).strip()}") from error
+        raise BackupError(f"the database cannot be filled: {words_of(error)}") from error
 
 
 def _fill_tables(archive: ArchiveReader, connection: Connection, on_progress: Progress) -> None:
@@ -172,7 +173,3 @@ def _fill_tables(archive: ArchiveReader, connection: Connection, on_progress: Pr
 def _send(archive: ArchiveReader, table: str, write: Callable[[bytes], object]) -> None:
     for block in archive.blocks(TABLES + table):
         write(block)
-
-
-def _owner_only(path: str, flags: int) -> int:
-    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o600)

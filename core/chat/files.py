@@ -9,7 +9,7 @@ import time
 
 from sqlalchemy import Connection, delete, insert, select, update
 
-from braid.core.chat.turns.rows import require_conversation
+from braid.core.chat.turns.rows import require_conversation, touch
 from braid.core.errors import NotFoundError
 from braid.core.ledger.ledger import Ledger, personal_collection
 from braid.core.ledger.tables import DatasetRow, JobRow
@@ -37,6 +37,7 @@ class ConversationFiles:
             if not has_files(connection, conversation_id):
                 row = insert(DatasetRow).values(**values, created_at=time.time(), conversation_id=conversation_id)
                 connection.execute(row)
+            touch(connection, conversation_id)
         found = self.dataset(user_id, conversation_id)
         if found is None:
             raise NotFoundError(f"there is no conversation {conversation_id}")

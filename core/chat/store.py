@@ -180,16 +180,22 @@ class ConversationStore:
             connection.execute(row.values(pinned=pinned))
             return _require(connection, user_id, conversation_id)
 
-    def delete(self, user_id: int, conversation_id: int) -> None:
-        """Delete it with its messages, citations and files; the indexes follow."""
-        self.conversation(user_id, conversation_id)
-        while True:
+    def delete(self, user_id: int, conversation_id: int, *, unused_since: float | None = None) -> bool:
+        """Delete it with its messages, citations and files; the indexes follow.
+
+        With ``unused_since``, in seconds since the epoch, one that was used then or later stays; False then.
+        """
+        found = self.conversation(user_id, conversation_id)
+        while unused_since is None or found.updated_at < unused_since:
             self.files.remove(user_id, conversation_id)
             with self._ledger.database.write() as connection:
-                _require(connection, user_id, conversation_id, lock=True)
+                found = _require(connection, user_id, conversation_id, lock=True)
+                if unused_since is not None and found.updated_at >= unused_since:
+                    break
                 if not has_files(connection, conversation_id):  # none was added since
                     connection.execute(delete(ConversationRow).where(ConversationRow.id == conversation_id))
-                    return
+                    return True
+        return False
 
     def add(self, conversation_id: int, request: ChatRequest, result: ChatResult) -> StoredTurn:
         """Store a turn after the last one: the question with its settings, the answer with its citations.

@@ -97,6 +97,11 @@ def is_outage(error: BaseException) -> bool:
     return outage_of(error) is not None
 
 
+def words_of(error: BaseException) -> str:
+    """Return the driver's own words, without the statement and its parameters; of another error its message."""
+    return str(getattr(error, "orig", None) or error).strip()
+
+
 def log_failure(logger: logging.Logger, doing: str, error: Exception) -> None:
     """Log what broke off ``doing``: an outage as `log_outage` does, anything else with its traceback."""
     if outage := outage_of(error):
@@ -163,11 +168,9 @@ def _cause_in_database(error: DBAPIError) -> Cause | None:
 
 def _reason(error: BaseException) -> str:
     """Return the driver's own words, without the statement and its parameters, or the system's, without the file."""
-    words: object = error
+    words = words_of(error)
     if isinstance(error, OSError):
-        words = error.strerror
-    elif isinstance(error, DBAPIError):
-        words = error.orig
+        words = str(error.strerror)
     elif isinstance(error, PoolTimeoutError):
         words = "no connection of the pool became free"
-    return " ".join(str(words).split())[:MAX_REASON_CHARS]
+    return " ".join(words.split())[:MAX_REASON_CHARS]

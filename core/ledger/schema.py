@@ -13,6 +13,7 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from braid.core.errors import InvalidInputError
+from braid.core.ledger.outages import words_of
 from braid.core.quiet import quietly
 from braid.core.version import version
 
@@ -126,7 +127,7 @@ def _migrate(engine: Engine) -> None:
                 with quietly("alembic"):
                     command.upgrade(config, step.revision)
             except SQLAlchemyError as error:
-                reason = str(getattr(error, "orig", error)).strip()
+                reason = words_of(error)
                 raise InvalidInputError(
                     f"the migration {step.revision} ({step.title}) of {engine.url.render_as_string(hide_password=True)}"
                     f" failed: {reason}; nothing was changed, the tables are still of revision {current}"

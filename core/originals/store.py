@@ -8,14 +8,14 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 from sqlalchemy import delete, func, insert, literal, select
 
 from braid.core.batches import batches
 from braid.core.data_directory import PRIVATE, DataDirectory
-from braid.core.folders.store import SyncedFolders
+from braid.core.folders.store import SyncedFolder, SyncedFolders
 from braid.core.ingest.incoming import Incoming
 from braid.core.ledger.tables import DocumentRow, OriginalRow
 from braid.core.types import Document
@@ -72,7 +72,7 @@ class Originals:
         if kept and kept == document.content_hash:
             path = self._path(kept)
             return path if path.is_file() else None
-        return self._in_synced_folder(document)
+        return _in_synced_folder(document, self._synced.all())
 
     def ids_with_file(self, documents: Collection[Document]) -> set[int]:
         """Return the ids of those of the documents whose file was kept, or lies in a synced folder."""
@@ -81,7 +81,8 @@ class Originals:
         )
         with self._database.read() as connection:
             kept = set(connection.execute(statement).scalars())
-        return kept | {each.id for each in documents if each.id not in kept and self._in_synced_folder(each)}
+        folders = self._synced.all()
+        return kept | {each.id for each in documents if each.id not in kept and _in_synced_folder(each, folders)}
 
     def count(self) -> tuple[int, int]:
         """Return the number of kept contents, and their bytes."""
@@ -150,20 +151,19 @@ class Originals:
         aside.unlink()
         return True
 
-    # ------------------------------------------------------------ synced folders
 
-    def _in_synced_folder(self, document: Document) -> Path | None:
-        """Return the file of a document of a synced folder, where it has the size and date that it was read with."""
-        for folder in self._synced.all():
-            prefix = folder.source_prefix
-            if folder.dataset_id != document.dataset_id or not document.source.startswith(prefix):
-                continue
-            root = os.path.realpath(folder.folder)
-            path = Path(os.path.realpath(os.path.join(root, document.source.removeprefix(prefix))))
-            if path.is_relative_to(root) and path.is_file():
-                stat = path.stat()
-                return path if (stat.st_size, stat.st_mtime) == (document.size_bytes, document.date) else None
-        return None
+def _in_synced_folder(document: Document, folders: Iterable[SyncedFolder]) -> Path | None:
+    """Return the file of a document of a synced folder, where it has the size and date that it was read with."""
+    for folder in folders:
+        prefix = folder.source_prefix
+        if folder.dataset_id != document.dataset_id or not document.source.startswith(prefix):
+            continue
+        root = os.path.realpath(folder.folder)
+        path = Path(os.path.realpath(os.path.join(root, document.source.removeprefix(prefix))))
+        if path.is_relative_to(root) and path.is_file():
+            stat = path.stat()
+            return path if (stat.st_size, stat.st_mtime) == (document.size_bytes, document.date) else None
+    return None
 
 
 def _link_or_copy(path: Path, to: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from braid.config.backup import settings_file
 from braid.config.models import models_of, prompts_of
 from braid.config.settings import Settings, load_settings, settings_table
 from braid.core.errors import InvalidInputError
@@ -90,6 +91,15 @@ def test_parameters_of_strategies_are_tables_or_one_text(tmp_path: Path) -> None
     as_text = "hyde.feedback_passages=5, hyde.feedback_weight=0.5,multi_query.variants = 4"
     assert load_settings(env={"BRAID_STRATEGIES": as_text}).strategies == read.strategies
     assert load_settings(env={"BRAID_STRATEGIES": ""}).strategies == {}
+
+
+def test_settings_in_a_backup_are_read_as_they_were(tmp_path: Path) -> None:
+    changed = {"strategies": {"hyde": {"feedback_passages": 5, "feedback_weight": 0.5}}, "languages": ("en", "de")}
+    settings = load_settings(env={}, **changed, port=8123, metrics_tokens=("a-token-of-24-characters",))
+    paths = {name: str(getattr(settings, name)) for name in ("data_dir", "shared_dbs", "custom_prompts")}
+    file = write_toml(tmp_path / "restored.toml", settings_file(settings, with_keys=True, paths=paths))
+    assert load_settings(env={}, toml_path=file) == settings
+    assert settings_file(Settings(), with_keys=True, paths={}) == "", "what is the default is left out"
 
 
 def test_relative_paths_start_where_they_were_written(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import logging
 import re
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from flask import Flask
@@ -18,8 +19,11 @@ from braid.config.settings import Settings
 from braid.core.accounts.audit import AuditFilter, AuditLog
 from braid.core.background.retention import Retention, RetentionDays
 from braid.core.braid import Braid
+from braid.core.chat.store import ConversationStore
+from braid.core.chat.types import ChatRequest, ChatResult
 from braid.core.errors import NotFoundError
 from braid.core.ledger.tables import ApiTokenRow, AuditRow, ConversationRow, UsageRow
+from braid.core.types import Query, SearchResult
 from tests.web import PASSWORD, acts, add_user, bearer, csrf_token, make_app, post_form, sign_in, site_of
 
 DAY_S = 86_400
@@ -184,6 +188,33 @@ def test_what_is_too_old_is_counted_and_deleted(filled: Flask, braid: Braid) -> 
     assert [token.id for token in here.tokens.of_user(1)] == [tokens[1]]
     with braid.ledger.database.read() as connection:
         assert connection.execute(select(UsageRow.day)).scalars().all() == ["9999-01-01"]
+
+
+def test_a_conversation_that_is_used_while_old_ones_go_stays(
+    filled: Flask, braid: Braid, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, old = site_of(filled), time.time() - 11 * DAY_S
+    written, attached, unused = (here.conversations.create(1, name).id for name in ("written", "attached", "unused"))
+    with braid.ledger.database.write() as connection:
+        connection.execute(
+            update(ConversationRow)
+            .where(ConversationRow.id.in_((written, attached, unused)))
+            .values(updated_at=old, created_at=old)
+        )
+    delete = ConversationStore.delete
+
+    def use_then_delete(store: ConversationStore, user_id: int, conversation_id: int, **options: Any) -> bool:
+        if conversation_id == written:
+            found = SearchResult(Query("q"), "basic", "none", ("q",), (), ())
+            here.conversations.add(written, ChatRequest(1, "q"), ChatResult("q", "q", "none", found))
+        elif conversation_id == attached:
+            here.conversations.files.add_dataset(1, attached)
+        return delete(store, user_id, conversation_id, **options)
+
+    monkeypatch.setattr(ConversationStore, "delete", use_then_delete)
+    assert Retention(braid, RetentionDays(conversations=10)).apply()["conversations"] == 1
+    assert {each.id for each in here.conversations.conversations(1)} >= {written, attached}
+    assert here.conversations.files.dataset(1, attached)
 
 
 def test_the_overview_says_what_goes(filled: Flask, admin: FlaskClient, braid: Braid) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import shutil
 import sqlite3
 from collections.abc import Iterator
@@ -83,6 +84,25 @@ def test_indexes_that_failed_are_counted_and_not_named(shelf: Braid, app: Flask)
     assert reasons == {"indexes": "1 of 2 indexes cannot be searched or brought up to date"}
     assert 'braid_part_ok{part="indexes"} 0.0' in text
     assert 'braid_failed_indexes{leg="bm25"} 1.0' in text
+
+
+def test_a_database_that_goes_while_the_indexes_are_asked_is_told(shelf: Braid, app: Flask) -> None:
+    gone = OperationalError("select", {}, sqlite3.OperationalError("connection refused"))
+    with patch.object(shelf.indexer, "progress", side_effect=gone):
+        status, found, reasons = _ready(app)
+        text = app.test_client().get("/metrics", headers={"Authorization": f"Bearer {OLD}"}).text
+    assert (status, found["status"]) == (200, "impaired")
+    assert reasons == {"indexes": "the database does not say how far they are"}
+    assert 'braid_part_ok{part="indexes"} 0.0' in text
+
+
+def test_the_metrics_are_there_while_the_disk_does_not_answer(app: Flask) -> None:
+    with patch("shutil.disk_usage", side_effect=OSError(errno.EIO, "Input/output error")):
+        status, _, reasons = _ready(app)
+        text = app.test_client().get("/metrics", headers={"Authorization": f"Bearer {OLD}"}).text
+    assert (status, reasons) == (503, {"disk": "the data directory cannot be read: Input/output error"})
+    assert 'braid_part_ok{part="disk"} 0.0' in text
+    assert "braid_disk_free_bytes" not in text
 
 
 @pytest.mark.usefixtures("out")

@@ -81,6 +81,18 @@ def test_a_wrong_list_changes_nothing(accounts: Accounts, text: str, told: str) 
     assert accounts.all() == before
 
 
+def test_what_an_administrator_does_during_an_import_stays(accounts: Accounts, monkeypatch: pytest.MonkeyPatch) -> None:
+    ann, hash_password = accounts.add("ann", PASSWORD), accounts.hash_password
+
+    def lock_out_then_hash(password: str) -> str:
+        accounts.set_disabled(ann.id, True)
+        return hash_password(password)
+
+    monkeypatch.setattr(accounts, "hash_password", lock_out_then_hash)
+    import_users(accounts, f"name,password,groups\nann,,staff\nben,{PASSWORD},\n")
+    assert (accounts.get(ann.id).groups, accounts.get(ann.id).disabled) == ({"staff"}, True)
+
+
 def test_a_dataset_goes_to_another_user_with_its_vectors(braid: Braid) -> None:
     ledger = braid.ledger
     ann, ben = ledger.add_user("ann").id, ledger.add_user("ben").id

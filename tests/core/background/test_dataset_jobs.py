@@ -208,6 +208,17 @@ def test_a_page_that_cannot_be_fetched_fails_and_leaves_no_document(
         new_url(dataset_id, "file:///etc/passwd")
 
 
+def test_a_start_leaves_alone_what_another_process_is_taking_in(
+    braid: Braid, background: Background, dataset_id: int, do: Callable[..., list[Job]]
+) -> None:
+    taken_in = upload(background, dataset_id, "a.md", b"# Fees\n\nTwo euros a day.")
+    later = Background(braid)
+    later.start()
+    later.close()
+    [job] = do(taken_in)
+    assert (job.state, job.error) == ("done", "")
+
+
 # ---------------------------------------------------------------- whole datasets
 
 
@@ -229,7 +240,8 @@ def test_a_dataset_goes_out_and_comes_in_again(
     page = braid.data_dir / "pages" / f"{'0' * 64}-1"
     page.parent.mkdir()
     page.touch()
-    background._tidy(older_than_s=0.0)
+    os.utime(path, (0, 0))
+    background._tidy()
     assert path.exists()
     assert not page.exists(), "no document has this content"
 
