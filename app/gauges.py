@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import shutil
 import time
@@ -166,4 +167,5 @@ def _size(path: Path) -> int:
 
 
 def _size_of_folder(folder: Path) -> int:
-    return sum(_size(path) for path in folder.rglob("*") if not path.is_dir())
+    """Return the bytes of all files below a folder, in which others may delete meanwhile."""
+    return sum(_size(Path(inner, name)) for inner, _folders, names in os.walk(folder) for name in names)

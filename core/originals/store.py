@@ -141,11 +141,16 @@ class Originals:
         with self._database.read() as connection:
             return set(connection.execute(statement).scalars())
 
+    def _is_wanted(self, content_hash: str) -> bool:
+        statement = select(OriginalRow.document_id).where(OriginalRow.content_hash == content_hash, *_AS_STORED)
+        with self._database.read() as connection:
+            return connection.execute(statement.limit(1)).first() is not None
+
     def _remove(self, path: Path, before: float) -> bool:
         """Delete a file, unless another process has just kept the same content again."""
         aside = path.with_name(f".{secrets.token_hex(8)}")
         os.rename(path, aside)
-        if path.name in self._hashes() or aside.stat().st_mtime > before:
+        if self._is_wanted(path.name) or aside.stat().st_mtime > before:
             os.replace(aside, path)
             return False
         aside.unlink()

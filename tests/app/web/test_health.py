@@ -16,6 +16,7 @@ from sqlalchemy import event
 from sqlalchemy.exc import OperationalError
 
 from braid.app.factory import create_app
+from braid.app.gauges import _size_of_folder
 from braid.config.settings import Settings, load_settings
 from braid.core.braid import Braid
 from braid.core.errors import InvalidInputError
@@ -157,6 +158,21 @@ def test_the_metrics_tell_jobs_sizes_connections_and_failed_sign_ins(app: Flask,
     assert after["braid_database_connections_max"] == 30
     assert after["process_resident_memory_bytes"] > 10**7
     assert after["braid_disk_free_bytes"] <= shutil.disk_usage(shelf.data_dir).total
+
+
+def test_a_folder_that_goes_while_it_is_measured_is_left_out(tmp_path: Path) -> None:
+    for name in ("a", "b", "c"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "segment").write_bytes(b"12345")
+
+    def size_then_drop_the_others(path: Path) -> int:
+        for folder in tmp_path.iterdir():
+            if folder != path.parent:
+                shutil.rmtree(folder)
+        return path.stat().st_size
+
+    with patch("braid.app.gauges._size", size_then_drop_the_others):
+        assert _size_of_folder(tmp_path) == 5
 
 
 def _metrics(app: Flask) -> dict[str, float]:

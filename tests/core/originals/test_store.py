@@ -6,6 +6,7 @@ import hashlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
@@ -127,6 +128,22 @@ def test_a_file_that_is_kept_again_while_it_is_swept_stays(
     monkeypatch.setattr(os, "rename", keep_then_rename)
     assert originals.sweep(older_than_s=0) == 0
     assert originals.find(again) is not None
+
+
+def test_a_sweep_reads_the_list_of_files_once(directory: DataDirectory, originals: Originals, tmp_path: Path) -> None:
+    for content in (b"one", b"two", b"three"):
+        keep(originals, tmp_path, put(directory, f"{content!r}.pdf", content), content)
+    directory.ledger.remove_dataset(1)
+    with patch.object(Originals, "_hashes", autospec=True, side_effect=Originals._hashes) as read:
+        assert originals.sweep(older_than_s=0) == 3
+    assert read.call_count == 1
+
+
+def test_a_page_of_documents_reads_the_list_of_folders_once(directory: DataDirectory, originals: Originals) -> None:
+    documents = [put(directory, f"{name}.pdf", CONTENT) for name in ("a", "b", "c")]
+    with patch.object(SyncedFolders, "all", autospec=True, side_effect=SyncedFolders.all) as read:
+        assert originals.ids_with_file(documents) == set()
+    assert read.call_count == 1
 
 
 def test_what_is_missing_or_damaged_is_said(directory: DataDirectory, originals: Originals, tmp_path: Path) -> None:
