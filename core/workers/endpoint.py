@@ -19,6 +19,7 @@ from pickle import UnpicklingError
 from typing import Any
 
 from braid.core.errors import BraidError, IndexUnavailableError
+from braid.core.ledger.outages import log_failure, outage_of
 from braid.core.ledger.owner import OwnerNote
 from braid.core.workers.wire import receive, receive_bytes, send
 
@@ -120,8 +121,10 @@ class Endpoint:
         except BraidError as error:
             return False, error
         except Exception as error:  # the edge of the process: the caller must not wait for ever
-            logger.exception("event=guest_call_failed call=%s", name)
-            return False, IndexUnavailableError(f"the owner of the indexes failed: {type(error).__name__}")
+            log_failure(logger, f"answering {name} for another process", error)
+            outage = outage_of(error)
+            said = outage.text if outage else f"the owner of the indexes failed: {type(error).__name__}"
+            return False, IndexUnavailableError(said)
 
 
 def _listen(path: Path) -> tuple[socket.socket, str]:

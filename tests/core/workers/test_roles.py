@@ -8,6 +8,7 @@ import multiprocessing
 import os
 import signal
 import socket
+import sqlite3
 import stat
 import subprocess
 import sys
@@ -23,6 +24,7 @@ from typing import Any, get_args
 
 import pytest
 from click.testing import CliRunner
+from sqlalchemy.exc import OperationalError
 
 from braid.app.cli.root import cli
 from braid.core.background.background import Background
@@ -30,6 +32,7 @@ from braid.core.braid import Braid
 from braid.core.doctor import examine
 from braid.core.errors import IndexUnavailableError, InvalidInputError, NotFoundError, NotOwnerError
 from braid.core.indexes.opened import Indexes
+from braid.core.ledger import outages
 from braid.core.ledger.owner import NOTE, OwnerNote, read_note
 from braid.core.models.embeddings import EmbeddingOptions
 from braid.core.types import Filters, Mode
@@ -275,6 +278,24 @@ def test_unknown_calls_and_foreign_classes_are_refused(pair: tuple[Braid, Braid]
         link.call("bm25.count", Path("/"), patience_s=0.0)
     assert guest.search("pump", user_id=1).hits, "the endpoint goes on"
     link.close()
+
+
+def test_an_outage_of_the_owner_is_named_and_logged_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(outages, "_met", {})
+
+    def fail() -> None:
+        raise OperationalError("select", {}, sqlite3.OperationalError("connection refused"))
+
+    owner = Endpoint(tmp_path, {"indexer.progress": fail})
+    for _ in range(3):
+        is_answer, error = owner._answer("indexer.progress", (), {})
+        assert (is_answer, str(error)) == (False, "the database does not answer; try again in a moment")
+        assert isinstance(error, IndexUnavailableError)
+    [line] = caplog.records
+    assert "cause=database_down" in line.getMessage()
+    assert line.exc_info is None
 
 
 @pytest.mark.parametrize("name", ["NoSuchError", "errors.NoSuch"])
