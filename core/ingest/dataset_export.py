@@ -62,8 +62,11 @@ def export_dataset(
 
 
 def document_lines(braid: DataDirectory, dataset: Dataset) -> Iterator[bytes]:
-    """Yield each document with its passages as a line of ``documents.jsonl``, one in memory at a time."""
-    for document, chunks in _documents(braid, dataset, None):
+    """Yield each document with its passages as a line of ``documents.jsonl``, one in memory at a time.
+
+    A document that could not be read has no passages.
+    """
+    for document, chunks in _documents(braid, dataset, None, unread=True):
         yield _line(document, chunks)
 
 
@@ -90,15 +93,13 @@ def _model(braid: DataDirectory, dataset: Dataset) -> ExportedModel | None:
 
 
 def _documents(
-    braid: DataDirectory, dataset: Dataset, model: ExportedModel | None
+    braid: DataDirectory, dataset: Dataset, model: ExportedModel | None, *, unread: bool = False
 ) -> Iterator[tuple[Row[Any], list[Row[Any]]]]:
-    """Yield each document with its passages, both read in one transaction."""
-    page = (
-        select(DocumentRow.id)
-        .where(DocumentRow.dataset_id == dataset.id, DocumentRow.chunks > 0)
-        .order_by(DocumentRow.id)
-        .limit(DOCUMENTS_PER_READ)
-    )
+    """Yield each document with its passages, both read in one transaction; without passages only if ``unread``."""
+    page = select(DocumentRow.id).where(DocumentRow.dataset_id == dataset.id)
+    page = page.order_by(DocumentRow.id).limit(DOCUMENTS_PER_READ)
+    if not unread:
+        page = page.where(DocumentRow.chunks > 0)
     last = 0
     while True:
         with braid.ledger.database.read() as connection:
@@ -111,7 +112,7 @@ def _documents(
                     select(DocumentRow.__table__).where(DocumentRow.id == document_id)
                 ).one_or_none()
                 chunks = list(connection.execute(_select_chunks(document_id, model)))
-            if document is not None and chunks:
+            if document is not None and (chunks or unread):
                 yield document, chunks
         last = ids[-1]
 

@@ -57,6 +57,7 @@ def test_everything_of_a_user_is_exported(app: Flask, client: FlaskClient, braid
     here, ann, ben = site_of(app), add_user(app, "ann", groups=("lab",)), add_user(app, "ben")
     notes, other = braid.ledger.add_dataset(ann.id, "Notes").id, braid.ledger.add_dataset(ben.id, "Secret").id
     braid.ledger.put_document(notes, document("a.md", "The tray is empty."))
+    braid.ledger.put_failed(notes, "my-diagnosis.pdf", title="", file_type="pdf", error="it has a password")
     braid.ledger.put_document(other, document("b.md", "The vault is open."))
     for user in (ann, ben):
         recorder = TurnRecorder(ChatRequest(user.id, "Why?"))
@@ -73,6 +74,7 @@ def test_everything_of_a_user_is_exported(app: Flask, client: FlaskClient, braid
     assert json.loads(files["account.json"])["name"] == "ann"
     assert "Because of ann." in files["conversations.jsonl"]
     assert "The tray is empty." in files[f"datasets/{notes}/documents.jsonl"]
+    assert "my-diagnosis.pdf" in files[f"datasets/{notes}/documents.jsonl"], "also what could not be read"
     assert json.loads(files["user_groups.jsonl"])["group_name"] == "lab"
     assert json.loads(files["provider_keys.jsonl"]) == {"user_id": ann.id, "provider": "openai"}
     assert json.loads(files["api_tokens.jsonl"])["name"] == "test"
