@@ -51,14 +51,15 @@ def report_errors(outage: str, *, store: str = "ChromaDBError") -> Callable[[Too
                 tools.meter.count_call()
                 return tool(tools, *args, **kwargs)
             except Exception as error:
-                return _answer_of(error, outage, store)
+                return answer_of(error, outage, store)
 
         return answer
 
     return wrap
 
 
-def _answer_of(error: Exception, outage: str, store: str) -> Result:
+def answer_of(error: Exception, outage: str, store: str) -> Result:
+    """Return the answer to an error; ``outage`` and ``store`` as for `report_errors`. Faults of the code are logged."""
     if isinstance(error, InvalidInputError):
         return error_answer(str(error), "ValidationError")
     if isinstance(error, NotFoundError):

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Annotated, Any, Literal, TypeVar, cast
 
 import anyio.to_thread
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
-from mcp.server.mcpserver.exceptions import ResourceNotFoundError
-from pydantic import Field
+from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
+from mcp_types import CallToolResult, InputRequiredResult, TextContent
+from pydantic import Field, ValidationError
 
 from braid.app.mcp.answers import (
     DatasetsAnswer,
@@ -22,7 +24,7 @@ from braid.app.mcp.answers import (
     ReadAnswer,
     SearchAnswer,
 )
-from braid.app.mcp.errors import Result
+from braid.app.mcp.errors import Result, answer_of, error_answer
 from braid.app.mcp.parameters import (
     DELETES,
     READS,
@@ -49,9 +51,33 @@ ToolsOf = Callable[[Context[Any, Any]], Tools]
 """Returns the tools of the user who sent the request."""
 
 
+class _Server(MCPServer[Any]):
+    """Answers arguments of a wrong type, and what fails before a tool runs, as the tools answer their own errors."""
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        """Call a tool. Raises ToolError where there is none of this name."""
+        try:
+            return await super().call_tool(name, arguments, context)
+        except ToolError as error:
+            if not isinstance(error.__cause__, Exception):
+                raise
+            answer = _failure(error.__cause__)
+        text = json.dumps(answer, ensure_ascii=False)
+        return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=answer)
+
+
+def _failure(error: Exception) -> Result:
+    if not isinstance(error, ValidationError):
+        return answer_of(error, "BraidError", "ChromaDBError")
+    wrong = (f"{each['loc'][0]}: {each['msg']}" for each in error.errors(include_url=False, include_input=False))
+    return error_answer("; ".join(dict.fromkeys(wrong)), "ValidationError")
+
+
 def make_server(tools_of: ToolsOf, *, read_only: bool) -> MCPServer[Any]:
     """Return the server; with ``read_only`` it has no tools that write."""
-    server: MCPServer[Any] = MCPServer("braid", title="Braid", instructions=INSTRUCTIONS)
+    server = _Server("braid", title="Braid", instructions=INSTRUCTIONS)
     _add_searching(server, tools_of)
     _add_reading(server, tools_of)
     if not read_only:

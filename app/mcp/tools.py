@@ -53,6 +53,8 @@ KIND_NAMES: Mapping[Kind, str] = {
     "date": "date",
     "item": "list of texts",
 }
+SITE_OPTIONS = ("fusion", "alpha", "dense_weight", "leg_depth", "generator", "reranker", "reranker_depth")
+"""Settings that every search has."""
 MAX_LISTED = 1_000
 """Largest number of passages that `get_documents_by_prefix` returns."""
 MAX_TEXT_CHARS = 5_000_000
@@ -89,7 +91,7 @@ class Tools:
         self._braid = braid
         self._account = account
         self._settings = settings
-        self._fusion = {name: getattr(settings, name) for name in ("fusion", "alpha", "dense_weight", "leg_depth")}
+        self._options = {name: getattr(settings, name) for name in SITE_OPTIONS}
         self._parse = parse
         self._datasets = UserDatasets(braid, account.id, is_admin=is_admin)
 
@@ -127,7 +129,7 @@ class Tools:
             filters=filters,
             group_by=cast(GroupBy, group_by),  # checked by the search, too
             parameters=parameters,
-            **self._fusion,
+            **self._options,
         )
         self.meter.count_search(result)
         return self._search_result(result, include_documents=include_documents, max_content_length=max_content_length)
@@ -261,14 +263,14 @@ class Tools:
     def _explain_document(self, query: str, document: Document, filters: Filters) -> Result:
         """Explain the rank of the document's best passage."""
         manager, user_id = self._braid.manager, self._account.id
-        passage = best_passage(manager.search, self._braid.ledger, document, query, user_id=user_id, **self._fusion)
+        passage = best_passage(manager.search, self._braid.ledger, document, query, user_id=user_id, **self._options)
         explanation = manager.explain(
             query,
             chunk_id=passage.chunk_id,
             user_id=user_id,
             dataset_ids=[passage.dataset_id],
             filters=filters,
-            **self._fusion,
+            **self._options,
         )
         return {
             "chunk_id": passage.chunk_id,
@@ -336,7 +338,7 @@ class Tools:
             dataset_ids=ALL,
             k=CONNECTOR_RESULTS,
             group_by="document",
-            **self._fusion,
+            **self._options,
         )
         self.meter.count_search(result)
         found = self._search_result(result, include_documents=True, max_content_length=SNIPPET_CHARS)

@@ -8,7 +8,7 @@ import os
 import re
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +33,7 @@ from braid.core.errors import InvalidInputError
 from braid.core.ingest.parse import parse_here
 from tests.fakes import HashEmbeddings
 from tests.web import add_user, bearer, make_app, serving, site_of
+from tests.worlds import document
 
 NOTES = {
     "notes/printer.md": "# Printer\n\nThe printer shows error E-4711 when the tray is empty.",
@@ -235,6 +236,46 @@ def test_any_other_exception_is_answered_with_the_name_of_its_class(
     monkeypatch.setattr(UserDatasets, "readable", readable)
     run(served.client(), talk)
     assert "/secret/path" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "told"),
+    [
+        ("search", {"query": "x", "top_k": "many"}, "top_k: Input should be a valid integer"),
+        ("search", {}, "query: Field required"),
+        ("find_exact", {"text": "x", "dataset_ids": "every"}, "dataset_ids: Input should be 'all'"),
+        ("read_document", {"filepath": "a.md", "from": "start"}, "from: Input should be a valid integer"),
+        ("fetch", {"id": None}, "id: Input should be a valid string"),
+    ],
+)
+async def test_arguments_of_a_wrong_type_are_a_validation_error_too(
+    served: Served, tool: str, arguments: dict[str, Any], told: str
+) -> None:
+    async with served.client("read") as client:
+        answer = await client.call_tool(tool, arguments)  # the client checks it against the output schema
+        assert answer.structured_content == json.loads(answer.content[0].text)
+        assert (answer.structured_content["status"], answer.structured_content["error_type"]) == (
+            "error",
+            "ValidationError",
+        )
+        assert told in answer.structured_content["message"]
+        assert "many" not in answer.structured_content["message"]
+
+
+def test_what_fails_before_a_tool_runs_has_the_name_of_its_class_too(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def make(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("/secret/path")
+
+    async def talk(client: Client) -> None:
+        monkeypatch.setattr("braid.app.mcp.http_servers.Tools", make)
+        answer = await call(client, "list_datasets")
+        assert (answer["status"], answer["error_type"]) == ("error", "ZeroDivisionError")
+        assert "/secret" not in answer["message"]
+        assert (await client.call_tool("no_such_tool", {})).is_error
+
+    run(served.client(), talk)
 
 
 def test_an_unknown_file_type_is_kept_as_the_documents_label(served: Served) -> None:
@@ -516,6 +557,37 @@ def test_stdio_with_a_data_directory_of_its_own(tmp_path: Path) -> None:
 def tools_of(braid: Braid, account: Account, settings: Settings | None = None) -> Tools:
     meter = Meter(Usage(braid.ledger), account.id)
     return Tools(braid, account, settings or Settings(), meter, is_admin=False, parse=parse_here)
+
+
+def test_searches_are_reranked_as_the_settings_say(braid: Braid, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[int] = []
+
+    class Longest:
+        name = "longest"
+
+        def scores(self, query: str, texts: Sequence[str]) -> Sequence[float]:
+            read.append(len(texts))
+            return [len(text) for text in texts]
+
+    monkeypatch.setattr("braid.core.models.rerank.reranker_named", lambda *_, **__: Longest())
+    account = Accounts(braid.ledger).add("ana")
+    dataset = braid.ledger.add_dataset(account.id, "Notes").id
+    for number in range(20):
+        braid.ledger.put_document(dataset, document(f"{number:02}.md", "pump " + "word " * number))
+    assert braid.indexer.wait(60)
+    tools = tools_of(braid, account, Settings(reranker="local:longest", reranker_depth=10))
+    found = tools.search(
+        "pump",
+        top_k=2,
+        file_type=None,
+        include_documents=False,
+        max_content_length=None,
+        dataset_ids=None,
+        mode="keyword",
+        strategy="basic",
+    )
+    assert read == [10]
+    assert [each["filepath"] for each in found["results"]] == ["09.md", "08.md"], "the longest of the ten best"
 
 
 def test_documents_are_taken_in_up_to_the_users_quota(braid: Braid) -> None:
