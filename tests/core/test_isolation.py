@@ -10,19 +10,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, get_args
 
+import httpx
 import pytest
 from flask import Flask
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 
+from braid.app.site import Site
 from braid.config.settings import Settings
 from braid.core.braid import Braid
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ledger.change_log import IndexedChunk
 from braid.core.types import ALL, All, DatasetIds, Engine, Filters, Fusion, Hit, Mode, Passage, Pooling, Query
 from tests.fakes import HashEmbeddings
-from tests.web import make_app, site_of
+from tests.web import make_app, serving, site_of
 from tests.worlds import document, indexed
 
 WAIT_S = 30
@@ -357,6 +359,47 @@ def test_programs_see_no_more_through_other_interfaces(town: Town) -> None:
     check()
     assert outcomes[True] > 5
     assert outcomes[False] > 5
+
+
+def read_as_an_agent(town: Town, agent: httpx.Client, site: Site, data: st.DataObject) -> Counter[str]:
+    """Read documents by path and by id, and ask the connector. How often there was something, and how often not."""
+    user = data.draw(st.sampled_from([*USERS]), "user")
+    dataset = data.draw(st.sampled_from([*town.datasets, *UNKNOWN_DATASETS]), "dataset")
+    path = f"{data.draw(st.sampled_from(('kept', 'kept', 'deleted')), 'which')}-{dataset}"
+    document_id = data.draw(st.integers(1, 3 * len(town.datasets)), "document")
+    query = data.draw(words, "query")
+    readable = {f"kept-{each}" for each in town.readable(user)}
+    key = site.tokens.add(town.users[user], "t", ["read"])[1]
+
+    def call(tool: str, at: str = "/mcp", **arguments: Any) -> dict[str, Any]:
+        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
+        headers = {"Authorization": f"Bearer {key}", "Accept": "application/json, text/event-stream"}
+        return dict(agent.post(at, json=message, headers=headers).json()["result"]["structuredContent"])
+
+    read, fetched = call("read_document", filepath=path), call("fetch", id=f"doc-{document_id}")
+    assert (read["status"] == "success") == (path in readable)
+    if fetched["status"] == "success":
+        assert fetched["metadata"]["filepath"] in readable
+    for answer in (read, fetched):
+        assert answer["status"] == "success" or answer["error_type"] == "NotFoundError"
+    found = call("search", "/mcp/connector", query=query)["results"]
+    assert {each["title"] for each in found} <= {f"title of {source}" for source in readable}
+    site.tokens.revoke_all(town.users[user])
+    return Counter([read["status"], fetched["status"], "success" if found else "nothing"])
+
+
+def test_agents_read_and_fetch_no_more_than_may_be_read(town: Town) -> None:
+    app, outcomes = make_app(town.braid, Settings(api_rate_limit="100000/second")), Counter[str]()
+
+    @given(st.data())
+    @settings(max_examples=25, deadline=None, derandomize=True, database=None)
+    def check(data: st.DataObject) -> None:
+        outcomes.update(read_as_an_agent(town, agent, site_of(app), data))
+
+    with serving(app) as url, httpx.Client(base_url=url, timeout=30) as agent:
+        check()
+    assert outcomes["success"] > 10
+    assert outcomes["error"] > 10
 
 
 @pytest.mark.parametrize("mode", get_args(Mode))
