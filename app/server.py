@@ -17,6 +17,7 @@ import uvicorn
 from a2wsgi import WSGIMiddleware
 from flask import Flask
 
+from braid import __version__
 from braid.app import first_start
 from braid.app.after_start import AfterStart
 from braid.app.auth.concurrency import fair_shares
@@ -96,6 +97,8 @@ def _run(settings: Settings, braid: Braid, listener: socket.socket) -> None:
     def on_ready() -> None:
         braid.announce(url)
         print(f"Braid is ready: {url}", flush=True)
+        dialect, model = braid.ledger.database.engine.dialect.name, settings.embedding_model
+        log.info("event=started version=%s database=%s embedding_model=%s url=%s", __version__, dialect, model, url)
         after_start.start()
 
     gc.freeze()  # what is loaded now stays

@@ -19,7 +19,7 @@ from braid.core.errors import InvalidInputError
 from braid.core.extras import require
 from braid.core.forks import Use, tell_of_forks
 from braid.core.ledger.live_copy import lacks_newest, mark_in_use, take_back
-from braid.core.ledger.outages import words_of
+from braid.core.ledger.outages import remedy_for, words_of
 from braid.core.ledger.prepared import Value, parameters_for, text_for
 from braid.core.ledger.remembered import Remembered
 from braid.core.ledger.schema import Upgrading, bring_up_to_date, without_copy
@@ -62,6 +62,8 @@ class Database:
             bring_up_to_date(self.engine, upgrading)
         except SQLAlchemyError as error:
             reason = words_of(error)
+            if self._file is not None and (remedy := remedy_for(self._file, error)):
+                reason = f"{reason}: {remedy}"
             self.engine.dispose()
             raise InvalidInputError(f"the database at {_without_password(url)} cannot be opened: {reason}") from error
         except BaseException:

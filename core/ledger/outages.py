@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import errno
 import logging
+import os
+import shutil
 import sqlite3
 from dataclasses import dataclass
+from pathlib import Path
 from time import monotonic
 from typing import Final, Literal
 
-from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from braid.core.errors import ClosedError
@@ -33,6 +36,8 @@ TEXT_OF: Final[dict[Cause, str]] = {
 """What a user is told."""
 LOG_EVERY_S = 60.0
 MAX_REASON_CHARS = 300
+LEAST_FREE_BYTES = 1 << 20
+"""With less, SQLite cannot make the files that it needs beside its own."""
 
 _OF_ERRNO: dict[int, Cause] = {
     errno.ENOSPC: "disk_full",
@@ -100,6 +105,22 @@ def is_outage(error: BaseException) -> bool:
 def words_of(error: BaseException) -> str:
     """Return the driver's own words, without the statement and its parameters; of another error its message."""
     return str(getattr(error, "orig", None) or error).strip()
+
+
+def remedy_for(file: Path, error: SQLAlchemyError) -> str:
+    """Return what is wrong with a SQLite file that cannot be opened, and what to do; empty where that is not known.
+
+    SQLite calls a full disk "disk I/O error", and one that cannot be written to "unable to open database file".
+    """
+    code = getattr(getattr(error, "orig", None), "sqlite_errorcode", 0) & 0xFF
+    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        return "it is damaged; restore a backup with `python -m app restore`"
+    folder = next(folder for folder in file.absolute().parents if folder.exists())
+    if not os.access(folder, os.W_OK):
+        return f"{str(folder)!r} cannot be written to; mount it writable, or let this user write there"
+    if shutil.disk_usage(folder).free < LEAST_FREE_BYTES:
+        return f"the disk of {str(folder)!r} is full; free some space"
+    return ""
 
 
 def log_failure(logger: logging.Logger, doing: str, error: Exception) -> None:

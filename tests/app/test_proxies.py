@@ -26,6 +26,7 @@ pytestmark = pytest.mark.browser  # they need packages of the system, like a bro
 DEPLOY = Path(__file__).parents[2] / "deploy"
 NAME = "braid.example.org"
 PREFIX = "/braid"
+QUESTION = "Where is the paper?"
 ANSWER = "The paper is in the second tray [1]. " * 40
 NGINX = """
 worker_processes 1;
@@ -227,16 +228,26 @@ def test_files_are_uploaded_and_found_and_the_api_answers(proxied: httpx.Client)
     eventually(found, 30)
 
 
-def test_an_answer_streams(proxied: httpx.Client) -> None:
+@pytest.mark.parametrize(
+    ("path", "asked", "first"),
+    [
+        ("/api/v1/chat", {"message": QUESTION}, "event:"),
+        (
+            "/v1/chat/completions",
+            {"model": "braid", "messages": [{"role": "user", "content": QUESTION}], "stream": True},
+            "data:",
+        ),
+    ],
+)
+def test_an_answer_streams(proxied: httpx.Client, path: str, asked: dict[str, object], first: str) -> None:
     """The first event is there before the last one is sent."""
-    asked = {"message": "Where is the paper?"}
     headers = {**_headers(proxied), "Accept": "text/event-stream"}
-    with proxied.stream("POST", f"{PREFIX}/api/v1/chat", json=asked, headers=headers) as answer:
+    with proxied.stream("POST", f"{PREFIX}{path}", json=asked, headers=headers) as answer:
         assert answer.status_code == 200, answer.read()
         assert answer.headers["content-type"].startswith("text/event-stream")
         arrived = list(answer.iter_text())
     assert len(arrived) > 3, "one piece would have been collected by the proxy"
-    assert "event:" in arrived[0]
+    assert first in arrived[0]
 
 
 def test_probes_metrics_and_mcp_are_below_the_path(proxied: httpx.Client) -> None:
@@ -250,4 +261,5 @@ def test_a_hang_up_does_not_end_the_server(served: Served, proxied: httpx.Client
     served.process.send_signal(signal.SIGHUP)
     log = served.data_dir.parent / "server.log"
     eventually(lambda: "event=hangup_ignored" in log.read_text(), 10)
+    assert re.search(r"event=started version=\S+ database=sqlite embedding_model=\S+ url=http://", log.read_text())
     assert proxied.get(f"{PREFIX}/healthz").status_code == 200

@@ -758,6 +758,7 @@ def test_serve_answers_refuses_a_second_owner_and_stops_in_order(tmp_path: Path,
         running.send_signal(signal.SIGTERM)
         _, log = running.communicate(timeout=30)
     assert running.returncode == 0
+    assert re.search(r"event=started version=\S+ database=sqlite embedding_model=\S+ url=http", log)
     assert "%E3" not in log
     assert "ああ" not in log
     assert not (tmp_path / "data" / "owner.json").exists()

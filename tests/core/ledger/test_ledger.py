@@ -9,6 +9,7 @@ from dataclasses import replace
 from multiprocessing.context import SpawnProcess
 from multiprocessing.queues import Queue
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -760,8 +761,29 @@ def test_a_database_that_cannot_be_opened_is_named_without_its_password(url: str
 
 def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
     (tmp_path / "ledger.db").write_text("this is not a database, but long enough to have a header of one" * 10)
-    with pytest.raises(InvalidInputError, match="cannot be opened: file is not a database"):
+    with pytest.raises(
+        InvalidInputError, match="cannot be opened: file is not a database: it is damaged; restore a back"
+    ):
         Ledger(f"sqlite:///{tmp_path / 'ledger.db'}")
+
+
+def test_a_full_or_read_only_disk_at_the_start_is_named_with_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "ledger.db").mkdir()  # SQLite says as little of it as of a disk
+
+    def told() -> str:
+        with pytest.raises(InvalidInputError) as caught:
+            Ledger(f"sqlite:///{tmp_path / 'ledger.db'}")
+        return str(caught.value)
+
+    assert told().endswith("unable to open database file")
+    with monkeypatch.context() as patch:
+        patch.setattr("braid.core.ledger.outages.os.access", lambda *_: False)
+        assert "cannot be written to; mount it writable, or let this user write there" in told()
+    with monkeypatch.context() as patch:
+        patch.setattr("braid.core.ledger.outages.shutil.disk_usage", lambda _: SimpleNamespace(free=0))
+        assert told().endswith("is full; free some space")
 
 
 def test_the_folder_of_the_database_is_made(tmp_path: Path) -> None:
