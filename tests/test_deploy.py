@@ -1,9 +1,14 @@
-"""What is in deploy/: the dashboard and the alerts ask for metrics that Braid has, in expressions that can be read."""
+"""What is in deploy/: the dashboard and the alerts ask for metrics that Braid has, in expressions that can be read; the
+unit is one for systemd. The proxies are in app/test_proxies.py.
+"""
 
 from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +16,8 @@ import pytest
 import yaml
 from flask.testing import FlaskClient
 
+from braid.app.cli.root import cli
+from braid.app.server import OVERDUE_S
 from braid.core.backup.record import LastBackup, note_backup
 from braid.core.braid import Braid
 from tests.web import make_app, sign_in
@@ -63,6 +70,14 @@ def test_every_metric_of_ours_is_on_the_dashboard_or_raises_an_alert(scraped: st
     assert {name for name in ours if name not in asked} == set()
 
 
+def test_the_scrape_has_a_token_and_the_rules_that_are_beside_it() -> None:
+    configuration = yaml.safe_load((DEPLOY / "prometheus.yml").read_text())
+    assert [(DEPLOY / name).is_file() for name in configuration["rule_files"]] == [True]
+    (job,) = configuration["scrape_configs"]
+    assert job.get("metrics_path", "/metrics") == "/metrics"
+    assert set(job["authorization"]) == {"credentials_file"}
+
+
 def test_expressions_and_alerts_are_whole() -> None:
     for expression in _expressions():
         for opening, closing in ("()", "[]", "{}"):
@@ -75,3 +90,30 @@ def test_expressions_and_alerts_are_whole() -> None:
         assert rule["labels"] in ({"severity": "warning"}, {"severity": "critical"})
         assert set(rule["annotations"]) == {"summary", "description"}  # type: ignore[call-overload]
     assert len({rule["alert"] for rule in _alerts()}) == len(_alerts())
+
+
+# ---------------------------------------------------------------- the unit for systemd
+
+UNIT = (DEPLOY / "braid.service").read_text()
+MOST_EXPOSED = 25
+"""Tenths of systemd's figure of how much a service could do outside its own folders; 96 is a unit without any limit."""
+
+
+def test_the_unit_runs_a_command_that_there_is_as_its_own_user_and_waits_for_its_end() -> None:
+    lines = UNIT.splitlines()
+    assert {"User=braid", "UMask=0077", "Restart=on-failure"} <= set(lines)
+    (command,) = re.findall(r"^ExecStart=\S+/braid (\S+)$", UNIT, re.MULTILINE)
+    assert command in cli.commands
+    (stop_s,) = re.findall(r"^TimeoutStopSec=(\d+)$", UNIT, re.MULTILINE)
+    assert int(stop_s) > OVERDUE_S
+
+
+def test_systemd_reads_the_unit_and_calls_it_hardened(tmp_path: Path) -> None:
+    program = shutil.which("systemd-analyze")
+    if program is None:
+        pytest.skip("systemd-analyze is not installed")
+    unit = tmp_path / "braid.service"
+    unit.write_text(UNIT.replace("/opt/braid/.venv/bin/braid", sys.executable))
+    for command in (["verify", "--man=no"], ["security", "--offline=true", f"--threshold={MOST_EXPOSED}"]):
+        done = subprocess.run([program, *command, str(unit)], capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (0, ""), done.stdout

@@ -99,13 +99,15 @@ def test_what_users_do_to_their_own_account_is_recorded(app: Flask) -> None:
     assert client.post("/signup", data=form).status_code == 302
     zoe = site_of(app).accounts.named("zoe")
     assert zoe
-    token = site_of(app).tokens.add(zoe.id, "t", ["read"])[0].id
+    assert post_form(client, "/account/tokens", name="t", scope="read").status_code == 201
+    [token] = (each.id for each in site_of(app).tokens.of_user(zoe.id))
     post_form(client, f"/account/tokens/{token}/revoke")
     post_form(client, "/account/password", old=PASSWORD, password="another password")
     post_form(client, "/account/sessions/end", tokens="1")
     found = [(entry.actor, entry.action, entry.detail) for entry in reversed(acts(app))]
     assert found == [
         ("zoe", "user.signed_up", "127.0.0.1"),
+        ("zoe", "token.made", f"{token} read"),
         ("zoe", "token.revoked", str(token)),
         ("zoe", "user.password", "own, 0 tokens revoked"),
         ("zoe", "user.signed_out", "all browsers, 0 tokens revoked"),

@@ -79,6 +79,7 @@ def test_the_way_of_signing_up_is_chosen(app: Flask, admin: FlaskClient) -> None
         post_form(admin, "/admin/users/sign-up", sign_up=state)
         assert f'value="{state}" checked' in admin.get("/admin/users").text
         assert app.test_client().get("/signup").status_code == (404 if state == "closed" else 200)
+        assert (acts(app)[0].action, acts(app)[0].target) == ("sign_up.changed", state)
 
 
 def link_in(page: str) -> str:

@@ -552,8 +552,11 @@ def test_explain(filled: CommandLine) -> None:
     assert "neither a chunk id nor the source" in filled("explain", "reset", "rules.md", status=2).stderr
 
 
-def test_doctor(filled: CommandLine) -> None:
-    assert filled("doctor").stdout == "Ledger and indexes agree.\n"
+def test_doctor(filled: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("braid.app.cli.progress.SECONDS_BETWEEN_LINES", 0)
+    whole = filled("doctor")
+    assert whole.stdout == "Ledger and indexes agree.\n"
+    assert re.search(r"^Collections: 1 of \d$", whole.stderr, re.MULTILINE), "in a pipe, too"
     with closing(sqlite3.connect(filled.data_dir / "ledger.db")) as ledger, ledger:
         ledger.execute("UPDATE datasets SET documents = 99 WHERE id = 1")
     assert [finding["problem"] for finding in filled.json("doctor", status=1)["left"]] == ["counter"]
@@ -606,6 +609,18 @@ def test_help_answers_at_once(run: CommandLine) -> None:
     assert "ingest" in out
     seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     assert seconds < 0.3, "of the processor, so that it holds on a busy machine"
+
+
+@pytest.mark.parametrize("command", ["user list", "db status", "retention"])
+def test_what_needs_no_engine_does_not_wait_for_one(run: CommandLine, dataset: int, command: str) -> None:
+    def seconds() -> float:
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        status, _, err = finished(run.process(*command.split()))
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        assert (status, err) == (0, "")
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+    assert any(seconds() < 1.5 for _ in range(3)), "of the processor, which other work slows down; loading it takes 3"
 
 
 def test_help_imports_nothing_heavy() -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -166,6 +168,23 @@ def test_without_a_model_the_answer_is_that_of_the_api(town: Town, ann: openai.O
     assert {**found.citations[0], "url": ""} == {**theirs["citations"][0], "url": ""}  # type: ignore[attr-defined]
     page = found.citations[0]["url"]  # type: ignore[attr-defined]
     assert page == f"{town.address}/documents/passage/{theirs['citations'][0]['chunk_id']}"
+
+
+def test_the_program_in_the_docs_runs(town: Town, capsys: pytest.CaptureFixture[str]) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "connected-apps.md").read_text(encoding="utf-8")
+    (program,) = re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    key = bearer(town.app, town.people["ann"], "read")["Authorization"].removeprefix("Bearer ")
+    for shown, here in (
+        ("http://127.0.0.1:8000", town.address),
+        ("braid_…", key),
+        ("How long is the warranty of the pump?", "Which error does the printer show?"),
+    ):
+        assert shown in program
+        program = program.replace(shown, here)
+    exec(compile(program, "docs/connected-apps.md", "exec"), {"__name__": "__main__"})
+    printed = capsys.readouterr().out.splitlines()
+    assert any("E-4711" in line for line in printed)
+    assert printed[-1] == "printer.md extractive"
 
 
 def test_earlier_turns_say_what_is_meant(ann: openai.OpenAI) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import shutil
 import sqlite3
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,15 +13,19 @@ from unittest.mock import patch
 
 import pytest
 from flask import Flask
-from sqlalchemy import event
+from sqlalchemy import event, update
 from sqlalchemy.exc import OperationalError
 
 from braid.app.factory import create_app
 from braid.app.gauges import _size_of_folder
 from braid.config.settings import Settings, load_settings
 from braid.core.braid import Braid
-from braid.core.errors import InvalidInputError
+from braid.core.errors import EmbeddingError, InvalidInputError
 from braid.core.indexes.leg_progress import LegProgress
+from braid.core.jobs.store import JobStore, NewJob
+from braid.core.ledger.tables import JobRow
+from braid.core.models.embeddings import embed_query
+from tests.fakes import HashEmbeddings
 from tests.web import bearer, make_app, sign_in, site_of
 
 OLD, NEW = "the-old-token-of-24-chars", "the-new-token-of-24-chars"
@@ -173,6 +178,23 @@ def test_a_folder_that_goes_while_it_is_measured_is_left_out(tmp_path: Path) -> 
 
     with patch("braid.app.gauges._size", size_then_drop_the_others):
         assert _size_of_folder(tmp_path) == 5
+
+
+def test_the_metrics_count_failed_models_and_say_how_long_work_waits(app: Flask, shelf: Braid) -> None:
+    failed, admin = 'braid_model_failures_total{kind="embedding"}', site_of(app).accounts.all()[0]
+    before, model = _metrics(app)[failed], HashEmbeddings()
+    model.failing = True
+    with pytest.raises(EmbeddingError):
+        embed_query(model, "pump")
+    dataset = shelf.ledger.add_dataset(admin.id, "Notes").id
+    [job] = JobStore(shelf.ledger).add(admin.id, [NewJob("upload", "a.txt", dataset, {"file": "a"})])
+    with shelf.ledger.database.write() as connection:
+        connection.execute(update(JobRow).where(JobRow.id == job.id).values(created_at=time.time() - 120))
+    after = _metrics(app)
+    assert after[failed] == before + 1
+    assert after['braid_jobs{state="queued"}'] == 1
+    assert 120 <= after["braid_oldest_waiting_job_seconds"] < 180
+    shelf.ledger.remove_dataset(dataset)
 
 
 def _metrics(app: Flask) -> dict[str, float]:

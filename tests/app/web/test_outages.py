@@ -8,7 +8,8 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ from sqlalchemy.exc import OperationalError
 from braid.core.braid import Braid
 from braid.core.ledger import outages
 from tests.fakes import HashEmbeddings
-from tests.web import bearer, make_app, sign_in, site_of
+from tests.web import bearer, make_app, serving, sign_in, site_of
 from tests.worlds import eventually
 
 PAGES = (
@@ -87,6 +88,26 @@ def test_an_outage_within_a_page_leaves_its_reader_the_way_on(shelf: Braid) -> N
         answer = client.get("/datasets?lang=ko")
     assert answer.status_code == 503
     assert 'class="places"' in answer.text, "the reader is still signed in"
+
+
+def test_the_connection_stays_open_for_the_request_after(shelf: Braid) -> None:
+    app = make_app(shelf)
+    session = sign_in(app).get_cookie("braid_session")
+    assert session is not None
+    headers = {"Cookie": f"braid_session={session.value}", "Accept": "text/html"}
+
+    def status(path: str) -> int:
+        connection.request("GET", path, headers=headers)
+        answer = connection.getresponse()
+        answer.read()
+        return answer.status
+
+    with serving(app) as url, closing(HTTPConnection(url.removeprefix("http://"))) as connection:
+        connection.connect()
+        connection.auto_open = 0  # a connection that the server has closed is an error
+        with _down(shelf):
+            assert [status(path) for path in ("/", "/datasets", "/api/v1/datasets", "/admin/")] == [503] * 4
+        assert status("/datasets") == 200
 
 
 @contextmanager
