@@ -34,7 +34,7 @@ run: $(RUN)  ## start Braid
 	$(BIN)/python -m app serve $(ARGS)
 
 test: $(DEV)  ## run the tests, those with a browser left out
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not browser" $(ARGS)
+	$(BIN)/python -m pytest -n 3 --dist worksteal -m "not browser" $(ARGS)
 
 lint: $(DEV)  ## check style, types and which room imports which
 	$(BIN)/python -m ruff check .

@@ -82,8 +82,11 @@ class LinkFilter:
         starts, self._begun = not self._begun, self._begun or bool(text)
         if self._fence:
             return text
+        html = _HTML_LINE.match(text) if starts else None
         text = _ACTIVE.sub(self._rewrite, text)
-        return _HTML_LINE.sub(r"\1&lt;", text) if starts else text
+        if html and text.startswith(html[0]):
+            return f"{html[1]}&lt;{text[len(html[0]) :]}"
+        return text
 
     def _rewrite(self, found: re.Match[str]) -> str:
         slashes, active = found["slashes"], found[0].lstrip("\\")
