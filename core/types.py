@@ -549,25 +549,29 @@ class SearchResult:
         object.__setattr__(self, "hits_by_dataset", dict(counts))
 
 
+Reason = Literal[
+    "found",
+    "not_in_scope",
+    "filtered",
+    "not_reached",
+    "deduplicated",
+    "merged",
+    "grouped",
+    "below_min_score",
+    "cut_by_k",
+]
+"""Why a chunk is, or is not, in a result. ``merged``: it is shown as a part of another hit, a section; ``grouped``: its
+document is shown by another passage.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Explanation:
     """The explanation why a chunk is, or is not, in the result of a query."""
 
     chunk_id: str
     found: bool
-    reason: Literal[
-        "found",
-        "not_in_scope",
-        "filtered",
-        "not_reached",
-        "deduplicated",
-        "merged",
-        "grouped",
-        "below_min_score",
-        "cut_by_k",
-    ]
-    """``merged`` means that the chunk is shown as a part of another hit, a section; ``grouped``, that another passage
-    stands for its document."""
+    reason: Reason
     detail: str
     """The reason in words for people."""
     rank: int | None = None

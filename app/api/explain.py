@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from pydantic import Field
 
 from braid.app.api.framework.operations import Resource
@@ -14,6 +12,7 @@ from braid.app.api.search import LegShown, TextSearch
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
 from braid.app.site import site
+from braid.core.types import Reason
 
 resource = Resource("explain", "Explains why a passage is, or is not, in the result of a search.")
 
@@ -29,17 +28,7 @@ class ExplanationShown(Shown):
 
     chunk_id: str
     found: bool
-    reason: Literal[
-        "found",
-        "not_in_scope",
-        "filtered",
-        "not_reached",
-        "deduplicated",
-        "merged",
-        "grouped",
-        "below_min_score",
-        "cut_by_k",
-    ]
+    reason: Reason
     detail: str
     rank: int | None
     legs: list[LegShown]
