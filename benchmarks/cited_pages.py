@@ -116,7 +116,7 @@ def _draw(
 
 
 def _outcome(passage: str, drawn: PagePicture, *, ends_here: bool) -> str:
-    found = find_passage(passage, drawn.text)
+    found = find_passage(passage, drawn.text, in_part=not ends_here)
     if not found:
         return "not placed"
     marked, wanted = _letters(drawn.text, found), _plain(passage)

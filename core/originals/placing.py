@@ -1,4 +1,4 @@
-"""Finds where a passage stands on a page, by their characters without spaces and hyphens."""
+"""Finds where a passage is on a page, by their characters without spaces and hyphens."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 MIN_CHARACTERS = 12
-"""Fewer may stand on a page by chance, unless they are the whole passage."""
+"""Fewer may be on a page by chance, unless they are the whole passage."""
 MIN_SHARE = 0.9
 """Of a passage's characters that must be found where they are found in pieces only."""
 _LEFT_OUT = frozenset("\x02\ufffe\u00ad\ufffd-\u2010\u2011|")
@@ -24,8 +24,10 @@ class Box(NamedTuple):
     bottom: int
 
 
-def find_passage(passage: str, page: str) -> list[range]:
-    """Return the ranges of ``page``'s characters that are the passage, or the part of it that stands on this page.
+def find_passage(passage: str, page: str, *, in_part: bool = False) -> list[range]:
+    """Return the ranges of ``page``'s characters that are the passage.
+
+    ``in_part`` says that the passage goes on, or began, on another page: then its part on this one is found.
 
     Empty where it cannot be placed: then nothing is to be marked.
 
@@ -40,7 +42,7 @@ def find_passage(passage: str, page: str) -> list[range]:
     whole = there.find(wanted)
     if whole >= 0:
         return [range(at[whole], at[whole + len(wanted) - 1] + 1)]
-    return _ends(wanted, there, at) or _pieces(passage, wanted, there, at)
+    return (_ends(wanted, there, at) if in_part else []) or _pieces(passage, wanted, there, at)
 
 
 def boxes_of_lines(boxes: Sequence[Sequence[int]], wanted: range) -> list[Box]:
@@ -89,7 +91,7 @@ def _ends(wanted: str, there: str, at: list[int]) -> list[range]:
 
 
 def _pieces(passage: str, wanted: str, there: str, at: list[int]) -> list[range]:
-    """Return where the passage's sentences stand, which running heads or columns may part."""
+    """Return where the passage's sentences are, which running heads or columns may part."""
     found, covered, start = [], 0, 0
     for piece in _PIECE.findall(passage):
         letters, _ = _letters(piece)

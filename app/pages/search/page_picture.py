@@ -83,5 +83,6 @@ def _drawn(document: Document, number: int) -> PagePicture:
 
 
 def _marks(cited: Passage, drawn: PagePicture) -> list[Box]:
-    found = find_passage(cited.text, drawn.text)
+    in_part = cited.page != (cited.page_end or cited.page)
+    found = find_passage(cited.text, drawn.text, in_part=in_part)
     return [box for each in found for box in boxes_of_lines(drawn.boxes, each)]

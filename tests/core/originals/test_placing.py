@@ -11,8 +11,8 @@ PAGE = (
 )
 
 
-def marked(passage: str, page: str = PAGE) -> list[str]:
-    return [page[found.start : found.stop] for found in find_passage(passage, page)]
+def marked(passage: str, page: str = PAGE, *, in_part: bool = False) -> list[str]:
+    return [page[found.start : found.stop] for found in find_passage(passage, page, in_part=in_part)]
 
 
 def test_a_passage_is_found_over_line_breaks_and_hyphens() -> None:
@@ -38,8 +38,14 @@ def test_a_passage_in_another_script(passage: str, page: str) -> None:
 
 def test_of_a_passage_over_two_pages_each_has_its_part() -> None:
     passage = "Do not fill it above the mark. Page 3 The second tray is for envelopes."
-    assert marked(passage) == ["Do not fill it\r\nabove the mark.\r\nPage 3"]
-    assert marked(passage, "The second tray is for envelopes.\r\nAnd so on.") == ["The second tray is for envelopes."]
+    following = "The second tray is for envelopes.\r\nAnd so on."
+    assert marked(passage, in_part=True) == ["Do not fill it\r\nabove the mark.\r\nPage 3"]
+    assert marked(passage, following, in_part=True) == ["The second tray is for envelopes."]
+
+
+def test_an_end_that_is_on_the_page_by_chance_is_not_taken_for_the_passage() -> None:
+    passage = "Something else entirely, as is said in the printer manual"
+    assert marked(passage, "the printer manual\r\nThe tray holds forty sheets of paper.") == []
 
 
 def test_what_parts_a_passage_is_not_marked() -> None:
