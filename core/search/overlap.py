@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from braid.core.types import Passage
 
+MAX_SHARED = 10_000
+"""The most that neighbouring passages are made to share."""
 MIN_REPEATED = 12
 """A shorter beginning that is also the end of the passage before is taken for chance."""
 
@@ -14,6 +16,10 @@ def repeated_chars(before: Passage, passage: Passage) -> int:
         return 0
     if before.line_end is not None and passage.line is not None and passage.line > before.line_end:
         return 0
-    longest = min(len(before.text), len(passage.text) - 1)
-    lengths = range(longest, MIN_REPEATED - 1, -1)
-    return next((length for length in lengths if before.text.endswith(passage.text[:length])), 0)
+    return shared_chars(before.text, passage.text[:-1], least=MIN_REPEATED)
+
+
+def shared_chars(before: str, after: str, *, least: int) -> int:
+    """Return how many characters end the first text and begin the second, 0 for fewer than ``least``."""
+    lengths = range(min(len(before), len(after), MAX_SHARED), least - 1, -1)
+    return next((length for length in lengths if before.endswith(after[:length])), 0)

@@ -7,12 +7,12 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Literal
 
+from braid.core.search.overlap import shared_chars
 from braid.core.search.strategies.base import Parameter, RefineOnly, Tools
 from braid.core.types import Hit, Passage, Query
 
 MIN_OVERLAP_CHARS = 8
 """Fewer equal characters are chance."""
-MAX_OVERLAP_CHARS = 10_000
 
 
 class ParentDocument(RefineOnly):
@@ -90,7 +90,5 @@ def _join(passage: Passage, section: Sequence[Passage]) -> Passage:
 
 def join_overlapping(before: str, after: str) -> str:
     """Join two texts. Characters that end the first and begin the second appear once; else there is a line break."""
-    for length in range(min(len(before), len(after), MAX_OVERLAP_CHARS), MIN_OVERLAP_CHARS - 1, -1):
-        if before.endswith(after[:length]):
-            return before + after[length:]
-    return f"{before}\n{after}"
+    shared = shared_chars(before, after, least=MIN_OVERLAP_CHARS)
+    return before + after[shared:] if shared else f"{before}\n{after}"
