@@ -205,7 +205,7 @@ class Filters:
     """A filter on the documents' metadata, as docs/own-data.md describes it; dates in their JSON form."""
     chunk_kinds: frozenset[ChunkKind] = frozenset()
     """Only passages of source code that are these parts of a program: ``function``, ``class``, ``method`` or
-    ``module``, which is what stands in none of them. Looked for among the best 4,000 passages of each leg.
+    ``module``, the rest of a file. Looked for among the best 4,000 passages of each leg.
     """
 
     @classmethod

@@ -87,7 +87,7 @@ class FiltersGiven(Given):
     )
 
     chunk_kinds: list[ChunkKind] = Field(
-        [], max_length=10, description="Only these parts of programs; `module` is what stands in none of the others"
+        [], max_length=10, description="Only these parts of programs; `module` is the rest of a file"
     )
 
     def filters(self) -> Filters:

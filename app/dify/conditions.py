@@ -188,7 +188,7 @@ def _date(value: object) -> Filter:
 
 
 def _readings(value: object) -> list[Any]:
-    """Return all that a text may stand for: Dify sends numbers, dates, true and false as texts, too."""
+    """Return all values that a text may mean: Dify sends numbers, dates, true and false as texts, too."""
     if isinstance(value, bool) or (isinstance(value, int | float) and not isinstance(value, bool)):
         return [value]
     text = _text(value)

@@ -1,6 +1,6 @@
 """``GET /models``: a model's id is a choice of datasets.
 
-``braid`` stands for those of the user's settings, ``braid:all`` for all that the user may read, ``braid:-1,3`` for some
+``braid`` means those of the user's settings, ``braid:all`` for all that the user may read, ``braid:-1,3`` for some
 by their ids, ``braid:NAME`` for a choice that the user has saved.
 """
 
@@ -63,7 +63,7 @@ def get_wire_model(model: str) -> ModelShown:
 
 
 def choice_of(model: str) -> list[int] | All:
-    """Return the datasets that a model's id stands for. Raises ModelNotFoundError."""
+    """Return the datasets of a model's id. Raises ModelNotFoundError."""
     if model != MODEL and not model.startswith(PREFIX):
         raise ModelNotFoundError(
             f"there is no model {model[:100]!r}; the models are {MODEL}, {PREFIX}{ALL}, {PREFIX}-1,3 with ids of "

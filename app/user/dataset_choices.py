@@ -22,9 +22,9 @@ _NAME = re.compile(r"[^\s,:/\\\x00-\x1f\x7f](?:[^,:/\\\x00-\x1f\x7f]*[^\s,:/\\\x
 
 
 def choice_named(account: Account, name: str) -> list[int] | All:
-    """Return the choice that a name stands for: ``all``, ids such as ``-1,3``, or a saved one.
+    """Return the choice with this name: ``all``, ids such as ``-1,3``, or a saved one.
 
-    The empty name stands for the datasets that the user has selected in the settings, which are all unless others are.
+    The empty name means the datasets selected in the settings: all of them, unless the user selected some.
     Raises NotFoundError for an id that is not one of the user's to read, and for an unknown name.
     """
     readable = readable_datasets(account)

@@ -169,7 +169,7 @@ class _Followed:
                 return self._at(rank, hit)
             if self.search.query.group_by == "document" and hit.passage.document_id == self.document_id:
                 best = f"The passage {hit.passage.chunk_id} of its document fits better"
-                detail = f"{best} and stands for the document, at rank {rank}."
+                detail = f"{best} and is shown for the document, at rank {rank}."
                 return Explanation(chunk_id, False, "grouped", detail, rank, legs)
         return Explanation(chunk_id, False, "not_in_scope", "It was deleted while the search was running.")
 

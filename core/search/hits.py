@@ -42,7 +42,7 @@ def build_hits(
     """Return up to ``limit`` hits in fused order.
 
     Equal texts become one hit, at its best rank, with the other occurrences. White space does not count. With
-    ``by_document``, a document's first hit stands for it, and its other texts are counted.
+    ``by_document``, a document is shown by its first hit, and its other texts are counted.
     """
     equal: dict[str, list[PassageRow]] = {}
     best: dict[str, float] = {}
