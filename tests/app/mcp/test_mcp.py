@@ -554,6 +554,15 @@ def test_stdio_with_a_data_directory_of_its_own(tmp_path: Path) -> None:
 # ---------------------------------------------------------------- the tools alone
 
 
+PLAIN: dict[str, Any] = {
+    "file_type": None,
+    "include_documents": False,
+    "max_content_length": None,
+    "dataset_ids": None,
+    "strategy": "basic",
+}
+
+
 def tools_of(braid: Braid, account: Account, settings: Settings | None = None) -> Tools:
     meter = Meter(Usage(braid.ledger), account.id)
     return Tools(braid, account, settings or Settings(), meter, is_admin=False, parse=parse_here)
@@ -576,16 +585,7 @@ def test_searches_are_reranked_as_the_settings_say(braid: Braid, monkeypatch: py
         braid.ledger.put_document(dataset, document(f"{number:02}.md", "pump " + "word " * number))
     assert braid.indexer.wait(60)
     tools = tools_of(braid, account, Settings(reranker="local:longest", reranker_depth=10))
-    found = tools.search(
-        "pump",
-        top_k=2,
-        file_type=None,
-        include_documents=False,
-        max_content_length=None,
-        dataset_ids=None,
-        mode="keyword",
-        strategy="basic",
-    )
+    found = tools.search("pump", top_k=2, mode="keyword", **PLAIN)
     assert read == [10]
     assert [each["filepath"] for each in found["results"]] == ["09.md", "08.md"], "the longest of the ten best"
 
@@ -624,16 +624,7 @@ def test_the_servers_path_is_not_for_ordinary_users(braid: Braid) -> None:
     tools = tools_of(braid, Accounts(braid.ledger).add("ana"))
     assert tools.put_document("The tray.", "a.md", file_type=None, dataset_id=None)["status"] == "success"
     assert braid.indexer.wait(60)
-    found = tools.search(
-        "tray",
-        top_k=1,
-        file_type=None,
-        include_documents=False,
-        max_content_length=None,
-        dataset_ids=None,
-        mode="keyword",
-        strategy="basic",
-    )
+    found = tools.search("tray", top_k=1, mode="keyword", **PLAIN)
     assert found["status"] == "success", found
     assert found["persist_directory"] == braid.data_dir.name
     assert str(braid.data_dir) not in json.dumps(found)
@@ -645,16 +636,7 @@ def test_a_search_is_fused_as_the_site_is_set(braid: Braid) -> None:
     assert braid.indexer.wait(30)
 
     def score(settings: Settings) -> float:
-        found = tools_of(braid, account, settings).search(
-            "tray",
-            top_k=1,
-            file_type=None,
-            include_documents=False,
-            max_content_length=None,
-            dataset_ids=None,
-            mode="hybrid",
-            strategy="basic",
-        )
+        found = tools_of(braid, account, settings).search("tray", top_k=1, mode="hybrid", **PLAIN)
         return float(found["results"][0]["score"])
 
     assert score(Settings(fusion="rrf")) == pytest.approx(0.5 / 61 + 0.5 / 61)
