@@ -77,14 +77,19 @@ def _join_lines(text: str) -> str:
 def _title(file: SourceFile, information: dict[str, str]) -> str:
     """Return the title that the author gave; not the one that a program filled in."""
     title = information.get("Title", "").strip()
-    return file.stem if title.lower() in _UNTITLED or _FILE_NAME.search(title) else title
+    return file.stem if _is_none(title) or _FILE_NAME.search(title) else title
+
+
+def _is_none(text: str) -> bool:
+    """Return whether a program filled the field in for want of a text: reportlab writes "(anonymous)"."""
+    return text.strip("() ").lower() in _UNTITLED
 
 
 def _metadata(information: dict[str, str], texts: list[str]) -> dict[str, str]:
     blank = [str(number) for number, text in enumerate(texts, start=1) if not text.strip()]
     author = information.get("Author", "")
     return {
-        "author": "" if author.lower() in _UNTITLED else author,
+        "author": "" if _is_none(author) else author,
         "pages": str(len(texts)),
         PAGES_WITHOUT_TEXT: ", ".join(blank),
     }

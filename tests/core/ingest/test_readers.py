@@ -89,7 +89,7 @@ def test_pdf_pages_are_sections() -> None:
     assert parsed.metadata == {"pages": "3", "pages_without_text": "2"}
 
 
-@pytest.mark.parametrize("title", ["", "untitled", "Microsoft Word - draft.docx", "report.indd"])
+@pytest.mark.parametrize("title", ["", "untitled", "(anonymous)", "Microsoft Word - draft.docx", "report.indd"])
 def test_a_pdf_without_a_real_title_is_called_like_its_file(title: str) -> None:
     assert read("docs/Yearly report.pdf", samples.pdf([["text"]], title=title)).title == "Yearly report"
 
