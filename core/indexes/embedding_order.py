@@ -7,14 +7,16 @@ from collections import deque
 
 from braid.core.ledger.change_log import ChangeLog
 
-CHUNKS_PER_READ = 512
+CHUNKS_PER_READ = 4096
 CHUNKS_PER_TURN = 64
 """More than can be embedded in one turn."""
 LOG_EVERY = 4
 """Each such turn follows the change log, so that a large document goes on however many small ones come."""
 LEAST_REST_S = 1.0
 RESTS = 10
-"""A reading is followed by a rest of so many times its duration, so that it takes little of the time."""
+"""A reading is followed by a rest of so many times its duration, so that it takes little of the time: where 200,000
+passages wait, it takes a second, and the log is followed until the next one.
+"""
 
 
 class EmbeddingOrder:
@@ -24,7 +26,7 @@ class EmbeddingOrder:
         self._changes = changes
         self._collection = collection
         self._waiting: deque[str] = deque()
-        self._read_until = 0.0
+        self._rest_until = self._read_until = 0.0
         self._turn = 0
         self.ahead: set[str] = set()
         """Passages that were embedded before the log came to them."""
@@ -39,7 +41,7 @@ class EmbeddingOrder:
         self._turn += 1
         if self._turn % LOG_EVERY == 0:
             return []
-        if not self._waiting or time.monotonic() >= self._read_until:
+        if time.monotonic() >= (self._read_until if self._waiting else self._rest_until):
             self._read(applied_seq, model)
         return [self._waiting[place] for place in range(min(CHUNKS_PER_TURN, len(self._waiting)))]
 
@@ -59,4 +61,5 @@ class EmbeddingOrder:
         found = self._changes.unembedded_changes(self._collection, applied_seq, model, CHUNKS_PER_READ)
         self._waiting = deque(chunk_id for chunk_id in found if chunk_id not in self.set_aside)
         finished = time.monotonic()
-        self._read_until = finished + max(LEAST_REST_S, RESTS * (finished - started))
+        self._rest_until = finished + RESTS * (finished - started)
+        self._read_until = max(self._rest_until, finished + LEAST_REST_S)

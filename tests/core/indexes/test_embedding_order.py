@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import threading
+import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from braid.core.braid import Braid
 from braid.core.indexes import document_progress as progress
+from braid.core.indexes.embedding_order import EmbeddingOrder
 from braid.core.ledger.change_log import ChangeLog
 from tests.fakes import HashEmbeddings
 from tests.worlds import document, eventually
@@ -140,3 +143,23 @@ def test_small_documents_come_first_and_alike_ones_in_turn(tmp_path: Path) -> No
     assert [texts[chunk_id].split()[0] + texts[chunk_id].split()[-1] for chunk_id in ids] == [
         "one.md0", "b.md0", "c.md0", "b.md1", "c.md1", "big.md0", "big.md1", "big.md2", "big.md3",
     ]  # fmt: skip
+
+
+def test_reading_a_long_log_takes_little_of_the_time_however_fast_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    readings = 0
+
+    def slow(self: ChangeLog, collection: str, seq: int, model: str, limit: int) -> Sequence[str]:
+        nonlocal readings
+        readings += 1
+        time.sleep(0.001)
+        return [f"{readings}:{n}" for n in range(100)]
+
+    monkeypatch.setattr(ChangeLog, "unembedded_changes", slow)
+    monkeypatch.setattr("braid.core.indexes.embedding_order.RESTS", 100_000)
+    order = EmbeddingOrder(object.__new__(ChangeLog), "user_1")
+    turns = []
+    for _ in range(20):
+        turns.append(order.next_turn(0, "fake"))
+        order.done(len(turns[-1]), set(turns[-1]))
+    assert [len(turn) for turn in turns if turn] == [64, 36], "then it is the log's turn"
+    assert readings == 1
