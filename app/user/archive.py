@@ -18,7 +18,7 @@ from braid.core.chat.export import conversation_json
 from braid.core.chat.store import ConversationStore
 from braid.core.data_directory import DataDirectory
 from braid.core.datasets.listing import find_documents
-from braid.core.ingest.dataset_export import document_lines
+from braid.core.ingest.exports.dataset_export import document_lines
 from braid.core.json_form import to_json
 from braid.core.ledger.tables import AuditRow, Base, UserRow
 from braid.core.originals.store import Originals

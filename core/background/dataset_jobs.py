@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from braid.core.errors import InvalidInputError, UnreadableDocumentError
 from braid.core.indexes.reembed import reembed
-from braid.core.ingest.dataset_export import export_dataset
-from braid.core.ingest.dataset_import import import_dataset
-from braid.core.ingest.export_form import ReadExport
+from braid.core.ingest.exports.dataset_export import export_dataset
+from braid.core.ingest.exports.dataset_import import import_dataset
+from braid.core.ingest.exports.export_form import ReadExport
 from braid.core.ingest.incoming import Incoming, Parse
 from braid.core.ingest.plan import IngestOptions, source_name
 from braid.core.ingest.spool import Readable, Spool, upload_source

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from braid.core.ingest.export_form import Manifest
+from braid.core.ingest.exports.export_form import Manifest
 from braid.core.ingest.incoming import Incoming, Parse
 from braid.core.ingest.parse_pool import PagePicture, ParsePool, ParserUnavailableError
 from braid.core.ingest.plan import IngestOptions

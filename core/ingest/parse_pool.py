@@ -17,7 +17,7 @@ import numpy as np
 
 from braid.core.errors import BraidError, InvalidInputError, UnreadableDocumentError
 from braid.core.forks import tell_of_forks
-from braid.core.ingest.export_form import ExportedPart, Manifest, OpenExport
+from braid.core.ingest.exports.export_form import ExportedPart, Manifest, OpenExport
 from braid.core.ingest.incoming import Incoming
 from braid.core.ingest.parse_process import IsStopped, Outcome, ParseProcess, never
 from braid.core.ingest.plan import IngestOptions
@@ -40,7 +40,7 @@ class ParseStoppedError(BraidError):
 
 @dataclass(frozen=True, slots=True)
 class PagePicture:
-    """A page as `braid.core.ingest.readers.page_picture.draw_page` describes it, of a file of ``pages`` pages."""
+    """A page as `braid.core.ingest.readers.paged.page_picture.draw_page` describes it, of a file of ``pages`` pages."""
 
     picture: bytes
     """PNG."""
@@ -123,8 +123,8 @@ class ParsePool:
 
     @contextmanager
     def read_export(self, path: Path, *, max_bytes: int) -> Iterator[OpenExport]:
-        """Read an exported dataset: see `braid.core.ingest.export_form.ReadExport`. Each document has the time that
-        a file has. Raises ParserUnavailableError and ParseStoppedError, too.
+        """Read an exported dataset: see `braid.core.ingest.exports.export_form.ReadExport`. Each document has the time
+        that a file has. Raises ParserUnavailableError and ParseStoppedError, too.
         """
         with self._process() as process:
             manifest = self._manifest(process, {"export": str(path.absolute()), "max_bytes": max_bytes})

@@ -118,14 +118,14 @@ def _parse(request: Mapping[str, Any]) -> Outcome:
 
 
 def _draw_page(request: Mapping[str, Any]) -> Outcome:
-    from braid.core.ingest.readers.page_picture import draw_page
+    from braid.core.ingest.readers.paged.page_picture import draw_page
 
     drawn = draw_page(Path(request["path"]).read_bytes(), request["page"])
     return {**drawn, "picture": base64.b64encode(drawn["picture"]).decode()}
 
 
 def _read_export(request: Mapping[str, Any]) -> Iterator[Outcome]:
-    from braid.core.ingest.export_file import read_export, read_manifest
+    from braid.core.ingest.exports.export_file import read_export, read_manifest
 
     if "manifest" in request:
         yield {"manifest": read_manifest(Path(request["manifest"]), max_bytes=request["max_bytes"]).model_dump()}

@@ -18,9 +18,9 @@ from braid.app.mcp.tools import Tools
 from braid.config.settings import Settings
 from braid.core.accounts.usage import Usage
 from braid.core.braid import Braid
-from braid.core.ingest.dataset_export import export_dataset
-from braid.core.ingest.dataset_import import import_dataset
-from braid.core.ingest.export_file import read_export
+from braid.core.ingest.exports.dataset_export import export_dataset
+from braid.core.ingest.exports.dataset_import import import_dataset
+from braid.core.ingest.exports.export_file import read_export
 from braid.core.ingest.parse import parse_here
 from braid.core.json_form import to_json
 from braid.core.remote import RemoteBraid

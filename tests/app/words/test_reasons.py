@@ -129,7 +129,7 @@ def test_every_kind_of_file_has_a_label_that_is_translated() -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        *sorted(str(path.relative_to(CORE)) for path in (CORE / "ingest" / "readers").glob("*.py")),
+        *sorted(str(path.relative_to(CORE)) for path in (CORE / "ingest" / "readers").rglob("*.py")),
         "ingest/parse_pool.py",
         "ingest/web_page.py",
         "ingest/spool.py",
@@ -144,7 +144,7 @@ def test_each_message_about_a_file_is_a_template(path: str) -> None:
 
 def test_messages_are_found_in_the_source() -> None:
     assert "has no text layer (it holds scanned pages or images); run OCR on it first" in _messages_of(
-        "ingest/readers/pdf.py"
+        "ingest/readers/paged/pdf.py"
     )
     assert len(_messages_of("ingest/web_page.py")) > 10
 

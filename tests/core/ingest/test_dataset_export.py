@@ -16,10 +16,10 @@ import pytest
 from braid.core.braid import Braid
 from braid.core.data_directory import DataDirectory
 from braid.core.errors import InvalidInputError, NotFoundError
-from braid.core.ingest.dataset_export import export_dataset
-from braid.core.ingest.dataset_import import import_dataset
-from braid.core.ingest.export_file import read_export, read_manifest
-from braid.core.ingest.export_form import DOCUMENTS, EMBEDDINGS, MANIFEST
+from braid.core.ingest.exports.dataset_export import export_dataset
+from braid.core.ingest.exports.dataset_import import import_dataset
+from braid.core.ingest.exports.export_file import read_export, read_manifest
+from braid.core.ingest.exports.export_form import DOCUMENTS, EMBEDDINGS, MANIFEST
 from braid.core.types import ChunkInput, DocumentInput, SearchResult
 from tests.fakes import HashEmbeddings
 
@@ -239,7 +239,7 @@ def test_a_document_of_countless_passages_is_refused_before_it_takes_all_memory(
 def test_signs_within_texts_are_no_values(exported: Path, target: DataDirectory) -> None:
     change = first_document(chunks=[{"text": '{["\\",' * 30_000}])
     with (
-        patch("braid.core.ingest.export_file.MAX_LINE_VALUES", 60),
+        patch("braid.core.ingest.exports.export_file.MAX_LINE_VALUES", 60),
         pytest.raises(InvalidInputError, match="has less in it than"),
     ):
         import_dataset(target, 1, rewrite(exported, change), read=read_export, max_bytes=LIMIT)

@@ -17,7 +17,7 @@ import pytest
 from braid.core.data_directory import DataDirectory
 from braid.core.errors import UnreadableDocumentError
 from braid.core.ingest import frames
-from braid.core.ingest.dataset_export import export_dataset
+from braid.core.ingest.exports.dataset_export import export_dataset
 from braid.core.ingest.incoming import Incoming
 from braid.core.ingest.parse import parse_here
 from braid.core.ingest.parse_pool import ParsePool, ParserUnavailableError, ParseStoppedError

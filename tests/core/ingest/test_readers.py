@@ -389,7 +389,7 @@ def test_every_format_has_a_reader_and_only_one_suffix_each() -> None:
     suffixes = [suffix for form in FORMATS for suffix in form.suffixes]
     assert len(suffixes) == len(set(suffixes))
     folder = Path(__file__).parents[3] / "core" / "ingest" / "readers"
-    assert all((folder / f"{form.reader}.py").exists() for form in FORMATS)
+    assert all((folder / f"{form.reader.replace('.', '/')}.py").exists() for form in FORMATS)
 
 
 @pytest.mark.parametrize("name", ["README", "Makefile", "notes.LOG", "a.yaml", "b.sql", "C:\\docs\\notes.txt"])

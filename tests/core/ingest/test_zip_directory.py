@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from braid.core.errors import InvalidInputError, UnreadableDocumentError
-from braid.core.ingest.export_file import read_manifest
+from braid.core.ingest.exports.export_file import read_manifest
 from braid.core.ingest.readers import read_document
 from braid.core.ingest.readers.zip_directory import BYTES_PER_ENTRY, TooManyEntriesError, require_few_entries
 

@@ -9,9 +9,9 @@ import pytest
 
 from braid.core.braid import Braid
 from braid.core.errors import InvalidInputError
-from braid.core.ingest.dataset_export import export_dataset
-from braid.core.ingest.dataset_import import import_dataset
-from braid.core.ingest.export_file import read_export
+from braid.core.ingest.exports.dataset_export import export_dataset
+from braid.core.ingest.exports.dataset_import import import_dataset
+from braid.core.ingest.exports.export_file import read_export
 from braid.core.ingest.ingest import ingest_bytes
 from braid.core.search import filter_plan
 from braid.core.types import Filters, SearchResult

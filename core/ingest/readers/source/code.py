@@ -18,7 +18,7 @@ from braid.core.ingest.readers.document import (
     one_line,
 )
 from braid.core.ingest.readers.encoding import decode
-from braid.core.ingest.readers.grammars import (
+from braid.core.ingest.readers.source.grammars import (
     ASSIGNMENTS,
     FUNCTION_VALUES,
     GRAMMARS,

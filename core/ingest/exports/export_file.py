@@ -1,4 +1,4 @@
-"""Reads a file that `braid.core.ingest.dataset_export` wrote. It may be forged, so everything in it is checked.
+"""Reads a file that `braid.core.ingest.exports.dataset_export` wrote. It may be forged, so everything in it is checked.
 
 A server does this in a process of `braid.core.ingest.parse_pool`.
 """
@@ -18,7 +18,7 @@ import numpy as np
 from pydantic import BaseModel, ValidationError
 
 from braid.core.errors import InvalidInputError
-from braid.core.ingest.export_form import (
+from braid.core.ingest.exports.export_form import (
     DOCUMENTS,
     EMBEDDINGS,
     MANIFEST,
@@ -57,7 +57,7 @@ def read_manifest(path: Path, *, max_bytes: int) -> Manifest:
 
 @contextmanager
 def read_export(path: Path, *, max_bytes: int) -> Iterator[OpenExport]:
-    """Read an export in this process: see `braid.core.ingest.export_form.ReadExport`."""
+    """Read an export in this process: see `braid.core.ingest.exports.export_form.ReadExport`."""
     with ExitStack() as stack:
         archive = stack.enter_context(_opened(path, max_bytes))
         manifest = _manifest(archive)

@@ -14,7 +14,7 @@ from PIL import Image
 from pypdfium2 import raw
 
 from braid.core.errors import UnreadableDocumentError
-from braid.core.ingest.readers.pdf import MAX_OBJECTS
+from braid.core.ingest.readers.paged.pdf import MAX_OBJECTS
 
 LONGEST_SIDE = 1_600
 """Pixels."""

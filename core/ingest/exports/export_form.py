@@ -95,7 +95,7 @@ class OpenExport:
 
 class ReadExport(Protocol):
     """Reads an export: `braid.core.ingest.parse_pool.ParsePool.read_export` in another process, or
-    `braid.core.ingest.export_file.read_export` in this one.
+    `braid.core.ingest.exports.export_file.read_export` in this one.
     """
 
     def __call__(self, path: Path, /, *, max_bytes: int) -> AbstractContextManager[OpenExport]:

@@ -9,8 +9,8 @@ import numpy as np
 from sqlalchemy import select
 
 from braid.core.data_directory import DataDirectory
-from braid.core.ingest.dataset_export import Progress
-from braid.core.ingest.export_form import ReadExport
+from braid.core.ingest.exports.dataset_export import Progress
+from braid.core.ingest.exports.export_form import ReadExport
 from braid.core.ledger.document_batch import put
 from braid.core.ledger.document_writes import require_dataset, store_vectors
 from braid.core.ledger.tables import ChunkRow

@@ -1,4 +1,4 @@
-"""Exports a dataset as one file. `braid.core.ingest.export_file` reads it.
+"""Exports a dataset as one file. `braid.core.ingest.exports.export_file` reads it.
 
 The file is a zip archive with ``documents.jsonl`` (one document per line, with its passages), ``embeddings/0.npy``
 (float32, one row per passage in the order of the lines, zeros where there is no vector) and ``manifest.json``.
@@ -19,7 +19,14 @@ from sqlalchemy import Row, and_, select
 
 from braid.core.data_directory import DataDirectory
 from braid.core.errors import EmbeddingError
-from braid.core.ingest.export_form import DOCUMENTS, EMBEDDINGS, MANIFEST, ExportedChunk, ExportedModel, Manifest
+from braid.core.ingest.exports.export_form import (
+    DOCUMENTS,
+    EMBEDDINGS,
+    MANIFEST,
+    ExportedChunk,
+    ExportedModel,
+    Manifest,
+)
 from braid.core.ledger.tables import ChunkRow, DocumentRow, EmbeddingRow
 from braid.core.types import Dataset
 
