@@ -1,9 +1,10 @@
 """kill -9 at random moments of an ingest, again and again in the same data directory.
 
 The child puts, replaces and deletes documents of several users and says so after each commit. After every kill a
-new child opens the directory, with no repair command, waits for the indexer, and checks what was acknowledged:
-each passage is found once in both legs, by its own word and by its own vector, and what was deleted does not come
-back. The step under way when the kill came may be there or not, but whole. One kill in four hits the recovery.
+new child opens the directory, with no repair command, searches at once, waits for the indexer, and checks what was
+acknowledged: each passage is found once in both legs, by its own word and by its own vector, and what was deleted does
+not come back. The step under way when the kill came may be there or not, but whole. One kill in four hits the recovery.
+In a large collection the newest passages and others at random are looked for; the ids of all are compared.
 
 The child may not write files over 1 GB: a damaged Chroma index can grow to a sparse file of hundreds. Never copy
 such a data directory.
@@ -14,6 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import statistics
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -39,8 +41,17 @@ class CrashReport:
     """Puts, replacements and deletions that were said to be committed."""
     checked: int = 0
     """Passages looked for in each leg."""
+    median_ready_s: float = 0.0
+    """From the child's start of opening, with the directory of the one that was killed, to its being open."""
+    longest_ready_s: float = 0.0
+    median_both_legs_s: float = 0.0
+    """To a hybrid search in the largest collection that both legs answer."""
+    longest_both_legs_s: float = 0.0
+    median_whole_s: float = 0.0
+    """To one that lacks nothing: what was put just before the kill is embedded, too."""
+    longest_whole_s: float = 0.0
     longest_recovery_s: float = 0.0
-    """From the child's start of opening to both indexes complete."""
+    """To both indexes of every collection complete."""
     lost_bm25: tuple[str, ...] = ()
     lost_dense: tuple[str, ...] = ()
     duplicated: tuple[str, ...] = ()
@@ -62,7 +73,7 @@ def run(rounds: int, seed: int, data_dir: Path, *, full: int = 0) -> CrashReport
     One collection is kept at about ``full`` passages: Chroma writes its index to disk once in 1,000. Raises
     RuntimeError when a child ends by itself.
     """
-    dice, told, report = random.Random(seed), Told(), CrashReport()
+    dice, told, report, checks = random.Random(seed), Told(), CrashReport(), []
     for number in range(rounds + 1):
         is_last = number == rounds
         in_recovery = 0 < number < rounds and dice.random() < KILLS_IN_RECOVERY
@@ -70,8 +81,10 @@ def run(rounds: int, seed: int, data_dir: Path, *, full: int = 0) -> CrashReport
         command = [sys.executable, "-m", "benchmarks.crash_child", *map(str, (data_dir, dice.randrange(2**32), full))]
         checked = _live_and_die(command, told, after_s, from_start=in_recovery, only_check=is_last)
         report = _add(report, checked, killed=not is_last, in_recovery=in_recovery)
-        note(_line(number, told, checked, report))
-    return replace(report, acknowledged=told.acknowledged, torn=tuple(told.torn))
+        if checked is not None and number:  # the first one opened a new directory
+            checks.append(checked)
+        note(_line(number, told, checked))
+    return replace(report, acknowledged=told.acknowledged, torn=tuple(told.torn), **_times(checks))
 
 
 class Told:
@@ -155,17 +168,26 @@ def _add(report: CrashReport, checked: dict[str, Any] | None, *, killed: bool, i
         report,
         kills=report.kills + killed,
         checked=report.checked + checked["checked"],
-        longest_recovery_s=max(report.longest_recovery_s, checked["recovery_s"]),
         **findings,
     )
 
 
-def _line(number: int, told: Told, checked: dict[str, Any] | None, report: CrashReport) -> str:
+def _times(checks: Sequence[dict[str, Any]]) -> dict[str, float]:
+    """Median and longest seconds after a kill."""
+    names = {"ready": "ready_s", "both_legs": "answered_s", "whole": "whole_s"}
+    seconds = {name: [check[key] for check in checks] for name, key in names.items()}
+    medians = {f"median_{name}_s": statistics.median(values) for name, values in seconds.items()}
+    longest = {f"longest_{name}_s": max(values) for name, values in seconds.items()}
+    return {**medians, **longest, "longest_recovery_s": max(check["recovery_s"] for check in checks)}
+
+
+def _line(number: int, told: Told, checked: dict[str, Any] | None) -> str:
     if checked is None:
         return f"round {number}: killed in the recovery"
     wrong = ", ".join(f"{name} {len(checked[name])}" for name in FINDINGS if checked[name])
     return (
-        f"round {number}: {checked['checked']} passages checked after {checked['recovery_s']:.1f} s of recovery, "
+        f"round {number}: {checked['checked']} passages checked; open after {checked['ready_s']:.2f} s, both legs "
+        f"{checked['answered_s']:.2f}, whole {checked['whole_s']:.2f}, all indexes {checked['recovery_s']:.1f}; "
         f"{told.acknowledged} steps so far{', WRONG: ' + wrong if wrong else ''}"
     )
 

@@ -14,18 +14,22 @@ from typing import Any
 from benchmarks.common import WordVectors
 from braid.core.braid import Braid
 from braid.core.ledger.change_log import ChangeLog
-from braid.core.types import ChunkInput, DocumentInput, Mode, SearchResult
+from braid.core.types import ChunkInput, DocumentInput, Leg, Mode, SearchResult
 
 USERS = 4
+LEGS: tuple[Leg, ...] = ("bm25", "dense")
 DOCUMENTS = 120
 """About so many are kept; more are deleted again."""
 LOST: Mapping[Mode, str] = {"keyword": "lost_bm25", "semantic": "lost_dense"}
 MAX_FILE_BYTES = 2**30
-RECOVERY_TIMEOUT_S = 300.0
+RECOVERY_TIMEOUT_S = 900.0
 SECONDS_PER_PASSAGE = 0.002
 PAUSE_S = 0.01
 LONG = 100
 """Passages of a document that fills the first user's collection up."""
+CHECKED = 2_000
+"""Passages looked for one by one after a kill: the newest and others at random. The ids of all are compared."""
+NEWEST = 20
 
 
 class SlowWords(WordVectors):
@@ -44,6 +48,8 @@ def main() -> None:
     started = time.monotonic()
     with Braid(Path(sys.argv[1]), embedding_model=SlowWords()) as braid:
         datasets = _datasets(braid)
+        ready_s = time.monotonic() - started
+        waits = _seconds_until_whole(braid, datasets["user0"][0], started)
         if told["in_doubt"]:
             _say(stored=_stored(braid, datasets, told["in_doubt"]))
             _settle(told, _stored(braid, datasets, told["in_doubt"]))
@@ -52,7 +58,9 @@ def main() -> None:
         recovery_s = time.monotonic() - started
         if not braid.indexer.wait(RECOVERY_TIMEOUT_S, ("chroma",)):
             sys.exit(f"the copy in Chroma is not written within {RECOVERY_TIMEOUT_S:g} s")
-        _say(recovery_s=recovery_s, **_check(braid, told["documents"], told["gone"]))
+        found = _check(braid, _chosen(told["documents"], dice), told["gone"])
+        _fill_up(braid, datasets, dice, told["documents"], full)
+        _say(ready_s=ready_s, **waits, recovery_s=recovery_s, **found)
         while True:
             _put_or_remove(braid, datasets, *_step(dice, told["documents"], full), told["documents"])
 
@@ -86,6 +94,31 @@ def _settle(told: dict[str, Any], stored: list[str]) -> None:
 
 
 # ---------------------------------------------------------------- checking
+
+
+def _seconds_until_whole(braid: Braid, user_id: int, started: float) -> dict[str, float]:
+    """Seconds from the start to a hybrid search in the largest collection that both legs answer, and to one that lacks
+    nothing: passages put just before the kill may have to be embedded first.
+    """
+    answered_s = 0.0
+    while time.monotonic() - started < RECOVERY_TIMEOUT_S:
+        result = braid.manager.search("w0", user_id=user_id, mode="hybrid", k=10)
+        if not answered_s and all(braid.indexer.leg_progress(leg, f"user_{user_id}").obstacle == "" for leg in LEGS):
+            answered_s = time.monotonic() - started
+        if not result.degraded:
+            return {"answered_s": answered_s, "whole_s": time.monotonic() - started}
+        time.sleep(0.005)
+    sys.exit(f"not whole within {RECOVERY_TIMEOUT_S:g} s: {result.degraded[0].reason}")
+
+
+def _chosen(documents: dict[str, list[str]], dice: random.Random) -> dict[str, list[str]]:
+    """About `CHECKED` passages: the newest documents and others at random."""
+    newest, others = list(documents)[-NEWEST:], list(documents)[:-NEWEST]
+    chosen, count = {}, 0
+    for key in (*newest, *dice.sample(others, len(others))):
+        if count < CHECKED:
+            chosen[key], count = documents[key], count + len(documents[key])
+    return chosen
 
 
 def _check(braid: Braid, documents: dict[str, list[str]], gone: list[str]) -> dict[str, Any]:
@@ -131,6 +164,26 @@ def _differing(braid: Braid) -> list[str]:
 # ---------------------------------------------------------------- writing
 
 
+def _fill_up(
+    braid: Braid,
+    datasets: dict[str, tuple[int, int]],
+    dice: random.Random,
+    documents: dict[str, list[str]],
+    full: int,
+) -> None:
+    """Fill the first user's collection before the kill is timed, which is to come while a full one is written."""
+    while _first_users(documents) < full:
+        key = f"user0/{dice.randrange(2**48):x}.txt"
+        _put_or_remove(braid, datasets, key, [_passage(dice) for _ in range(LONG)], documents)
+    if not braid.indexer.wait(RECOVERY_TIMEOUT_S):
+        sys.exit(f"not filled within {RECOVERY_TIMEOUT_S:g} s: {braid.indexer.progress()}")
+
+
+def _first_users(documents: dict[str, list[str]]) -> int:
+    """Count the passages of the first user."""
+    return sum(len(passages) for key, passages in documents.items() if key.startswith("user0/"))
+
+
 def _step(dice: random.Random, documents: dict[str, list[str]], full: int) -> tuple[str, list[str]]:
     """A document and its passages from now on; none deletes it. New, changed in part, or deleted."""
     choice = dice.random()
@@ -140,7 +193,7 @@ def _step(dice: random.Random, documents: dict[str, list[str]], full: int) -> tu
         key = dice.choice(sorted(documents))
         return key, [passage for passage in documents[key] if dice.random() < 0.6] + [_passage(dice)]
     source = f"{dice.randrange(2**48):x}.txt"
-    if sum(len(passages) for key, passages in documents.items() if key.startswith("user0/")) < full:
+    if _first_users(documents) < full:
         return f"user0/{source}", [_passage(dice) for _ in range(LONG)]
     return f"user{dice.randrange(USERS)}/{source}", [_passage(dice) for _ in range(dice.choice([1, 1, 2, 3, 5, 20]))]
 

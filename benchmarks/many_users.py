@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import resource
@@ -25,13 +26,13 @@ INDEXING_TIMEOUT_S = 3600
 
 def main() -> None:
     """Run the child under the limit and print what it found."""
-    if len(sys.argv) > 3 and sys.argv[1] == "--child":
-        print(json.dumps(_child(Path(sys.argv[2]), int(sys.argv[3]))))
+    if len(sys.argv) > 4 and sys.argv[1] == "--child":
+        print(json.dumps(_child(Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))))
         return
     args = arguments(f"Users with {CHUNKS} passages each, {OPEN_FILES} open files at most.", add=_options)
     with scratch_folder(args.scratch) as scratch:
         folder = str(scratch / f"many-users-{args.users}")
-        command = [sys.executable, "-m", "benchmarks.many_users", "--child", folder, str(args.users)]
+        command = [sys.executable, "-m", "benchmarks.many_users", "--child", folder, str(args.users), str(args.rounds)]
         child = subprocess.run(command, stdout=subprocess.PIPE, text=True, preexec_fn=_limit_open_files)
     if child.returncode:
         sys.exit(f"the child process ended with {child.returncode}")
@@ -45,13 +46,16 @@ def main() -> None:
 
 def _options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--users", type=int, default=300)
+    parser.add_argument(
+        "--rounds", type=int, default=ROUNDS, help=f"searches of each user, by each mode (default {ROUNDS})"
+    )
 
 
 def _limit_open_files() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (OPEN_FILES, OPEN_FILES))
 
 
-def _child(data_dir: Path, users: int) -> dict[str, Any]:
+def _child(data_dir: Path, users: int, rounds: int) -> dict[str, Any]:
     with Braid(data_dir, embedding_model=WordVectors()) as braid:
         started = time.perf_counter()
         datasets = _fill(braid, users)
@@ -59,11 +63,12 @@ def _child(data_dir: Path, users: int) -> dict[str, Any]:
             sys.exit(f"not indexed within {INDEXING_TIMEOUT_S} s: {braid.indexer.progress()}")
         indexing_s = time.perf_counter() - started
         note(f"indexed {users} × {CHUNKS} passages in {indexing_s:.0f} s")
-        rounds = [
-            _round(braid, datasets, number, mode) for number in range(1, ROUNDS + 1) for mode in ("hybrid", "semantic")
-        ]
+        found = []
+        for number, mode in itertools.product(range(1, rounds + 1), ("hybrid", "semantic")):
+            found.append(_round(braid, datasets, number, mode))
+            note(json.dumps(found[-1]))
         rest = _rest(braid)
-    return {"users": users, "chunks": CHUNKS, "indexing_s": indexing_s, "rounds": rounds, "rest": rest}
+    return {"users": users, "chunks": CHUNKS, "indexing_s": indexing_s, "rounds": found, "rest": rest}
 
 
 def _rest(braid: Braid) -> dict[str, Any]:

@@ -63,7 +63,7 @@ class ParseProcess:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={name: value for name, value in os.environ.items() if name.upper() in ENVIRONMENT},
-            start_new_session=True,
+            process_group=0,  # no session of its own: Linux compares priorities within one
         )
         self.is_usable = self.receive(START_TIMEOUT_S) is not None
 

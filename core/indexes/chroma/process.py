@@ -156,7 +156,7 @@ class ChromaProcess:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 env={name: value for name, value in os.environ.items() if name.upper() in _VARIABLES},
-                start_new_session=True,
+                process_group=0,  # no session of its own: Linux compares priorities within one
             )
         except OSError as error:
             raise StoreUnreachableError(f"the process of the Chroma store cannot be started: {error}") from error

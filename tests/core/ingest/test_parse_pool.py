@@ -90,6 +90,7 @@ def test_it_gives_way_to_the_server(pool: ParsePool, tmp_path: Path) -> None:
     parse(pool, tmp_path, "a.md", b"text")
     [process] = processes(pool)
     assert os.getpriority(os.PRIO_PROCESS, process) >= min(19, os.getpriority(os.PRIO_PROCESS, 0) + 10)
+    assert os.getsid(process) == os.getsid(0), "in a session of its own its low priority would mean nothing"
 
 
 def test_sizes_are_those_of_the_options(pool: ParsePool, tmp_path: Path) -> None:

@@ -75,6 +75,7 @@ def test_nothing_runs_before_the_first_call_and_after_the_end(open_process: Call
     assert children() == set()
     apply(store)
     assert os.getpgid(only_child()) != os.getpgid(0), "Ctrl-C in a terminal is for the server alone"
+    assert os.getsid(only_child()) == os.getsid(0), "in a session of its own its low priority would mean nothing"
     assert store.names() == ["user_1"]
     store.end()
     assert children() == set()
