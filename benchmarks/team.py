@@ -6,6 +6,7 @@ Everybody thinks for 2 to 6 seconds between requests.
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import sys
@@ -73,9 +74,13 @@ def main() -> None:
 
 
 def _fill(data_dir: Path) -> list[dict[str, Any]]:
-    """Fill a new directory; return who is at work: a token and dataset ids for each."""
+    """Fill a new directory, or take that of an earlier run; return who is at work: a token and dataset ids for each."""
+    kept = data_dir.with_suffix(".json")
+    if kept.exists():
+        at_work: list[dict[str, Any]] = json.loads(kept.read_text())
+        return at_work
     if data_dir.exists():
-        sys.exit(f"{data_dir} exists; give a folder without it")
+        sys.exit(f"{data_dir} is of a run that did not fill it; give a folder without it")
     dice = random.Random(7)
     with Braid(data_dir, shared_dbs=data_dir / "shared_dbs.json") as braid:
         shared = [
@@ -95,15 +100,20 @@ def _fill(data_dir: Path) -> list[dict[str, Any]]:
         if not braid.indexer.wait(INDEXING_TIMEOUT_S):
             sys.exit(f"not indexed within {INDEXING_TIMEOUT_S} s")
         note("indexed")
+        if not braid.indexer.wait(INDEXING_TIMEOUT_S, ["chroma"]):
+            sys.exit(f"not copied to Chroma within {INDEXING_TIMEOUT_S} s")
+        note("copied")
     with DataDirectory(data_dir) as directory:
         tokens = ApiTokens(directory.ledger)
-        return [
+        at_work = [
             {
                 "token": tokens.add(user_id, "benchmark", ["read"], days=1)[1],
                 "datasets": [own, *dice.sample(shared, DATASETS_PER_SEARCH - 1)],
             }
             for user_id, own in dice.sample(people, AT_WORK)
         ]
+    kept.write_text(json.dumps(at_work), encoding="utf-8")
+    return at_work
 
 
 def _put(ledger: Ledger, dataset_id: int, documents: int, dice: random.Random) -> None:

@@ -14,7 +14,7 @@ from braid.core.indexes.chroma.copy import ChromaCopy
 from braid.core.indexes.dense import DenseIndex
 from braid.core.indexes.embedder import ChunkEmbedder
 from braid.core.indexes.follower import IndexFollower
-from braid.core.indexes.leg_progress import Counting, LegProgress
+from braid.core.indexes.leg_progress import RESTS, Counting, LegProgress
 from braid.core.indexes.sources import Bm25Source, CopySource, DenseSource
 from braid.core.ledger.change_log import ChangeLog, IndexState
 from braid.core.ledger.ledger import Ledger
@@ -25,6 +25,9 @@ from braid.core.types import Leg
 POLL_S = 0.5
 COPY_POLL_S = 10.0
 """Time between two looks at the copy in Chroma, for which nobody waits, and before the first one."""
+WAIT_S = 0.02
+LONGEST_WAIT_S = 1.0
+"""Shortest and longest time between two looks of who waits for the indexes."""
 LOOK_ANYWAY_S = 10.0
 """Longest time between two looks at every collection, whatever the database says."""
 FIRST_LOOK_S = 2.0
@@ -169,11 +172,16 @@ class Indexer:
         followed.sort(key=lambda each: each == "chroma")  # the copy takes what the dense leg has embedded
         for name in followed:
             self._wake([name])
+            looked = time.monotonic()
             while not self._is_complete(name, heads):
                 if time.monotonic() >= deadline or self._stopping.is_set():
                     return False
+                # The work needs the processor, too: to look at 10,000 collections takes a while.
+                now = time.monotonic()
+                pause_s = min(max(WAIT_S, RESTS * (now - looked)), LONGEST_WAIT_S, max(0.0, deadline - now))
                 counting.look(lambda: sum(self._pending(each, heads) for each in followed))
-                time.sleep(0.02)
+                time.sleep(pause_s)
+                looked = time.monotonic()
         counting.end()
         return True
 

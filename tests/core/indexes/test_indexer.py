@@ -758,6 +758,29 @@ def test_progress_tells_how_far_each_leg_is(shelf: Shelf) -> None:
     assert shelf.braid.indexer.leg_progress("dense", "user_1").pending == 0
 
 
+def test_who_waits_leaves_the_processor_to_the_work(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = counts = 0
+    heads = {"user_1": 10**9}
+
+    def look(*_: object) -> bool:
+        nonlocal looks
+        looks += 1
+        time.sleep(0.05)
+        return False
+
+    def count(*_: object) -> int:
+        nonlocal counts
+        counts += 1
+        return 7
+
+    monkeypatch.setattr(shelf.braid.indexer, "_is_complete", look)
+    monkeypatch.setattr(shelf.braid.indexer, "_pending", count)
+    monkeypatch.setattr(ChangeLog, "heads", lambda self, collections=None: heads)
+    assert not shelf.braid.indexer.wait(0.6, ["dense"])
+    assert looks <= 3, "at 0, 0.55 and 0.6 s"
+    assert counts <= 3
+
+
 def test_a_rebuild_on_request_embeds_nothing(shelf: Shelf) -> None:
     for leg in get_args(Leg):
         for collection in ("user_1", "shared_main"):
