@@ -55,9 +55,8 @@ def test_pick_a_dataset_ask_ask_again_and_read_a_source(open_page: Callable[...,
     expect(page.locator("#preview")).to_be_visible()
     page.keyboard.press("Enter")
     expect(page.locator("#cited mark").first).to_be_visible()
-    go_to(page, ".back a")
-    page.keyboard.press("Enter")
-    expect(page.locator(".turn .sources")).to_have_count(1)
+    page.keyboard.press("Escape")
+    expect(page.locator(".prose a.cite").first).to_be_focused()
 
 
 def test_every_place_is_reached_by_the_keyboard(open_page: Callable[..., Page]) -> None:

@@ -42,6 +42,7 @@ def test_three_fields_show_progress_and_lead_to_a_passage_and_back(open_page: Op
     picture(page, "three-fields")
     page.locator(".answer a.cite").first.click()
     expect(page.locator("#cited")).to_be_in_viewport()
+    page.get_by_role("link", name="Open on a separate page").click()
     page.get_by_role("link", name="Back to the search").click()
     expect(page.locator("#purpose")).to_have_value("fuse rankings")
     expect(page.locator(".hit")).to_have_count(5)

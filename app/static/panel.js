@@ -1,0 +1,117 @@
+// From 1100 px on, a cited passage opens beside the conversation or the results. Without this file, and on smaller
+// screens, its link leads to the page that the panel takes it from.
+"use strict";
+
+{
+  const panel = document.getElementById("panel");
+  const body = panel.querySelector(".panel-body");
+  const heading = document.getElementById("panel-heading");
+  const steps = [...panel.querySelectorAll("[data-step]")];
+  const room = matchMedia("(min-width: 1100px)");
+  const PASSAGE = /\/documents\/passage\/[^/]+(\/page\/\d+)?$/;
+  const OPEN = "#stop:not([hidden]), #preview:not([hidden]), dialog[open], [popover]:popover-open";
+
+  let opened = null; // the link of the source that is shown
+  let loading = null;
+
+  const isPassage = ({ origin, pathname }) => origin === location.origin && PASSAGE.test(pathname);
+  const isSame = (link) => link.pathname === opened.pathname;
+
+  // The sources of the same answer, or all hits. They may have been drawn again since.
+  function sources() {
+    const around = opened.closest(".turn, #results") ?? document;
+    return [...(around.isConnected ? around : document).querySelectorAll("a[data-source]")];
+  }
+
+  function open(link) {
+    opened = link;
+    panel.hidden = false;
+    const links = sources();
+    const at = links.findIndex(isSame);
+    for (const step of steps) step.disabled = at < 0 || !links[at + Number(step.dataset.step)];
+    for (const old of document.querySelectorAll("a[aria-current=location]")) old.removeAttribute("aria-current");
+    for (const each of document.querySelectorAll("#log a, #results a")) if (isSame(each)) each.setAttribute("aria-current", "location");
+    name(link.textContent, at, links.length);
+    link.scrollIntoView({ block: "nearest" }); // lines are shorter now
+    load(link.href);
+  }
+
+  function name(title, at, count) {
+    const text = at < 0 ? panel.dataset.alone : panel.dataset.place;
+    heading.textContent = text.replace("{number}", at + 1).replace("{count}", count).replace("{title}", title.trim());
+  }
+
+  async function load(href) {
+    loading?.abort();
+    loading = new AbortController();
+    const { signal } = loading;
+    panel.querySelector(".panel-head a").href = href;
+    body.setAttribute("aria-busy", "true");
+    try {
+      const response = await fetch(href, { signal, headers: { Accept: "text/html" } });
+      if (response.redirected && !isPassage(new URL(response.url))) return location.assign(href); // signed out
+      const page = new DOMParser().parseFromString(await response.text(), "text/html");
+      show(page.querySelector("main > article, main > .error"));
+    } catch {
+      if (signal.aborted) return;
+      const notice = document.createElement("p");
+      notice.className = "notice";
+      notice.textContent = panel.dataset.failed;
+      show(notice);
+    }
+    body.removeAttribute("aria-busy");
+  }
+
+  function show(shown) {
+    const links = sources();
+    const title = shown.querySelector("h1");
+    if (title) name(title.textContent, links.findIndex(isSame), links.length);
+    shown.removeAttribute("id");
+    body.replaceChildren(document.adoptNode(shown));
+    document.getElementById("announcer").textContent = heading.textContent;
+    const cited = body.querySelector("#cited");
+    const below = cited ? cited.getBoundingClientRect().top - body.getBoundingClientRect().top : 0;
+    body.scrollTo(0, body.scrollTop + below - body.clientHeight / 4);
+  }
+
+  function step(by) {
+    const links = sources();
+    const next = links[links.findIndex(isSame) + by];
+    if (next && links.some(isSame)) open(next);
+  }
+
+  function close() {
+    loading?.abort();
+    panel.hidden = true;
+    body.replaceChildren();
+    const back = opened.isConnected ? opened : [...document.querySelectorAll("a[aria-current=location]")].find(isSame);
+    for (const link of document.querySelectorAll("a[aria-current=location]")) link.removeAttribute("aria-current");
+    (back ?? document.getElementById("main")).focus({ preventScroll: Boolean(back) });
+  }
+
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("a[href]");
+    const elsewhere = event.defaultPrevented || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey;
+    if (!link || elsewhere || !room.matches || link.closest(".panel-head") || !isPassage(link)) return;
+    event.preventDefault();
+    if (body.contains(link)) return load(link.href); // another page of the same document
+    open(link);
+    heading.focus({ preventScroll: true });
+  });
+  panel.addEventListener("click", (event) => {
+    const button = event.target.closest("button");
+    if (button?.dataset.step) step(Number(button.dataset.step));
+    else if (button) close();
+  });
+  document.addEventListener("keydown", (event) => {
+    if (panel.hidden || event.isComposing || event.ctrlKey || event.metaKey || event.altKey) return;
+    const isInside = panel.contains(event.target);
+    if (event.key === "Escape" && (isInside || !document.querySelector(OPEN))) {
+      event.stopPropagation();
+      close();
+    }
+    const by = { n: 1, p: -1 }[event.key];
+    if (by && isInside) step(by);
+  }, true);
+  room.addEventListener("change", () => !room.matches && !panel.hidden && close());
+}

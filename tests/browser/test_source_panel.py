@@ -1,0 +1,125 @@
+"""A source beside the conversation or the results: by mouse, by keyboard, and the page where there is no room."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.conftest import Site, overflow
+from tests.browser.test_accessibility import violations
+from tests.web import post_form, sign_in
+
+pytestmark = pytest.mark.browser
+
+Open = Callable[..., Page]
+Picture = Callable[[Page, str], None]
+NAMES = {"en": "Source 1 of ", "ja": "出典 1/", "ko": "출처 1/"}
+
+
+@pytest.fixture(scope="module")
+def conversation(site: Site) -> str:
+    """The path of a conversation with an answer that cites passages."""
+    answer = post_form(sign_in(site.app), "/chat/messages", text="What happens when a dataset is deleted?", d=["1", "-1"])
+    return str(answer.location.partition("#")[0])
+
+
+def panel(page: Page) -> Locator:
+    """The panel, which is a place of its own for screen readers."""
+    return page.get_by_role("complementary", name="Source")
+
+
+def is_within(page: Page) -> bool:
+    """Whether the cited passage is inside the panel's window."""
+    return bool(
+        page.evaluate(
+            "() => { const [mark, box] = ['#panel #cited', '.panel-body'].map(one =>"
+            " document.querySelector(one).getBoundingClientRect());"
+            " return mark.top >= box.top && mark.top < box.bottom && mark.left >= box.left }"
+        )
+    )
+
+
+def test_a_source_is_read_beside_the_answer(open_page: Open, conversation: str, picture: Picture) -> None:
+    page = open_page(conversation.lstrip("/"))
+    sources = page.locator("a[data-source]")
+    count = sources.count()
+    assert count > 1
+    cite = page.locator(".prose a.cite").first
+    cite.click()
+    expect(panel(page)).to_contain_text(f"Source 1 of {count}")
+    expect(page.locator("#announcer")).to_contain_text("Source 1 of")
+    expect(page.locator("#panel-heading")).to_be_focused()
+    expect(page.locator("#panel .cited")).to_be_visible()
+    assert is_within(page)
+    assert page.url.endswith(conversation), "the conversation stays"
+    assert overflow(page) == 0
+    expect(cite).to_have_attribute("aria-current", "location")
+    picture(page, "panel-chat")
+    expect(page.get_by_role("button", name="Previous source")).to_be_disabled()
+    page.get_by_role("button", name="Next source").click()
+    expect(panel(page)).to_contain_text(f"Source 2 of {count}")
+    expect(sources.nth(1)).to_have_attribute("aria-current", "location")
+    assert sources.nth(0).get_attribute("aria-current") is None
+    page.get_by_role("button", name="Close").last.click()
+    expect(page.locator("#panel")).to_be_hidden()
+    expect(sources.nth(1)).to_be_focused()
+
+
+def test_by_keyboard_alone(open_page: Open, conversation: str) -> None:
+    page = open_page(conversation.lstrip("/"))
+    cite = page.locator(".prose a.cite").first
+    cite.focus()
+    expect(page.get_by_role("tooltip")).to_be_visible()
+    page.keyboard.press("Enter")
+    expect(page.locator("#panel-heading")).to_be_focused()
+    page.keyboard.press("n")
+    expect(panel(page)).to_contain_text("Source 2 of")
+    page.keyboard.press("p")
+    expect(panel(page)).to_contain_text("Source 1 of")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("button", name="Next source")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.locator("#panel")).to_be_hidden()
+    expect(page.locator("a[data-source]").first).to_be_focused()
+
+
+def test_beside_the_results_and_a_failure_is_said(open_page: Open, picture: Picture) -> None:
+    page = open_page("search?q=hybrid+search&d=-1&d=1")
+    page.locator(".hit h2 a").first.click()
+    expect(panel(page)).to_contain_text("Source 1 of 5")
+    expect(page.locator("#panel .cited")).to_be_visible()
+    assert overflow(page) == 0
+    picture(page, "panel-search")
+    page.route("**/documents/passage/**", lambda route: route.fulfill(body=""))
+    page.keyboard.press("n")
+    expect(panel(page)).to_contain_text("The source cannot be shown now.")
+
+
+def test_no_room_no_panel(open_page: Open, conversation: str) -> None:
+    page = open_page(conversation.lstrip("/"))
+    page.locator(".prose a.cite").first.click()
+    expect(panel(page)).to_be_visible()
+    page.set_viewport_size({"width": 1099, "height": 800})
+    expect(page.locator("#panel")).to_be_hidden()
+    page.locator(".prose a.cite").first.click()
+    page.wait_for_url("**/documents/passage/*")
+    page.get_by_role("link", name="Back to the conversation").click()
+    page.wait_for_url(f"**{conversation}*")
+
+
+def test_without_scripts_the_link_opens_the_page(open_page: Open, conversation: str) -> None:
+    page = open_page(conversation.lstrip("/"), java_script_enabled=False)
+    page.locator(".prose a.cite").first.click()
+    expect(page.locator("#cited")).to_be_visible()
+
+
+@pytest.mark.parametrize(("language", "scheme"), [("en", "light"), ("ja", "light"), ("ko", "dark")])
+def test_axe_finds_nothing(open_page: Open, conversation: str, language: str, scheme: str, picture: Picture) -> None:
+    page = open_page(conversation.lstrip("/"), locale=language, color_scheme=scheme)
+    page.locator(".prose a.cite").first.click()
+    expect(page.locator("#panel-heading")).to_contain_text(NAMES[language])
+    expect(page.locator("#panel .cited")).to_be_visible()
+    assert violations(page) == []
+    picture(page, f"panel-{language}-{scheme}")
