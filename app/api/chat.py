@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 from braid.app.api.framework.operations import Answered, Resource
 from braid.app.api.framework.requests import KEY_HEADERS, SAYS_SOMETHING, Given
 from braid.app.api.request_models import conversation
-from braid.app.api.schemas import DegradedShown
+from braid.app.api.schemas import DegradedShown, Shown
 from braid.app.api.search import DEPRECATED_AT, CitationShown, SearchAnswer, show_search
 from braid.app.api.search_options import SearchOptions
 from braid.app.api.streams import stream_response, wants_stream
@@ -69,6 +69,26 @@ class ChatBody(Question):
     history: list[TurnGiven] = Field([], max_length=MAX_TURNS, description="Earlier turns, the oldest first")
 
 
+class UsedRowsShown(Shown):
+    """The rows that a value was calculated from."""
+
+    count: int
+    columns: list[str]
+    rows: list[list[str]] = Field(description="The first of them, as they are written")
+
+
+class CalculationShown(Shown):
+    """A value calculated from a table, with what it takes to check it."""
+
+    table: str = Field(description="Name of the table in the SQL")
+    document_id: int
+    sql: str = Field(description="The SELECT that was run")
+    columns: list[str]
+    rows: list[list[str]] = Field(description="The result, its numbers written as the table writes them")
+    used: UsedRowsShown
+    left_out: list[str] = Field(description="Rows that add up others, which are not counted")
+
+
 class ChatAnswer(BaseModel):
     """An answer with everything needed to explain it."""
 
@@ -81,6 +101,7 @@ class ChatAnswer(BaseModel):
     citations: list[CitationShown]
     removed_citations: int = Field(description="Number of citations removed because their passage does not exist")
     cut: bool = Field(description="Whether the model ended before its answer was complete")
+    calculation: CalculationShown | None = Field(description="Set when the answer was calculated from a table")
     prompt_tokens: int
     degraded: list[DegradedShown]
     notes: list[str]

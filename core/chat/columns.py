@@ -67,6 +67,7 @@ def result_settings(result: ChatResult) -> dict[str, Any]:
     stored = ("question", "query", "query_generator", "generator", "found", "removed_citations", "degraded", "notes")
     return {
         **pick(form, *stored, "stopped"),
+        **({"calculation": form["calculation"]} if result.calculation else {}),
         "search_generator": search["generator"],
         "collections": search["collections"],
         "search": _stored_search(search),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from braid.core.chat.answering import Answerer, AnswerTask
@@ -18,7 +19,18 @@ from braid.core.chat.query_writing import NormalizedQuestion, normalize_question
 from braid.core.chat.quoting.extractive import Asked, Extract, best_coverage, extract
 from braid.core.chat.quoting.match import match_of
 from braid.core.chat.quoting.nearness import nearness_to, no_nearness, scale_of
-from braid.core.chat.types import ChatRequest, ChatResult, Event, QueryWritten, Searched, StageStarted
+from braid.core.chat.tables.calculate import Calculated, Calculator
+from braid.core.chat.texts import Language
+from braid.core.chat.types import (
+    AnswerText,
+    ChatRequest,
+    ChatResult,
+    Event,
+    QueryWritten,
+    Searched,
+    StageStarted,
+    with_calculation,
+)
 from braid.core.errors import InvalidInputError
 from braid.core.extras import require
 from braid.core.models.chat import ChatModel, ChatModels
@@ -27,7 +39,7 @@ from braid.core.models.rerank import Rerankers
 from braid.core.search.context import SearchModels
 from braid.core.search.term_weights import TermWeights
 from braid.core.text.token_budget import MIN_PROMPT_TOKENS
-from braid.core.types import Degraded, Scope
+from braid.core.types import Degraded, Passage, Scope
 
 if TYPE_CHECKING:
     from langgraph.types import StreamWriter
@@ -194,6 +206,11 @@ class Conversation:
             nearness = nearness_to(turn.question.query, *known) if known else no_nearness
             return extract(asked, citations, analyzer, match=match, nearness=nearness)
 
+        if calculated := self._calculated(turn, language):
+            writer(AnswerText(calculated.text))
+            turn.result = with_calculation(turn.result, calculated)
+            writer(turn.result)
+            return
         question = turn.question.for_answer(turn.request.history)
         task = AnswerTask(self._prompts.answer, question, language, without_model, turn.request.draft)
         self._write(turn, task, writer)
@@ -214,6 +231,18 @@ class Conversation:
         self._write(turn, task, writer)
 
     # ------------------------------------------------------------ what nodes share
+
+    def _calculated(self, turn: ChatTurn, language: Language) -> Calculated | None:
+        """Calculate the answer from tables that were found; not where an earlier answer is to be continued."""
+        draft = turn.request.draft
+        if draft is not None and draft.text:
+            return None
+        model = self._models.search or self._models.summary
+        calculator = Calculator(partial(self._passages_of, turn.scope), self._prompts.table_query, model)
+        return calculator.answer(turn.question.text, turn.result.search, language)
+
+    def _passages_of(self, scope: Scope, document_id: int, limit: int) -> list[Passage]:
+        return self._braid.ledger.document_passages(document_id, scope.dataset_ids, limit=limit)
 
     def _write(self, turn: ChatTurn, task: AnswerTask, emit: StreamWriter) -> None:
         turn.result = self._answerer.answer(task, turn.result, emit, turn.stopped)

@@ -33,6 +33,27 @@ TEXTS: Mapping[str, Mapping[Language, str]] = {
         "ja": "最もよく一致する部分（言語モデルを使わない抜粋）：",
         "ko": "가장 잘 맞는 내용(언어 모델 없이 발췌):",
     },
+    "calculated": {"en": "Calculated", "ja": "計算結果", "ko": "계산 결과"},
+    "calculated_count": {"en": "Count", "ja": "件数", "ko": "개수"},
+    "calculated_sum": {"en": "Total of {column}", "ja": "{column}の合計", "ko": "{column} 합계"},
+    "calculated_average": {"en": "Average of {column}", "ja": "{column}の平均", "ko": "{column} 평균"},
+    "calculated_highest": {"en": "Highest {column}", "ja": "{column}の最大", "ko": "{column} 최댓값"},
+    "calculated_lowest": {"en": "Lowest {column}", "ja": "{column}の最小", "ko": "{column} 최솟값"},
+    "rows_used": {
+        "en": "Calculated from the table “{table}”; rows used: {count}.",
+        "ja": "表「{table}」から計算しました。使った行：{count} 行。",
+        "ko": "‘{table}’ 표에서 계산했어요. 사용한 행: {count}개.",
+    },
+    "rows_used_in_part": {
+        "en": "Calculated from the table “{table}”; rows used: {count}, of which the first {shown}:",
+        "ja": "表「{table}」から計算しました。使った行：{count} 行（最初の {shown} 行）：",
+        "ko": "‘{table}’ 표에서 계산했어요. 사용한 행: {count}개(처음 {shown}개):",
+    },
+    "totals_left_out": {
+        "en": "Not counted, because they are totals themselves: {rows}.",
+        "ja": "合計などの行は数えていません：{rows}。",
+        "ko": "합계 행은 세지 않았어요: {rows}.",
+    },
     "degraded": {
         "en": "Something is missing from this answer: {reasons}",
         "ja": "この回答には欠けている部分があります：{reasons}",

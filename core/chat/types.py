@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
 from braid.core.chat.citations import Citation, citation_json
 from braid.core.chat.comparison import ThreeFields
+from braid.core.chat.tables.calculate import Calculated, Calculation
 from braid.core.chat.texts import Language
 from braid.core.errors import InvalidInputError
 from braid.core.json_form import pick, to_json
@@ -178,9 +179,23 @@ class ChatResult:
     """The turn ended before its answer was complete; see `braid.core.chat.turn_recorder`."""
     cut: bool = False
     """The model ended without the mark that its answer is complete, or reached its own limit."""
+    calculation: Calculation | None = None
+    """The value and its SQL, where the answer was calculated from a table."""
 
 
 Event = StageStarted | QueryWritten | Searched | AnswerText | AnswerWithdrawn | ChatResult
+
+
+def with_calculation(result: ChatResult, calculated: Calculated) -> ChatResult:
+    """Return the result with an answer that was calculated from a table."""
+    return replace(
+        result,
+        text=calculated.text,
+        generator=calculated.generator,
+        found=True,
+        citations=calculated.citations,
+        calculation=calculated.calculation,
+    )
 
 
 def result_json(result: ChatResult) -> dict[str, Any]:

@@ -99,6 +99,16 @@ ANSWER = Prompt(
     ),
     user="{passages}\n\nQuestion: {question}",
 )
+TABLE_QUERY = Prompt(
+    system=(
+        "Below are tables and a question. Where the question asks for what can be calculated from the tables, "
+        "write one SQLite SELECT that does it, as JSON on one line, nothing else: "
+        '{{"sql": "SELECT …", "where": "…"}}. where is the condition of the rows that the value comes from, or empty. '
+        "Use only the tables and columns below, in double quotes, and texts as they are written there. Dates are ISO "
+        "texts such as 2026-11-22. Where the tables cannot answer the question, write NONE. " + DATA_RULE
+    ),
+    user="{tables}\n\nQuestion: {question}",
+)
 COMPARE = Prompt(
     system=(
         "Compare what was asked for with the numbered passages: for each passage, what agrees and what differs in "
@@ -121,6 +131,7 @@ class Prompts:
     generate_query: Prompt = GENERATE_QUERY
     answer: Prompt = ANSWER
     compare: Prompt = COMPARE
+    table_query: Prompt = TABLE_QUERY
 
 
 def custom_prompts(given: Mapping[str, object]) -> Prompts:

@@ -55,28 +55,29 @@ def _runs(lines: Sequence[str]) -> Iterator[tuple[bool, list[str]]]:
     """Yield neighbouring lines that are, or are not, of a table."""
     run: list[str] = []
     for line in lines:
-        if run and _is_row(run[0]) != _is_row(line):
-            yield _is_row(run[0]), run
+        if run and is_row(run[0]) != is_row(line):
+            yield is_row(run[0]), run
             run = []
         run.append(line)
     if run:
-        yield _is_row(run[0]), run
+        yield is_row(run[0]), run
 
 
-def _is_row(line: str) -> bool:
+def is_row(line: str) -> bool:
+    """Return whether a line has cells between bars."""
     return line.lstrip().startswith("|") or " | " in line
 
 
 def _rows(lines: Sequence[str]) -> list[Row]:
-    table = [_cells(line) for line in lines if not _RULE.fullmatch(line)]
+    table = [cells_of(line) for line in lines if not is_rule(line)]
     if len(table) < _MIN_LINES:
         return [Row((), cells) for cells in table]
-    has_header = _RULE.fullmatch(lines[1]) is not None or not _look_alike(table[0], table[1])
+    has_header = is_rule(lines[1]) or not look_alike(table[0], table[1])
     header = table[0] if has_header else ()
     return [Row(header, cells) for cells in (table[1:] if header else table) if any(cells)]
 
 
-def _look_alike(first: Sequence[str], second: Sequence[str]) -> bool:
+def look_alike(first: Sequence[str], second: Sequence[str]) -> bool:
     """Return whether most cells of both rows are values of one kind: the header is in another passage."""
     shapes = [
         tuple(_LETTERS.sub("a", _NUMBERS.sub("0", cell)) for cell in pair) for pair in zip(first, second, strict=False)
@@ -84,9 +85,16 @@ def _look_alike(first: Sequence[str], second: Sequence[str]) -> bool:
     return sum("0" in one and one == other for one, other in shapes[1:]) > len(shapes[1:]) / 2
 
 
-def _cells(line: str) -> tuple[str, ...]:
+def is_rule(line: str) -> bool:
+    """Return whether a line only parts a header from its rows."""
+    return _RULE.fullmatch(line) is not None
+
+
+def cells_of(line: str) -> tuple[str, ...]:
+    """Return the cells of a line."""
     cells = [_MARKUP.sub("", cell.replace("\\|", "|").strip()) for cell in _BAR.split(line.strip())]
-    if len(cells) > 1 and not cells[0] and line.lstrip().startswith("|"):
+    framed = line.startswith("|") or (line.lstrip().startswith("|") and line.rstrip().endswith("|"))
+    if len(cells) > 1 and not cells[0] and framed:  # else the first cell is empty
         cells = cells[1:]
     if len(cells) > 1 and not cells[-1]:
         cells = cells[:-1]

@@ -1,0 +1,89 @@
+"""Dates in cells and questions, as ISO texts of a day, a month or a year, which sort and begin alike."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from typing import Literal
+
+Order = Literal["dmy", "mdy"]
+
+_ERAS = {"明治": 1867, "大正": 1911, "昭和": 1925, "平成": 1988, "令和": 2018, "H": 1988, "R": 2018, "S": 1925}
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+MONTH_NAME = (
+    r"jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
+    r"|nov(?:ember)?|dec(?:ember)?"
+)
+_YEAR_CJK = r"(?:(?P<era>明治|大正|昭和|平成|令和)\s?(?P<in_era>\d{1,2}|元)|(?P<y>\d{4}))\s?[年년]"
+_CJK = rf"{_YEAR_CJK}度?(?:\s?(?P<m>\d{{1,2}})\s?[月월](?:\s?(?P<d>\d{{1,2}})\s?[日일])?)?"
+_ISO = r"(?P<y>\d{4})(?P<mark>[-/.])(?P<m>\d{1,2})(?:(?P=mark)(?P<d>\d{1,2})\.?)?"
+_SPACED = r"(?P<y>\d{4})\.\s(?P<m>\d{1,2})\.\s(?P<d>\d{1,2})\.?"
+_DAY_FIRST = rf"(?P<d>\d{{1,2}})(?:st|nd|rd|th)?\.?\s(?P<name>{MONTH_NAME})\.?,?\s(?P<y>\d{{4}})"
+_MONTH_FIRST = rf"(?P<name>{MONTH_NAME})\.?\s(?:(?P<d>\d{{1,2}})(?:st|nd|rd|th)?,?\s)?(?P<y>\d{{4}})"
+_ERA_SHORT = r"(?P<era>[RHS])(?P<in_era>\d{1,2})[./](?P<m>\d{1,2})[./](?P<d>\d{1,2})"
+_TIME = r"(?:[T\s]\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?"
+_WEEKDAY = r"(?:\s?\([^\d()]{1,3}\))?"
+_FORMS = tuple(
+    re.compile(form + _WEEKDAY + _TIME, re.IGNORECASE)
+    for form in (_CJK, _ISO, _SPACED, _DAY_FIRST, _MONTH_FIRST, _ERA_SHORT)
+)
+_NUMERIC = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4})" + _TIME)
+
+
+def date_of(cell: str, order: Order | None = None) -> str | None:
+    """Return the ISO text of a date, None for another text: ``令和6年4月`` → ``2024-04``.
+
+    ``order`` says what the first number of ``03/04/2026`` is; without it that is no date.
+    """
+    text = unicodedata.normalize("NFKC", cell).strip()
+    for form in _FORMS:
+        if found := form.fullmatch(text):
+            return iso(found)
+    if order and (found := _NUMERIC.fullmatch(text)):
+        day, month = (int(found[1]), int(found[3])) if order == "dmy" else (int(found[3]), int(found[1]))
+        return _join(int(found[4]), month, day)
+    return None
+
+
+def order_of(cells: Sequence[str]) -> Order | None:
+    """Return which number comes first in dates such as ``03/04/2026``, None where nothing tells."""
+    found = [match for cell in cells if (match := _NUMERIC.fullmatch(unicodedata.normalize("NFKC", cell).strip()))]
+    if any(int(match[1]) > 12 for match in found) or any(match[2] == "." for match in found):
+        return None if any(int(match[3]) > 12 for match in found) else "dmy"
+    return "mdy" if any(int(match[3]) > 12 for match in found) else None
+
+
+def dates_in(question: str) -> list[tuple[int, int, str]]:
+    """Return the dates in a question as (start, end, ISO text), none within another."""
+    found: list[tuple[int, int, str]] = []
+    for form in (
+        _CJK,
+        _SPACED,
+        rf"(?<![\d.,])(?:{_ISO})(?![\d,]|\.\d)",
+        rf"\b(?:{_DAY_FIRST})",
+        rf"\b(?:{_MONTH_FIRST})",
+    ):
+        for match in re.finditer(form, question, re.IGNORECASE):
+            text = iso(match)
+            if text and not any(start < match.end() and match.start() < end for start, end, _ in found):
+                found.append((*match.span(), text))
+    return sorted(found)
+
+
+def iso(found: re.Match[str]) -> str | None:
+    """Return the ISO text of a match, None for a day that does not exist."""
+    groups = found.groupdict()
+    if era := groups.get("era"):
+        year = _ERAS[era.upper() if era.isascii() else era] + (1 if groups["in_era"] == "元" else int(groups["in_era"]))
+    else:
+        year = int(groups["y"])
+    name = groups.get("name")
+    month = _MONTHS.index(name[:3].lower()) + 1 if name else int(groups.get("m") or 0)
+    return _join(year, month, int(groups.get("d") or 0))
+
+
+def _join(year: int, month: int, day: int) -> str | None:
+    if not (1800 <= year <= 2200 and month <= 12 and day <= 31):
+        return None
+    return f"{year}" + (f"-{month:02}" if month else "") + (f"-{day:02}" if month and day else "")

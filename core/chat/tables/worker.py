@@ -1,0 +1,54 @@
+"""The process in which tables are asked: one question, limited in memory and time, without files and settings."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+from braid.core.chat.tables.database import QueryError
+from braid.core.chat.tables.work import TableWork
+from braid.core.ingest.frames import receive, send
+
+MEMORY_BYTES = 1024 * 2**20
+CPU_SECONDS = 10
+_PR_SET_NO_NEW_PRIVS = 38
+
+
+def main() -> None:
+    """Answer one question: by the grammar, else with the tables' form, and then a statement."""
+    answers = os.fdopen(os.dup(1), "wb")
+    _limit()
+    work: TableWork | None = None
+    while request := receive(sys.stdin.buffer):
+        try:
+            if "documents" in request:
+                work = TableWork(request["documents"])
+                answer: dict[str, Any] = {"answer": work.by_grammar(request["question"])}
+                if answer["answer"] is None:
+                    answer["schema"] = work.schema()
+            else:
+                assert work is not None, "documents come first"
+                answer = {"answer": work.by_statement(request["sql"], request["where"])}
+        except QueryError as error:
+            answer = {"refused": str(error)}
+        except MemoryError:
+            answer = {"refused": "the tables take too much memory"}
+        send(answers, answer)
+
+
+def _limit() -> None:
+    """Limit memory, time and files, where the system can."""
+    if sys.platform == "win32":
+        return
+    import resource
+
+    os.nice(5)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
+    if sys.platform == "linux":
+        import ctypes
+
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+        ctypes.CDLL(None).prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
