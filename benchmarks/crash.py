@@ -186,9 +186,10 @@ def _line(number: int, told: Told, checked: dict[str, Any] | None) -> str:
         return f"round {number}: killed in the recovery"
     wrong = ", ".join(f"{name} {len(checked[name])}" for name in FINDINGS if checked[name])
     return (
-        f"round {number}: {checked['checked']} passages checked; open after {checked['ready_s']:.2f} s, both legs "
-        f"{checked['answered_s']:.2f}, whole {checked['whole_s']:.2f}, all indexes {checked['recovery_s']:.1f}; "
-        f"{told.acknowledged} steps so far{', WRONG: ' + wrong if wrong else ''}"
+        f"round {number}: {checked['checked']} passages checked, {told.acknowledged} steps so far; open after "
+        f"{checked['ready_s']:.2f} s, both legs {checked['answered_s']:.2f}, whole {checked['whole_s']:.2f} "
+        f"({checked['lacking']} passages were left to do), all indexes {checked['recovery_s']:.1f}"
+        f"{', WRONG: ' + wrong if wrong else ''}"
     )
 
 

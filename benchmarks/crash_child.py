@@ -100,14 +100,16 @@ def _seconds_until_whole(braid: Braid, user_id: int, started: float) -> dict[str
     """Seconds from the start to a hybrid search in the largest collection that both legs answer, and to one that lacks
     nothing: passages put just before the kill may have to be embedded first.
     """
-    answered_s = 0.0
+    answered_s, lacking = 0.0, 0
     while time.monotonic() - started < RECOVERY_TIMEOUT_S:
         result = braid.manager.search("w0", user_id=user_id, mode="hybrid", k=10)
-        if not answered_s and all(braid.indexer.leg_progress(leg, f"user_{user_id}").obstacle == "" for leg in LEGS):
+        legs = [braid.indexer.leg_progress(leg, f"user_{user_id}") for leg in LEGS]
+        lacking = lacking or max(leg.pending for leg in legs)
+        if not answered_s and not any(leg.obstacle for leg in legs):
             answered_s = time.monotonic() - started
         if not result.degraded:
-            return {"answered_s": answered_s, "whole_s": time.monotonic() - started}
-        time.sleep(0.005)
+            return {"answered_s": answered_s, "whole_s": time.monotonic() - started, "lacking": lacking}
+        time.sleep(0.1 if answered_s else 0.005)  # what is left is embedded, which gives way to searches
     sys.exit(f"not whole within {RECOVERY_TIMEOUT_S:g} s: {result.degraded[0].reason}")
 
 
