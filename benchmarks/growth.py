@@ -65,7 +65,8 @@ def main() -> None:
     tables = _tables(figures["sizes"])
     if args.write:
         shown = [f"{title}:\n\n{markdown_table(columns, rows)}" for title, columns, rows in tables]
-        parts = ["![From 1,000 to 1,000,000 passages](benchmarks/growth.svg)", *shown]
+        first, last = (f"{figures['sizes'][place]['passages']:,}" for place in (0, -1))
+        parts = [f"![From {first} to {last} passages](benchmarks/growth.svg)", *shown]
         write_section(ROOT / "docs" / "benchmarks.md", COMMAND, "\n\n".join(parts))
         return
     show(figures, tables, as_json=args.json)
@@ -74,6 +75,9 @@ def main() -> None:
 def _options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sizes", nargs="+", type=int, default=list(SIZES), help="passages")
     parser.add_argument("--timeout", type=float, default=36_000, help="seconds to wait for the indexes of one size")
+    parser.add_argument(
+        "--again", nargs="+", choices=CHILDREN, default=[], help="parts to measure again with --scratch"
+    )
     parser.add_argument("--write", action="store_true", help="write into docs/benchmarks.md")
     parser.add_argument("--results", type=Path, help="measure nothing: take the figures of this JSON file")
     parser.add_argument("--child", choices=CHILDREN, help=argparse.SUPPRESS)
@@ -81,21 +85,22 @@ def _options(parser: argparse.ArgumentParser) -> None:
 
 
 def _measure(args: argparse.Namespace) -> dict[str, Any]:
-    """Build, then search, each size; without ``--scratch`` its directory goes before the next one comes."""
+    """Build, search and build again, each size; without ``--scratch`` its directory goes before the next one comes."""
     figures: dict[str, Any] = {"collections": COLLECTIONS, "queries": QUERIES, "sizes": []}
     with scratch_folder(args.scratch) as scratch:
         for size in args.sizes:
             folder = scratch / f"growth-{size}"
             note(f"{size:,} passages")
-            built = folder.with_suffix(".json")
-            if not built.exists():  # kept by an earlier run that was given --scratch
-                shutil.rmtree(folder, ignore_errors=True)
-                built.write_text(json.dumps(_child("build", folder, size, args.timeout)), encoding="utf-8")
-            found = json.loads(built.read_text())
-            for part in ("search", "rebuild"):
-                found |= _child(part, folder, size, args.timeout)
-            figures["sizes"].append({"passages": size, **found})
-            note(json.dumps(figures["sizes"][-1]))
+            found = {"passages": size}
+            for part in CHILDREN:
+                kept = folder.with_suffix(f".{part}.json")  # by an earlier run that was given --scratch
+                if part in args.again or not kept.exists():
+                    if part == "build":
+                        shutil.rmtree(folder, ignore_errors=True)
+                    kept.write_text(json.dumps(_child(part, folder, size, args.timeout)), encoding="utf-8")
+                found |= json.loads(kept.read_text())
+            figures["sizes"].append(found)
+            note(json.dumps(found))
             if args.scratch is None:
                 shutil.rmtree(folder, ignore_errors=True)
     return figures
@@ -268,6 +273,7 @@ def _draw(sizes: Sequence[Mapping[str, Any]], path: Path) -> None:
         axes[1].plot(at, [one["disk_mb"] for one in sizes], "o-", label="disk")
         axes[2].plot(at, [one["stored_s"] for one in sizes], "o-", label="stored")
         axes[2].plot(at, [one["built_s"] for one in sizes], "o-", label="indexed")
+        axes[2].plot(at, [one["rebuilt_s"] for one in sizes], "o-", label="made again from the ledger")
         axes[3].plot(at, [one["start_s"] for one in sizes], "o-", label="opened")
         axes[3].plot(at, [one["start_to_whole_s"] for one in sizes], "o-", label="first whole answer")
         for one in axes:
