@@ -116,9 +116,9 @@ def _quality(judged: JudgedSet, runtime: Runtime, scratch: Path) -> dict[str, fl
     queries = runtime.query(list(judged.queries.values()))
     cosines = np.concatenate([(documents * old_documents).sum(axis=1), (queries * old_queries).sum(axis=1)])
     return {
-        "stored": _ndcg(judged, old_queries, old_documents),
-        "new": _ndcg(judged, queries, documents),
-        "new_queries_only": _ndcg(judged, queries, old_documents),
+        "stored": exact_ndcg(judged, old_queries, old_documents),
+        "new": exact_ndcg(judged, queries, documents),
+        "new_queries_only": exact_ndcg(judged, queries, old_documents),
         "cosine_min": float(cosines.min()),
         "cosine_mean": float(cosines.mean()),
     }
@@ -136,13 +136,14 @@ def _documents(judged: JudgedSet, runtime: Runtime, scratch: Path) -> Vector:
     return made
 
 
-def _ndcg(judged: JudgedSet, queries: Vector, documents: Vector) -> float:
+def exact_ndcg(judged: JudgedSet, queries: Vector, documents: Vector) -> float:
     """Return nDCG@10 of exact search, on average over the queries."""
     ids = [document.id for document in judged.documents]
     run = []
     for query_id, scores in zip(judged.queries, queries @ documents.T, strict=True):
         run += [ScoredDoc(query_id, ids[row], float(scores[row])) for row in np.argsort(-scores, kind="stable")[:DEPTH]]
-    qrels = [Qrel(q, document, grade) for q, grades in judged.judgements.items() for document, grade in grades.items()]
+    judgements = {query: grades for query, grades in judged.judgements.items() if query in judged.queries}
+    qrels = [Qrel(query, document, grade) for query, of in judgements.items() for document, grade in of.items()]
     return float(ir_measures.calc_aggregate([nDCG @ DEPTH], qrels, run)[nDCG @ DEPTH])
 
 
