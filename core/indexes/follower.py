@@ -53,6 +53,8 @@ class IndexFollower:
         self._trusted: dict[str, IndexState] = {}
         self._store_is_broken = False
         self._suspects: set[str] = set()
+        self._uncounted: set[str] = set()
+        """Collections of which `work` has not counted yet what was left out."""
         self._wanted_rebuilds: set[str] = set()
         self._lock = threading.Lock()
         self.is_idle = False
@@ -125,7 +127,8 @@ class IndexFollower:
                 with suppress(BraidError):
                     if state.version == self._source.version(collection) or self._source.to_read(collection):
                         self._keep(collection, state.version)
-                self._board.report(collection, "ready")
+                self._board.assume_ready(collection)
+                self._uncounted.add(collection)
 
     def work(self, stopping: threading.Event) -> bool:
         """Do one batch of work for every collection that has any; return False when nothing is left to do now."""
@@ -154,6 +157,9 @@ class IndexFollower:
 
     def _is_settled(self, collection: str, state: IndexState | None, head: int) -> bool:
         """Return whether the index is ready, is at ``head`` and no further, and is not suspected of damage."""
+        if collection in self._uncounted:
+            self._uncounted.discard(collection)
+            return False
         progress = self._board.get(collection)
         if progress is None or progress.state != "ready" or progress.pending or collection in self._suspects:
             return False

@@ -411,6 +411,30 @@ def test_a_text_that_the_model_refuses_does_not_hold_up_the_others(tmp_path: Pat
         assert reasons == ["1 passages of user_1 were refused by the embedding model"]
 
 
+def test_opening_does_not_wait_until_what_was_refused_is_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which takes seconds where there are a million passages."""
+    shelf = open_shelf(tmp_path, Refusing())
+    with shelf.braid:
+        shelf.put("c", "harmless", "pure poison")
+        assert shelf.braid.indexer.wait(WAIT_S)
+    counted, count = threading.Event(), ChangeLog.embedded_count
+
+    def slow_count(self: ChangeLog, collection: str, model: str) -> int:
+        assert counted.wait(WAIT_S), "opening waits for it"
+        return count(self, collection, model)
+
+    monkeypatch.setattr(ChangeLog, "embedded_count", slow_count)
+    monkeypatch.setattr("braid.core.indexes.indexer.FIRST_LOOK_S", 0.01)
+    shelf = open_shelf(tmp_path, Refusing())
+    with shelf.braid:
+        assert "harmless" in shelf.texts("harmless", mode="semantic")
+        counted.set()
+        reason = "1 passages of user_1 were refused by the embedding model"
+        assert eventually(lambda: reason in [part.reason for part in shelf.search("harmless").degraded])
+
+
 class Flaky(HashEmbeddings):
     """Takes no batch, and each text only at the second time of asking, as a provider over its rate limit does."""
 
