@@ -23,6 +23,9 @@ from braid.core.priority import SearchPriority, lower_thread_priority
 from braid.core.types import Leg
 
 POLL_S = 0.5
+POLLS = 4
+LONGEST_POLL_S = 2.0
+"""A look at 10,000 collections takes half a second: the next comes after four times as long, or after two seconds."""
 COPY_POLL_S = 10.0
 """Time between two looks at the copy in Chroma, for which nobody waits, and before the first one."""
 WAIT_S = 0.02
@@ -210,14 +213,14 @@ class Indexer:
 
     def _run(self, index: IndexName) -> None:
         wake, retry_s = self._wakes[index], _poll_s(index)
-        look = _Look(self.followers[index], self._changes, self._before_work)
+        look, has_worked = _Look(self.followers[index], self._changes, self._before_work), True
         lower_thread_priority()
         if index == "chroma":
             wake.wait(retry_s)
             if "bm25" not in self._legs:
                 self._keywords_done.set()
         while not self._stopping.is_set():
-            woken, busy = wake.is_set(), False
+            woken, busy, began = wake.is_set(), False, time.monotonic()
             if woken:
                 wake.clear()
             if index == "chroma":  # what answers comes before the copy, which still gets on under a stream of documents
@@ -227,11 +230,12 @@ class Indexer:
                     if index == "bm25":
                         self._keywords_done.clear()
                     busy = look.follower.work(self._stopping)
-                    if not busy:
+                    if has_worked and not busy:
                         self._prune()
+                    has_worked = busy
                     look.done()
                 self._looked[index].set()
-                retry_s = _poll_s(index)
+                retry_s = _poll_s(index, time.monotonic() - began)
             except Exception as error:  # the edge of a thread, which must survive an outage of the database
                 log_failure(logger, f"indexing {index}, which will be tried again", error)
                 retry_s = min(2 * retry_s, 30.0)
@@ -251,8 +255,9 @@ class Indexer:
                     self._changes.prune(collection, applied)
 
 
-def _poll_s(index: IndexName) -> float:
-    return COPY_POLL_S if index == "chroma" else POLL_S
+def _poll_s(index: IndexName, took_s: float = 0.0) -> float:
+    """Return the time until the next look; with many collections each of whose looks takes long, a longer one."""
+    return COPY_POLL_S if index == "chroma" else max(POLL_S, min(POLLS * took_s, LONGEST_POLL_S))
 
 
 class _Look:

@@ -13,6 +13,7 @@ from sqlalchemy.exc import OperationalError
 from braid.core.braid import Braid
 from braid.core.data_directory import DataDirectory
 from braid.core.indexes import indexer
+from braid.core.ledger.change_log import ChangeLog
 from braid.core.types import ChunkInput, DocumentInput
 from tests.fakes import HashEmbeddings
 
@@ -85,6 +86,20 @@ def test_what_another_process_writes_is_noticed(braid: Braid, looks: Looks) -> N
     assert braid.indexer.wait(WAIT_S)
     assert braid.search("bark", user_id=1).hits[0].passage.text == "Dogs bark at night"
     looks.settle()
+
+
+def test_a_look_that_finds_nothing_prunes_nothing(braid: Braid, looks: Looks, monkeypatch: pytest.MonkeyPatch) -> None:
+    pruned = list[str]()
+    monkeypatch.setattr(ChangeLog, "first_seqs", lambda self: pruned.append("all collections") or {})
+    braid.ledger.add_user("bob")
+    assert looks.seen()
+    looks.settle()
+    assert pruned == []
+
+
+def test_where_a_look_takes_long_the_next_one_comes_later() -> None:
+    assert [indexer._poll_s("bm25", took_s) for took_s in (0.0, 0.25, 60.0)] == [indexer.POLL_S, 1.0, 2.0]
+    assert indexer._poll_s("chroma", 60.0) == indexer.COPY_POLL_S
 
 
 def test_a_change_of_the_registry_is_noticed(braid: Braid, looks: Looks) -> None:
