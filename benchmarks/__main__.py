@@ -31,6 +31,7 @@ NAMES = (
     "growth",
     "start",
     "journeys",
+    "reading",
 )
 
 

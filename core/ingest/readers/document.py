@@ -81,6 +81,31 @@ class SourceFile:
         return UnreadableDocumentError(f"{self.name} {reason}")
 
 
+_UNTITLED = re.compile(
+    r"untitled(?: \w+)?|無題(?:の\w+)?|제목 ?없(?:음|는 \w+)|about:blank|anonymous|unspecified|unnamed|title|"
+    r"(?:document|presentation|book|workbook|文書|プレゼンテーション|문서|프레젠테이션|통합 문서)\s?\d+|"
+    r"(?:microsoft )?(?:powerpoint (?:presentation|プレゼンテーション|프레젠테이션)|word document|excel workbook)|"
+    r"microsoft \w+ - .*|"
+    r".*\.(?:docx?|docm|pptx?|xlsx?|xlsm|pdf|od[tsp]|hwpx?|rtf|tex|dvi|indd|qxd|ps|eps|pub|wpd|jtdc?|html?|txt|md|fm)",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def is_title(text: str) -> bool:
+    """Return whether an author gave this title, and not a program that filled in the file's name, or "(anonymous)".
+
+    >>> [is_title(text) for text in ("Leave 2026", "Microsoft Word - leave.doc", "(anonymous)", "Document1", "")]
+    [True, False, False, False, False]
+    """
+    text = one_line(text).strip("() ")
+    return bool(text) and _UNTITLED.fullmatch(text) is None
+
+
+def first_title(*candidates: str | None) -> str:
+    """Return the first that is a title; empty where none is."""
+    return next((text for text in candidates if text and is_title(text)), "")
+
+
 class HeadingStack:
     """The headings that are open at some point of a document."""
 
@@ -152,8 +177,9 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-_CJK = "\u3001-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff01-\uff9f"
-_CJK_LINE_BREAK = re.compile(f"(?<=[{_CJK}])[ \\t]*\\n[ \\t]*(?=[{_CJK}])")
+CJK = "\u3001-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff01-\uff9f"
+"""Characters of Japanese and Chinese, as they are written in a set of a regular expression."""
+_CJK_LINE_BREAK = re.compile(f"(?<=[{CJK}])[ \\t]*\\n[ \\t]*(?=[{CJK}])")
 
 
 def join_cjk_lines(text: str) -> str:

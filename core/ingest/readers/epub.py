@@ -10,7 +10,7 @@ from urllib.parse import unquote
 from lxml import etree
 
 from braid.core.ingest.readers.archive import PACKAGE_ERRORS, open_archive
-from braid.core.ingest.readers.document import Outline, ParsedDocument, SourceFile, one_line
+from braid.core.ingest.readers.document import Outline, ParsedDocument, SourceFile, first_title, one_line
 from braid.core.ingest.readers.encoding import decode
 from braid.core.ingest.readers.html import add_html, parse_html
 
@@ -36,7 +36,7 @@ def read(file: SourceFile) -> ParsedDocument:
         outline = Outline()
         for chapter in chapters:
             _add_chapter(file, archive.read(chapter), title, outline)
-    return ParsedDocument(title or outline.first_heading, "epub", outline.sections(), metadata)
+    return ParsedDocument(first_title(title, outline.first_heading), "epub", outline.sections(), metadata)
 
 
 def _xml(archive: zipfile.ZipFile, name: str) -> etree._Element:

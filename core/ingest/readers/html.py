@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from lxml import etree
 
-from braid.core.ingest.readers.document import Outline, ParsedDocument, SourceFile, join_cjk_lines
+from braid.core.ingest.readers.document import Outline, ParsedDocument, SourceFile, first_title, join_cjk_lines
 from braid.core.ingest.readers.encoding import decode
 from braid.core.ingest.readers.html_tags import MAX_ATTRIBUTES, has_too_many_attributes
 
@@ -37,7 +37,7 @@ def read(file: SourceFile) -> ParsedDocument:
     outline = Outline()
     add_html(root, outline)
     sections = outline.sections()
-    title = root.findtext(".//title") or outline.first_heading or file.stem
+    title = first_title(root.findtext(".//title"), outline.first_heading)
     return ParsedDocument(title, file.file_type, sections, _metadata(root))
 
 

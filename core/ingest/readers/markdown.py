@@ -15,7 +15,9 @@ ERRORS: tuple[type[Exception], ...] = ()
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*$\n?", re.DOTALL | re.MULTILINE)
 _FIELD = re.compile(r"([A-Za-z_][\w -]*):(?:[ \t]+(.*)|[ \t]*)")
 _MAX_TITLE_SOURCE = 1_000
-_MARKUP = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|<[^>]+>|[*_`~]{1,3}(?=\S)|(?<=\S)[*_`~]{1,3}|\{#[^}]*\}")
+_ANCHOR = re.compile(r"\s*\{#[^}]*\}")
+_INLINE = MarkdownIt("commonmark").enable("strikethrough")
+_SPOKEN = frozenset({"text", "text_special", "code_inline", "image"})
 
 
 def read(file: SourceFile) -> ParsedDocument:
@@ -60,8 +62,17 @@ def _headings(lines: list[str], first: int) -> Iterator[tuple[int, int, int, str
     tokens = parser.parse("\n".join(lines[first:]))
     for position, token in enumerate(tokens):
         if token.type == "heading_open" and token.level == 0 and token.map:
-            title = _MARKUP.sub(r"\1", tokens[position + 1].content[:_MAX_TITLE_SOURCE])
+            title = _plain(tokens[position + 1].content[:_MAX_TITLE_SOURCE])
             yield first + token.map[0], first + token.map[1], int(token.tag[1]), title
+
+
+def _plain(source: str) -> str:
+    """Return a heading without its markup: ``snake_case`` has none."""
+    tokens = _INLINE.parseInline(source)[0].children or ()
+    words = (
+        token.content if token.type in _SPOKEN else " " if token.type.endswith("break") else "" for token in tokens
+    )
+    return _ANCHOR.sub("", "".join(words))
 
 
 def _sections(lines: list[str], first: int, headings: list[tuple[int, int, int, str]]) -> Iterator[Section]:

@@ -57,6 +57,31 @@ def test_the_title_of_markdown_without_front_matter_is_its_first_heading() -> No
     assert read("a.md", "text\n\n# First\n").title == "First"
 
 
+@pytest.mark.parametrize(
+    ("heading", "title"),
+    [
+        ("snake_case_name and `__init__`", "snake_case_name and __init__"),
+        ("_emphasis_ and **bold** ~~gone~~", "emphasis and bold gone"),
+        ("[a link](http://x.y) ![alt](p.png) &amp; <b>tag</b>", "a link alt & tag"),
+        ("2 * 3 * 4 {#anchor}", "2 * 3 * 4"),
+    ],
+)
+def test_a_heading_of_markdown_loses_its_markup_and_nothing_else(heading: str, title: str) -> None:
+    assert read("a.md", f"# {heading}\ntext\n").sections[0].heading_path == title
+
+
+@pytest.mark.parametrize(
+    "title",
+    ["Microsoft Word - leave 2026.docx", "(anonymous)", "Untitled document", "無題", "제목 없음", "leave.indd", " "],
+)
+def test_a_title_that_a_program_filled_in_is_not_taken(title: str) -> None:
+    assert read("Leave 2026.pdf", samples.pdf([["text"]], title=title)).title == "Leave 2026"
+
+
+def test_a_title_that_only_looks_like_a_name_of_a_file_is_taken() -> None:
+    assert read("a.html", "<title>Node.js</title><p>text").title == "Node.js"
+
+
 def test_html_keeps_text_and_drops_what_is_not_shown() -> None:
     parsed = read(
         "page.html",

@@ -12,11 +12,9 @@ from pptx.shapes.group import GroupShape
 from pptx.slide import Slide
 
 from braid.core.ingest.readers.archive import PACKAGE_ERRORS, open_archive
-from braid.core.ingest.readers.document import ParsedDocument, Section, SourceFile, one_line
+from braid.core.ingest.readers.document import ParsedDocument, Section, SourceFile, first_title, one_line
 
 ERRORS = (*PACKAGE_ERRORS, PythonPptxError)
-
-_UNTITLED = ("", "PowerPoint Presentation", "PowerPoint プレゼンテーション", "PowerPoint 프레젠테이션")
 
 
 def read(file: SourceFile) -> ParsedDocument:
@@ -24,14 +22,14 @@ def read(file: SourceFile) -> ParsedDocument:
     open_archive(file).close()
     presentation = pptx.Presentation(io.BytesIO(file.content))
     sections: list[Section] = []
-    first_title = ""
+    of_slide = ""
     for number, slide in enumerate(presentation.slides, start=1):
         title = _title(slide)
-        first_title = first_title or title
+        of_slide = of_slide or title
         text = "\n".join(_slide_lines(slide)) or title
         sections.append(Section(text, title, page=number))
     properties = presentation.core_properties
-    title = first_title if properties.title in _UNTITLED else properties.title
+    title = first_title(properties.title, of_slide)
     return ParsedDocument(title, "pptx", tuple(sections), {"author": properties.author, "slides": str(len(sections))})
 
 

@@ -15,7 +15,7 @@ from docx.oxml.ns import qn
 from lxml import etree
 
 from braid.core.ingest.readers.archive import PACKAGE_ERRORS, open_archive
-from braid.core.ingest.readers.document import Outline, ParsedDocument, SourceFile, one_line
+from braid.core.ingest.readers.document import Outline, ParsedDocument, SourceFile, first_title, one_line
 
 ERRORS = (*PACKAGE_ERRORS, PythonDocxError, OpcError)
 
@@ -55,7 +55,7 @@ def read(file: SourceFile) -> ParsedDocument:
     _add_notes(document, outline)
     sections = outline.sections()
     properties = document.core_properties
-    title = properties.title or title or outline.first_heading or file.stem
+    title = first_title(properties.title, title, outline.first_heading)
     return ParsedDocument(title, "docx", sections, {"author": properties.author, "language": properties.language})
 
 

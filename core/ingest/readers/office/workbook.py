@@ -12,7 +12,7 @@ from openpyxl.utils.exceptions import InvalidFileException
 from openpyxl.worksheet._read_only import ReadOnlyWorksheet
 
 from braid.core.ingest.readers.archive import PACKAGE_ERRORS, open_archive
-from braid.core.ingest.readers.document import ParsedDocument, Section, SourceFile
+from braid.core.ingest.readers.document import ParsedDocument, Section, SourceFile, first_title
 from braid.core.ingest.readers.table_rows import Row, records, row_of
 from braid.core.metadata.gaps import FORMULAS_WITHOUT_VALUE
 
@@ -40,7 +40,7 @@ def read(file: SourceFile) -> ParsedDocument:
     metadata = {"author": properties.creator or "", "sheets": ", ".join(workbook.sheetnames)}
     if unknown:
         metadata[FORMULAS_WITHOUT_VALUE] = str(unknown)
-    return ParsedDocument(properties.title or file.stem, "xlsx", tuple(sections), metadata)
+    return ParsedDocument(first_title(properties.title), "xlsx", tuple(sections), metadata)
 
 
 def _rows(file: SourceFile, sheet: ReadOnlyWorksheet) -> Iterator[Row]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import io
 from contextlib import closing
 from typing import Any
@@ -14,6 +13,8 @@ from PIL import Image
 from pypdfium2 import raw
 
 from braid.core.errors import UnreadableDocumentError
+from braid.core.ingest.readers.paged.characters import character_boxes, page_text, pieces_of
+from braid.core.ingest.readers.paged.layout import layout_of
 from braid.core.ingest.readers.paged.pdf import MAX_OBJECTS
 
 LONGEST_SIDE = 1_600
@@ -41,7 +42,7 @@ def draw_page(content: bytes, number: int) -> dict[str, Any]:
             if raw.FPDFPage_CountObjects(page) > MAX_OBJECTS:
                 raise UnreadableDocumentError("the page draws more than can be shown")
             width, height = page.get_size()
-            text, boxes = _characters(page, width, height)
+            text, boxes = _characters(page)
             return {
                 "picture": _picture(page, LONGEST_SIDE / max(width, height, 1.0)),
                 "pages": len(document),
@@ -61,32 +62,13 @@ def _picture(page: pypdfium2.PdfPage, scale: float) -> bytes:
     return stream.getvalue()
 
 
-def _characters(page: pypdfium2.PdfPage, width: float, height: float) -> tuple[str, NDArray[np.int64]]:
+def _characters(page: pypdfium2.PdfPage) -> tuple[str, NDArray[np.int64]]:
+    """Return the characters in reading order, a line break after each piece of a line, and their boxes."""
     with closing(page.get_textpage()) as found:
-        count = min(found.count_chars(), MAX_CHARACTERS)
-        codes = [raw.FPDFText_GetUnicode(found, index) for index in range(count)]
-        text = "".join(chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else "\ufffd" for code in codes)
-        box = raw.FS_RECTF()
-        corners = np.zeros((count, 4))
-        for index in range(count):
-            if raw.FPDFText_GetLooseCharBox(found, index, box):
-                corners[index] = box.left, box.top, box.right, box.bottom
-    return text, _as_shown(page, corners, width, height)
-
-
-def _as_shown(page: pypdfium2.PdfPage, corners: NDArray[np.float64], width: float, height: float) -> NDArray[np.int64]:
-    """Turn corners in the page's own coordinates, (n, 4), to the page as it is shown: cropped and rotated."""
-    finer = 100
-    size = round(width * finer), round(height * finer)
-    origin, right, up = (_on_screen(page, size, *point) for point in ((0, 0), (1000, 0), (0, 1000)))
-    turn = np.stack([right - origin, up - origin]) / 1000
-    points = corners.reshape(-1, 2, 2) @ turn + origin
-    ordered = np.concatenate([points.min(axis=1), points.max(axis=1)], axis=1)
-    boxes: NDArray[np.int64] = np.rint(ordered * PER_POINT / finer).astype(np.int64)
-    return boxes
-
-
-def _on_screen(page: pypdfium2.PdfPage, size: tuple[int, int], x: float, y: float) -> NDArray[np.float64]:
-    across, down = ctypes.c_int(), ctypes.c_int()
-    raw.FPDF_PageToDevice(page, 0, 0, *size, 0, x, y, across, down)
-    return np.array([across.value, down.value], dtype=np.float64)
+        text = page_text(found)
+        corners = character_boxes(page, found, min(len(text), MAX_CHARACTERS))
+        layout = layout_of(pieces_of(page, found, text[:MAX_CHARACTERS]), page.get_height())
+    at = [index for piece in layout.pieces for index in (*range(piece.start, piece.end), -1)]
+    shown = np.concatenate([corners, np.zeros((1, 4))])[at]
+    boxes: NDArray[np.int64] = np.rint(shown * PER_POINT).astype(np.int64)
+    return "".join("\n" if index < 0 else text[index] for index in at), boxes

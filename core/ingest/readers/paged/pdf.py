@@ -1,8 +1,7 @@
-"""PDF: a section per page, by PDFium."""
+"""PDF: a section per page, by PDFium, in reading order."""
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Iterator
 from contextlib import closing
@@ -11,7 +10,11 @@ from typing import Final
 import pypdfium2  # type: ignore[import-untyped]
 from pypdfium2 import raw
 
-from braid.core.ingest.readers.document import ParsedDocument, Section, SourceFile, join_cjk_lines
+from braid.core.ingest.readers.document import ParsedDocument, Section, SourceFile, first_title, is_title
+from braid.core.ingest.readers.paged.characters import page_text, pieces_of
+from braid.core.ingest.readers.paged.layout import Layout, layout_of
+from braid.core.ingest.readers.paged.paragraphs import Words, page_paragraphs
+from braid.core.ingest.readers.paged.running_heads import is_page_number, running_rows, text_of
 from braid.core.metadata.gaps import PAGES_WITHOUT_TEXT
 
 ERRORS = (pypdfium2.PdfiumError,)
@@ -24,9 +27,9 @@ MAX_OBJECTS = 200_000
 """Pieces of text, lines and images on all pages together, and one more per byte of the file: many pages may share
 what is drawn on them, and take half a second each.
 """
-_HYPHENATED = re.compile("[\x02\ufffe]")
-_UNTITLED = frozenset({"untitled", "無題", "제목 없음", "about:blank", "anonymous", "unspecified"})
-_FILE_NAME = re.compile(r"\.[A-Za-z]{1,4}\d?$|^Microsoft \w+ - ")
+MAX_HEADS = 20
+Page = tuple[str, Layout]
+"""Its characters in the order in which they are drawn, and their order for readers."""
 
 
 def read(file: SourceFile) -> ParsedDocument:
@@ -34,15 +37,16 @@ def read(file: SourceFile) -> ParsedDocument:
     if b"%%EOF" not in file.content[-_END_WITHIN:]:
         raise file.unreadable("is a PDF document that was cut off: its end is missing; copy or download it again")
     with _PDFIUM:
-        information, texts = _extract(file)
-    sections = tuple(Section(text, page=number) for number, text in enumerate(map(_join_lines, texts), start=1) if text)
+        information, pages = _extract(file)
+    texts, heads = _texts(pages)
+    sections = tuple(Section(text, page=number) for number, text in enumerate(texts, start=1) if text)
     if not sections:
         raise file.unreadable("has no text layer (it holds scanned pages or images); run OCR on it first")
-    return ParsedDocument(_title(file, information), "pdf", sections, _metadata(information, texts))
+    return ParsedDocument(first_title(information.get("Title")), "pdf", sections, _metadata(information, texts, heads))
 
 
-def _extract(file: SourceFile) -> tuple[dict[str, str], list[str]]:
-    """Return (document information, text of each page). All of PDFium's objects are closed here, under the lock."""
+def _extract(file: SourceFile) -> tuple[dict[str, str], list[Page]]:
+    """Return (document information, each page). All of PDFium's objects are closed here, under the lock."""
     try:
         document = pypdfium2.PdfDocument(file.content)
     except pypdfium2.PdfiumError as error:
@@ -52,10 +56,10 @@ def _extract(file: SourceFile) -> tuple[dict[str, str], list[str]]:
     with closing(document):
         if len(document) > MAX_PAGES:
             raise file.unreadable(f"has {len(document):,} pages; at most {MAX_PAGES:,} are read, so split it")
-        return document.get_metadata_dict(), list(_page_texts(file, document))
+        return document.get_metadata_dict(), list(_pages(file, document))
 
 
-def _page_texts(file: SourceFile, document: pypdfium2.PdfDocument) -> Iterator[str]:
+def _pages(file: SourceFile, document: pypdfium2.PdfDocument) -> Iterator[Page]:
     objects = 0
     for number in range(len(document)):
         with closing(document[number]) as page:
@@ -64,32 +68,26 @@ def _page_texts(file: SourceFile, document: pypdfium2.PdfDocument) -> Iterator[s
                 raise file.unreadable(
                     "draws more on its pages than its size allows; print it to a new PDF, or split it"
                 )
-            with closing(page.get_textpage()) as text:
-                yield str(text.get_text_bounded())
+            with closing(page.get_textpage()) as found:
+                text = page_text(found)
+                yield text, layout_of(pieces_of(page, found, text), page.get_height())
 
 
-def _join_lines(text: str) -> str:
-    """Remove the hyphens at line ends (PDFium marks them), and rejoin Japanese words."""
-    text = _HYPHENATED.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
-    return join_cjk_lines(text).strip()
+def _texts(pages: list[Page]) -> tuple[list[str], list[str]]:
+    """Return the text of each page, and the running heads, which it is without."""
+    words = Words(pages)
+    running = running_rows(pages)
+    texts = [page_paragraphs(*page, rows, words) for page, rows in zip(pages, running, strict=True)]
+    heads = (text_of(text, row) for (text, _), rows in zip(pages, running, strict=True) for row in rows)
+    return texts, [head for head in dict.fromkeys(heads) if not is_page_number(head)]
 
 
-def _title(file: SourceFile, information: dict[str, str]) -> str:
-    """Return the title that the author gave; not the one that a program filled in."""
-    title = information.get("Title", "").strip()
-    return file.stem if _is_none(title) or _FILE_NAME.search(title) else title
-
-
-def _is_none(text: str) -> bool:
-    """Return whether a program filled the field in for want of a text: reportlab writes "(anonymous)"."""
-    return text.strip("() ").lower() in _UNTITLED
-
-
-def _metadata(information: dict[str, str], texts: list[str]) -> dict[str, str]:
+def _metadata(information: dict[str, str], texts: list[str], heads: list[str]) -> dict[str, str]:
     blank = [str(number) for number, text in enumerate(texts, start=1) if not text.strip()]
     author = information.get("Author", "")
     return {
-        "author": "" if _is_none(author) else author,
+        "author": author if is_title(author) else "",
         "pages": str(len(texts)),
+        "running_heads": "; ".join(heads[:MAX_HEADS]),
         PAGES_WITHOUT_TEXT: ", ".join(blank),
     }

@@ -1,0 +1,155 @@
+"""The characters of a page of a PDF: in lines, with the box of each line as the page is shown."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import pypdfium2  # type: ignore[import-untyped]
+from numpy.typing import NDArray
+from pypdfium2 import raw
+
+GAP = 0.7
+"""Least space between two parts of a line that may be of two columns, or cells, in heights of the line."""
+HYPHENS = "\x02\ufffe"
+"""How PDFium marks a hyphen at the end of a line; it leaves the line break out."""
+_LINE = re.compile(f"[^\\r\\n{HYPHENS}]+[{HYPHENS}]?")
+
+Corners = NDArray[np.float64]
+"""(n, 4): left, top, right, bottom in points from the upper left corner of the page as it is shown."""
+
+
+Box = tuple[float, float, float, float]
+
+
+class Piece(NamedTuple):
+    """A line, or a part of one with wide gaps on both sides: its characters on the page, and their box in points."""
+
+    start: int
+    end: int
+    left: float
+    top: float
+    right: float
+    bottom: float
+    line: int
+    """Number of its line in the order in which the page is drawn."""
+
+    @property
+    def width(self) -> float:
+        """From left to right."""
+        return self.right - self.left
+
+    @property
+    def height(self) -> float:
+        """From top to bottom."""
+        return self.bottom - self.top
+
+
+def page_text(found: pypdfium2.PdfTextPage) -> str:
+    """Return the characters of a page, one for each that PDFium counts, in the order in which they are drawn."""
+    count = found.count_chars()
+    text = str(found.get_text_range()) if count else ""
+    if len(text) == count:
+        return text
+    codes = (raw.FPDFText_GetUnicode(found, index) for index in range(count))
+    return "".join(chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else "\ufffd" for code in codes)
+
+
+def pieces_of(page: pypdfium2.PdfPage, found: pypdfium2.PdfTextPage, text: str) -> list[Piece]:
+    """Return the lines that are within the page, cut at wide gaps, in the order in which they are drawn."""
+    turn = Turn(page)
+    pieces = []
+    for number, match in enumerate(_LINE.finditer(text)):
+        start, end = match.span()
+        for first, last in _parts(found, start, end, turn):
+            box = _box(found, text, first, last, turn)
+            if box is not None and turn.is_within(box):
+                pieces.append(Piece(first, last, *box, line=number))
+    return pieces
+
+
+def character_boxes(page: pypdfium2.PdfPage, found: pypdfium2.PdfTextPage, count: int) -> Corners:
+    """Return the box of each of the first ``count`` characters."""
+    return Turn(page).shown(_loose_boxes(found, 0, count))
+
+
+class Turn:
+    """From the coordinates of a page to the page as it is shown: cropped and rotated."""
+
+    def __init__(self, page: pypdfium2.PdfPage) -> None:
+        self._finer = 100
+        self.width, self.height = page.get_size()
+        size = round(self.width * self._finer), round(self.height * self._finer)
+        self._origin, right, up = (_on_screen(page, size, *point) for point in ((0, 0), (1000, 0), (0, 1000)))
+        self._turn = np.stack([right - self._origin, up - self._origin]) / 1000
+
+    def shown(self, corners: Corners) -> Corners:
+        """Turn boxes (n, 4), two opposite corners each."""
+        points = (corners.reshape(-1, 2, 2) @ self._turn + self._origin) / self._finer
+        return np.concatenate([points.min(axis=1), points.max(axis=1)], axis=1)
+
+    def is_within(self, box: Box) -> bool:
+        """Return whether the middle of a shown box is on the page."""
+        left, top, right, bottom = box
+        return 0 <= (left + right) / 2 <= self.width and 0 <= (top + bottom) / 2 <= self.height
+
+
+def _on_screen(page: pypdfium2.PdfPage, size: tuple[int, int], x: float, y: float) -> NDArray[np.float64]:
+    across, down = ctypes.c_int(), ctypes.c_int()
+    raw.FPDF_PageToDevice(page, 0, 0, *size, 0, x, y, across, down)
+    return np.array([across.value, down.value], dtype=np.float64)
+
+
+def _parts(found: pypdfium2.PdfTextPage, start: int, end: int, turn: Turn) -> Iterator[tuple[int, int]]:
+    """Yield the parts of a line between wide gaps. Only a line drawn in parts is looked at by its characters."""
+    shown = turn.shown(np.array(_rectangles(found, start, end)).reshape(-1, 4))
+    if len(shown) < 2 or not _gaps(shown).any():
+        yield start, end
+        return
+    boxes = turn.shown(_loose_boxes(found, start, end - start))
+    visible = np.flatnonzero((boxes[:, 2] > boxes[:, 0]) & (boxes[:, 3] > boxes[:, 1]))
+    inked = visible[[not chr(raw.FPDFText_GetUnicode(found, start + int(at))).isspace() for at in visible]]
+    first = start
+    for at in np.flatnonzero(_gaps(boxes[inked])):
+        following = start + int(inked[at + 1])
+        yield first, following
+        first = following
+    yield first, end
+
+
+def _gaps(boxes: Corners) -> NDArray[np.bool_]:
+    """Return for each box but the last whether the next one is far to its right, or to its left."""
+    height = max(float(np.median(boxes[:, 3] - boxes[:, 1])), 1.0) if len(boxes) else 1.0
+    after = boxes[1:, 0] - boxes[:-1, 2]
+    gaps: NDArray[np.bool_] = (after > GAP * height) | (after < -3 * height)
+    return gaps
+
+
+def _rectangles(found: pypdfium2.PdfTextPage, start: int, end: int) -> list[Box]:
+    return [found.get_rect(index) for index in range(found.count_rects(start, end - start))]
+
+
+def _loose_boxes(found: pypdfium2.PdfTextPage, start: int, count: int) -> Corners:
+    box = raw.FS_RECTF()
+    corners = np.zeros((count, 4))
+    for index in range(count):
+        if raw.FPDFText_GetLooseCharBox(found, start + index, box):
+            corners[index] = box.left, box.top, box.right, box.bottom
+    return corners
+
+
+def _box(found: pypdfium2.PdfTextPage, text: str, start: int, end: int, turn: Turn) -> Box | None:
+    """Return where a piece is: as wide as its ink, and as high as the font, so that lines of one size are alike."""
+    drawn = turn.shown(np.array(_rectangles(found, start, end)).reshape(-1, 4))
+    inked = [at for at in range(start, end) if not text[at].isspace() and text[at] not in HYPHENS]
+    if not len(drawn) or not inked:
+        return None
+    some = {inked[0], inked[len(inked) // 2], inked[-1]}
+    fonts = turn.shown(np.concatenate([_loose_boxes(found, at, 1) for at in sorted(some)]))
+    font = fonts[np.argmax(fonts[:, 3] - fonts[:, 1])]
+    if drawn[:, 3].max() - drawn[:, 1].min() > 2 * (font[3] - font[1]):  # a line that runs downwards
+        return (*drawn[:, :2].min(axis=0), *drawn[:, 2:].max(axis=0))
+    return float(drawn[:, 0].min()), float(font[1]), float(drawn[:, 2].max()), float(font[3])

@@ -1,0 +1,209 @@
+"""The reading order of a page: its columns, from the boxes of its lines alone.
+
+A page is read in the order in which it is drawn, which is right for most programs, unless it has columns: a gutter
+that few lines cross, with lines of text on both sides that fill them. What crosses the gutter parts the columns above
+it from those below. A table has gaps as well, but its cells do not fill their columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+from statistics import median
+
+import numpy as np
+
+from braid.core.ingest.readers.paged.characters import Piece
+
+MARGIN = 0.12
+"""Share of the page's height at its top and its bottom where running heads are."""
+MAX_MARGIN_ROWS = 3
+_STANDS_OFF = 0.9
+"""Space between a running head and the text, in heights of a line."""
+_MIN_COLUMN = 0.18
+"""Of the width of what is on the page."""
+_MIN_ROWS = 3
+_FILLED, _MIN_FILLED = 0.6, 0.6
+"""A line fills its column when it has ink over this share of it; so many of a column's characters are in such lines."""
+_MIN_CHARACTERS = 10
+"""Of a line that fills its column."""
+_STEPS = 121
+_MAX_DEPTH = 3
+
+Row = tuple[Piece, ...]
+"""Pieces side by side, from left to right."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Rows that follow each other in one column, and where the column is."""
+
+    rows: tuple[Row, ...]
+    left: float
+    right: float
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A page in reading order: rows of its upper margin, its body, rows of its lower margin."""
+
+    head: tuple[Row, ...]
+    body: tuple[Block, ...]
+    foot: tuple[Row, ...]
+
+    @property
+    def pieces(self) -> list[Piece]:
+        """All pieces in reading order."""
+        rows = (*self.head, *(row for block in self.body for row in block.rows), *self.foot)
+        return [piece for row in rows for piece in row]
+
+
+def layout_of(pieces: Sequence[Piece], height: float) -> Layout:
+    """Return the reading order of a page of ``height`` points.
+
+    >>> def line(text, left, top): return Piece(0, 20, left, top, left + 200, top + 10, text)
+    >>> page = [line(n, left, 200 + 12 * n) for n in range(4) for left in (50, 300)]
+    >>> [piece.left for piece in layout_of(page, 800).pieces]
+    [50, 50, 50, 50, 300, 300, 300, 300]
+    """
+    rows = _rows([piece for piece in pieces if not _is_vertical(piece)])
+    head = _margin(rows, lambda row: max(piece.bottom for piece in row) <= MARGIN * height)
+    foot = _margin(rows[len(head) :][::-1], lambda row: min(piece.top for piece in row) >= (1 - MARGIN) * height)[::-1]
+    in_margins = {piece for row in (*head, *foot) for piece in row}
+    body = [piece for piece in pieces if piece not in in_margins]
+    return Layout(tuple(head), tuple(_blocks(body)), tuple(foot))
+
+
+def _blocks(pieces: list[Piece]) -> list[Block]:
+    upright = [piece for piece in pieces if not _is_vertical(piece)]
+    if 2 * len(upright) < len(pieces) or (gutter := _gutter(upright)) is None:
+        rows = tuple(tuple(group) for _, group in groupby(pieces, key=lambda piece: piece.line))
+        return [_block(rows)] if rows else []
+    blocks = _split(upright, gutter, _MAX_DEPTH)
+    sideways = tuple((piece,) for piece in pieces if _is_vertical(piece))
+    return [*blocks, *([_block(sideways)] if sideways else [])]
+
+
+def _block(rows: tuple[Row, ...]) -> Block:
+    pieces = [piece for row in rows for piece in row]
+    return Block(rows, min(piece.left for piece in pieces), max(piece.right for piece in pieces))
+
+
+def _is_vertical(piece: Piece) -> bool:
+    return piece.end - piece.start > 2 and piece.height > 2 * piece.width
+
+
+def _rows(pieces: Sequence[Piece]) -> list[Row]:
+    """Return the rows from top to bottom: pieces whose middles are within each other's height."""
+    rows: list[list[Piece]] = []
+    for piece in sorted(pieces, key=lambda piece: piece.top + piece.bottom):
+        middle = (piece.top + piece.bottom) / 2
+        last = rows[-1][0] if rows else None
+        if last is not None and last.top <= middle <= last.bottom:
+            rows[-1].append(piece)
+        else:
+            rows.append([piece])
+    return [tuple(sorted(row, key=lambda piece: piece.left)) for row in rows]
+
+
+def _margin(rows: list[Row], is_near_edge: Callable[[Row], bool]) -> list[Row]:
+    """Return the first rows, if they are near the page's edge and stand off from the rest."""
+    for count in range(min(MAX_MARGIN_ROWS, len(rows) - 1), 0, -1):
+        last, following = rows[count - 1][0], rows[count][0]
+        space = max(following.top - last.bottom, last.top - following.bottom)
+        if is_near_edge(rows[count - 1]) and space >= _STANDS_OFF * max(last.height, following.height):
+            return rows[:count]
+    return []
+
+
+# ------------------------------------------------------------ columns
+
+
+def _gutter(pieces: Sequence[Piece]) -> float | None:
+    """Return where the space between two columns is; None where there are none."""
+    if len(pieces) < 2 * _MIN_ROWS:
+        return None
+    left, right = min(piece.left for piece in pieces), max(piece.right for piece in pieces)
+    places = np.linspace(left + _MIN_COLUMN * (right - left), right - _MIN_COLUMN * (right - left), _STEPS)
+    lefts, rights = (np.array([getattr(piece, side) for piece in pieces]) for side in ("left", "right"))
+    weights = np.array([piece.end - piece.start for piece in pieces])
+    crossing = ((lefts < places[:, None]) & (rights > places[:, None])) @ weights
+    runs = [(len(list(group)), lowest) for lowest, group in groupby(crossing == crossing.min())]
+    best, at, widest = 0.0, 0, 0
+    for length, lowest in runs:
+        if lowest and length > widest:
+            widest, best = length, float((places[at] + places[at + length - 1]) / 2)
+        at += length
+    return best if _are_columns(pieces, best) else None
+
+
+def _are_columns(pieces: Sequence[Piece], gutter: float) -> bool:
+    before = [piece for piece in pieces if piece.right <= gutter]
+    after = [piece for piece in pieces if piece.left >= gutter]
+    if not before or not after or not _is_text(before) or not _is_text(after):
+        return False
+    top = max(min(piece.top for piece in side) for side in (before, after))
+    bottom = min(max(piece.bottom for piece in side) for side in (before, after))
+    return bottom - top >= _MIN_ROWS * median(piece.height for piece in pieces)
+
+
+def _is_text(pieces: Sequence[Piece]) -> bool:
+    """Return whether most of the characters are in rows that fill the width."""
+    rows = _rows(pieces)
+    width = max(piece.right for piece in pieces) - min(piece.left for piece in pieces)
+    filled = [row for row in rows if sum(piece.width for piece in row) >= _FILLED * width]
+    characters = sum(map(_length, filled))
+    return (
+        len(filled) >= _MIN_ROWS
+        and characters >= _MIN_CHARACTERS * len(filled)
+        and characters >= _MIN_FILLED * sum(map(_length, rows))
+    )
+
+
+def _length(row: Row) -> int:
+    return sum(piece.end - piece.start for piece in row)
+
+
+def _split(pieces: Sequence[Piece], gutter: float | None, depth: int) -> list[Block]:
+    """Return the blocks of columns, each band between rows that cross the gutter for itself."""
+    if gutter is None or depth == 0:
+        rows = tuple(_rows(pieces))
+        return [_block(rows)] if rows else []
+    blocks: list[Block] = []
+    band: list[Piece] = []
+
+    def end_band() -> None:
+        for side in ([p for p in band if p.right <= gutter], [p for p in band if p.right > gutter]):
+            blocks.extend(_split(side, _gutter(side), depth - 1))
+        band.clear()
+
+    for crosses, group in groupby(_crossing(pieces, gutter), key=lambda pair: pair[0]):
+        rows = [row for _, row in group]
+        if crosses:
+            end_band()
+            blocks.append(_block(tuple(rows)))
+        else:
+            band.extend(piece for row in rows for piece in row)
+    end_band()
+    return blocks
+
+
+def _crossing(pieces: Sequence[Piece], gutter: float) -> list[tuple[bool, Row]]:
+    """Return the rows with whether each crosses the gutter: with a piece, or as one of several rows of a table."""
+    rows = _rows(pieces)
+    tabular = [_is_of_table(row, gutter, pieces) for row in rows]
+    beside = [any(pair) for pair in zip([False, *tabular[:-1]], [*tabular[1:], False], strict=True)]
+    return [
+        (any(piece.left < gutter < piece.right for piece in row) or (is_cells and near), row)
+        for row, is_cells, near in zip(rows, tabular, beside, strict=True)
+    ]
+
+
+def _is_of_table(row: Row, gutter: float, pieces: Sequence[Piece]) -> bool:
+    left, right = min(piece.left for piece in pieces), max(piece.right for piece in pieces)
+    before = sum(piece.width for piece in row if piece.right <= gutter)
+    after = sum(piece.width for piece in row if piece.left >= gutter)
+    gaps = [second.left - first.right for first, second in pairwise(row)]
+    fills = before >= _FILLED * (gutter - left) or after >= _FILLED * (right - gutter)
+    return len(gaps) >= 2 and before > 0 and after > 0 and not fills

@@ -1,0 +1,179 @@
+"""Lines of a page to paragraphs: which line goes on in the next one, and what is between them.
+
+A line goes on where the first word of the next one would not have fitted into it. Between Japanese or Chinese
+characters nothing is put, between Latin words a space; hyphens that only parted a word are left out. Korean is broken
+within words by some programs and between them by others: the words of the document decide.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from statistics import median
+
+from braid.core.ingest.readers.document import CJK
+from braid.core.ingest.readers.paged.layout import Block, Layout, Row
+
+_CJK = re.compile(f"[{CJK}]")
+_HANGUL = re.compile("[\uac00-\ud7a3]")
+_HYPHENS = "-\u2010\u00ad\x02\ufffe"
+_BEFORE_HYPHEN = re.compile(f"([^\\W\\d_]+)[{re.escape(_HYPHENS)}]$")
+_FIRST_WORD = re.compile(r"[^\W\d_]+")
+_MARK, _SHY = re.compile("[\x02\ufffe]"), re.compile("\u00ad")
+_ITEM = re.compile(r"[-*+•·‣▪◦○●■□▶※]\s|\(?(?:\d{1,3}|[a-zA-Z]|[가-하ア-ン])[.)）]\s|[①-⑳]|第\d+[条章]|제\d+[조장]")
+_SENTENCE_END = re.compile(r"[.!?。！？:：][\"'”’」』)）\]]*$")
+_TALLER = 1.35
+"""A line that is so much taller than its neighbour is not of its paragraph."""
+_APART = 1.3
+"""Least distance of two paragraphs, in the usual distance of lines."""
+_PARTICLE = re.compile(
+    r"(?:[은는이가을를의에로과와도만서]|에서|에게|으로|까지|부터|처럼|보다|마다|라고|이라|이며|이고|이다|입니다|하는|하고|하여|한다|했다|된다|되는)"
+    r"(?![가-힣])"
+)
+_ENDING = re.compile(r"(?:[은는을를의]|에서|으로|하고|하며|하여|되어|있는|없는|한다|했다|된다|이다|니다|[.,!?…)”」])$")
+
+
+class Words:
+    """The words of a document that stand within lines, where nothing parts them."""
+
+    def __init__(self, pages: Iterable[tuple[str, Layout]]) -> None:
+        self._words: set[str] = set()
+        for text, layout in pages:
+            for block in layout.body:
+                for row in block.rows:
+                    inner = _row_text(text, row).split()[1:-1]
+                    self._words.update(word.strip(".,;:!?()[]「」'\"“”‘’").casefold() for word in inner)
+
+    def __contains__(self, word: object) -> bool:
+        return isinstance(word, str) and word.strip(".,;:!?()[]「」'\"“”‘’").casefold() in self._words
+
+
+def page_paragraphs(text: str, layout: Layout, left_out: set[Row], words: Words) -> str:
+    """Return the text of a page in reading order, without the rows that are left out."""
+    parts: list[str] = []
+    margins = (Block((row,), row[0].left, row[-1].right) for row in (*layout.head, *layout.foot) if row not in left_out)
+    heads = len([row for row in layout.head if row not in left_out])
+    outside = list(margins)
+    before: tuple[Block, Row] | None = None
+    for block in (*outside[:heads], *layout.body, *outside[heads:]):
+        lines = list(_block_text(text, block, words))
+        if not lines:
+            continue
+        joined = "".join(lines)
+        if parts and before is not None and _goes_on(text, before, (block, block.rows[0]), parts[-1], joined):
+            parts[-1] = join_lines(parts[-1], joined, words)
+        else:
+            parts.append(joined)
+        before = (block, block.rows[-1])
+    return _SHY.sub("", _MARK.sub("-", "\n\n".join(parts))).strip()
+
+
+def join_lines(before: str, after: str, words: Words) -> str:
+    """Return two parts of a sentence that a line break parted.
+
+    >>> join_lines("a two-col", "umn page", Words(()))
+    'a two-col umn page'
+    >>> join_lines("the hyphen-", "ation", Words(()))
+    'the hyphenation'
+    >>> join_lines("検索は意味と", "語で行う。", Words(()))
+    '検索は意味と語で行う。'
+    """
+    space = before[-1:].isspace() or after[:1].isspace()
+    before, after = before.rstrip(), after.lstrip()
+    if not before or not after:
+        return before + after
+    hyphenated, following = _BEFORE_HYPHEN.search(before), _FIRST_WORD.match(after)
+    if hyphenated and following and not space:
+        return _without_hyphen(before, after, hyphenated[1], following[0], words)
+    if before[-1] in _HYPHENS:
+        return before + after
+    if _CJK.match(before[-1]) or _CJK.match(after[0]):
+        return before + (" " if space and not (_CJK.match(before[-1]) and _CJK.match(after[0])) else "") + after
+    if _HANGUL.match(after[0]) and not space and _is_one_korean_word(before.split()[-1], after.split()[0], words):
+        return before + after
+    return f"{before} {after}"
+
+
+def _without_hyphen(before: str, after: str, first: str, second: str, words: Words) -> str:
+    """Leave the hyphen out, unless it is written within lines as well, or is between capitals."""
+    whole = before[:-1]
+    keeps = second[0].isupper() or len(first) < 2 or (f"{first}-{second}" in words and first + second not in words)
+    return f"{whole}-{after}" if keeps else whole + after
+
+
+def _is_one_korean_word(first: str, second: str, words: Words) -> bool:
+    if not _HANGUL.match(first[-1]):
+        return first[-1].isalnum() and _PARTICLE.match(second) is not None
+    if first + second in words:
+        return True
+    if first in words and second in words:
+        return False
+    return _PARTICLE.match(second) is not None or _ENDING.search(first) is None
+
+
+def _block_text(text: str, block: Block, words: Words) -> Iterator[str]:
+    """Yield the lines of a block with what is between them."""
+    rows = [row for row in block.rows if _row_text(text, row)]
+    if not rows:
+        return
+    steps = [after[0].top - before[0].top for before, after in pairwise(rows) if after[0].top > before[0].top]
+    usual = median(steps) if steps else 0.0
+    paragraph = _row_text(text, rows[0])
+    for before, after in pairwise(rows):
+        following = _row_text(text, after)
+        step = after[0].top - before[0].top
+        if (
+            0 < step <= _APART * usual
+            and (_fills(before, after, text, block) or _BEFORE_HYPHEN.search(paragraph))
+            and not _begins(block, before, after, following)
+        ):
+            paragraph = join_lines(paragraph, following, words)
+            continue
+        yield paragraph + ("\n" if 0 < step <= _APART * usual and not _is_indented(block, before, after) else "\n\n")
+        paragraph = following
+    yield paragraph
+
+
+def _begins(block: Block, before: Row, after: Row, following: str) -> bool:
+    """Return whether a row begins a paragraph, or is a row of a table, or of another size."""
+    heights = before[0].height, after[0].height
+    return (
+        len(before) > 1
+        or len(after) > 1
+        or _is_indented(block, before, after)
+        or max(heights) > _TALLER * min(heights)
+        or _ITEM.match(following) is not None
+    )
+
+
+def _is_indented(block: Block, before: Row, after: Row) -> bool:
+    return after[0].left - before[0].left > 0.7 * after[0].height and after[0].left - block.left < 5 * after[0].height
+
+
+def _fills(before: Row, after: Row, text: str, block: Block) -> bool:
+    """Return whether the first word of the next row would not have fitted into the row."""
+    following = _row_text(text, after)
+    width = after[-1].right - after[0].left
+    if _CJK.match(following[0]) or _HANGUL.match(following[0]):
+        first = 2.0 if _CJK.match(following[0]) else min(len(following.split()[0]), 6) + 1.0
+        needed = first * max(width / max(len(following), 1), after[0].height * 0.8)
+    else:
+        needed = (len(following.split()[0]) + 1) * width / max(len(following), 1)
+    return block.right - before[-1].right < needed * 1.15
+
+
+def _goes_on(text: str, before: tuple[Block, Row], after: tuple[Block, Row], said: str, following: str) -> bool:
+    """Return whether a sentence goes on in the next column."""
+    first = following[0]
+    return (
+        not _SENTENCE_END.search(said.rstrip())
+        and len(before[1]) == len(after[1]) == 1
+        and (first.islower() or bool(_CJK.match(first)) or bool(_HANGUL.match(first)))
+        and max(before[1][0].height, after[1][0].height) <= _TALLER * min(before[1][0].height, after[1][0].height)
+        and _fills(before[1], after[1], text, before[0])
+    )
+
+
+def _row_text(text: str, row: Row) -> str:
+    return " ".join(" ".join(text[piece.start : piece.end].split()) for piece in row).strip()

@@ -1,0 +1,149 @@
+"""The text of PDF pages: columns in reading order, lines joined, running heads and page numbers left out."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from reportlab.pdfbase import pdfmetrics  # type: ignore[import-untyped]
+from reportlab.pdfbase.cidfonts import UnicodeCIDFont  # type: ignore[import-untyped]
+from reportlab.pdfgen.canvas import Canvas  # type: ignore[import-untyped]
+
+from braid.core.ingest.readers import ParsedDocument, read_document
+from braid.core.ingest.readers.paged.page_picture import draw_page
+from braid.core.originals.placing import find_passage
+from tests import samples
+
+LEFT = (
+    "Hybrid search asks two indexes at",
+    "once and joins what they return. The",
+    "first of them knows words, the sec-",
+    "ond one knows what they mean, which",
+    "is why a well-known question is",
+    "answered by either of the two.",
+)
+RIGHT = (
+    "Fusion makes one ranking out of the",
+    "two. It keeps how far the first hits",
+    "stand out from the rest, so that a",
+    "name that is found once is not lost",
+    "among passages that only resemble a",
+    "well-known question in their words.",
+)
+JOINED = (
+    "The first of them knows words, the second one knows what they mean",
+    "which is why a well-known question is answered by either of the two.",
+    "It keeps how far the first hits stand out from the rest, so that a name",
+)
+Cells = tuple[tuple[float, float, str], ...]
+
+
+def side_by_side(top: float = 700.0) -> Cells:
+    """Two columns, drawn line by line across both."""
+    rows = zip(LEFT, RIGHT, strict=True)
+    return tuple((x, top - 14 * n, text) for n, row in enumerate(rows) for x, text in zip((60, 310), row, strict=True))
+
+
+def drawn(*pages: Cells, font: str = "Courier", rotated: bool = False) -> bytes:
+    """A page for each, of lines with the place where they begin."""
+    stream = io.BytesIO()
+    canvas = Canvas(stream, pagesize=(595, 842))
+    if font != "Courier":
+        pdfmetrics.registerFont(UnicodeCIDFont(font))
+    for lines in pages:
+        canvas.setFont(font, 10)
+        if rotated:
+            canvas.setPageRotation(90)
+            canvas.rotate(90)
+            canvas.translate(0, -595)
+        for x, y, line in lines:
+            canvas.drawString(x, y - (250 if rotated else 0), line)
+        canvas.showPage()
+    canvas.save()
+    return stream.getvalue()
+
+
+def read(content: bytes) -> ParsedDocument:
+    return read_document("paper.pdf", content, max_bytes=10_000_000)
+
+
+def text_of(content: bytes) -> str:
+    return "\n\n".join(section.text for section in read(content).sections)
+
+
+@pytest.mark.parametrize("rotated", [False, True], ids=["upright", "rotated"])
+def test_columns_are_read_one_after_the_other_whatever_order_they_are_drawn_in(rotated: bool) -> None:
+    title = ((60.0, 740.0, "A title that goes over both of the columns of the paper, as titles do"),)
+    wide = ((60.0, 590.0, "A wide line between the columns that are above and those that are below it"),)
+    content = drawn((*side_by_side(), *side_by_side(top=560), *wide, *title), rotated=rotated)
+    text = text_of(content)
+    assert text.startswith("A title that goes over both")
+    for passage in JOINED:
+        assert text.count(passage) == 2
+    above, below = text.split(wide[0][2])
+    assert above.index("Hybrid search") < above.index("Fusion makes")
+    assert below.index("Hybrid search") < below.index("Fusion makes")
+    assert "sec-" not in text
+
+
+def test_a_citation_is_one_place_on_the_page_that_is_shown() -> None:
+    page = draw_page(drawn(side_by_side()), 1)
+    assert len(page["text"]) == len(page["boxes"])
+    [found] = find_passage(JOINED[1], page["text"])
+    assert page["text"][found.start : found.stop].split() == JOINED[1].split()
+
+
+def test_a_table_is_read_row_by_row() -> None:
+    rows = [("Engineering", "61,000", "EUR", "2026"), ("Sales and service", "58,200", "EUR", "2026")] * 4
+    cells = tuple((60.0 + 120 * x, 700.0 - 20 * y, cell) for y, row in enumerate(rows) for x, cell in enumerate(row))
+    lines = text_of(drawn(cells)).split("\n")
+    assert [" ".join(line.split()) for line in lines if line][:2] == [" ".join(row) for row in rows[:2]]
+    two = tuple((60.0 + 300 * x, 700.0 - 20 * y, row[x]) for y, row in enumerate(rows) for x in range(2))
+    assert "Engineering 61,000\n" in text_of(drawn(two)) + "\n"
+
+
+def test_a_hyphen_that_is_written_elsewhere_is_kept() -> None:
+    text = text_of(
+        drawn(((60, 700, "What a well-"), (60, 686, "known one is, the well-known ones"), (60, 672, "say it.")))
+    )
+    assert text.startswith("What a well-known one is, the well-known ones say it.")
+
+
+def test_running_heads_and_page_numbers_are_no_part_of_passages() -> None:
+    pages = [
+        ((60.0, 800.0, "Journal of Search, volume 7"), *side_by_side(), (290.0, 40.0, f"- {number} -"))
+        for number in range(1, 5)
+    ]
+    parsed = read(drawn(*pages))
+    assert parsed.metadata["running_heads"] == "Journal of Search, volume 7"
+    for number, section in enumerate(parsed.sections, start=1):
+        assert section.page == number
+        assert section.text.startswith("Hybrid search")
+        assert section.text.endswith("in their words.")
+
+
+def test_what_is_repeated_only_twice_or_within_the_text_is_kept() -> None:
+    page = ((60.0, 800.0, "Confidential"), *side_by_side(), (60.0, 40.0, "See the appendix."))
+    for text in (text_of(drawn(page, page)), text_of(drawn(page))):
+        assert "Confidential" in text
+        assert "See the appendix." in text
+    repeated = text_of(drawn(*[((60.0, 800.0, "Head"), *side_by_side())] * 3))
+    assert repeated.count("Hybrid search asks") == 3
+
+
+def test_japanese_lines_are_joined_and_latin_words_keep_their_space() -> None:
+    lines = [samples.JAPANESE[at : at + 30] for at in range(0, 90, 30)]
+    text = text_of(drawn(tuple((60.0, 700.0 - 15 * n, line) for n, line in enumerate(lines)), font="HeiseiMin-W3"))
+    assert text == samples.JAPANESE[:90]
+
+
+@pytest.mark.parametrize("width", [24, 25, 27])
+def test_korean_words_that_a_line_broke_are_whole_again(width: int) -> None:
+    text = samples.KOREAN
+    known = f"{text} "
+    lines = [text[at : at + width].strip() for at in range(0, len(text), width)]
+    page = tuple((60.0, 400.0 - 15 * n, line) for n, line in enumerate(lines))
+    before = tuple((60.0, 700.0 - 40 * n, f"그리고 {part} 말했다") for n, part in enumerate(known.split(". ")))
+    found = text_of(drawn((*before, *page), font="HYSMyeongJo-Medium"))
+    words = text.split()
+    assert sum(word in found.split("말했다")[-1].split() for word in words) >= 0.9 * len(words)
