@@ -58,9 +58,12 @@ class Moment(click.ParamType[float]):
 
 
 class FileTypes(click.ParamType[frozenset[str]]):
-    """Comma-separated names of formats: ``pdf,md``."""
+    """Comma-separated names of formats: ``pdf,md``; for a search also labels that documents were given."""
 
     name = "TYPE,…"
+
+    def __init__(self, *, labels: bool = False) -> None:
+        self._labels = labels
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> frozenset[str]:
         """Return names of readable formats; an extension is replaced by its format, ``htm`` by ``html``."""
@@ -72,9 +75,9 @@ class FileTypes(click.ParamType[frozenset[str]]):
         given = [name.strip().lower().removeprefix(".") for name in value.split(",") if name.strip()]
         types = {name: file_type_of(f".{name}") for name in given}
         unknown = [name for name, file_type in types.items() if file_type not in file_types()]
-        if unknown or not given:
+        if (unknown and not self._labels) or not given:
             self.fail(f"{', '.join(unknown) or value!r} is none of {', '.join(file_types())}", param, ctx)
-        return frozenset(types.values())
+        return frozenset(name if name in unknown else file_type for name, file_type in types.items())
 
 
 class DatasetId(click.ParamType[int | All]):
@@ -158,7 +161,7 @@ SCOPE_OPTIONS = (
 )
 FILTER_OPTIONS = (
     click.option("--min-score", type=float, help="Leave out hits with a lower score."),
-    click.option("--file-type", "file_types", type=FileTypes(), help="Only these formats."),
+    click.option("--file-type", "file_types", type=FileTypes(labels=True), help="Only these formats or labels."),
     click.option(
         "--chunk-kind",
         "chunk_kinds",

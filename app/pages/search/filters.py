@@ -16,17 +16,17 @@ from braid.core.types import ChunkKind, Filters
 
 KINDS: Mapping[str, tuple[str, frozenset[str]]] = {
     "pdf": ("PDF", frozenset({"pdf"})),
-    "word": ("Word", frozenset({"docx"})),
-    "slides": (_l("Slides"), frozenset({"pptx"})),
-    "table": (_l("Tables"), frozenset({"xlsx", "csv", "tsv"})),
-    "text": (_l("Notes and plain text"), frozenset({"md", "txt"})),
+    "word": (_l("Word processing"), frozenset({"docx", "odt", "hwpx", "rtf"})),
+    "slides": (_l("Slides"), frozenset({"pptx", "odp"})),
+    "table": (_l("Tables"), frozenset({"xlsx", "ods", "csv", "tsv"})),
+    "text": (_l("Notes and plain text"), frozenset({"md", "txt", "srt", "vtt"})),
     "web": (_l("Web pages"), frozenset({"html"})),
-    "mail": (_l("Mail"), frozenset({"eml"})),
+    "mail": (_l("Mail"), frozenset({"eml", "msg"})),
     "book": (_l("E-books"), frozenset({"epub"})),
     "data": (_l("Data and settings"), frozenset({"json", "jsonl", "yaml", "toml", "ini"})),
     "code": (
         _l("Source code"),
-        frozenset({"py", "js", "ts", "tsx", "java", "go", "rs", "c", "cpp", "sh", "sql"}),
+        frozenset({"py", "js", "ts", "tsx", "java", "go", "rs", "c", "cpp", "sh", "sql", "ipynb"}),
     ),
 }
 """Checkboxes of the form: name and file types per kind."""

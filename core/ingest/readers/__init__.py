@@ -37,7 +37,10 @@ class Reader(Protocol):
         ...
 
 
-READABLE = "txt, md, html, pdf, docx, pptx, xlsx, csv, tsv, json, jsonl, eml, epub and source code"
+READABLE = (
+    "txt, md, html, pdf, docx, pptx, xlsx, odt, ods, odp, hwpx, rtf, csv, tsv, json, jsonl, eml, msg, epub, srt, vtt, "
+    "ipynb and source code"
+)
 _BY_SUFFIX = {suffix: form for form in FORMATS for suffix in form.suffixes}
 _BY_KIND = {form.kind: form for form in FORMATS if form.kind != "text"}
 _PLAIN_NAMES = frozenset({"readme", "license", "licence", "copying", "notice", "authors", "changelog", "makefile"})

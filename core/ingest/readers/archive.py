@@ -45,7 +45,7 @@ MAX_RATIO = 200
 SMALL_ENTRY_BYTES = 5_000_000
 _BLOCK = 1 << 20
 _ENCRYPTED = 0x1
-_XML = (".xml", ".rels", ".opf")
+_XML = (".xml", ".rels", ".opf", ".hpf")
 _ENCODING = re.compile(rb"""<\?xml[^>]*?encoding\s*=\s*["']([^"']*)""")
 _ASCII_BASED = (b"utf-8", b"utf8", b"us-ascii", b"ascii", b"iso-8859-1", b"iso-8859-15", b"windows-1252")
 _OVERLAP = len(b"<!DOCTYPE") - 1

@@ -107,13 +107,20 @@ def _text(part: EmailMessage) -> str:
 
 
 def _attachment(file: SourceFile, part: EmailMessage, path: str, problems: list[str], number: int) -> Iterator[Section]:
-    name = part.get_filename() or ""
     payload = part.get_payload(decode=True)
+    content = payload if isinstance(payload, bytes) else b""
+    yield from attached(file, part.get_filename() or "", content, path, problems, number=number)
+
+
+def attached(
+    file: SourceFile, name: str, content: bytes, path: str, problems: list[str], *, number: int
+) -> Iterator[Section]:
+    """Yield the sections of an attachment under its name; one that cannot be read is added to ``problems``."""
     if number > MAX_ATTACHMENTS:
         problems.append(f"{name} comes after the first {MAX_ATTACHMENTS} attachments")
         return
     try:
-        parsed = read_document(name, payload if isinstance(payload, bytes) else b"", max_bytes=file.max_bytes)
+        parsed = read_document(name, content, max_bytes=file.max_bytes)
     except UnreadableDocumentError as error:
         problems.append(str(error))
         return

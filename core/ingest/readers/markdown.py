@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from markdown_it import MarkdownIt
 
@@ -31,7 +32,7 @@ def read(file: SourceFile) -> ParsedDocument:
         first = text.count("\n", 0, match.end())
     headings = list(_headings(lines, first))
     title = metadata.pop("title", "") or next((title for _, _, _, title in headings), "") or file.stem
-    return ParsedDocument(title, file.file_type, tuple(_sections(lines, first, headings)), metadata)
+    return ParsedDocument(title, file.file_type, tuple(_sections(lines, first, headings, HeadingStack())), metadata)
 
 
 def _front_matter(block: str) -> dict[str, str]:
@@ -75,8 +76,16 @@ def _plain(source: str) -> str:
     return _ANCHOR.sub("", "".join(words))
 
 
-def _sections(lines: list[str], first: int, headings: list[tuple[int, int, int, str]]) -> Iterator[Section]:
-    stack = HeadingStack()
+def sections_under(text: str, stack: HeadingStack) -> Iterator[Section]:
+    """Yield the sections of a text that goes on under the headings of a stack. They have no lines."""
+    lines = text.split("\n")
+    for section in _sections(lines, 0, list(_headings(lines, 0)), stack):
+        yield replace(section, line=None)
+
+
+def _sections(
+    lines: list[str], first: int, headings: list[tuple[int, int, int, str]], stack: HeadingStack
+) -> Iterator[Section]:
     if body := _body(lines, first, headings[0][0] if headings else len(lines), stack.path):
         yield body
     for number, (start, after, level, title) in enumerate(headings):

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import io
 import zipfile
+import zlib
 from dataclasses import dataclass
 
 from braid.core.ingest.readers.encoding import is_binary
 from braid.core.ingest.readers.zip_directory import MAX_ENTRIES, TooManyEntriesError, require_few_entries
 
 _PDF_WITHIN = 1024
+_LONGEST_TYPE = 200
+"""Bytes of the name of a type."""
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 
@@ -40,7 +43,7 @@ _OLD_OFFICE = (
     ("WordDocument", Sniffed("doc", "a document of Word 97–2003", "save it as .docx")),
     ("PowerPoint Document", Sniffed("ppt", "a presentation of PowerPoint 97–2003", "save it as .pptx")),
     ("Workbook", Sniffed("xls", "a workbook of Excel 97–2003", "save it as .xlsx")),
-    ("__substg1.0_", Sniffed("msg", "an Outlook message", "save it as .eml")),
+    ("__substg1.0_", Sniffed("msg", "an Outlook message")),
 )
 _OTHER_OLE = Sniffed("ole", "an old Office file", "save it as .docx, .xlsx or .pptx")
 _ZIP_MEMBERS = (
@@ -48,9 +51,16 @@ _ZIP_MEMBERS = (
     ("xl/workbook.bin", Sniffed("xlsb", "a binary Excel workbook", "save it as .xlsx")),
     ("xl/", Sniffed("xlsx", "an Excel workbook")),
     ("ppt/", Sniffed("pptx", "a PowerPoint presentation")),
+    ("Contents/content.hpf", Sniffed("hwpx", "a Hangul document (HWPX)")),
     ("META-INF/container.xml", Sniffed("epub", "an EPUB book")),
     ("META-INF/manifest.xml", Sniffed("odf", "an OpenDocument file", "save it as .docx, .xlsx or .pptx")),
 )
+_OPEN_DOCUMENTS = {
+    b"application/vnd.oasis.opendocument.text": Sniffed("odt", "an OpenDocument text"),
+    b"application/vnd.oasis.opendocument.spreadsheet": Sniffed("ods", "an OpenDocument spreadsheet"),
+    b"application/vnd.oasis.opendocument.presentation": Sniffed("odp", "an OpenDocument presentation"),
+}
+_RTF = Sniffed("rtf", "a rich text (RTF) document")
 _SIGNATURES = (
     (0, b"\x89PNG\r\n\x1a\n", "a PNG image"),
     (0, b"\xff\xd8\xff", "a JPEG image"),
@@ -73,7 +83,6 @@ _SIGNATURES = (
     (4, b"ftyp", "a video or audio recording"),
     (0, b"OggS", "an Ogg recording"),
     (0, b"PAR1", "a Parquet table"),
-    (0, b"{\\rtf", "a rich text (RTF) document"),
     (0, b"%!PS", "a PostScript document"),
 )
 
@@ -89,6 +98,8 @@ def sniff(content: bytes) -> Sniffed:
         return _ole_kind(content)
     if content.lstrip(b"\xef\xbb\xbf \t\r\n\0").startswith(b"%PDF-"):
         return _PDF
+    if content.lstrip(b" \t\r\n").startswith(b"{\\rtf"):
+        return _RTF
     if is_binary(content):
         return _PDF if b"%PDF-" in content[:_PDF_WITHIN] else _BINARY
     return _TEXT
@@ -104,14 +115,24 @@ def _zip_kind(content: bytes) -> Sniffed:
         require_few_entries(io.BytesIO(content), MAX_ENTRIES)
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             names = archive.namelist()
+            declared = _declared_type(archive, names)
     except TooManyEntriesError as error:
         return Sniffed("zip", f"a zip archive, and {error}", "split it into smaller files")
-    except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError):
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, ValueError, OSError, EOFError):
         return _DAMAGED_ZIP
+    if declared in _OPEN_DOCUMENTS:
+        return _OPEN_DOCUMENTS[declared]
     for member, kind in _ZIP_MEMBERS:
         if any(name.startswith(member) for name in names):
             return kind
     return _OTHER_ZIP
+
+
+def _declared_type(archive: zipfile.ZipFile, names: list[str]) -> bytes:
+    """Return what an archive says that it is, as OpenDocument files do; of a template, the type of its documents."""
+    if "mimetype" not in names or archive.getinfo("mimetype").file_size > _LONGEST_TYPE:
+        return b""
+    return archive.read("mimetype").strip().removesuffix(b"-template")
 
 
 def _ole_kind(content: bytes) -> Sniffed:

@@ -94,7 +94,7 @@ class Turn:
     def is_within(self, box: Box) -> bool:
         """Return whether the middle of a shown box is on the page."""
         left, top, right, bottom = box
-        return 0 <= (left + right) / 2 <= self.width and 0 <= (top + bottom) / 2 <= self.height
+        return bool(0 <= (left + right) / 2 <= self.width and 0 <= (top + bottom) / 2 <= self.height)
 
 
 def _on_screen(page: pypdfium2.PdfPage, size: tuple[int, int], x: float, y: float) -> NDArray[np.float64]:

@@ -179,12 +179,12 @@ def _split(pieces: Sequence[Piece], gutter: float | None, depth: int) -> list[Bl
         band.clear()
 
     for crosses, group in groupby(_crossing(pieces, gutter), key=lambda pair: pair[0]):
-        rows = [row for _, row in group]
+        crossed = [row for _, row in group]
         if crosses:
             end_band()
-            blocks.append(_block(tuple(rows)))
+            blocks.append(_block(tuple(crossed)))
         else:
-            band.extend(piece for row in rows for piece in row)
+            band.extend(piece for row in crossed for piece in row)
     end_band()
     return blocks
 

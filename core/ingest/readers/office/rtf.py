@@ -1,0 +1,208 @@
+"""Rich text (RTF): its text, with headings by outline level. Objects, pictures and fields' instructions are skipped.
+
+After the specification of Microsoft, version 1.9.1. Nothing is nested by recursion, and nothing is decompressed.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from dataclasses import dataclass, replace
+from typing import Any
+
+from braid.core.ingest.readers.document import Outline, ParsedDocument, SourceFile, first_title
+
+ERRORS: tuple[type[Exception], ...] = (ValueError,)
+
+MAX_DEPTH = 10_000
+_TOKEN = re.compile(
+    rb"\\([a-zA-Z]{1,32})(-?\d{1,9})? ?|\\'([0-9a-fA-F]{2})|\\([^a-zA-Z'])|([{}])|[\r\n]+|([^\\{}\r\n]+)"
+)
+_SKIPPED = frozenset(
+    {"colortbl", "filetbl", "listtable", "listoverridetable", "revtbl", "rsidtbl", "stylesheet", "generator", "pict"}
+    | {"object", "objdata", "themedata", "colorschememapping", "latentstyles", "datastore", "xmlnstbl", "fldinst"}
+    | {"header", "headerl", "headerr", "headerf", "footer", "footerl", "footerr", "footerf", "annotation", "atnid"}
+    | {
+        "atnauthor",
+        "atndate",
+        "atnref",
+        "bkmkstart",
+        "bkmkend",
+        "operator",
+        "company",
+        "listtext",
+        "pntext",
+        "template",
+    }
+    | {"passwordhash", "do", "shpinst", "nonshppict", "keywords", "comment", "doccomm", "category", "manager"}
+    | {"userprops", "htmltag", "subject"}
+)
+_ENDS = frozenset({"par", "sect", "page", "row", "nestrow"})
+_CHARACTERS = {
+    "line": "\n", "tab": "\t", "cell": "\x1f", "nestcell": "\x1f", "emdash": "—", "endash": "–", "lquote": "‘",
+    "rquote": "’", "ldblquote": "“", "rdblquote": "”", "bullet": "•", "emspace": " ", "enspace": " ", "qmspace": " ",
+}  # fmt: skip
+_BODY_LEVEL = 9
+_SYMBOLS = {b"~": " ", b"_": "-", b"-": "", b"\n": "\n", b"\r": "\n"}
+_CHARSETS = {128: "cp932", 129: "cp949", 130: "johab", 134: "gbk", 136: "big5", 161: "cp1253", 162: "cp1254"} | {
+    177: "cp1255", 178: "cp1256", 186: "cp1257", 204: "cp1251", 222: "cp874", 238: "cp1250"
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """What applies between two braces."""
+
+    target: str = "text"
+    """``text``, ``skip``, ``fonttbl``, ``title`` or ``author``."""
+    encoding: str = ""
+    unicode_skip: int = 1
+    is_hidden: bool = False
+
+
+def read(file: SourceFile) -> ParsedDocument:
+    """Return a section per paragraph that has an outline level."""
+    outline = Outline()
+    texts = _Text(file, outline)
+    at = 0
+    while (token := _TOKEN.search(file.content, at)) is not None:
+        at = token.end()
+        if token[1] == b"bin":  # raw bytes follow
+            at += max(0, int(token[2] or 0))
+        else:
+            texts.take(token)
+    texts.end_paragraph()
+    title = first_title("".join(texts.properties["title"]), outline.first_heading)
+    sections = outline.sections()
+    return ParsedDocument(title, "rtf", sections, {"author": "".join(texts.properties["author"])})
+
+
+class _Text:
+    """The text that is being put together while the tokens are read."""
+
+    def __init__(self, file: SourceFile, outline: Outline) -> None:
+        self._file = file
+        self._outline = outline
+        self._groups = [_Group()]
+        self._encoding = "cp1252"
+        self._fonts: dict[int, str] = {}
+        self._font = 0
+        self._parts: list[str] = []
+        self._bytes = bytearray()
+        self._unwanted = 0
+        self._level = 0
+        self.properties: dict[str, list[str]] = {"title": [], "author": []}
+
+    def take(self, token: re.Match[bytes]) -> None:
+        """Take the next token."""
+        word, number, code, symbol, brace, plain = token.groups()
+        if code is not None:
+            self._add_bytes(bytes([int(code, 16)]))
+        elif plain is not None:
+            self._add_bytes(plain)
+        elif brace is not None:
+            self._brace(brace)
+        elif symbol == b"*":
+            self._change(target="skip")
+        elif symbol is not None:
+            self._add(_SYMBOLS.get(symbol, symbol.decode("latin_1")))
+        elif word is not None:
+            self._word(word.decode(), int(number) if number else None)
+
+    def end_paragraph(self) -> None:
+        """Add the paragraph, or heading, to the outline."""
+        self._flush()
+        text = "".join(self._parts).replace("\x1f", " | ").strip(" |\n")
+        is_row = "\x1f" in "".join(self._parts)
+        self._parts = []
+        if self._level:
+            self._outline.heading(self._level, text)
+        else:
+            self._outline.add(text, tight=is_row)
+
+    def _brace(self, brace: bytes) -> None:
+        self._flush()
+        if brace == b"{":
+            if len(self._groups) > MAX_DEPTH:
+                raise self._file.unreadable("is nested too deeply to be read; save it in a simpler form")
+            self._groups.append(self._groups[-1])
+        elif len(self._groups) > 1:
+            self._groups.pop()
+
+    def _word(self, word: str, number: int | None) -> None:
+        group = self._groups[-1]
+        if word in _SKIPPED:
+            self._change(target="skip")
+        elif word in ("fonttbl", "title", "author") and group.target != "skip":
+            self._change(target=word)
+        elif word == "shptxt":  # of a text box
+            self._change(target="text")
+        elif word == "u" and number is not None:
+            self._add(chr(number % 0x10000))
+            self._unwanted = group.unicode_skip
+        elif word == "uc":
+            self._change(unicode_skip=max(0, min(number or 0, 10)))
+        elif word in ("v", "deleted"):
+            self._change(is_hidden=number != 0)
+        elif word in ("f", "fcharset", "ansicpg", "plain"):
+            self._set_font(word, number or 0)
+        elif group.target == "text":
+            self._layout(word, number)
+
+    def _layout(self, word: str, number: int | None) -> None:
+        if word == "outlinelevel":
+            self._level = (number or 0) + 1 if (number or 0) < _BODY_LEVEL else 0
+        elif word == "pard":
+            self._level = 0
+        elif word in _ENDS:
+            self.end_paragraph()
+        elif word in _CHARACTERS:
+            self._add(_CHARACTERS[word])
+
+    def _set_font(self, word: str, number: int) -> None:
+        self._flush()
+        if word == "ansicpg":
+            self._encoding = _known(f"cp{number}")
+        elif word == "fcharset":
+            self._fonts[self._font] = _CHARSETS.get(number, "")
+        elif word == "plain":
+            self._change(is_hidden=False)
+        else:
+            self._font = number
+            if self._groups[-1].target != "fonttbl":
+                self._change(encoding=self._fonts.get(number, ""))
+
+    def _change(self, **changes: Any) -> None:
+        self._flush()
+        self._groups[-1] = replace(self._groups[-1], **changes)
+
+    def _add_bytes(self, content: bytes) -> None:
+        unwanted = min(self._unwanted, len(content))
+        self._unwanted -= unwanted
+        self._bytes += content[unwanted:]
+
+    def _flush(self) -> None:
+        """Decode the bytes so far: a character may be of two, each written by itself."""
+        content, self._bytes = bytes(self._bytes), bytearray()
+        if content:
+            self._put(content.decode(self._groups[-1].encoding or self._encoding, "replace"))
+
+    def _add(self, text: str) -> None:
+        self._flush()
+        self._put(text)
+
+    def _put(self, text: str) -> None:
+        group = self._groups[-1]
+        if group.is_hidden:
+            return
+        if group.target == "text":
+            self._parts.append(text)
+        elif group.target in self.properties:
+            self.properties[group.target].append(text)
+
+
+def _known(encoding: str) -> str:
+    try:
+        return codecs.lookup("utf-8" if encoding == "cp65001" else encoding).name
+    except LookupError:
+        return "cp1252"

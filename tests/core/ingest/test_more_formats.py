@@ -1,0 +1,253 @@
+"""OpenDocument, HWPX, RTF, Outlook, subtitles, notebooks, YAML and TOML: their structure, and files that attack."""
+
+from __future__ import annotations
+
+import json
+import socket
+import struct
+from contextlib import suppress
+
+import pytest
+
+from braid.core.errors import UnreadableDocumentError
+from braid.core.ingest.readers import ParsedDocument, outlook, read_document
+from braid.core.ingest.readers.document import SourceFile
+from tests import more_samples, samples
+from tests.core.ingest.test_readers import ENTITIES, with_part
+
+MAX_BYTES = 5_000_000
+
+
+def read(filename: str, content: bytes | str) -> ParsedDocument:
+    return read_document(filename, content.encode() if isinstance(content, str) else content, max_bytes=MAX_BYTES)
+
+
+def texts(parsed: ParsedDocument) -> dict[str, str]:
+    return {section.heading_path: section.text for section in parsed.sections}
+
+
+# ---------------------------------------------------------------- structure
+
+
+def test_odt_has_what_is_shown_and_nothing_else() -> None:
+    parsed = read("manual.odt", more_samples.odt_manual())
+    assert parsed.title == "利用案内"  # not "Untitled", as a program called it
+    found = texts(parsed)
+    assert list(found) == ["利用案内", "利用案内 > Fees", "Footnotes"]
+    assert found["利用案内"] == samples.JAPANESE
+    assert found["利用案内 > Fees"] == "- Ten  books\n\nDays late | Fee\n7 | 50 yen\n\nKept.\n\n東京都Boxed."
+    assert found["Footnotes"] == "A footnote."
+
+
+def test_ods_has_values_and_says_what_is_not_calculated() -> None:
+    parsed = read("staff.ods", more_samples.ods_staff())
+    [row] = parsed.sections
+    assert row.header == "name | started | loans | fee"
+    assert row.text == "Sato | 2026-03-02 | 2.5 | 61,000 EUR"
+    assert row.heading_path == parsed.metadata["sheets"] == "Staff"
+    assert parsed.metadata["formulas_without_value"] == "1"
+
+
+def test_odp_has_slides_with_their_notes() -> None:
+    parsed = read("talk.odp", more_samples.odp_talk())
+    assert parsed.title == "Hybrid search"
+    assert [(each.page, each.heading_path, each.text) for each in parsed.sections] == [
+        (1, "Hybrid search", "Two legs\n\nSay why."),
+        (2, "結果", "結果"),
+    ]
+
+
+def test_hwpx_has_headings_tables_and_notes_without_headers_and_hidden_comments() -> None:
+    parsed = read("guide.hwpx", more_samples.hwpx_guide())
+    assert (parsed.title, parsed.metadata["author"]) == ("대출 안내", "김도서")
+    found = texts(parsed)
+    assert found["대출 안내"] == f"{samples.KOREAN}\n\n첫 줄\n둘째 줄\n\n자료 | 권수\n도서 | 10권"
+    assert found["Footnotes"] == "각주입니다."
+    assert len(found) == 2
+
+
+RTF = (
+    rb"{\rtf1\ansi\ansicpg932\deff0{\fonttbl{\f0\fcharset128 MS;}{\f1\fcharset129 Batang;}}"
+    rb"{\stylesheet{\s1 heading 1;}}"
+    rb"{\info{\title Leave 2026}{\author Sato}}{\header Head\par}{\pard\outlinelevel0 Rules\par}"
+    rb"\pard Text \u26085?\u26412? \'93\'fa\'96\'7b \f1 \'c7\'d1\'b1\'db\f0 {\v hidden}{\deleted gone}"
+    rb"{\field{\*\fldinst INCLUDEPICTURE http://127.0.0.1/x}{\fldrslt shown}}\par"
+    rb"{\trowd a\cell b\cell\row}{\trowd c\cell d\cell\row}{\pict\bin4 {{{{}"
+    rb"{\object{\objdata 0105}}{\*\unknown x}\par end}"
+)
+
+
+def test_rtf_has_text_in_every_encoding_and_no_objects() -> None:
+    parsed = read("leave.rtf", RTF)
+    assert (parsed.title, parsed.metadata["author"]) == ("Leave 2026", "Sato")
+    assert texts(parsed) == {"Rules": "Text 日本 日本 한글shown\na | b\nc | d\n\nend"}
+
+
+def test_an_outlook_message_has_its_header_its_body_and_its_attachments() -> None:
+    inner = more_samples.message_tree("Inner text.", subject="Inner", is_enclosed=True)
+    content = more_samples.msg("Read it.", attachments={"a.txt": b"attached", "b.png": samples.PNG}, enclosed=inner)
+    parsed = read("mail.msg", content)
+    assert parsed.title == "会議の資料"
+    found = texts(parsed)
+    assert found[""].endswith("\n\nRead it.")
+    assert "From: Hanako Sato <hanako@example.org>\nTo: team@example.org\nDate: 2026-03-0" in found[""]
+    assert found["a.txt"].strip() == "attached"
+    assert found["Inner"].endswith("Inner text.")
+    assert parsed.metadata["attachments"] == "a.txt, b.png, Inner"
+    assert parsed.metadata["attachments_unread"].startswith("b.png is a PNG image")
+
+
+def packed(content: bytes, *, raw_size: int | None = None) -> bytes:
+    """Rich text as Outlook compresses it, in letters alone."""
+    runs = [content[at : at + 8] for at in range(0, len(content), 8)]
+    body = b"".join(b"\0" + run for run in runs)
+    return struct.pack("<LL4sL", len(body) + 12, len(content) if raw_size is None else raw_size, b"LZFu", 0) + body
+
+
+def test_an_outlook_message_without_plain_text_is_read_from_its_page_or_rich_text() -> None:
+    assert "Hello page" in texts(read("a.msg", more_samples.msg(html=b"<p>Hello <b>page</b></p>")))[""]
+    assert "Hello rich" in texts(read("a.msg", more_samples.msg(rtf=packed(rb"{\rtf1 Hello rich\par}"))))[""]
+
+
+def test_references_in_compressed_rich_text_are_followed() -> None:
+    """The example of [MS-OXRTFCP], 4.1.1."""
+    whole = bytes.fromhex(
+        "2d0000002b0000004c5a4675f1c5c7a703000a007263706731323542320af32068656c090020627705b06c647d0a800fa0"
+    )
+    found = outlook._unpacked(SourceFile("a.msg", b"", MAX_BYTES), whole)
+    assert found == b"{\\rtf1\\ansi\\ansicpg1252\\pard hello world}\r\n"
+
+
+def test_subtitles_are_together_by_the_minute_with_their_lines() -> None:
+    parsed = read(
+        "talk.srt",
+        "1\r\n00:00:01,000 --> 00:00:03,000\r\n<i>Hello</i> there\r\n\r\n2\r\n00:00:04,000 --> 00:00:05,000\r\n"
+        "Hi &amp; bye"
+        "\r\n\r\n3\r\n00:02:04,000 --> 00:02:05,000\r\nlater\r\n",
+    )
+    assert [(each.heading_path, each.text, each.line, each.line_end) for each in parsed.sections] == [
+        ("0:00:01", "Hello there\nHi & bye", 2, 7),
+        ("0:02:04", "later", 10, 11),
+    ]
+    web = read("talk.vtt", "WEBVTT\n\nNOTE secret\n\n00:01.000 --> 00:03.000\n<v Sato>Hello</v>\n")
+    assert texts(web) == {"0:00:01": "Sato: Hello"}
+
+
+def test_a_notebook_has_texts_code_and_what_was_printed() -> None:
+    cells = [
+        {"cell_type": "markdown", "source": ["# Loans\n", "How many.\n", "## Late\n", "Days."]},
+        {"cell_type": "code", "source": "print(1)", "outputs": [{"output_type": "stream", "text": ["1\n"]}]},
+        {"cell_type": "code", "source": "1/0", "outputs": [{"output_type": "error", "ename": "Zero", "evalue": "x"}]},
+        {
+            "cell_type": "code",
+            "source": "p",
+            "outputs": [{"output_type": "display_data", "data": {"image/png": "A=="}}],
+        },
+    ]
+    parsed = read("loans.ipynb", json.dumps({"cells": cells, "metadata": {}}))
+    assert parsed.title == "Loans"
+    assert [(each.heading_path, each.kind, each.text.strip()) for each in parsed.sections] == [
+        ("Loans", "prose", "How many."),
+        ("Loans > Late", "prose", "Days."),
+        *(("Loans > Late", "code", text) for text in ("print(1)", "1", "1/0", "Zero: x", "p")),
+    ]
+
+
+def test_yaml_and_toml_are_cut_at_their_keys_with_the_comments_above_them() -> None:
+    parsed = read("a.yaml", "# top\nname: x\nlist:\n  - a\n# about deploy\n'deploy key': &a\n  b: *a\n")
+    assert [(each.heading_path, each.line) for each in parsed.sections] == [("name", 1), ("list", 3), ("deploy key", 5)]
+    parsed = read("a.toml", "x = 1\n[tool.ruff]\nline = 3\n[[list]]\na = 1\n")
+    assert [(each.heading_path, each.line) for each in parsed.sections] == [("", 1), ("tool.ruff", 2), ("list", 4)]
+
+
+# ---------------------------------------------------------------- what attacks, or is something else
+
+ODT, HWPX, ODS = more_samples.odt_manual(), more_samples.hwpx_guide(), more_samples.ods_staff()
+REPEATED = (
+    '<table:table-row table:number-rows-repeated="999"><table:table-cell table:number-columns-repeated="999">'
+    "<text:p>x</text:p></table:table-cell></table:table-row>"
+)
+WIDE = "<table:table-row>" + '<table:table-cell table:number-columns-repeated="99999"/>' * 30 + "</table:table-row>"
+DEEP = b"<x>" * 300 + b"</x>" * 300
+
+WRONG: list[tuple[str, bytes, str]] = [
+    ("a.odt", with_part(ODT, "META-INF/manifest.xml", more_samples.ENCRYPTED), "is encrypted with a password"),
+    ("a.hwpx", with_part(HWPX, "META-INF/manifest.xml", more_samples.ENCRYPTED), "is encrypted with a password"),
+    ("a.odt", with_part(ODT, "content.xml", ENTITIES + b"<x>&b;</x>"), "defines XML entities"),
+    ("a.hwpx", with_part(HWPX, "Contents/section0.xml", ENTITIES + b"<x>&b;</x>"), "defines XML entities"),
+    ("a.hwpx", with_part(HWPX, "Contents/content.hpf", ENTITIES + b"<x>&b;</x>"), "defines XML entities"),
+    ("a.odt", with_part(ODT, "content.xml", DEEP), "is damaged, or is not an OpenDocument text"),
+    ("a.odt", with_part(ODT, "Pictures/zeros", bytes(6_000_000)), "unpacks to more than 200 times its size"),
+    ("a.hwpx", with_part(HWPX, "BinData/zeros", bytes(6_000_000)), "unpacks to more than 200 times its size"),
+    ("a.odt", with_part(ODT, "content.xml", b"<x"), "is damaged, or is not an OpenDocument text"),
+    ("a.ods", more_samples.ods_staff(REPEATED * 3), "has a sheet of more than 2,000,000 cells"),
+    ("a.ods", more_samples.ods_staff(WIDE), "has a sheet of more than 2,000,000 cells"),
+    ("a.odt", ODS, "is an OpenDocument spreadsheet, not an OpenDocument text; rename it to a.ods"),
+    ("a.docx", HWPX, "is a Hangul document (HWPX), not a Word document; rename it to a.hwpx"),
+    ("a.doc", RTF, "is a rich text (RTF) document"),
+    ("a.rtf", b"{\\rtf1 " + b"{" * 200_000, "is nested too deeply"),
+    ("a.rtf", b"{\\rtf1 {\\pict\\bin999999999 x}", "has no text"),
+    ("a.msg", samples.ole("__substg1.0_"), "is damaged, or is not an Outlook message"),
+    ("a.msg", more_samples.msg(rtf=packed(b"x", raw_size=1 << 31)), "unpacks to more than 50,000,000 bytes"),
+    ("a.ipynb", b'{"cells":' + b"[" * 100_000, "is nested too deeply"),
+    ("a.ipynb", b'{"cells": 1}', "is damaged, or is not a Jupyter notebook"),
+    ("a.srt", b"just some words", "has no subtitles in it"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "content", "reason"), WRONG, ids=[f"{name}: {why[:40]}" for name, _, why in WRONG])
+def test_what_cannot_be_read_is_refused_with_the_reason(name: str, content: bytes, reason: str) -> None:
+    with pytest.raises(UnreadableDocumentError) as caught:
+        read(name, content)
+    assert reason in str(caught.value)
+
+
+def test_messages_in_messages_end_at_a_depth() -> None:
+    tree = more_samples.message_tree("innermost", subject="0", is_enclosed=True)
+    for number in range(1, 9):
+        tree = more_samples.message_tree(f"text {number}", subject=str(number), enclosed=tree, is_enclosed=True)
+    parsed = read("a.msg", more_samples.msg("outermost", enclosed=tree))
+    assert len(parsed.sections) == 6
+    assert "innermost" not in "".join(section.text for section in parsed.sections)
+
+
+def test_a_compound_file_that_goes_in_circles_ends() -> None:
+    content = bytearray(more_samples.msg("text"))
+    fat = len(content) - 512
+    for at in range(fat, len(content), 4):
+        content[at : at + 4] = struct.pack("<L", 1)
+    with suppress(UnreadableDocumentError):
+        assert sum(len(section.text) for section in read("a.msg", bytes(content)).sections) < 10 * len(content)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.vtt", "WEBVTT\n\n" + "00:01.000 --> 00:02.000\n" * 10_000 + "said\n"),
+        ("a.vtt", "WEBVTT\n\n00:01.000 --> 00:02.000\nsaid " + "<" * 500_000),
+        ("a.yaml", "a: &a [x]\n" + "".join(f"b{n}: [*a, *a]\n" for n in range(4_000))),
+        ("a.toml", "[" * 500_000),
+        ("a.rtf", "{\\rtf1 " + "\\'41" * 60_000 + "}"),
+    ],
+    ids=["cues", "tags", "aliases", "brackets", "letters"],
+)
+def test_long_hostile_texts_take_time_by_their_length(name: str, content: str) -> None:
+    parsed = read(name, content)
+    assert sum(len(section.text) for section in parsed.sections) <= len(content)
+
+
+def test_nothing_outside_of_a_file_is_fetched() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(False)
+        address = f"http://127.0.0.1:{server.getsockname()[1]}/x"
+        link = f'<draw:image xmlns:xlink="http://www.w3.org/1999/xlink" xlink:href="{address}" xlink:show="embed"/>'
+        include = (
+            f'<text:section><text:section-source xmlns:xlink="http://www.w3.org/1999/xlink" xlink:href="{address}"/>'
+        )
+        read("a.odt", more_samples.open_document("text", f"<text:p>text {link}</text:p>{include}</text:section>"))
+        script = f"<hp:p><hp:run><hp:script>open('{address}')</hp:script><hp:t>text</hp:t></hp:run></hp:p>"
+        assert "open(" not in str(read("a.hwpx", more_samples.hwpx_guide(script)).sections)
+        read("a.rtf", f"{{\\rtf1 {{\\field{{\\*\\fldinst INCLUDETEXT {address}}}{{\\fldrslt text}}}}}}")
+        read("a.msg", more_samples.msg(html=f"<img src='{address}'><iframe src='{address}'></iframe>text".encode()))
+        with pytest.raises(BlockingIOError):
+            server.accept()
