@@ -30,7 +30,9 @@ MAKE_ENGINE = database._make_engine
 def cheap_password_hashes() -> Iterator[None]:
     """Argon2 at its least cost: hashing as in earnest takes longer than most tests."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("braid.core.accounts.accounts._HASHER", PasswordHasher(time_cost=1, memory_cost=8, parallelism=1))
+        cheap = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+        patch.setattr("braid.core.accounts.accounts._HASHER", cheap)
+        patch.setattr("braid.core.accounts.accounts._INITIAL_HASHER", cheap)
         yield
 
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-from numpy.typing import NDArray
 from sqlalchemy import and_, delete, func, select
 
 from braid.core.batches import batches
@@ -16,7 +14,12 @@ from braid.core.ledger.database import Database, execute
 from braid.core.ledger.document_writes import lock_datasets
 from braid.core.ledger.tables import ChangeRow, ChunkRow, DatasetRow, EmbeddingRow
 from braid.core.types import indexed_text
-from braid.core.vector import Vector
+
+if TYPE_CHECKING:  # see `braid.core.ledger.database`
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from braid.core.vector import Vector
 
 VECTORS_PER_BATCH = 4096
 State = Literal["ready", "writing", "rebuilding"]
@@ -168,6 +171,8 @@ class ChangeLog:
 
         100,000 of 384 dimensions take 0.9 s of one core. The state is kept until the last batch is taken.
         """
+        import numpy as np
+
         parameters = {"collection": collection, "model": model}
         for rows in self._database.batches(prepared.VECTORS_OF_COLLECTION, VECTORS_PER_BATCH, **parameters):
             chunk_ids, document_ids, dataset_ids, vectors = zip(*rows, strict=True)
@@ -208,6 +213,8 @@ class ChangeLog:
 
 def _matrix(vectors: Sequence[bytes]) -> Vector:
     """Return stored vectors as (n, dim) float32; (0, 0) for none."""
+    import numpy as np
+
     return np.frombuffer(b"".join(vectors), dtype="<f4").reshape(len(vectors), -1 if vectors else 0)
 
 
@@ -216,6 +223,8 @@ def _in_collection(collection: str) -> tuple[Any, ...]:
 
 
 def _indexed_chunk(row: tuple[Any, ...]) -> IndexedChunk:
+    import numpy as np
+
     chunk_id, document_id, dataset_id, user_id, title, heading_path, text, vector = row
     return IndexedChunk(
         id=chunk_id,

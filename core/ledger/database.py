@@ -8,10 +8,8 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
 from sqlalchemy import Connection, CursorResult, Engine, PoolProxiedConnection, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
@@ -24,6 +22,10 @@ from braid.core.ledger.prepared import Value, parameters_for, text_for
 from braid.core.ledger.remembered import Remembered
 from braid.core.ledger.schema import Upgrading, bring_up_to_date, without_copy
 from braid.core.ledger.turns import Turns
+
+if TYPE_CHECKING:  # numpy takes an eighth of a second to load, which commands that read no vector need not wait for
+    import numpy as np
+    from numpy.typing import NDArray
 
 SQLITE_BUSY_TIMEOUT_S = 30
 POOL_TIMEOUT_S = 10
@@ -114,6 +116,8 @@ class Database:
 
     def remembered_numbers(self, statement: str, **parameters: Value) -> NDArray[np.int64]:
         """Return the one column of a statement's rows (n,), remembered like `remembered_rows`; not to be changed."""
+        import numpy as np
+
         text, values = self._in_dialect(statement, parameters)
 
         def read() -> NDArray[np.int64]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import ColumnElement, Connection, insert, literal, select, update
 
@@ -17,7 +17,9 @@ from braid.core.ledger.tables import ChangeRow, ChunkRow, DatasetRow, DocumentRo
 from braid.core.metadata import clean_metadata
 from braid.core.metadata.values import index_rows
 from braid.core.types import Document, DocumentInput
-from braid.core.vector import Vector
+
+if TYPE_CHECKING:
+    from braid.core.vector import Vector
 
 SUPERSEDED = "superseded"
 """State in the result of an upload that was not stored, since a later request wrote or deleted the document."""

@@ -10,10 +10,8 @@ import time
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
 from sqlalchemy import Select, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
@@ -48,7 +46,12 @@ from braid.core.ledger.tables import (
     UserRow,
 )
 from braid.core.types import MAX_NAME_CHARS, Dataset, Document, DocumentInput, Filters, Passage
-from braid.core.vector import Vector
+
+if TYPE_CHECKING:  # see `braid.core.ledger.database`
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from braid.core.vector import Vector
 
 NO_LIMIT = 2**62
 _INVISIBLE = ("Cc", "Cs", "Zl", "Zp")
@@ -443,6 +446,8 @@ class Ledger:
 
     def embeddings(self, model: str, chunk_ids: Collection[str]) -> dict[str, Vector]:
         """Return the stored vectors (dim,) float32 of these chunks under this model."""
+        import numpy as np
+
         rows = self.database.rows(prepared.VECTORS, model=model, ids=chunk_ids)
         return {chunk_id: np.frombuffer(vector, dtype="<f4") for chunk_id, vector in rows}
 

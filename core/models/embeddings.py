@@ -12,20 +12,18 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
-import numpy as np
-
 from braid.core.errors import EmbeddingError, InvalidInputError
 from braid.core.extras import require
 from braid.core.models.failures import count_failure
 from braid.core.models.fingerprint import derived_fingerprint
 from braid.core.models.reasons import safe_reason
 from braid.core.types import MAX_EMBEDDING_BATCH, require_choice
-from braid.core.vector import Vector
 
 if TYPE_CHECKING:  # LangChain and onnxruntime take up to half a second to load: they are imported with the first model
     from langchain_core.embeddings import Embeddings
 
     from braid.core.models.e5.runtime import OnnxE5
+    from braid.core.vector import Vector
 
 SYMMETRIC_PROVIDERS = frozenset({"openai", "azure_openai", "mistralai", "ollama"})
 """Providers that embed queries and passages alike."""
@@ -322,6 +320,8 @@ def raw_vectors(model: EmbeddingModel, texts: Sequence[str], *, of_queries: bool
 
     Raises EmbeddingError, whatever the provider raises.
     """
+    import numpy as np
+
     try:
         if not of_queries:
             return np.asarray(model.embed_documents(list(texts)), dtype=np.float32)
@@ -344,6 +344,8 @@ def _failed(model: EmbeddingModel, error: Exception) -> EmbeddingError:
 
 
 def _vectors(model: EmbeddingModel, embed: Callable[[], Sequence[Sequence[float]]], expected: int) -> Vector:
+    import numpy as np
+
     try:
         vectors = np.asarray(embed(), dtype=np.float32)
     except EmbeddingError:

@@ -623,6 +623,23 @@ def test_what_needs_no_engine_does_not_wait_for_one(run: CommandLine, dataset: i
     assert any(seconds() < 1.5 for _ in range(3)), "of the processor, which other work slows down; loading it takes 3"
 
 
+def test_what_reads_the_ledger_alone_loads_nothing_heavy(run: CommandLine, dataset: int) -> None:
+    heavy = ("numpy", "chromadb", "faiss", "tantivy", "langchain_core", "onnxruntime", "flask", "alembic", "httpx")
+    commands = ("user list", "user tokens 1", "dataset list --user 1", "shared-db list", "db status", "retention", "audit")
+    code = f"""
+import sys
+from braid.app.cli.root import cli
+for command in {commands!r}:
+    try:
+        cli.main(["--data-dir", sys.argv[1], *command.split()])
+    except SystemExit as ended:
+        assert not ended.code, command
+print([name for name in {heavy!r} if name in sys.modules])
+"""
+    told = subprocess.check_output([sys.executable, "-c", code, str(run.data_dir)], cwd=REPOSITORY, text=True)
+    assert told.splitlines()[-1] == "[]"
+
+
 def test_help_imports_nothing_heavy() -> None:
     heavy = ("langchain_core", "chromadb", "tantivy", "sqlalchemy", "numpy", "flask", "rich")
     code = f"import sys; import braid.app.cli.root; print([m for m in {heavy!r} if m in sys.modules])"

@@ -6,8 +6,10 @@ import re
 import time
 
 import pytest
+from argon2 import PasswordHasher
 from sqlalchemy import select
 
+from braid.core.accounts.accounts import _INITIAL_HASHER as INITIAL_HASHER
 from braid.core.accounts.accounts import Accounts
 from braid.core.accounts.credentials import WebSessions
 from braid.core.accounts.transfer import transfer_datasets
@@ -15,7 +17,7 @@ from braid.core.accounts.user_import import import_users
 from braid.core.braid import Braid
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ledger.ledger import Ledger
-from braid.core.ledger.tables import DatasetRow
+from braid.core.ledger.tables import DatasetRow, UserRow
 from tests.worlds import document
 
 PASSWORD = "correct horse"
@@ -39,6 +41,24 @@ def test_a_thousand_users_are_imported_within_a_minute(accounts: Accounts) -> No
     assert found
     assert found.groups == {"all", "group 177"}
     assert {each.change for each in import_users(accounts, text)} == {"unchanged"}
+
+
+def test_a_password_from_a_list_is_hashed_in_full_when_it_is_first_used(
+    accounts: Accounts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("braid.core.accounts.accounts._HASHER", PasswordHasher())  # as outside of tests
+    monkeypatch.setattr("braid.core.accounts.accounts._INITIAL_HASHER", INITIAL_HASHER)
+    import_users(accounts, f"name,password\nann,{PASSWORD}\n")
+    assert _hash_of(accounts, "ann").startswith("$argon2id$v=19$m=19456,t=2,p=1$")
+    assert accounts.verify("ann", "another password") is None
+    assert accounts.verify("ann", PASSWORD)
+    assert _hash_of(accounts, "ann").startswith("$argon2id$v=19$m=65536,t=3,p=4$")
+    assert accounts.verify("ann", PASSWORD)
+
+
+def _hash_of(accounts: Accounts, name: str) -> str:
+    with accounts._ledger.database.read() as connection:
+        return connection.execute(select(UserRow.password_hash).where(UserRow.name == name)).scalar_one()
 
 
 def test_those_that_there_are_become_like_their_lines(accounts: Accounts) -> None:
@@ -82,13 +102,13 @@ def test_a_wrong_list_changes_nothing(accounts: Accounts, text: str, told: str) 
 
 
 def test_what_an_administrator_does_during_an_import_stays(accounts: Accounts, monkeypatch: pytest.MonkeyPatch) -> None:
-    ann, hash_password = accounts.add("ann", PASSWORD), accounts.hash_password
+    ann, hash_password = accounts.add("ann", PASSWORD), accounts.hash_initial_password
 
     def lock_out_then_hash(password: str) -> str:
         accounts.set_disabled(ann.id, True)
         return hash_password(password)
 
-    monkeypatch.setattr(accounts, "hash_password", lock_out_then_hash)
+    monkeypatch.setattr(accounts, "hash_initial_password", lock_out_then_hash)
     import_users(accounts, f"name,password,groups\nann,,staff\nben,{PASSWORD},\n")
     assert (accounts.get(ann.id).groups, accounts.get(ann.id).disabled) == ({"staff"}, True)
 
