@@ -31,20 +31,41 @@ def invited(token: str) -> Account:
     """Return the account that an invitation is for. Raises NotFoundError when it is used, too old or made up, and when
     who made it may not invite any more.
     """
-    gone = NotFoundError("this invitation is used, older than a week or incomplete; ask for another one")
+    return _read(token)[0]
+
+
+def accept(token: str, password: str) -> Account:
+    """Give the invited user the password, and return the account; of several requests at once, one holds.
+
+    Raises NotFoundError as `invited` does, and InvalidInputError for a wrong password.
+    """
+    account, mark = _read(token)
+    try:
+        site().accounts.set_password(account.id, password, mark=mark)
+    except NotFoundError:
+        raise _gone() from None
+    return account
+
+
+def _gone() -> NotFoundError:
+    return NotFoundError("this invitation is used, older than a week or incomplete; ask for another one")
+
+
+def _read(token: str) -> tuple[Account, str]:
+    """Return the account that an invitation is for, and the mark of the password that it replaces."""
     try:
         user_id, mark, inviter_id = _serializer().loads(token, max_age=INVITATION_DAYS * DAY_S)
         account, inviter = site().accounts.get(user_id), site().accounts.get(inviter_id)
     except (BadSignature, ValueError, TypeError, NotFoundError):
-        raise gone from None
+        raise _gone() from None
     if (
         account.disabled
         or inviter.disabled
         or not inviter.is_admin
         or mark != site().accounts.password_mark(account.id)
     ):
-        raise gone
-    return account
+        raise _gone()
+    return account, str(mark)
 
 
 def _serializer() -> URLSafeTimedSerializer:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from braid.app.cli.common import BraidCommand, current_settings, json_option, record
+from braid.app.cli.common import ACTOR, BraidCommand, current_settings, json_option, record, with_runner
 from braid.app.cli.output import complain, format_date, plural, print_json
 from braid.app.cli.progress import Bars, Count
 from braid.core.errors import BraidError
@@ -53,11 +53,13 @@ def restore(file: Path, folder: Path, as_json: bool) -> None:
 
     A ledger of PostgreSQL goes into the empty database of the setting database_url.
     """
+    from braid.core.backup.manifest import LEDGER
     from braid.core.backup.restore import restore_backup
 
     with Bars() as bars:
         url = current_settings().database_url
         manifest = restore_backup(file, folder, database_url=url, on_progress=_shower(bars))
+    _record_restored(manifest, file, url if manifest.database == "postgresql" else f"sqlite:///{folder / LEDGER}")
     _report(f"Restored into {folder}", file, manifest, as_json=as_json)
     if not as_json:
         click.echo(f"Start it: BRAID_CONFIG={folder / 'braid.toml'} python -m app serve")
@@ -77,6 +79,23 @@ def _record(sources: Sources, manifest: Manifest, file: Path) -> None:
             record(ledger, "backup.made", str(file.absolute()), "with keys" if manifest.with_keys else "")
     except (SQLAlchemyError, BraidError) as error:  # the backup is there all the same
         complain(f"warning: the backup is not in the audit log: {error}")
+
+
+def _record_restored(manifest: Manifest, file: Path, url: str) -> None:
+    """Add the restoring to the audit log of what was restored, which stays of its version."""
+    from sqlalchemy.exc import SQLAlchemyError
+
+    from braid.core.accounts.audit import add_entry
+    from braid.core.ledger.database import make_engine
+
+    engine, detail = make_engine(url), with_runner(f"the state of {format_date(manifest.made_at)}")
+    try:
+        with engine.execution_options(braid_write=True).begin() as connection:
+            add_entry(connection, ACTOR, "backup.restored", str(file.absolute()), detail)
+    except SQLAlchemyError as error:  # the ledger is restored all the same
+        complain(f"warning: the restoring is not in the audit log: {error}")
+    finally:
+        engine.dispose()
 
 
 def _shower(bars: Bars) -> Progress:

@@ -80,7 +80,12 @@ def record(ledger: Ledger, action: str, target: str, detail: str = "") -> None:
     """Add what a command did to the audit log, with the system's name of who ran it."""
     from braid.core.accounts.audit import AuditLog
 
-    AuditLog(ledger).add(ACTOR, action, target, ", ".join(filter(None, (detail, f"run by {_system_user()}"))))
+    AuditLog(ledger).add(ACTOR, action, target, with_runner(detail))
+
+
+def with_runner(detail: str) -> str:
+    """Return the detail of an entry in the audit log, with the system's name of who runs the command."""
+    return ", ".join(filter(None, (detail, f"run by {_system_user()}")))
 
 
 def _system_user() -> str:

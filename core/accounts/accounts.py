@@ -136,9 +136,7 @@ class Accounts:
     def password_mark(self, user_id: int) -> str:
         """Return a text that is another one after each change of the password, and tells nothing of it."""
         with self._ledger.database.read() as connection:
-            columns = select(UserRow.password_hash, UserRow.created_at).where(UserRow.id == user_id)
-            row = connection.execute(columns).one()
-        return hashlib.sha256(f"{row.created_at} {row.password_hash}".encode()).hexdigest()[:32]
+            return _mark(connection, user_id)
 
     def hash_initial_password(self, password: str) -> str:
         """Return a hash for `write_all`, which the user's first sign-in replaces by a costlier one.
@@ -203,13 +201,17 @@ class Accounts:
         """Return all accounts by id."""
         return self._accounts(None)
 
-    def set_password(self, user_id: int, password: str, *, revoke_tokens: bool = True) -> int:
+    def set_password(self, user_id: int, password: str, *, revoke_tokens: bool = True, mark: str | None = None) -> int:
         """Set a new password, and sign the user out everywhere; return how many API tokens were revoked with it.
 
-        Without ``revoke_tokens`` whoever has a token goes on having the user's documents.
+        Without ``revoke_tokens`` whoever has a token goes on having the user's documents. With ``mark``, a
+        `password_mark`, NotFoundError is raised when the password is another one by now.
         """
         hashed = _hash_password(password)
         with self._ledger.database.write() as connection:
+            _change(connection, user_id, {})  # locks the row
+            if mark is not None and _mark(connection, user_id) != mark:
+                raise NotFoundError("the password has been changed meanwhile")
             _change(connection, user_id, {"password_hash": hashed})
             connection.execute(delete(WebSessionRow).where(WebSessionRow.user_id == user_id))
             if not revoke_tokens:
@@ -371,6 +373,11 @@ def _change(connection: Connection, user_id: int, values: dict[str, Any]) -> Non
             connection.execute(update(UserRow).where(UserRow.id == user_id).values(**values))
     except IntegrityError:
         raise _taken_error(values["name"]) from None
+
+
+def _mark(connection: Connection, user_id: int) -> str:
+    row = connection.execute(select(UserRow.password_hash, UserRow.created_at).where(UserRow.id == user_id)).one()
+    return hashlib.sha256(f"{row.created_at} {row.password_hash}".encode()).hexdigest()[:32]
 
 
 def _taken_error(name: str) -> InvalidInputError:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, insert, or_, select
+from sqlalchemy import ColumnElement, Connection, insert, or_, select
 
 from braid.core.ledger.database import storable
 from braid.core.ledger.ledger import Ledger
@@ -50,10 +50,8 @@ class AuditLog:
 
     def add(self, actor: str, action: str, target: str, detail: str = "") -> None:
         """Record an act. ``detail`` must hold no secret and no document text."""
-        values = {"actor": actor, "action": action, "target": target, "detail": detail}
         with self._database.write() as connection:
-            row = {name: storable(value) for name, value in values.items()}
-            connection.execute(insert(AuditRow).values(at=time.time(), **row))
+            add_entry(connection, actor, action, target, detail)
 
     def entries(self, wanted: AuditFilter = AuditFilter(), *, limit: int = 100, offset: int = 0) -> list[AuditEntry]:
         """Return the acts, the newest first."""
@@ -78,6 +76,13 @@ class AuditLog:
         """Return the actions that occur, sorted."""
         with self._database.read() as connection:
             return list(connection.execute(select(AuditRow.action).distinct().order_by(AuditRow.action)).scalars())
+
+
+def add_entry(connection: Connection, actor: str, action: str, target: str, detail: str = "") -> None:
+    """Record an act in a transaction; the ledger may be of any earlier version, too."""
+    values = {"actor": actor, "action": action, "target": target, "detail": detail}
+    row = {name: storable(value) for name, value in values.items()}
+    connection.execute(insert(AuditRow).values(at=time.time(), **row))
 
 
 def _conditions(wanted: AuditFilter) -> list[ColumnElement[bool]]:

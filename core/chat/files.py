@@ -11,6 +11,7 @@ from sqlalchemy import Connection, delete, insert, select, update
 
 from braid.core.chat.turns.rows import require_conversation, touch
 from braid.core.errors import NotFoundError
+from braid.core.ledger.document_writes import delete_dataset
 from braid.core.ledger.ledger import Ledger, personal_collection
 from braid.core.ledger.tables import DatasetRow, JobRow
 from braid.core.types import Dataset
@@ -57,14 +58,18 @@ class ConversationFiles:
             connection.execute(update(DatasetRow).where(*present).values(conversation_id=None))
         return self._ledger.dataset(found.id)
 
-    def remove(self, user_id: int, conversation_id: int) -> None:
-        """Delete the files with their passages, vectors and jobs; the indexes follow. Does nothing without files."""
-        found = self.dataset(user_id, conversation_id)
-        if found is None:
-            return
-        self._ledger.remove_dataset(found.id, of_conversation=conversation_id)
-        with self._ledger.database.write() as connection:
-            connection.execute(delete(JobRow).where(JobRow.dataset_id == found.id))
+
+def delete_files(connection: Connection, conversation_id: int) -> None:
+    """Delete a conversation's files with their passages, vectors and jobs; the indexes follow.
+
+    Those that have been kept are no longer the conversation's.
+    """
+    attached = select(DatasetRow.id).where(
+        DatasetRow.conversation_id == conversation_id, DatasetRow.removed_at.is_(None)
+    )
+    for dataset_id in connection.execute(attached.with_for_update()).scalars().all():
+        delete_dataset(connection, dataset_id)
+        connection.execute(delete(JobRow).where(JobRow.dataset_id == dataset_id))
 
 
 def has_files(connection: Connection, conversation_id: int) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from sqlalchemy import Connection, delete, insert, select, update
 
-from braid.core.chat.files import ConversationFiles, has_files
+from braid.core.chat.files import ConversationFiles, delete_files
 from braid.core.chat.turns.branches import Branches
 from braid.core.chat.turns.find import excerpt, find_messages, fold, words_of
 from braid.core.chat.turns.rows import (
@@ -181,21 +181,17 @@ class ConversationStore:
             return _require(connection, user_id, conversation_id)
 
     def delete(self, user_id: int, conversation_id: int, *, unused_since: float | None = None) -> bool:
-        """Delete it with its messages, citations and files; the indexes follow.
+        """Delete it with its messages, citations and files, in one transaction; the indexes follow.
 
         With ``unused_since``, in seconds since the epoch, one that was used then or later stays; False then.
         """
-        found = self.conversation(user_id, conversation_id)
-        while unused_since is None or found.updated_at < unused_since:
-            self.files.remove(user_id, conversation_id)
-            with self._ledger.database.write() as connection:
-                found = _require(connection, user_id, conversation_id, lock=True)
-                if unused_since is not None and found.updated_at >= unused_since:
-                    break
-                if not has_files(connection, conversation_id):  # none was added since
-                    connection.execute(delete(ConversationRow).where(ConversationRow.id == conversation_id))
-                    return True
-        return False
+        with self._ledger.database.write() as connection:
+            found = _require(connection, user_id, conversation_id, lock=True)
+            if unused_since is not None and found.updated_at >= unused_since:
+                return False
+            delete_files(connection, conversation_id)
+            connection.execute(delete(ConversationRow).where(ConversationRow.id == conversation_id))
+        return True
 
     def add(self, conversation_id: int, request: ChatRequest, result: ChatResult) -> StoredTurn:
         """Store a turn after the last one: the question with its settings, the answer with its citations.

@@ -7,13 +7,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import ColumnElement, Connection, insert, literal, select, update
+from sqlalchemy import ColumnElement, Connection, delete, insert, literal, select, update
 
 from braid.core.errors import InvalidInputError, JobCancelledError, NotFoundError
 from braid.core.ledger import prepared
 from braid.core.ledger.database import execute, execute_each, storable
 from braid.core.ledger.queries import document_of
-from braid.core.ledger.tables import ChangeRow, ChunkRow, DatasetRow, DocumentRow, JobRow
+from braid.core.ledger.tables import ChangeRow, ChunkRow, DatasetRow, DocumentRow, JobRow, SyncedFolderRow
 from braid.core.metadata import clean_metadata
 from braid.core.metadata.values import index_rows
 from braid.core.types import Document, DocumentInput
@@ -177,6 +177,15 @@ def log_dataset(connection: Connection, dataset_id: int, collection: str) -> Non
     chunks = select(literal(collection), ChunkRow.id).where(ChunkRow.dataset_id == dataset_id)
     connection.execute(insert(ChangeRow).from_select(["collection", "chunk_id"], chunks))
     execute(connection, prepared.MARK_DATASET_CHANGED, collection=collection, dataset_id=dataset_id)
+
+
+def delete_dataset(connection: Connection, dataset_id: int) -> None:
+    """Delete a dataset with its documents and its name; the row stays. Raises NotFoundError."""
+    log_dataset(connection, dataset_id, require_dataset(connection, dataset_id))
+    connection.execute(delete(DocumentRow).where(DocumentRow.dataset_id == dataset_id))
+    connection.execute(delete(SyncedFolderRow).where(SyncedFolderRow.dataset_id == dataset_id))
+    gone = {"name": "", "removed_at": time.time(), "documents": 0, "chunks": 0}
+    connection.execute(update(DatasetRow).where(DatasetRow.id == dataset_id).values(**gone))
 
 
 def add_to_counters(connection: Connection, dataset_id: int, *, documents: int, chunks: int) -> None:

@@ -22,6 +22,7 @@ from braid.core.ledger.document_batch import put, put_all
 from braid.core.ledger.document_writes import (
     PutResult,
     add_to_counters,
+    delete_dataset,
     document_values,
     find_document,
     log_chunks,
@@ -41,7 +42,6 @@ from braid.core.ledger.tables import (
     DatasetRow,
     DocumentRow,
     JobRow,
-    SyncedFolderRow,
     UserGroupRow,
     UserRow,
 )
@@ -214,24 +214,10 @@ class Ledger:
         with self.database.read() as connection:
             return frozenset(connection.execute(select(DatasetRow.id).where(DatasetRow.id < 0)).scalars())
 
-    def remove_dataset(self, dataset_id: int, *, of_conversation: int | None = None) -> None:
-        """Delete a dataset with its documents and its name; the indexes follow. Raises NotFoundError.
-
-        With ``of_conversation`` nothing is deleted when the files have been kept meanwhile.
-        """
-        kept = select(DatasetRow.conversation_id).where(DatasetRow.id == dataset_id)
+    def remove_dataset(self, dataset_id: int) -> None:
+        """Delete a dataset with its documents and its name; the indexes follow. Raises NotFoundError."""
         with self.database.write() as connection:
-            collection = require_dataset(connection, dataset_id)
-            if of_conversation is not None and connection.execute(kept).scalar_one() != of_conversation:
-                return
-            log_dataset(connection, dataset_id, collection)
-            connection.execute(delete(DocumentRow).where(DocumentRow.dataset_id == dataset_id))
-            connection.execute(delete(SyncedFolderRow).where(SyncedFolderRow.dataset_id == dataset_id))
-            connection.execute(
-                update(DatasetRow)
-                .where(DatasetRow.id == dataset_id)
-                .values(name="", removed_at=time.time(), documents=0, chunks=0)
-            )
+            delete_dataset(connection, dataset_id)
 
     # ------------------------------------------------------------ documents
 

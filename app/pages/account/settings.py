@@ -93,6 +93,7 @@ def set_key(provider: str) -> tuple[str, int] | Response:
             _("This does not look like a key. Copy it again, without spaces.") if error.field == "key" else str(error)
         )
         return settings_page(asdict(preferences_of(account)), problem=told, field=f"key-{provider}"), 400
+    site().audit.add(account.name, "key.stored", provider)
     flash(_("Your key for %(name)s is saved and encrypted. It will not be shown again.", name=provider))
     return redirect(url_for("braid.settings.page") + "#keys")
 
@@ -101,7 +102,9 @@ def set_key(provider: str) -> tuple[str, int] | Response:
 @rule("user")
 def remove_key(provider: str) -> Response:
     """Remove the user's own key for a provider."""
-    site().provider_keys.remove(identity().account.id, provider)
+    account = identity().account
+    site().provider_keys.remove(account.id, provider)
+    site().audit.add(account.name, "key.removed", provider)
     flash(_("Your key for %(name)s has been removed.", name=provider))
     return redirect(url_for("braid.settings.page") + "#keys")
 

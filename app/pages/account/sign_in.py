@@ -13,7 +13,7 @@ from braid.app.auth.access import is_forwarded, is_local, rule, throttle
 from braid.app.auth.attempts import attempt, remember_device
 from braid.app.auth.authenticate import sign_in, sign_out
 from braid.app.auth.identity import identity, signed_in
-from braid.app.auth.invitations import invited
+from braid.app.auth.invitations import accept, invited
 from braid.app.auth.origins import origin_of, shown_address
 from braid.app.mounted import url_for
 from braid.app.opening import FIRST_DATASET
@@ -159,11 +159,10 @@ def invitation(token: str) -> str:
 @rule("anyone")
 def accept_invitation(token: str) -> tuple[str, int] | Response:
     """Give the invited user the password, and sign them in; the link is worthless from then on."""
-    account = invited(token)
     try:
-        site().accounts.set_password(account.id, request.form.get("password", ""))
+        account = accept(token, request.form.get("password", ""))
     except InvalidInputError as error:
-        return _invitation_page(account.name, explain_refusal(error)), 400
+        return _invitation_page(invited(token).name, explain_refusal(error)), 400
     site().audit.add(account.name, "user.password", account.name, f"by invitation, {shown_address()}")
     sign_in(site(), account)
     return redirect(_home())

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 from flask import Flask
@@ -14,6 +17,8 @@ from braid.config.settings import Settings
 from braid.core.braid import Braid
 from tests.command_line import CommandLine
 from tests.web import PASSWORD, acts, add_user, bearer, csrf_token, make_app, post_form, sign_in, site_of, text_of
+
+PASSWORDS = ("the first password", "the second password")
 
 
 @pytest.fixture
@@ -99,6 +104,29 @@ def test_an_invited_user_chooses_a_password_once(app: Flask, admin: FlaskClient)
     assert app.test_client().get(link).status_code == 404
     done = [(entry.action, entry.detail) for entry in acts(app)]
     assert done == [("user.password", "by invitation, 127.0.0.1"), ("user.invited", ""), ("user.added", "")]
+
+
+def test_of_two_who_accept_an_invitation_at_once_one_is_let_in(
+    app: Flask, admin: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ann, both_have_looked = add_user(app, "ann"), threading.Barrier(2, timeout=30)
+    link = link_in(post_form(admin, f"/admin/users/{ann.id}/invite").text)
+    set_password = site_of(app).accounts.set_password
+
+    def wait_and_set(*given: Any, **more: Any) -> int:
+        both_have_looked.wait()
+        return set_password(*given, **more)
+
+    monkeypatch.setattr(site_of(app).accounts, "set_password", wait_and_set)
+    with ThreadPoolExecutor(2) as pool:
+        answers = dict(
+            zip(PASSWORDS, pool.map(lambda password: send(app, link, password=password), PASSWORDS), strict=True)
+        )
+    assert sorted(answer.status_code for answer in answers.values()) == [200, 404]
+    [holds] = [password for password, answer in answers.items() if answer.status_code == 200]
+    assert [bool(site_of(app).accounts.verify("ann", each)) for each in PASSWORDS] == [
+        each == holds for each in PASSWORDS
+    ]
 
 
 def test_an_invitation_that_does_not_hold(app: Flask, admin: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:

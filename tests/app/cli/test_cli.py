@@ -625,7 +625,15 @@ def test_what_needs_no_engine_does_not_wait_for_one(run: CommandLine, dataset: i
 
 def test_what_reads_the_ledger_alone_loads_nothing_heavy(run: CommandLine, dataset: int) -> None:
     heavy = ("numpy", "chromadb", "faiss", "tantivy", "langchain_core", "onnxruntime", "flask", "alembic", "httpx")
-    commands = ("user list", "user tokens 1", "dataset list --user 1", "shared-db list", "db status", "retention", "audit")
+    commands = (
+        "user list",
+        "user tokens 1",
+        "dataset list --user 1",
+        "shared-db list",
+        "db status",
+        "retention",
+        "audit",
+    )
     code = f"""
 import sys
 from braid.app.cli.root import cli
@@ -827,3 +835,6 @@ def test_a_backup_is_made_checked_and_restored(run: CommandLine, tmp_path: Path)
     with DataDirectory(settings.data_dir, shared_dbs=settings.shared_dbs) as restored:
         assert [user.name for user in restored.ledger.users()] == ["ann"]
         assert [entry.name for entry in restored.registry.entries()] == ["Handbook"]
+        act = AuditLog(restored.ledger).entries(limit=1)[0]
+        assert (act.actor, act.action, act.target) == ("command line", "backup.restored", with_keys["file"])
+        assert act.detail.startswith("the state of ")

@@ -13,7 +13,7 @@ from braid.app.user.preferences import Preferences, preferences_of
 from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account
 from braid.core.braid import Braid
-from tests.web import add_user, csrf_token, make_app, post_form, sign_in, site_of
+from tests.web import acts, add_user, csrf_token, make_app, post_form, sign_in, site_of
 
 FORM = {
     "mode": "keyword",
@@ -154,6 +154,8 @@ def test_a_key_is_kept_and_never_sent_back(app: Flask, client: FlaskClient, ben:
     assert post_form(client, "/settings/keys/anthropic/remove").status_code == 302
     assert not site_of(app).provider_keys.of_user(ben.id)
     assert post_form(client, "/settings/keys/anthropic/remove").status_code == 404
+    recorded = [(entry.actor, entry.action, entry.target, entry.detail) for entry in acts(app)]
+    assert recorded == [(ben.name, "key.removed", "anthropic", ""), (ben.name, "key.stored", "anthropic", "")]
 
 
 @pytest.mark.parametrize(("provider", "key"), [("anthropic", "two words"), ("anthropic", ""), ("groq", "sk-1")])

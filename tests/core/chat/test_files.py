@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import event, select
 
 from braid.core.accounts.accounts import Accounts
 from braid.core.braid import Braid
@@ -64,7 +64,8 @@ def test_files_of_another_users_conversation(braid: Braid, store: ConversationSt
         store.files.add_dataset(ben.id, conversation)
     with pytest.raises(NotFoundError):
         store.files.keep(ben.id, conversation, "Mine")
-    store.files.remove(ben.id, conversation)
+    with pytest.raises(NotFoundError):
+        store.delete(ben.id, conversation)
     assert len(braid.ledger.all_datasets()) == 1
 
 
@@ -112,13 +113,18 @@ def test_what_is_kept_is_a_dataset_without_being_embedded_again(
     assert [each.name for each in braid.ledger.datasets(ann)] == ["Valves"]
 
 
-def test_what_was_kept_while_its_conversation_is_deleted_stays(
-    braid: Braid, store: ConversationStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_conversation_and_files_are_deleted_together_or_not_at_all(braid: Braid, store: ConversationStore) -> None:
     user, conversation, dataset = attach(braid, store)
-    seen = store.files.dataset(user, conversation)
-    store.files.keep(user, conversation, "Valves")
-    monkeypatch.setattr(store.files, "dataset", lambda *_: seen)  # the deletion had looked before
-    store.files.remove(user, conversation)
-    assert [each.id for each in braid.ledger.datasets(user)] == [dataset]
+    broken = True
+
+    def fail(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+        if broken and statement.startswith("DELETE FROM conversations"):
+            raise OSError("the server is killed here")
+
+    event.listen(braid.ledger.database.engine, "before_cursor_execute", fail)
+    with pytest.raises(OSError, match="killed"):
+        store.delete(user, conversation)
     assert found(braid, user, [dataset]) == ["valve.md"]
+    broken = False
+    assert store.delete(user, conversation)
+    assert found(braid, user, [dataset]) == []
