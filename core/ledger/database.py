@@ -28,8 +28,15 @@ if TYPE_CHECKING:  # numpy takes an eighth of a second to load, which commands t
     from numpy.typing import NDArray
 
 SQLITE_BUSY_TIMEOUT_S = 30
+CONNECTIONS = 30
+"""Connections that a process opens at most."""
+KEPT_CONNECTIONS = 10
+"""Connections that stay open when nobody uses them."""
 POOL_TIMEOUT_S = 10
 """How long a thread waits for a connection when all are in use."""
+WAL_KEPT_BYTES = 4 * 2**20
+"""Size to which SQLite cuts ``ledger.db-wal`` when it begins again, which it does from 1,000 pages (4 MB) on unless
+somebody reads. Without a limit the file stays as large as it ever was."""
 FORK_PATIENCE_S = 5.0
 """Longest time that a fork waits for running transactions."""
 ROWS_PER_STATEMENT = 1000  # far below SQLite's limit of 32,766 variables
@@ -48,12 +55,13 @@ logger = logging.getLogger(__name__)
 class Database:
     """A database at the newest schema, with short read and write transactions.
 
-    ``upgrading`` surrounds the migrations where it has tables already. Raises InvalidInputError when the URL is not
-    one, nothing answers there, or the tables are of a version of Braid that this one cannot upgrade.
+    ``upgrading`` surrounds the migrations where it has tables already. ``connections`` are open at most. Raises
+    InvalidInputError when the URL is not one, nothing answers there, or the tables are of a version of Braid that this
+    one cannot upgrade.
     """
 
-    def __init__(self, url: str, *, upgrading: Upgrading = without_copy) -> None:
-        self.engine = make_engine(url)
+    def __init__(self, url: str, *, upgrading: Upgrading = without_copy, connections: int = CONNECTIONS) -> None:
+        self.engine = make_engine(url, connections=connections)
         self._file = file_of(self.engine)
         self.lacks_newest = self._file is not None and lacks_newest(self._file)
         """Whether the file was copied while it was in use, without its newest changes."""
@@ -239,10 +247,10 @@ def execute_each(connection: Connection, statement: str, rows: Sequence[Mapping[
         connection.exec_driver_sql(text_for(connection.dialect.name, statement), list(rows))
 
 
-def make_engine(url: str) -> Engine:
+def make_engine(url: str, *, connections: int = CONNECTIONS) -> Engine:
     """Return an engine for a ledger, which is not connected yet. Raises InvalidInputError for a URL that is not one."""
     try:
-        return _make_engine(url)
+        return _make_engine(url, connections)
     except (ArgumentError, ModuleNotFoundError) as error:
         raise InvalidInputError(f"database_url {_without_password(url)!r} cannot be used: {error}") from error
 
@@ -255,8 +263,10 @@ def file_of(engine: Engine) -> Path | None:
     return Path(file)
 
 
-def _make_engine(url: str) -> Engine:
+def _make_engine(url: str, connections: int = CONNECTIONS) -> Engine:
     parsed = make_url(url)
+    kept = min(connections, KEPT_CONNECTIONS)
+    pool: dict[str, Any] = {"pool_size": kept, "max_overflow": connections - kept, "pool_timeout": POOL_TIMEOUT_S}
     if parsed.get_backend_name() != "sqlite":
         if parsed.get_driver_name() == "psycopg":
             require("postgresql", "a ledger in PostgreSQL", "psycopg")
@@ -264,10 +274,8 @@ def _make_engine(url: str) -> Engine:
             parsed,
             hide_parameters=True,
             pool_pre_ping=True,
-            pool_size=10,
-            max_overflow=20,
-            pool_timeout=POOL_TIMEOUT_S,
             pool_use_lifo=True,
+            **pool,
         )
     if parsed.database:
         Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
@@ -275,10 +283,8 @@ def _make_engine(url: str) -> Engine:
         parsed,
         hide_parameters=True,  # an error that is logged must not quote documents
         connect_args={"timeout": SQLITE_BUSY_TIMEOUT_S},
-        pool_size=10,
-        max_overflow=20,
-        pool_timeout=POOL_TIMEOUT_S,
         pool_use_lifo=True,  # the last one used has pages and statements in memory
+        **pool,
     )
     event.listen(engine, "connect", _configure_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
@@ -303,7 +309,13 @@ def _autocommit(pooled: PoolProxiedConnection) -> Iterator[None]:
 
 def _configure_sqlite(connection: sqlite3.Connection, _record: object) -> None:
     connection.isolation_level = None  # `_begin_sqlite` sends BEGIN
-    for pragma in ("journal_mode=WAL", "foreign_keys=ON", "synchronous=FULL", "cache_size=-20000"):
+    for pragma in (
+        "journal_mode=WAL",
+        f"journal_size_limit={WAL_KEPT_BYTES}",
+        "foreign_keys=ON",
+        "synchronous=FULL",
+        "cache_size=-20000",
+    ):
         connection.execute(f"PRAGMA {pragma}")
 
 

@@ -17,7 +17,7 @@ from sqlalchemy.exc import IntegrityError
 
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ledger import prepared
-from braid.core.ledger.database import Database, storable
+from braid.core.ledger.database import CONNECTIONS, Database, storable
 from braid.core.ledger.document_batch import put, put_all
 from braid.core.ledger.document_writes import (
     PutResult,
@@ -73,11 +73,12 @@ class User:
 class Ledger:
     """The stored truth. Safe to use from several threads and processes at once.
 
-    ``upgrading`` surrounds the migrations of a database that an earlier version made.
+    ``upgrading`` surrounds the migrations of a database that an earlier version made; ``connections`` to it are open
+    at most.
     """
 
-    def __init__(self, url: str, *, upgrading: Upgrading = without_copy) -> None:
-        self.database = Database(url, upgrading=upgrading)
+    def __init__(self, url: str, *, upgrading: Upgrading = without_copy, connections: int = CONNECTIONS) -> None:
+        self.database = Database(url, upgrading=upgrading, connections=connections)
 
     def close(self) -> None:
         """Close all connections."""

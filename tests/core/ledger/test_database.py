@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from braid.core.ledger.database import Database
+from braid.core.ledger import database as ledger_database
+from braid.core.ledger.database import WAL_KEPT_BYTES, Database
 from braid.core.ledger.remembered import MOST_ANSWERS, MOST_ROWS, Remembered, Rows
 
 
@@ -80,6 +83,37 @@ def test_sqlite_says_that_another_process_has_committed(tmp_path: Path) -> None:
     other.close()
     assert database.remembered_rows(names) == (("ann",),)
     database.close()
+
+
+def test_the_wal_is_cut_when_it_begins_again(tmp_path: Path) -> None:
+    database, wal = Database(f"sqlite:///{tmp_path / 'ledger.db'}"), tmp_path / "ledger.db-wal"
+    with database.write() as connection:
+        connection.exec_driver_sql("CREATE TABLE filler (text)")
+    with database.read() as reader:  # keeps SQLite from beginning the WAL again
+        reader.exec_driver_sql("SELECT count(*) FROM filler").all()
+        for _ in range(4):
+            with database.write() as connection:
+                connection.exec_driver_sql("INSERT INTO filler VALUES (randomblob(3000000))")
+        assert wal.stat().st_size > 2 * WAL_KEPT_BYTES
+    for _ in range(3):  # copies the WAL into the database, begins it again, and cuts it
+        with database.write() as connection:
+            connection.exec_driver_sql("INSERT INTO filler VALUES (randomblob(100))")
+    assert wal.stat().st_size <= WAL_KEPT_BYTES
+    database.close()
+
+
+def test_only_so_many_connections_are_opened(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ledger_database, "POOL_TIMEOUT_S", 0.05)
+    for connections in (2, 12):
+        database = Database(database_url, connections=connections)
+        with ExitStack() as held:
+            for _ in range(connections):
+                held.enter_context(database.read())
+            with pytest.raises(PoolTimeoutError), database.read():
+                pass
+        with database.read():
+            pass
+        database.close()
 
 
 def test_only_so_much_is_remembered() -> None:
