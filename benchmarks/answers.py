@@ -41,6 +41,7 @@ ELSEWHERE = {
 """Language → sets with a set that cannot answer their questions."""
 STORED = ("mtrag-mini", "jsquad-valid", "ko-strategyqa-facts", "scifact", "gimphelp-ja", "gimphelp-ko")
 QUOTE = re.compile(r"^- (.*)$", re.MULTILINE)
+FIRST_LINE = re.compile(r"(.*)")
 OPTIONS: Mapping[str, Any] = {"mode": "hybrid", "fusion": "auto", "k": 5}
 """What the app asks with."""
 
@@ -163,8 +164,8 @@ def _asked(chat: Conversation, stored: StoredSets, offices: Mapping[str, int], l
 
 
 def holds(question: Question, result: ChatResult) -> bool:
-    """Return whether the first quoted sentence holds one of the answers."""
-    first = QUOTE.search(result.text)
+    """Return whether the first quoted sentence, or a calculated value, holds one of the answers."""
+    first = QUOTE.search(result.text) if result.calculation is None else FIRST_LINE.match(result.text)
     return first is not None and any(_plain(answer) in _plain(first[1]) for answer in question.answers)
 
 
@@ -182,6 +183,7 @@ def _tables(
         parts = {kind: [pair for pair in mine if pair[0].kind == kind] for kind in kinds} | {"all": mine}
         held[language] = {"questions": len(mine)}
         held[language] |= {kind: fmean(holds(*pair) for pair in pairs) for kind, pairs in parts.items()}
+        held[language]["calculated"] = sum(result.calculation is not None for _, result in mine)
         held[language]["“not found” above it"] = sum(not result.found for _, result in mine)
     absent: dict[str, dict[str, float]] = {}
     for language in (*SET_OF, "all"):

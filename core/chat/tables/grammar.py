@@ -35,6 +35,8 @@ class Plan:
     measure: Column | None = None
     group: Column | None = None
     labels: tuple[Column, ...] = ()
+    is_lookup: bool = False
+    """Whether it adds up what may be the cell of one row: ``how much is the budget of Sales``."""
 
 
 @dataclass(slots=True)
@@ -48,6 +50,8 @@ class _Asked:
     conditions: list[str]
     top: int = 0
     period: int = 0
+    says_sum: bool = False
+    """Whether a sum is asked for in so many words."""
     group: Column | None = None
 
 
@@ -134,6 +138,7 @@ def _operations(asked: _Asked) -> None:
                 asked.reading.take(*match.span())
                 asked.reading.take(*adjective.span())
                 asked.operations.add(operation)
+    asked.says_sum = "sum" in asked.operations
     for match in asked.reading.find(words.AMOUNT):
         asked.reading.take(*match.span())
         if not asked.operations:
@@ -291,7 +296,9 @@ def _grouped(asked: _Asked, operation: Operation, selected: str, measure: Column
     where = " AND ".join(dict.fromkeys(asked.conditions))
     table, condition = quoted(asked.table.name), f" WHERE {where}" if where else ""
     if asked.group is None:
-        return Plan(asked.table, operation, f"SELECT {selected} FROM {table}{condition}", where, measure)
+        is_lookup = operation == "sum" and not asked.says_sum
+        sql = f"SELECT {selected} FROM {table}{condition}"
+        return Plan(asked.table, operation, sql, where, measure, is_lookup=is_lookup)
     key = quoted(asked.group.name)
     by = f"substr({key}, 1, {asked.period})" if asked.period else key
     order = "1" if asked.period or asked.group.kind == "date" else "2 DESC"

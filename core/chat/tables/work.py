@@ -29,6 +29,10 @@ _MORE_PLACES = 2
 Json = dict[str, Any]
 
 
+class LookupOnly(Exception):
+    """Nothing is to be calculated: the question is for one cell."""
+
+
 class TableWork:
     """The tables of a question's documents, and the ways to ask them."""
 
@@ -38,7 +42,10 @@ class TableWork:
         self._by_name = {table.name: table for table in self._tables}
 
     def by_grammar(self, question: str) -> Json | None:
-        """Answer a plain question; None unless one table alone, or all that fit best in the same way, can answer it."""
+        """Answer a plain question; None unless one table alone, or all that fit best in the same way, can answer it.
+
+        Raises LookupOnly for a question for one cell, which is quoted as it is written.
+        """
         plans = [found for table in self._tables if (found := plan(question, table))]
         nearness = {id(each): _nearness(question, each.table) for each in plans}
         best = [each for each in plans if nearness[id(each)] == max(nearness.values())]
@@ -53,7 +60,10 @@ class TableWork:
         chosen, answer = answers[0]
         if not answer.rows or all(value is None for value in answer.rows[0][-1:]):
             return None
-        return self._form(chosen.table, answer, chosen)
+        form = self._form(chosen.table, answer, chosen)
+        if chosen.is_lookup and form["used"]["count"] == 1:
+            raise LookupOnly
+        return form
 
     def by_statement(self, sql: str, where: str) -> Json:
         """Answer by a SELECT; ``where`` is the condition of the rows that it uses. Raises QueryError."""

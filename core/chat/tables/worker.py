@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 from braid.core.chat.tables.database import QueryError
-from braid.core.chat.tables.work import TableWork
+from braid.core.chat.tables.work import LookupOnly, TableWork
 from braid.core.ingest.frames import receive, send
 
 MEMORY_BYTES = 1024 * 2**20
@@ -30,6 +30,8 @@ def main() -> None:
             else:
                 assert work is not None, "documents come first"
                 answer = {"answer": work.by_statement(request["sql"], request["where"])}
+        except LookupOnly:
+            answer = {"answer": None}
         except QueryError as error:
             answer = {"refused": str(error)}
         except MemoryError:

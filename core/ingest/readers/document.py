@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Literal
@@ -150,6 +150,16 @@ class Outline:
         if paragraph.strip():
             gap = ("\n" if tight else "\n\n") if self._body else ""
             self._body.append(gap + paragraph)
+
+    def add_records(self, make: Callable[[str], Iterable[Section]]) -> None:
+        """End the section so far, and add those that are made with the path of the open headings; more may follow."""
+        text, self._body = "".join(self._body), []
+        if text:
+            self._sections.append(Section(text, self._stack.path))
+        made = list(make(self._stack.path))
+        self._sections += made
+        if made:
+            self._pending = None
 
     def sections(self) -> tuple[Section, ...]:
         """Return all sections; nothing can be added afterwards."""

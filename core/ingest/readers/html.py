@@ -7,9 +7,18 @@ from collections.abc import Iterator
 
 from lxml import etree
 
-from braid.core.ingest.readers.document import Outline, ParsedDocument, SourceFile, first_title, join_cjk_lines
+from braid.core.ingest.readers.document import (
+    Outline,
+    ParsedDocument,
+    SourceFile,
+    first_title,
+    join_cjk_lines,
+    one_line,
+)
 from braid.core.ingest.readers.encoding import decode
 from braid.core.ingest.readers.html_tags import MAX_ATTRIBUTES, has_too_many_attributes
+from braid.core.ingest.readers.merged import Cell, laid_out
+from braid.core.ingest.readers.table_rows import add_table
 
 ERRORS = (etree.LxmlError,)
 
@@ -70,7 +79,7 @@ def add_html(root: etree._Element, outline: Outline) -> None:
         if event == "end":
             paragraphs.end(element)
         paragraphs.text(element.tail)
-    paragraphs.flush()
+    paragraphs.end_all()
 
 
 class _Paragraphs:
@@ -82,6 +91,10 @@ class _Paragraphs:
         self._prefix = ""
         self._tight = False
         self._row: etree._Element | None = None
+        self._cells: list[Cell] = []
+        self._rows: list[list[Cell]] = []
+        """The rows of the table so far, which are added when it ends, or something else comes between them."""
+        self._caption = ""
         self._pre = 0
 
     def begin(self, element: etree._Element) -> None:
@@ -89,9 +102,12 @@ class _Paragraphs:
         tag = element.tag
         if tag == "tr" and self._row is None and next(element.iter(*_LAYOUT), None) is None:
             self.flush()
-            self._row = element
+            self._row, self._cells = element, []
         elif tag in ("td", "th"):
-            self._begin_cell()
+            self._begin_cell(element)
+        elif tag == "table":
+            self.flush()
+            self._end_table()
         elif _BLOCK.fullmatch(tag):
             self._break()
         if tag == "li":
@@ -108,10 +124,18 @@ class _Paragraphs:
         """Leave an element."""
         tag = element.tag
         if element is self._row:
+            self._end_cell()
             self._row = None
-            self.flush(tight=True)
+            self._rows.append(self._cells)
+        elif tag == "table":
+            self.flush()
+            self._end_table()
+        elif tag == "caption":
+            self._caption = self._join()
+            self.flush()
         elif _HEADING.fullmatch(tag) and self._row is None:
             title, self._parts = self._join(), []
+            self._end_table()
             self._outline.heading(int(tag[1]), title.replace("\n", " "))
         elif _BLOCK.fullmatch(tag):
             self._break()
@@ -123,10 +147,17 @@ class _Paragraphs:
         if text:
             self._parts.append(text.translate(_PREFORMATTED) if self._pre else text)
 
-    def flush(self, *, tight: bool = False) -> None:
+    def end_all(self) -> None:
+        """End the last paragraph and table."""
+        self.flush()
+        self._end_table()
+
+    def flush(self) -> None:
         """End the paragraph."""
         if text := self._join():
-            self._outline.add(self._prefix + text, tight=tight or bool(self._prefix))
+            if self._rows:  # this stands between two rows
+                self._end_table()
+            self._outline.add(self._prefix + text, tight=bool(self._prefix))
             self._prefix = ""
         self._parts = []
 
@@ -136,16 +167,38 @@ class _Paragraphs:
         else:
             self._parts.append(" ")
 
-    def _begin_cell(self) -> None:
+    def _begin_cell(self, element: etree._Element) -> None:
         if self._row is None:
             self.flush()
-        elif any(part.strip() for part in self._parts):
-            self._parts.append(" | ")
+            return
+        self._end_cell()
+        self._cells.append(Cell("", _span(element, "colspan"), _span(element, "rowspan")))
+
+    def _end_cell(self) -> None:
+        """Take the text so far as that of the open cell; a row may have a text before its first."""
+        text, self._parts = one_line(self._join()), []
+        if self._cells:
+            last = self._cells[-1]
+            self._cells[-1] = Cell(" ".join(filter(None, (last.text, text))), last.columns, last.rows)
+        elif text:
+            self._cells.append(Cell(text))
+
+    def _end_table(self) -> None:
+        """Add the rows so far."""
+        if self._rows:
+            add_table(self._outline, laid_out(self._rows), self._caption, tight=True)
+        self._rows, self._caption = [], ""
 
     def _join(self) -> str:
         """Return the text so far. In source, a line break is a space, but none between Japanese characters."""
         text = _SPACE.sub(" ", join_cjk_lines("".join(self._parts)))
         return _BREAKS.sub("\n", text).strip(" \n").replace(_KEPT_SPACE, " ")
+
+
+def _span(element: etree._Element, name: str) -> int:
+    """Return the number of columns or rows that a cell covers."""
+    text = (element.get(name) or "").strip()
+    return max(1, int(text)) if re.fullmatch("[0-9]{1,4}", text) else 1
 
 
 def _metadata(root: etree._Element) -> dict[str, str]:

@@ -8,8 +8,15 @@ from dataclasses import replace
 
 from markdown_it import MarkdownIt
 
-from braid.core.ingest.readers.document import HeadingStack, ParsedDocument, Section, SourceFile
+from braid.core.ingest.readers.document import HeadingStack, ParsedDocument, Section, SourceFile, join_path
 from braid.core.ingest.readers.encoding import decode
+from braid.core.ingest.readers.table_rows import (
+    CAPTION,
+    MAX_CAPTION_CHARS,
+    MAX_HEADER_CHARS,
+    MIN_LONG_CHARS,
+    MIN_LONG_ROWS,
+)
 
 ERRORS: tuple[type[Exception], ...] = ()
 
@@ -19,6 +26,11 @@ _MAX_TITLE_SOURCE = 1_000
 _ANCHOR = re.compile(r"\s*\{#[^}]*\}")
 _INLINE = MarkdownIt("commonmark").enable("strikethrough")
 _SPOKEN = frozenset({"text", "text_special", "code_inline", "image"})
+_TABLE_RULE = re.compile(
+    r" {0,3}\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)+\|?[ \t]*|[ ]{0,3}\|[ \t]*:?-+:?[ \t]*\|[ \t]*"
+)
+MAX_RULE_CHARS = 2_000
+_CODE_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 
 def read(file: SourceFile) -> ParsedDocument:
@@ -86,18 +98,52 @@ def sections_under(text: str, stack: HeadingStack) -> Iterator[Section]:
 def _sections(
     lines: list[str], first: int, headings: list[tuple[int, int, int, str]], stack: HeadingStack
 ) -> Iterator[Section]:
-    if body := _body(lines, first, headings[0][0] if headings else len(lines), stack.path):
-        yield body
+    yield from _body(lines, first, headings[0][0] if headings else len(lines), stack.path)
     for number, (start, after, level, title) in enumerate(headings):
         stack.enter(level, title)
         following = headings[number + 1] if number + 1 < len(headings) else None
-        body = _body(lines, after, following[0] if following else len(lines), stack.path)
-        if body is None and (following is None or following[2] <= level):
-            body = Section("\n".join(lines[start:after]), stack.path, line=start + 1)  # a heading with nothing under it
-        if body:
-            yield body
+        body = list(_body(lines, after, following[0] if following else len(lines), stack.path))
+        if not body and (following is None or following[2] <= level):
+            body = [
+                Section("\n".join(lines[start:after]), stack.path, line=start + 1)
+            ]  # a heading with nothing under it
+        yield from body
 
 
-def _body(lines: list[str], start: int, end: int, path: str) -> Section | None:
+def _body(lines: list[str], start: int, end: int, path: str) -> Iterator[Section]:
+    """Yield the text under a heading. A long table is a record per row, with its header at the top of every passage."""
+    for first, last in _long_tables(lines, start, end):
+        yield from _text(lines, start, first, path)
+        above = lines[first - 1].strip() if first and CAPTION.match(lines[first - 1].strip(" *_#")) else ""
+        caption = _plain(above)[:MAX_CAPTION_CHARS]
+        header = "\n".join(lines[first : first + 2])
+        for number in range(first + 2, last):
+            yield Section(lines[number], join_path(path, caption), None, number + 1, None, "record", header)
+        start = last
+    yield from _text(lines, start, end, path)
+
+
+def _text(lines: list[str], start: int, end: int, path: str) -> Iterator[Section]:
     text = "\n".join(lines[start:end])
-    return Section(text, path, line=start + 1) if text.strip() else None
+    if text.strip():
+        yield Section(text, path, line=start + 1)
+
+
+def _is_rule(line: str) -> bool:
+    return len(line) <= MAX_RULE_CHARS and _TABLE_RULE.fullmatch(line) is not None
+
+
+def _long_tables(lines: list[str], start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield (first line, line after) of the long tables outside code, 0-based."""
+    number, fence = start, ""
+    while number < end:
+        if mark := _CODE_FENCE.match(lines[number]):
+            fence = "" if fence and mark[1].startswith(fence) else fence or mark[1]
+        is_header = not fence and "|" in lines[number] and number + 1 < end and _is_rule(lines[number + 1])
+        last = number + 1
+        if is_header:
+            last = next((at for at in range(number + 2, end) if "|" not in lines[at]), end)
+            size = sum(map(len, lines[number:last]))
+            if last - number >= MIN_LONG_ROWS and size >= MIN_LONG_CHARS and len(lines[number]) <= MAX_HEADER_CHARS:
+                yield number, last
+        number = last

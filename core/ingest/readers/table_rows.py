@@ -5,13 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import chain, islice, zip_longest
 
-from braid.core.ingest.readers.document import Section, one_line
+from braid.core.ingest.readers.document import Outline, Section, join_path, one_line
 
 _HEADER_WITHIN = 10
-_MAX_HEADER_CHARS = 300
+MAX_CAPTION_CHARS = 160
+MIN_LONG_ROWS, MIN_LONG_CHARS = 6, 700
+"""A table of a text with as many rows and characters has passages of its own."""
+CAPTION = re.compile(r"(?:Tab(?:le|\.)|Exhibit|表|図表|표)\s*[\dA-Z]", re.IGNORECASE)
+"""How a paragraph begins that is the caption of the table below it."""
+MAX_HEADER_CHARS = 300
 _NUMBER = re.compile(r"[-+(]?[\d.,:/%\s-]+\)?(?:[eE][-+]?\d+)?%?|true|false|null|none|nan", re.IGNORECASE)
+_YEAR = re.compile(r"(?:FY ?)?(?:19|20)\d\d(?:年度?|년도?)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,38 +42,84 @@ def row_of(cells: Iterable[str], line: int | None = None, line_end: int | None =
     return Row(tuple(texts), line, line_end)
 
 
+def bars(cells: Iterable[str]) -> str:
+    """Return a row as a line, its cells between bars; a bar within a cell has a backslash before it."""
+    return " | ".join(cell.replace("|", "\\|") for cell in cells)
+
+
 def records(rows: Iterable[Row], heading_path: str = "") -> Iterator[Section]:
     """Yield a record per row that is not empty.
 
-    The chunks repeat the header row. If it is too long for that, each record has ``column: value`` lines instead.
+    The chunks repeat the header row. If it is too long for that, each record has ``column: value`` lines instead. A
+    header of two rows becomes one; lines of one cell above it are the table's caption, and so its innermost heading.
     """
     rows = (row for row in rows if row.filled)
     first = list(islice(rows, _HEADER_WITHIN))
-    position = _header_position(first)
-    columns = first[position].cells if position is not None else ()
-    header = " | ".join(columns)
-    above = first[:position] if position is not None else []
-    below = first[position + 1 :] if position is not None else first
+    above, columns, below = _parted(first)
+    if columns and above and all(row.filled == 1 for row in above):
+        caption = " – ".join(next(filter(None, row.cells)) for row in above)
+        if len(caption) <= MAX_CAPTION_CHARS:
+            heading_path, above = join_path(heading_path, caption), []
+    header = bars(columns)
     for row in above:
-        yield _record(row, " | ".join(row.cells), heading_path)
-    lone_header = position is not None and not below
-    if lone_header and position is not None:
-        yield _record(first[position], header, heading_path)
+        yield _record(row, bars(row.cells), heading_path)
+    if columns and not below:
+        yield _record(first[-1], header, heading_path)
     for row in chain(below, rows):
-        if len(header) <= _MAX_HEADER_CHARS:
-            yield _record(row, " | ".join(row.cells), heading_path, header)
+        if len(header) <= MAX_HEADER_CHARS:
+            yield _record(row, bars(row.cells), heading_path, header)
         else:
             yield _record(row, _label(columns, row.cells), heading_path)
 
 
-def _header_position(rows: list[Row]) -> int | None:
-    """Return the position of the header row: the first nearly as wide as the table, if it has names and not values."""
-    width = max((row.filled for row in rows), default=0)
-    for position, row in enumerate(rows):
-        if row.filled >= max(1, 0.6 * width):
-            names = not any(_NUMBER.fullmatch(cell) for cell in row.cells)
-            return position if names and len(set(row.cells)) == len(row.cells) else None
-    return None
+def add_table(outline: Outline, grid: Iterable[Iterable[str]], caption: str = "", *, tight: bool = False) -> None:
+    """Add a table of a text: its rows as lines of it, or as records that repeat the header if it is a long one.
+
+    The caption is the innermost heading of the records. ``tight`` as in `Outline.add`, for the first line.
+    """
+    rows = [row for row in map(row_of, grid) if row.filled]
+    lines = [bars(row.cells) for row in rows]
+    if (
+        len(rows) >= MIN_LONG_ROWS
+        and sum(map(len, lines)) >= MIN_LONG_CHARS
+        and any(len(row.cells) > 1 for row in rows)
+    ):
+        named = one_line(caption)[:MAX_CAPTION_CHARS]
+        outline.add_records(lambda path: records(rows, join_path(path, named)))
+        return
+    for number, line in enumerate(lines):
+        outline.add(line, tight=tight or number > 0)
+
+
+def _parted(first: list[Row]) -> tuple[list[Row], tuple[str, ...], list[Row]]:
+    """Part the first rows into those above the header, the names of the columns, and the rows below."""
+    width = max((row.filled for row in first), default=0)
+    position = next((at for at, row in enumerate(first) if row.filled >= max(1, 0.6 * width)), None)
+    if position is None:
+        return [], (), first
+    row, below = first[position], first[position + 1 :]
+    if _are_names(row, below[:1]) and len(set(row.cells)) == len(row.cells):
+        return first[:position], row.cells, below
+    if below and _are_names(row, ()) and _are_names(below[0], ()):
+        names = _of_two_rows(row.cells, below[0].cells)
+        if len(set(row.cells)) < len(row.cells) and len(set(names)) == len(names):
+            return first[:position], names, below[1:]
+    return [], (), first
+
+
+def _are_names(row: Row, below: Iterable[Row]) -> bool:
+    """Whether a row has names of columns and not values. Years may be names where the row below has no years there."""
+    years = [at for at, cell in enumerate(row.cells) if _YEAR.fullmatch(cell)]
+    if any(_NUMBER.fullmatch(cell) for at, cell in enumerate(row.cells) if at not in years):
+        return False
+    is_value = any(_YEAR.fullmatch(other.cells[at]) for other in below for at in years if at < len(other.cells))
+    return not years or (1 < len(years) < len(row.cells) and not is_value)
+
+
+def _of_two_rows(upper: tuple[str, ...], lower: tuple[str, ...]) -> tuple[str, ...]:
+    """Join the two rows of a header: ``2026`` above ``Q1`` is ``2026 Q1``."""
+    pairs = zip_longest(upper, lower, fillvalue="")
+    return tuple(above if above == below else " ".join(filter(None, (above, below))) for above, below in pairs)
 
 
 def _record(row: Row, text: str, heading_path: str, header: str = "") -> Section:

@@ -150,9 +150,8 @@ def test_slides_are_sections() -> None:
 def test_workbook_rows_know_their_sheet_and_header() -> None:
     parsed = read("staff.xlsx", samples.xlsx_staff())
     assert [(section.heading_path, section.header, section.text) for section in parsed.sections] == [
-        ("Staff", "", "Staff of the library"),
-        ("Staff", "name | started | loans | twice", "Person 0 | 2023-03-15 | 2.5 | 5"),
-        ("Staff", "name | started | loans | twice", "Person 1 | 2023-03-16 | 3.5 | 7"),
+        ("Staff > Staff of the library", "name | started | loans | twice", "Person 0 | 2023-03-15 | 2.5 | 5"),
+        ("Staff > Staff of the library", "name | started | loans | twice", "Person 1 | 2023-03-16 | 3.5 | 7"),
         ("蔵書", "書名 | 棚", "検索の本 | B3"),
     ]
 
@@ -229,7 +228,8 @@ def test_a_mail_is_read_with_its_attachments() -> None:
     assert "p.png is a PNG image" in parsed.metadata["attachments_unread"]
     assert "添付の資料を確認してください。" in parsed.sections[0].text
     paths = [section.heading_path for section in parsed.sections]
-    assert {"", "staff.xlsx > Staff", "staff.xlsx > 蔵書", "a.txt", "会議の資料", "会議の資料 > Minutes"} == set(paths)
+    staff = "staff.xlsx > Staff > Staff of the library"
+    assert {"", staff, "staff.xlsx > 蔵書", "a.txt", "会議の資料", "会議の資料 > Minutes"} == set(paths)
 
 
 def test_a_mail_in_an_undeclared_encoding() -> None:

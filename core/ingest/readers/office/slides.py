@@ -10,9 +10,12 @@ from pptx.exc import PythonPptxError
 from pptx.shapes.base import BaseShape
 from pptx.shapes.group import GroupShape
 from pptx.slide import Slide
+from pptx.table import _Cell
 
 from braid.core.ingest.readers.archive import PACKAGE_ERRORS, open_archive
 from braid.core.ingest.readers.document import ParsedDocument, Section, SourceFile, first_title, one_line
+from braid.core.ingest.readers.merged import Cell, laid_out
+from braid.core.ingest.readers.table_rows import bars
 
 ERRORS = (*PACKAGE_ERRORS, PythonPptxError)
 
@@ -55,8 +58,12 @@ def _lines(shapes: Iterable[BaseShape]) -> Iterator[str]:
             if text := _paragraphs(shape.text_frame.text):  # type: ignore[attr-defined]
                 yield text
         elif shape.has_table:
-            for row in shape.table.rows:  # type: ignore[attr-defined]
-                yield " | ".join(one_line(cell.text) for cell in row.cells)
+            rows = [[cell for cell in row.cells if not cell.is_spanned] for row in shape.table.rows]  # type: ignore[attr-defined]
+            yield from map(bars, laid_out([list(map(_cell, row)) for row in rows]))
+
+
+def _cell(cell: _Cell) -> Cell:
+    return Cell(one_line(cell.text), cell.span_width, cell.span_height)
 
 
 def _paragraphs(text: str) -> str:

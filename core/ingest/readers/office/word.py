@@ -16,6 +16,7 @@ from lxml import etree
 
 from braid.core.ingest.readers.archive import PACKAGE_ERRORS, open_archive
 from braid.core.ingest.readers.document import Outline, ParsedDocument, SourceFile, first_title, one_line
+from braid.core.ingest.readers.table_rows import CAPTION, add_table
 
 ERRORS = (*PACKAGE_ERRORS, PythonDocxError, OpcError)
 
@@ -25,6 +26,9 @@ _PLAIN_TYPE = b"application/vnd.openxmlformats-officedocument.wordprocessingml.d
 _P, _TBL, _TR, _TC, _T = qn("w:p"), qn("w:tbl"), qn("w:tr"), qn("w:tc"), qn("w:t")
 _STYLE, _OUTLINE_LEVEL = f"{qn('w:pPr')}/{qn('w:pStyle')}", f"{qn('w:pPr')}/{qn('w:outlineLvl')}"
 _VAL = qn("w:val")
+_V_MERGE, _GRID_SPAN = f"{qn('w:tcPr')}/{qn('w:vMerge')}", f"{qn('w:tcPr')}/{qn('w:gridSpan')}"
+MAX_COLUMNS = 63
+"""Most columns of a table in Word."""
 _BREAKS = {qn("w:br"): "\n", qn("w:cr"): "\n", qn("w:tab"): "\t", qn("w:noBreakHyphen"): "-", _P: "\n"}
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
 _SKIPPED = frozenset({_FALLBACK, qn("w:rt"), qn("w:del"), qn("w:moveFrom")})
@@ -40,12 +44,15 @@ def read(file: SourceFile) -> ParsedDocument:
         document = docx.Document(_without_macros(archive, file.content))
     levels = _heading_levels(document)
     outline = Outline()
-    title = ""
+    title = caption = ""
     for block in _find(document.element.body, _P, _TBL):
         if block.tag == _TBL:
-            _add_table(block, outline)
+            add_table(outline, _grid(block), caption)
+            caption = ""
             continue
         text, level = _text(block), _level(block, levels)
+        if text:
+            caption = text if CAPTION.match(text) else ""
         if level == 0:
             title = title or one_line(text)
         if level:
@@ -120,12 +127,24 @@ def _text(paragraph: etree._Element) -> str:
     return "".join(parts).strip()
 
 
-def _add_table(table: etree._Element, outline: Outline) -> None:
-    """Add a line per row, its cells separated by bars."""
-    for number, row in enumerate(_find(table, _TR)):
-        cells = [" ".join(one_line(_text(block)) for block in _find(cell, _P)) for cell in _find(row, _TC)]
-        if any(cell.strip() for cell in cells):
-            outline.add(" | ".join(cells), tight=number > 0)
+def _grid(table: etree._Element) -> list[list[str]]:
+    """Return the texts of a table's cells, those of merged cells in each of their places."""
+    rows: list[list[str]] = []
+    for row in _find(table, _TR):
+        cells: list[str] = []
+        filled = 0
+        for cell in _find(row, _TC):
+            text = " ".join(one_line(_text(block)) for block in _find(cell, _P))
+            merged, span = cell.find(_V_MERGE), cell.find(_GRID_SPAN)
+            if merged is not None and merged.get(_VAL) in (None, "continue") and rows and len(cells) < len(rows[-1]):
+                text = rows[-1][len(cells)]
+            filled += bool(text)
+            width = int(span.get(_VAL) or 1) if span is not None else 1
+            cells += [text] * min(width, MAX_COLUMNS)
+        if filled == 1 and len(cells) > 1 and len(set(cells)) == 1:  # a title over the whole table
+            cells = cells[:1]
+        rows.append(cells)
+    return rows
 
 
 def _add_notes(document: Document, outline: Outline) -> None:

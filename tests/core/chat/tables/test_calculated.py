@@ -91,6 +91,7 @@ def test_only_tables_that_the_user_may_read_are_asked(shelf: Braid, dataset: tup
     [
         "How many days of leave does an employee in Sales have?",
         "How many employees in Sales left?",
+        "How much is the salary of Anna?",
         "What is the total salary of the Marketing department?",
         "How many employees are not in Sales?",
         "Why is the average salary so low?",

@@ -1,0 +1,169 @@
+"""Tables of all formats: merged cells are filled, and passages of long ones carry caption and column names."""
+
+from __future__ import annotations
+
+import io
+import time
+from collections.abc import Callable
+
+import docx
+import openpyxl
+import pptx
+import pytest
+from pptx.util import Inches
+
+from braid.core.ingest.chunking import chunk_sections
+from braid.core.ingest.readers import ParsedDocument, read_document
+from braid.core.types import ChunkInput
+
+ROWS = [(f"Pump {n}", f"Hall {n % 3}", f"{n * 11} bar") for n in range(60)]
+HEADER = ("Pump", "Place", "Pressure")
+CAPTION = "Table 4: Pumps and their pressure"
+
+
+def saved(document: object) -> bytes:
+    stream = io.BytesIO()
+    document.save(stream)  # type: ignore[attr-defined]
+    return stream.getvalue()
+
+
+def read(name: str, content: bytes | str) -> ParsedDocument:
+    return read_document(name, content.encode() if isinstance(content, str) else content, max_bytes=10**7)
+
+
+def sheet(*rows: tuple[object, ...], merged: tuple[str, ...] = ()) -> bytes:
+    book = openpyxl.Workbook()
+    page = book.active
+    assert page is not None
+    page.title = "Plan"
+    for row in rows:
+        page.append(list(row))
+    for area in merged:
+        page.merged_cells.add(area)  # `merge_cells` would make all cells of it
+    return saved(book)
+
+
+def records(parsed: ParsedDocument) -> list[tuple[str, str, str]]:
+    return [(each.heading_path, each.header, each.text) for each in parsed.sections]
+
+
+def test_merged_cells_of_a_workbook_are_filled_and_its_title_is_the_caption() -> None:
+    content = sheet(
+        ("Budget 2026", None, None, None, None),
+        ("Region", 2025, None, 2026, None),
+        (None, "Q1", "Q2", "Q1", "Q2"),
+        ("North", 1, 2, 3, 4),
+        (None, 5, 6, 7, 8),
+        merged=("A1:E1", "A2:A3", "B2:C2", "D2:E2", "A4:A5"),
+    )
+    header = "Region | 2025 Q1 | 2025 Q2 | 2026 Q1 | 2026 Q2"
+    assert records(read("a.xlsx", content)) == [
+        ("Plan > Budget 2026", header, "North | 1 | 2 | 3 | 4"),
+        ("Plan > Budget 2026", header, "North | 5 | 6 | 7 | 8"),
+    ]
+
+
+def test_years_may_be_the_names_of_columns_and_are_values_elsewhere() -> None:
+    assert records(read("a.csv", "Unit,2024,2025\nSales,5,6\n")) == [("", "Unit | 2024 | 2025", "Sales | 5 | 6")]
+    assert {header for _, header, _ in records(read("a.csv", "Tokyo,2024,2020\nOsaka,2025,2021\n"))} == {""}
+
+
+def test_a_bar_within_a_cell_does_not_part_it() -> None:
+    assert records(read("a.csv", "Name,Rule\nx,a | b\n")) == [("", "Name | Rule", "x | a \\| b")]
+
+
+def long_docx() -> bytes:
+    document = docx.Document()
+    document.add_heading("Pumps", level=1)
+    document.add_paragraph("All pumps are listed here.")
+    document.add_paragraph(CAPTION)
+    table = document.add_table(rows=len(ROWS) + 1, cols=3)
+    for line, row in zip(table.rows, (HEADER, *ROWS), strict=True):
+        for cell, text in zip(line.cells, row, strict=True):
+            cell.text = text
+    document.add_paragraph("The end.")
+    return saved(document)
+
+
+def long_html() -> str:
+    cells = "".join("<tr>" + "".join(f"<td>{text}</td>" for text in row) + "</tr>" for row in (HEADER, *ROWS))
+    page = "<h1>Pumps</h1><p>All pumps are listed here.</p>"
+    return f"{page}<table><caption>{CAPTION}</caption>{cells}</table><p>The end.</p>"
+
+
+def long_markdown() -> str:
+    lines = "\n".join(f"| {' | '.join(row)} |" for row in (HEADER, ("---",) * 3, *ROWS))
+    return f"# Pumps\n\nAll pumps are listed here.\n\n{CAPTION}\n{lines}\n\nThe end.\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "make"),
+    [("a.docx", long_docx), ("a.html", long_html), ("a.md", long_markdown)],
+    ids=["docx", "html", "md"],
+)
+def test_each_passage_of_a_long_table_has_caption_and_column_names(name: str, make: Callable[[], bytes | str]) -> None:
+    parsed = read(name, make())
+    chunks = chunk_sections(parsed, chunk_chars=600, overlap_chars=100)
+    tables = [chunk for chunk in chunks if "bar" in chunk.text]
+    assert len(tables) > 2
+    assert {chunk.heading_path for chunk in tables} == {f"Pumps > {CAPTION}"}
+    assert all(chunk.text.strip("| ").startswith("Pump | Place | Pressure") for chunk in tables)
+    assert [sum(f"{row[0]} |" in chunk.text for chunk in chunks) for row in ROWS] == [1] * len(ROWS)
+    assert "All pumps are listed here." in chunks[0].text
+    assert chunks[-1].text == "The end."
+
+
+def test_rows_of_a_long_markdown_table_know_their_lines() -> None:
+    content = long_markdown()
+    parsed = read("a.md", content)
+    chunks: list[ChunkInput] = [c for c in chunk_sections(parsed, chunk_chars=600, overlap_chars=0) if "bar" in c.text]
+    lines = content.split("\n")
+    for chunk in chunks:
+        assert chunk.line is not None
+        assert chunk.line_end is not None
+        assert chunk.text.split("\n")[2:] == lines[chunk.line - 1 : chunk.line_end]
+
+
+def test_a_table_in_a_code_block_stays_code() -> None:
+    parsed = read("a.md", f"# A\n\n```\n{long_markdown()}\n```\n")
+    assert {section.kind for section in parsed.sections} == {"prose"}
+
+
+def test_merged_cells_of_a_web_page_are_filled_and_empty_ones_keep_their_place() -> None:
+    page = (
+        "<table><tr><th rowspan=2>Team</th><th colspan=2>2026</th></tr><tr><th>Q1</th><th>Q2</th></tr>"
+        "<tr><td rowspan=2>North</td><td>1</td><td>2</td></tr><tr><td></td><td>4</td></tr></table>"
+    )
+    [section] = read("a.html", page).sections
+    assert section.text.split("\n") == ["Team | 2026 | 2026", "Team | Q1 | Q2", "North | 1 | 2", "North |  | 4"]
+
+
+def test_merged_cells_of_word_and_slides_are_filled() -> None:
+    document = docx.Document()
+    table = document.add_table(rows=3, cols=3)
+    for line, row in zip(table.rows, (("Team", "Q1", "Q2"), ("North", "1", "2"), ("", "3", "")), strict=True):
+        for cell, text in zip(line.cells, row, strict=True):
+            cell.text = text
+    table.cell(1, 0).merge(table.cell(2, 0))
+    table.cell(2, 1).merge(table.cell(2, 2))
+    assert read("a.docx", saved(document)).sections[0].text.split("\n")[1:] == ["North | 1 | 2", "North | 3 | 3"]
+    show = pptx.Presentation()
+    slide = show.slides.add_slide(show.slide_layouts[5])
+    drawn = slide.shapes.add_table(3, 2, Inches(1), Inches(2), Inches(4), Inches(1)).table
+    for number, text in enumerate(("Team", "Pay", "North", "1", "", "2")):
+        drawn.cell(number // 2, number % 2).text = text
+    drawn.cell(1, 0).merge(drawn.cell(2, 0))
+    assert read("a.pptx", saved(show)).sections[0].text == "Team | Pay\nNorth | 1\nNorth | 2"
+
+
+@pytest.mark.parametrize("kind", ["html", "xlsx"])
+def test_cells_that_claim_to_cover_a_million_others_cover_themselves(kind: str) -> None:
+    if kind == "html":
+        row = "<tr>" + "<td colspan=9999 rowspan=9999>x</td><td>y</td>" * 20 + "</tr>"
+        content: bytes | str = f"<table>{row * 50}</table>"
+    else:
+        content = sheet(("Name", "Pay"), *[(f"P{n}", n) for n in range(50)], merged=("A1:XFD900000",))
+    started = time.perf_counter()
+    parsed = read(f"a.{kind}", content)
+    assert sum(len(section.text) for section in parsed.sections) < 100_000
+    assert time.perf_counter() - started < 5
