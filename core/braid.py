@@ -239,6 +239,7 @@ class Braid(DataDirectory):
             analyzer=self.analyzer,
             model_of=self.answering_model,
             executors=self._threads.executors,
+            places=self._threads.places,
             leg_timeout_s=self._options.leg_timeout_s,
             models=self._search_models,
             configured=self._configured,

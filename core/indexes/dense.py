@@ -18,7 +18,7 @@ from braid.core.indexes.answering_models import AnsweringModels
 from braid.core.indexes.base import IndexName
 from braid.core.indexes.chroma.copy import ChromaCopy
 from braid.core.indexes.chroma.filters import selection_filter
-from braid.core.indexes.vector_block import EVERYTHING, Found, Selection
+from braid.core.indexes.vector_block import EVERYTHING, SAMPLE, Found, Selection
 from braid.core.indexes.vector_memory import DenseSearch, Loaded, VectorMemory
 from braid.core.ledger.change_log import ChangeLog, IndexedChunk
 from braid.core.types import Leg, ScoredChunk
@@ -94,7 +94,9 @@ class DenseIndex:
         Raises IndexUnavailableError when the collection cannot be searched, EmbeddingError when the vector does not
         fit it.
         """
-        found = self.search_all({collection: selection}, vector, k, model=model, timeout_s=timeout_s).hits[collection]
+        found = self.search_all(
+            {collection: selection}, vector, k, model=model, spread=False, timeout_s=timeout_s
+        ).hits[collection]
         if isinstance(found, BraidError):
             raise found
         return found
@@ -107,13 +109,15 @@ class DenseIndex:
         *,
         model: str = "",
         pooled: bool = False,
+        spread: bool = True,
         timeout_s: float = TIMEOUT_S,
     ) -> DenseAnswer:
         """Search several collections of one model like `search`.
 
         ``model`` is the fingerprint of the vector's model: a collection for which another one answers by now is an
-        error. With ``pooled`` only hits that are among the best ``k`` of all collections are returned. A collection
-        that is not in memory after ``timeout_s`` is an error, and goes on being loaded.
+        error. With ``pooled`` only hits that are among the best ``k`` of all collections are returned. Without
+        ``spread`` it is not measured. A collection that is not in memory after ``timeout_s`` is an error, and goes on
+        being loaded.
         """
         if k < 1:
             raise InvalidInputError(f"k is {k}; it must be at least 1", field="k")
@@ -122,6 +126,7 @@ class DenseIndex:
         versions: dict[str, str] = {}
         from_chroma: set[str] = set()
         depth, deadline = max(MIN_CANDIDATES, 2 * k), time.monotonic() + timeout_s
+        sample = SAMPLE if spread else 0
         for collection, selection in where.items():
             try:
                 loaded = self._memory.load(collection, deadline, model)
@@ -130,14 +135,12 @@ class DenseIndex:
                     left_s = max(0.1, deadline - time.monotonic())
                     answers[collection] = self._search_chroma(collection, vector, k, selection, left_s)
                 else:
-                    candidates[collection] = _candidates(collection, loaded, vector, depth, selection)
+                    candidates[collection] = _candidates(collection, loaded, vector, depth, selection, sample)
                     versions[collection] = loaded.version
             except (IndexUnavailableError, EmbeddingError) as error:
                 answers[collection] = error
-        sample = Found.joined(list(candidates.values()), 0).sample_scores if candidates else ()
-        spread = float(np.std(sample)) if len(sample) > 1 else 0.0
         answers.update(self._rescored(_best(candidates, depth) if pooled else candidates, versions, vector, k))
-        return DenseAnswer(answers, from_chroma, spread)
+        return DenseAnswer(answers, from_chroma, _spread(candidates) if spread else 0.0)
 
     def _rescored(
         self, candidates: Mapping[str, Found], versions: Mapping[str, str], vector: Vector, k: int
@@ -243,7 +246,13 @@ def _parts(selection: Selection) -> list[list[int] | None]:
     return [ids[start : start + MAX_CHROMA_DOCUMENTS] for start in range(0, len(ids), MAX_CHROMA_DOCUMENTS)] or [[]]
 
 
-def _candidates(collection: str, loaded: Loaded, vector: Vector, k: int, selection: Selection) -> Found:
+def _spread(candidates: Mapping[str, Found]) -> float:
+    """Return the standard deviation of the sampled scores; 0.0 where there are not two."""
+    sample = Found.joined(list(candidates.values()), 0).sample_scores if candidates else ()
+    return float(np.std(sample)) if len(sample) > 1 else 0.0
+
+
+def _candidates(collection: str, loaded: Loaded, vector: Vector, k: int, selection: Selection, sample: int) -> Found:
     if not loaded.blocks:
         return Found.nothing()
     if vector.shape != (loaded.blocks[0].dimension,):
@@ -251,7 +260,7 @@ def _candidates(collection: str, loaded: Loaded, vector: Vector, k: int, selecti
             f"{collection} has vectors of {loaded.blocks[0].dimension} dimensions, the query's has {vector.size}; "
             "embed the collection again after a change of the embedding model"
         )
-    return loaded.nearest(vector, k, selection)
+    return loaded.nearest(vector, k, selection, sample=sample)
 
 
 def _best(candidates: Mapping[str, Found], k: int) -> dict[str, Found]:

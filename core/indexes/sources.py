@@ -12,7 +12,7 @@ from braid.core.ledger.change_log import ChangeLog, IndexedChunk
 
 CHUNKS_PER_READ = 2000
 """Chunks read at a time for a rebuild with vectors."""
-TEXTS_PER_READ = 4000
+TEXTS_PER_READ = 8192
 """Chunks read at a time for a rebuild of a keyword index, whose every commit takes some 50 ms."""
 
 
@@ -59,7 +59,7 @@ class ChunkSource(Protocol):
 class Bm25Source:
     """Chunks of the BM25 leg: indexed as they are, under the analyzer's version."""
 
-    changes_per_read = 2048
+    changes_per_read = TEXTS_PER_READ
 
     def __init__(self, changes: ChangeLog, version: str) -> None:
         self._changes = changes

@@ -28,6 +28,8 @@ FIRST = 1_000
 WIDE_SHARE = 0.25
 READ_AHEAD = 1.5
 """Rows that are looked at for each one wanted where all are selected."""
+MOST_TABLE = 16
+"""Bytes of a table of wanted numbers for each number that is looked up."""
 BYTES_PER_ROW = ID_BYTES + 8 + 8
 """Memory of a row beside its components, which take a byte each."""
 _MIDDLE = 128
@@ -68,9 +70,9 @@ class Found(NamedTuple):
     def joined(cls, parts: Sequence[Self], k: int) -> Self:
         """Return the ``k`` best of several scans."""
         ids, scores = np.concatenate([p.ids for p in parts]), np.concatenate([p.scores for p in parts])
+        best = np.argsort(-scores, kind="stable")[:k]
         sample_ids = np.concatenate([p.sample_ids for p in parts])
         sample_scores = np.concatenate([p.sample_scores for p in parts])
-        best = np.argsort(-scores, kind="stable")[:k]
         lowest = np.argsort(sample_ids)[:SAMPLE]
         return cls(ids[best], scores[best], sample_ids[lowest], sample_scores[lowest])
 
@@ -140,11 +142,13 @@ class VectorBlock:
 
     # ------------------------------------------------------------ searching
 
-    def nearest(self, vector: Vector, k: int, selection: Selection) -> Found:
-        """Return the ``k`` selected rows with the largest approximate product with ``vector`` (dim,), best first."""
+    def nearest(self, vector: Vector, k: int, selection: Selection, *, sample: int = SAMPLE) -> Found:
+        """Return the ``k`` selected rows with the largest approximate product with ``vector`` (dim,), best first, and
+        ``sample`` random ones.
+        """
         first = np.arange(min(FIRST, len(self)))
         if self.alive is None and selection.dataset_ids is None and selection.document_ids is None:
-            return self._found(vector, first[:SAMPLE], *self._scan(vector, k))
+            return self._found(vector, first[:sample], *self._scan(vector, k))
         selected = self._mask(selection, first)
         share = float(selected.mean())
         if share >= WIDE_SHARE:  # leaving rows out of a scan costs more than scanning them
@@ -152,21 +156,23 @@ class VectorBlock:
             scores, rows = self._scan(vector, n)
             kept = self._mask(selection, rows)
             if n == len(self) or int(np.count_nonzero(kept)) >= k:
-                return self._found(vector, first[selected][:SAMPLE], scores[kept][:k], rows[kept][:k])
+                return self._found(vector, first[selected][:sample], scores[kept][:k], rows[kept][:k])
         mask = self._mask(selection, slice(None))
-        sample = np.flatnonzero(mask)[:SAMPLE]
-        return self._found(vector, sample, *self._scan(vector, k, mask)) if len(sample) else Found.nothing()
+        if not mask.any():
+            return Found.nothing()
+        return self._found(vector, np.flatnonzero(mask)[:sample], *self._scan(vector, k, mask))
 
     def _found(self, vector: Vector, sample: Rows, scores: Vector, rows: Rows) -> Found:
         """Return rows with their ids. ``sample`` are the first that are selected, which are random: ids are hashes."""
-        return Found(self.ids[rows], scores, self.ids[sample], self._scores(vector, sample))
+        sampled = self._scores(vector, sample) if len(sample) else np.empty(0, np.float32)
+        return Found(self.ids[rows], scores, self.ids[sample], sampled)
 
     def _mask(self, selection: Selection, rows: Rows | slice) -> NDArray[np.bool_]:
         """Return which of these rows are selected."""
         mask = np.ones(len(self), np.bool_)[rows] if self.alive is None else self.alive[rows]
         for column, wanted in ((self.dataset_ids, selection.dataset_ids), (self.document_ids, selection.document_ids)):
             if wanted is not None:
-                mask = mask & np.isin(column[rows], _numbers(wanted))
+                mask = mask & _are_among(column[rows], _numbers(wanted))
         return mask
 
     def _scan(self, vector: Vector, k: int, mask: NDArray[np.bool_] | None = None) -> tuple[Vector, Rows]:
@@ -246,6 +252,19 @@ def merged(blocks: Sequence[VectorBlock]) -> VectorBlock:
         scale,
         np.concatenate([codes(block) for block in blocks]),
     )
+
+
+def _are_among(numbers: Rows, wanted: Rows) -> NDArray[np.bool_]:
+    """Return which of the numbers are wanted; by a table where these are near each other, which takes a tenth."""
+    if not len(wanted):
+        return np.zeros(len(numbers), np.bool_)
+    low, high = int(wanted.min()), int(wanted.max())
+    if high - low > MOST_TABLE * (len(numbers) + len(wanted)):
+        found: NDArray[np.bool_] = np.isin(numbers, wanted)
+        return found
+    table = np.zeros(high - low + 2, np.bool_)  # the last place, which is that of -1, is for all numbers outside
+    table[wanted - low] = True
+    return table[np.clip(numbers - low, -1, high - low + 1)]
 
 
 def _numbers(ids: Collection[int] | NDArray[np.int64]) -> NDArray[np.int64]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from braid.core.errors import EmbeddingError, IndexUnavailableError
 from braid.core.indexes.answering_models import AnsweringModels
-from braid.core.indexes.vector_block import BYTES_PER_ROW, ID_BYTES, Found, Selection, VectorBlock, merged
+from braid.core.indexes.vector_block import BYTES_PER_ROW, ID_BYTES, SAMPLE, Found, Selection, VectorBlock, merged
 from braid.core.ledger.change_log import ChangeLog, IndexedChunk
 from braid.core.vector import Vector
 
@@ -47,9 +47,11 @@ class Loaded(NamedTuple):
         """Count the rows, those that were deleted included."""
         return sum(len(block) for block in self.blocks)
 
-    def nearest(self, vector: Vector, k: int, selection: Selection) -> Found:
-        """Return the ``k`` selected rows with the largest approximate product with ``vector`` (dim,), best first."""
-        found = [block.nearest(vector, k, selection) for block in self.blocks]
+    def nearest(self, vector: Vector, k: int, selection: Selection, *, sample: int = SAMPLE) -> Found:
+        """Return the ``k`` selected rows with the largest approximate product with ``vector`` (dim,), best first, and
+        ``sample`` random ones.
+        """
+        found = [block.nearest(vector, k, selection, sample=sample) for block in self.blocks]
         return found[0] if len(found) == 1 else Found.joined(found, k)
 
 

@@ -35,7 +35,14 @@ from braid.core.ledger.document_writes import (
     unread_uploads,
     write_metadata,
 )
-from braid.core.ledger.queries import PassageRow, document_of, filtered, select_documents, source_starts_with
+from braid.core.ledger.queries import (
+    PassageRow,
+    beginning_with,
+    document_of,
+    filtered,
+    select_documents,
+    source_starts_with,
+)
 from braid.core.ledger.schema import Upgrading, without_copy
 from braid.core.ledger.tables import (
     ChunkRow,
@@ -378,15 +385,23 @@ class Ledger:
     # ------------------------------------------------------------ reading under a scope
 
     def passage_rows(
-        self, chunk_ids: Collection[str], dataset_ids: Collection[int], filters: Filters | None = None
+        self,
+        chunk_ids: Collection[str],
+        dataset_ids: Collection[int],
+        filters: Filters | None = None,
+        *,
+        first_words: Collection[str] | None = None,
     ) -> dict[str, PassageRow]:
         """Return the passages with these ids that the scope allows and the filters select, by id.
 
-        Every hit of an index is read through here, by one statement.
+        Every hit of an index is read through here, by one statement. With ``first_words`` only texts that begin with
+        one of them are read, and some others: the words' first letters are compared.
         """
         if not chunk_ids or not dataset_ids:
             return {}
         statement, parameters = self._selection(prepared.PASSAGES, chunk_ids, dataset_ids, filters)
+        if first_words is not None:
+            statement, parameters = beginning_with(statement, parameters, first_words)
         return {row[0]: PassageRow._make(row) for row in self.database.rows(statement, **parameters)}
 
     def passages(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from braid.core.models.prompts import Prompts
 from braid.core.models.rerank import Rerankers
 from braid.core.priority import SearchPriority
 from braid.core.search.strategies import Configured
+from braid.core.search.waiting import Places
 from braid.core.text.analyzer import Analyzer
 from braid.core.types import Leg
 
@@ -24,14 +26,22 @@ SEARCH_THREADS = 16
 """Threads for searches, per leg."""
 
 
+def processors() -> int:
+    """Return how many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 class SearchThreads:
     """The threads of searches: one executor per leg, so that a store or model that hangs does not take the other's."""
 
     def __init__(self) -> None:
+        self.places = Places(processors())
+        """For work on the indexes in memory, of all searches."""
         self.start_over()
 
     def start_over(self) -> None:
         """Make new threads, in the child of a fork: it has none of its parent's."""
+        self.places.start_over()
         legs: tuple[Leg, ...] = ("dense", "bm25")
         self.executors = {leg: ThreadPoolExecutor(SEARCH_THREADS, f"braid-search-{leg}") for leg in legs}
 
@@ -62,6 +72,7 @@ class SearchContext:
     model_of: Callable[[str], EmbeddingModel]
     """The embedding model of a collection."""
     executors: Mapping[Leg, Executor]
+    places: Places
     leg_timeout_s: float
     models: SearchModels
     """The models of searches that bring none."""

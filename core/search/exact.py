@@ -103,7 +103,7 @@ class ExactSearch:
             name: partial(find, name, tokens, MAX_CANDIDATES, dataset_ids=datasets[name]) for name in self._usable()
         }
         found: dict[str, list[str]] = {}
-        for name, job in Calls(self.context.executors["bm25"], calls).hasten().futures.items():
+        for name, job in Calls(self.context.executors["bm25"], calls).start().hasten(deadline).futures.items():
             try:
                 found[name], count = deadline.result(job)
             except IndexUnavailableError as error:

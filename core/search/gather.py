@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass, replace
 from functools import partial
@@ -12,6 +12,7 @@ from braid.core.indexes.chroma.errors import StoreUnreachableError
 from braid.core.models.embeddings import EmbeddingModel
 from braid.core.search.context import SearchContext
 from braid.core.search.filter_plan import FilterPlan
+from braid.core.search.keyword_search import KeywordSearch, Wanted
 from braid.core.search.keyword_terms import TermWeigher
 from braid.core.search.legs import Bm25Leg, CollectionLeg, DenseLeg, rank_dense
 from braid.core.search.memory import LegKey, SearchMemory
@@ -19,11 +20,8 @@ from braid.core.search.ranking import LegHits, Ranking, pooled_rankings, separat
 from braid.core.search.strategies.base import QueryVariant
 from braid.core.search.trace import SearchTrace
 from braid.core.search.vectors import VectorMaker
-from braid.core.search.waiting import Calls, Deadline
+from braid.core.search.waiting import Deadline
 from braid.core.types import Query, ScoredChunk
-
-Asked = Calls[LegKey, list[ScoredChunk]]
-"""Searches that run in the background."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +49,9 @@ class Gatherer:
         with self.trace.stage("embed"):
             vectors.collect(batches)
         with self.trace.stage("search"):
-            self._search_dense(query, variants, models, vectors)
+            if dense:
+                with self.context.places.hold(self.context.leg_timeout_s):
+                    self._search_dense(query, variants, models, vectors)
             self._collect(asked)
         pool = separate_rankings if query.pooling == "none" else pooled_rankings
         found = self._remembered_hits(query, variants, models)
@@ -114,17 +114,22 @@ class Gatherer:
                 self.trace.report_missing("dense", leg.scope.collection, str(error))
         return models
 
-    def _ask_bm25(self, query: Query, variants: Sequence[QueryVariant], legs: Sequence[Bm25Leg]) -> Asked:
+    def _ask_bm25(self, query: Query, variants: Sequence[QueryVariant], legs: Sequence[Bm25Leg]) -> KeywordSearch:
         """Start the keyword searches that are not remembered."""
-        calls: dict[LegKey, Callable[[], list[ScoredChunk]]] = {}
         weigher = TermWeigher(self.context, self.trace, self.plans, query.pooling)
+        wanted: list[Wanted] = []
+        asked: set[LegKey] = set()
         for variant in variants:
             keys = {leg_key(query, leg, variant): leg for leg in legs if "bm25" in variant.legs}
-            new = {leg.scope.collection: (key, leg) for key, leg in keys.items() if self._is_new(key, calls)}
-            for collection, (terms, factor) in (weigher.weigh(variant, list(new)) if new else {}).items():
-                key, leg = new[collection]
-                calls[key] = partial(leg.rank, terms, factor, query.fetch_k, self.plans[collection])
-        return Calls(self.context.executors["bm25"], calls)
+            new = {key: leg for key, leg in keys.items() if key not in self.memory.hits and key not in asked}
+            asked.update(new)
+            searches = {
+                leg.scope.collection: (key, partial(leg.rank, query.fetch_k, self.plans[leg.scope.collection]))
+                for key, leg in new.items()
+            }
+            if searches:
+                wanted.append(Wanted(weigher.terms_of(variant), searches))
+        return KeywordSearch(weigher, wanted)
 
     def _search_dense(
         self,
@@ -152,6 +157,7 @@ class Gatherer:
                         query.fetch_k,
                         model=fingerprint,
                         pooled=query.pooling != "none",
+                        spread=query.fusion == "auto",
                         ledger=context.ledger,
                         deadline=deadline,
                     )
@@ -186,14 +192,12 @@ class Gatherer:
         else:
             self.memory.hits[key] = hits
 
-    def _is_new(self, key: LegKey, calls: Container[LegKey]) -> bool:
-        return key not in self.memory.hits and key not in calls
-
-    def _collect(self, asked: Asked) -> None:
+    def _collect(self, asked: KeywordSearch) -> None:
         """Wait for the searches and remember their hits."""
-        deadline, indexer = Deadline(self.context.leg_timeout_s), self.context.indexer
+        indexer = self.context.indexer
         answered: list[LegKey] = []
-        for key, future in asked.hasten().futures.items():
+        searches, deadline = asked.answers()
+        for key, future in searches.items():
             self.memory.hits[key] = None
             try:
                 self.memory.hits[key] = deadline.result(future)

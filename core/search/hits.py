@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from braid.core.ledger.ledger import Ledger
@@ -10,6 +10,8 @@ from braid.core.ledger.queries import PassageRow
 from braid.core.search.ranking import FusedRanking
 from braid.core.types import Hit, Occurrence, Query, Scope
 
+SPARE = 5
+"""Passages that are read beyond the wanted ones, in place of equal texts."""
 WORDS_TO_COMPARE = 3
 """Words at the beginning of a text that tell most texts apart."""
 
@@ -26,14 +28,36 @@ class HitReader:
     def read(self, query: Query, fused: FusedRanking, *, limit: int | None = None) -> list[Hit]:
         """Return the first ``limit`` hits that may be shown, each with all other occurrences of its text.
 
-        ``limit`` is ``query.candidates`` unless given.
+        ``limit`` is ``query.candidates`` unless given. Where a hit is a passage, those behind the last one are only
+        looked through for equal texts.
         """
-        unread = [hit.chunk_id for hit in fused.order if hit.chunk_id not in self._rows]
-        found = self.ledger.passage_rows(unread, self.scope.dataset_ids, query.filters)
-        self._rows.update((chunk_id, found.get(chunk_id)) for chunk_id in unread)
-        rows = {hit.chunk_id: row for hit in fused.order if (row := self._rows[hit.chunk_id]) is not None}
         limit = query.candidates if limit is None else limit
-        return build_hits(fused, rows, limit, by_document=query.group_by == "document")
+        ids = [hit.chunk_id for hit in fused.order]
+        by_document = query.group_by == "document"
+        end = len(ids) if by_document else min(len(ids), limit + SPARE)
+        hits = self._hits(query, fused, ids[:end], limit, by_document)
+        while len(hits) < limit and end < len(ids):
+            end = min(len(ids), 2 * end)
+            hits = self._hits(query, fused, ids[:end], limit, by_document)
+        unread = [chunk_id for chunk_id in ids[end:] if chunk_id not in self._rows]
+        if hits and self._read_copies(query, unread, hits):
+            hits = self._hits(query, fused, ids[:end], limit, by_document)
+        return hits
+
+    def _hits(self, query: Query, fused: FusedRanking, ids: Sequence[str], limit: int, by_document: bool) -> list[Hit]:
+        unread = [chunk_id for chunk_id in ids if chunk_id not in self._rows]
+        if unread:
+            found = self.ledger.passage_rows(unread, self.scope.dataset_ids, query.filters)
+            self._rows.update((chunk_id, found.get(chunk_id)) for chunk_id in unread)
+        rows = {chunk_id: row for chunk_id, row in self._rows.items() if row is not None}
+        return build_hits(fused, rows, limit, by_document=by_document)
+
+    def _read_copies(self, query: Query, ids: Sequence[str], hits: Sequence[Hit]) -> bool:
+        """Read those of the ids whose text may equal that of a hit; return whether there are any."""
+        words = {(hit.passage.text.split(None, 1) or [""])[0] for hit in hits}
+        found = self.ledger.passage_rows(ids, self.scope.dataset_ids, query.filters, first_words=words)
+        self._rows.update(found)
+        return bool(found)
 
 
 def build_hits(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
+from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass
-from functools import partial
 from typing import NamedTuple
 
 from braid.core.errors import IndexUnavailableError
@@ -16,7 +16,7 @@ from braid.core.search.context import SearchContext
 from braid.core.search.filter_plan import FilterPlan
 from braid.core.search.strategies.base import QueryVariant
 from braid.core.search.trace import SearchTrace
-from braid.core.search.waiting import Calls, Deadline
+from braid.core.search.waiting import Deadline
 from braid.core.types import Pooling
 
 MAX_QUERY_TERMS = 256
@@ -31,45 +31,43 @@ class WeighedTerms(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TermWeigher:
-    """Weighs a variant's terms per collection; a collection whose index does not answer is reported in the trace."""
+    """Weighs terms per collection; one whose index does not answer is reported in the trace."""
 
     context: SearchContext
     trace: SearchTrace
     plans: Mapping[str, FilterPlan]
     pooling: Pooling
 
-    def weigh(self, variant: QueryVariant, collections: Sequence[str]) -> dict[str, WeighedTerms]:
-        """Return the terms by collection, without collections whose index does not answer."""
-        terms = variant.terms
-        if terms is None:
-            terms = {term: float(count) for term, count in Counter(self.context.analyzer.tokens(variant.text)).items()}
-        found = self._statistics(collections, terms)
+    def terms_of(self, variant: QueryVariant) -> Mapping[str, float]:
+        """Return the variant's terms: how often the text has each, or the weights that it came with."""
+        if variant.terms is not None:
+            return variant.terms
+        return {term: float(count) for term, count in Counter(self.context.analyzer.tokens(variant.text)).items()}
+
+    def count(self, collection: str, terms: Collection[str]) -> Bm25Statistics:
+        """Return the counts of the collection. Raises IndexUnavailableError for an index that lost what was in it."""
+        counted = self.plans[collection].counted_ids
+        found = self.context.bm25.statistics(collection, terms, dataset_ids=counted)
+        if not found.documents and not self.context.indexer.leg_progress("bm25", collection).pending:
+            raise IndexUnavailableError(f"the keyword index of {collection} is empty; it is being looked at")
+        return found
+
+    def counted(self, collection: str, counting: Future[Bm25Statistics], deadline: Deadline) -> Bm25Statistics | None:
+        """Return what `count` returns, or None where the collection does not answer within the deadline."""
+        try:
+            return deadline.result(counting)
+        except IndexUnavailableError as error:
+            self.context.indexer.suspect("bm25", collection)
+            self.trace.report_missing("bm25", collection, str(error))
+        except FutureTimeoutError:
+            self.trace.report_missing("bm25", collection, f"no answer within {self.context.leg_timeout_s:g} s")
+        return None
+
+    def weigh(self, terms: Mapping[str, float], found: Mapping[str, Bm25Statistics]) -> dict[str, WeighedTerms]:
+        """Return the terms for each collection that was counted, by the counts of all."""
         pools = [{name: local} for name, local in found.items()] if self.pooling == "none" else [found]
         boosts = {name: boost for pool in pools for name, boost in fusion.pooled_bm25_boosts(pool, terms).items()}
-        return {
-            name: WeighedTerms(_heaviest(weights), factor)
-            for name, (weights, factor) in ((name, boosts[name]) for name in collections if name in boosts)
-        }
-
-    def _statistics(self, collections: Sequence[str], terms: Mapping[str, float]) -> dict[str, Bm25Statistics]:
-        """Return the statistics by collection, without collections that do not answer within the deadline."""
-        context, deadline = self.context, Deadline(self.context.leg_timeout_s)
-        count = context.bm25.statistics
-        calls = {name: partial(count, name, terms, dataset_ids=self.plans[name].counted_ids) for name in collections}
-        jobs = Calls(context.executors["bm25"], calls).hasten().futures
-        answered: dict[str, Bm25Statistics] = {}
-        for name, job in jobs.items():
-            try:
-                statistics = deadline.result(job)
-                if not statistics.documents and not context.indexer.leg_progress("bm25", name).pending:
-                    raise IndexUnavailableError(f"the keyword index of {name} is empty; it is being looked at")
-                answered[name] = statistics
-            except IndexUnavailableError as error:
-                context.indexer.suspect("bm25", name)
-                self.trace.report_missing("bm25", name, str(error))
-            except FutureTimeoutError:
-                self.trace.report_missing("bm25", name, f"no answer within {context.leg_timeout_s:g} s")
-        return answered
+        return {name: WeighedTerms(_heaviest(weights), factor) for name, (weights, factor) in boosts.items()}
 
 
 def _heaviest(weights: Mapping[str, float]) -> Mapping[str, float]:

@@ -37,7 +37,7 @@ class Bm25Leg:
     index: Bm25Index
     ledger: Ledger
 
-    def rank(self, terms: Mapping[str, float], factor: float, k: int, plan: FilterPlan) -> list[ScoredChunk]:
+    def rank(self, k: int, plan: FilterPlan, terms: Mapping[str, float], factor: float) -> list[ScoredChunk]:
         """Return the ``k`` best chunks of the plan by factor · Σ weight · BM25."""
         search = partial(self.index.search, self.scope.collection, terms)
 
@@ -68,13 +68,14 @@ def rank_dense(
     *,
     model: str,
     pooled: bool,
+    spread: bool,
     ledger: Ledger,
     deadline: Deadline,
 ) -> DenseAnswer:
     """Return the ``k`` nearest chunks of each plan by cosine similarity. ``vector`` is (dim,) float32 of unit length,
     of the model with the fingerprint ``model``. With ``pooled``, only the best ``k`` of all are wanted.
     """
-    search = partial(index.search_all, vector=vector, model=model)
+    search = partial(index.search_all, vector=vector, model=model, spread=spread)
     direct = {name: plan.selection for name, plan in plans.items() if plan.is_named}
     answer = search(direct, k=k, pooled=pooled, timeout_s=deadline.left_s)
 

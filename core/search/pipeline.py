@@ -120,7 +120,7 @@ class Search(SearchTools):
 
     def best_hits(self, fused: FusedRanking) -> list[Hit]:
         """Return the hits for the strategy to refine, in the order of the reranker if there is one."""
-        with self.trace.stage("read"):
+        with self.trace.stage("read"), self.context.places.hold(self.context.leg_timeout_s):
             candidates = self.reader.read(self.overfetched_query, fused)
         return [
             hit for hit in self.rerank(candidates)[: self.overfetched_query.k] if reaches_min_score(self.query, hit)

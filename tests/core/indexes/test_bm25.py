@@ -97,6 +97,24 @@ def test_equal_scores_are_in_order_of_id(index: Bm25Index) -> None:
     assert found(index, "cat") == ["a", "b", "c"]
 
 
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["0" * 32, "f" * 32, "7" * 32, "8" + "0" * 31, "0123456789abcdef" * 2, "f" * 16 + "0" * 16],
+        ["0" * 32, "F" * 32, "f" * 31, "f" * 33, "valve", "a b" * 10, "０" * 32],
+    ],
+    ids=["Braid's own", "those of other programs, too"],
+)
+def test_ids_come_back_as_they_were_given(index: Bm25Index, names: list[str]) -> None:
+    index.apply(WHERE, [chunk(name, "cat") for name in names[:3]], [])
+    index.apply(WHERE, [chunk(name, "cat") for name in names[3:]], [])
+    assert found(index, "cat") == sorted(names)
+    ids, count = index.containing(WHERE, ["cat"], 10, dataset_ids=[1])
+    assert (sorted(ids), count) == (sorted(names), len(names))
+    index.apply(WHERE, [], names[1:])
+    assert found(index, "cat") == names[:1]
+
+
 @pytest.mark.parametrize(("terms", "k"), [({}, 10), ({"cat": 1.0}, 0), ({"dog": 1.0}, 10)])
 def test_nothing_is_found(index: Bm25Index, terms: dict[str, float], k: int) -> None:
     index.apply(WHERE, chunks("cat"), [])

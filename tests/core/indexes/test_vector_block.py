@@ -167,6 +167,15 @@ def test_a_selection_is_searched_as_exactly_as_the_whole(
     assert_exact(block_of(vectors), vectors, Selection(datasets, documents), among)
 
 
+@pytest.mark.parametrize("far", [2_000_000_000_000, -5], ids=["far apart", "near each other"])
+def test_documents_with_any_numbers_are_selected(far: int) -> None:
+    vectors = unit(2000, 16)
+    numbers = np.where(np.arange(2000) % 2 == 0, np.arange(2000), far)
+    block = VectorBlock.make(names(range(2000)), np.ones(2000, np.int64), numbers, vectors)
+    assert_exact(block, vectors, Selection(None, {far, 4}), [4, *range(1, 2000, 2)])
+    assert_exact(block, vectors, Selection(None, np.array([0, 2, 1998, 3000])), [0, 2, 1998])
+
+
 def test_a_wide_selection_of_what_is_far_from_the_query_is_found_all_the_same() -> None:
     """The rows near the query are all of another dataset, so that a deeper scan of everything finds none."""
     query = unit(1, seed=3)[0]

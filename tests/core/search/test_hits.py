@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import random
 import sqlite3
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 
+import pytest
 from sqlalchemy import event
 
 from braid.core.braid import Braid
 from braid.core.ledger.queries import PassageRow
-from braid.core.search.hits import build_hits
+from braid.core.search.hits import HitReader, build_hits
 from braid.core.search.ranking import FusedRanking
-from braid.core.types import Hit, ScoredChunk
+from braid.core.types import CollectionScope, Filters, Hit, Scope, ScoredChunk, SearchOptions
 from tests.worlds import document, eventually
 
 
@@ -80,3 +83,32 @@ def test_a_search_reads_the_ledger_once(braid: Braid) -> None:
     assert eventually(lambda: count() == 1)  # the indexes' last notes may be written only now
     braid.ledger.add_user("bob")
     assert count() == 5  # the user, their datasets, those of the collections, the heads of the log, the passages
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_left_unread_changes_nothing(braid: Braid, seed: int) -> None:
+    """A list is read only as far as it is shown; copies behind that are found all the same."""
+    dice = random.Random(seed)
+    words = ["a", "of", "pump", "pumps", "ポンプ", "valve", "Valve", "東京は晴れ"]
+    texts = [
+        "".join(word + dice.choice([" ", "\n", "\t\u3000", "  "]) for word in dice.choices(words, k=dice.randint(1, 2)))
+        for _ in range(80)
+    ]
+    dataset = braid.ledger.add_dataset(braid.ledger.add_user("ann").id, "notes")
+    documents = [document(f"{n}.md", dice.choice(["", " ", "\u00a0"]) + text) for n, text in enumerate(texts)]
+    braid.ledger.put_documents(dataset.id, documents)
+    rows = [passage for n in range(80) for passage in braid.ledger.document_passages(n + 1, [dataset.id])]
+    ids = [passage.chunk_id for passage in rows] + [f"{n:032x}" for n in range(30)]
+    dice.shuffle(ids)
+    order = tuple(ScoredChunk(chunk_id, 1 / (1 + rank)) for rank, chunk_id in enumerate(ids))
+    fused = FusedRanking((), order, dict.fromkeys(ids, ()))
+    scope = Scope((CollectionScope(dataset.collection, frozenset({dataset.id}), 1),), (), 1)
+    whole = build_hits(fused, braid.ledger.passage_rows(ids, [dataset.id]), 110)
+    assert len(whole) > 10
+    assert any(hit.also_in for hit in whole[:3])
+    for k in (1, 3, 10, 110):
+        query = SearchOptions(k=k).for_text("pump")
+        assert HitReader(braid.ledger, scope).read(query, fused) == whole[:k]
+        filters = Filters(source_prefix="1")
+        few = build_hits(fused, braid.ledger.passage_rows(ids, [dataset.id], filters), 110)
+        assert HitReader(braid.ledger, scope).read(replace(query, filters=filters), fused) == few[:k]

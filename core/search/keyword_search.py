@@ -1,0 +1,88 @@
+"""The keyword searches of a query: in each collection its terms are counted, and then searched for."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from functools import partial
+from typing import NamedTuple
+
+from braid.core.indexes.bm25 import Bm25Statistics
+from braid.core.search.keyword_terms import TermWeigher
+from braid.core.search.memory import LegKey
+from braid.core.search.waiting import Calls, Deadline
+from braid.core.types import ScoredChunk
+
+Rank = Callable[[Mapping[str, float], float], list[ScoredChunk]]
+"""Searches one collection for weighed terms, with a factor for all scores."""
+
+
+class Wanted(NamedTuple):
+    """The terms of a query variant, and by collection how to search for them."""
+
+    terms: Mapping[str, float]
+    searches: Mapping[str, tuple[LegKey, Rank]]
+
+
+class KeywordSearch:
+    """Counts and searches in one thread, from end to end, while the caller does something else.
+
+    Terms weigh by the counts of all collections, so that none is searched before all are counted. Where one fails or
+    is late, the caller goes on without it.
+    """
+
+    def __init__(self, weigher: TermWeigher, wanted: Sequence[Wanted]) -> None:
+        self._weigher = weigher
+        self._context = weigher.context
+        self._executor = self._context.executors["bm25"]
+        self._wanted = wanted
+        self._searching: Calls[LegKey, list[ScoredChunk]] | None = None
+        self._beginning = threading.Lock()
+        counts = {
+            (number, name): partial(weigher.count, name, each.terms)
+            for number, each in enumerate(wanted)
+            for name in each.searches
+        }
+        self._counting: Calls[tuple[int, str], Bm25Statistics] = Calls(self._executor, counts, self._go_on)
+        if counts:
+            self._executor.submit(self._work)
+
+    def answers(self) -> tuple[Mapping[LegKey, Future[list[ScoredChunk]]], Deadline]:
+        """Return the searches of the collections whose terms were counted in time, and their deadline. Most have ended
+        by now.
+        """
+        deadline = Deadline(self._context.leg_timeout_s)
+        counting = self._counting.hasten(deadline).futures
+        found = {key: self._weigher.counted(key[1], future, deadline) for key, future in counting.items()}
+        deadline = Deadline(self._context.leg_timeout_s)
+        searching, begun_here = self._begin({key: counts for key, counts in found.items() if counts is not None})
+        if begun_here:
+            searching.start()
+        return searching.hasten(deadline).futures, deadline
+
+    def _work(self) -> None:
+        with self._context.places.hold(self._context.leg_timeout_s):
+            self._counting.work()
+
+    def _go_on(self) -> None:
+        """Search at once where all collections were counted."""
+        counting = self._counting.futures
+        if not any(future.exception() for future in counting.values()):
+            searching, begun_here = self._begin({key: future.result() for key, future in counting.items()})
+            if begun_here:
+                searching.work()
+
+    def _begin(self, found: Mapping[tuple[int, str], Bm25Statistics]) -> tuple[Calls[LegKey, list[ScoredChunk]], bool]:
+        """Return the searches, and whether it is the caller who has to start them."""
+        with self._beginning:
+            if self._searching is not None:
+                return self._searching, False
+            calls: dict[LegKey, Callable[[], list[ScoredChunk]]] = {}
+            for number, (terms, searches) in enumerate(self._wanted):
+                counts = {name: found[number, name] for name in searches if (number, name) in found}
+                for name, (weights, factor) in self._weigher.weigh(terms, counts).items():
+                    key, rank = searches[name]
+                    calls[key] = partial(rank, weights, factor)
+            self._searching = Calls(self._executor, calls)
+            return self._searching, True
