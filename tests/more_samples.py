@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import zlib
 from collections.abc import Mapping
 
 from tests.samples import JAPANESE, KOREAN, zipped
@@ -215,3 +216,53 @@ def message_tree(
     if enclosed is not None:
         tree["__attach_version1.0_#000000FF"] = {"__substg1.0_3701000D": enclosed}
     return tree
+
+
+# ------------------------------------------------------------ HWP 5
+
+
+def hwp_guide(*, flags: int = 1, section: bytes = b"") -> bytes:
+    """A heading, a paragraph, a table of two rows, a footnote, a header and a hidden comment."""
+    header = b"HWP Document File".ljust(32, b"\0") + struct.pack("<LL", 0x05010000, flags).ljust(224, b"\0")
+    styles = b"".join(
+        _record(26, 0, struct.pack("<H", len(name)) + name.encode("utf-16-le")) for name in ("바탕글", "개요 1")
+    )
+    body = section or (
+        _paragraph("대출 안내", style=1)
+        + _control(b"daeh", _paragraph("머리말", level=2))
+        + _paragraph(KOREAN + "\x03" + "x" * 7)
+        + _control(b"  nf", _paragraph("각주입니다.", level=2))
+        + _control(b"tmct", _paragraph("숨은 설명", level=2))
+        + _paragraph("\x0b" + "x" * 7)
+        + _control(b" lbt", b"".join(
+            _record(72, 2, struct.pack("<8xHH", column, row)) + _paragraph(text, level=2)
+            for row, cells in enumerate((("자료", "권수"), ("도서", "10권"))) for column, text in enumerate(cells)
+        ))
+        + _paragraph("끝입니다.")
+    )  # fmt: skip
+    pack = _deflated if flags & 1 else bytes
+    return compound({
+        "FileHeader": header, "DocInfo": pack(styles), "BodyText": {"Section0": pack(body)},
+        "\x05HwpSummaryInformation": b"x",
+    })  # fmt: skip
+
+
+def _deflated(content: bytes) -> bytes:
+    packing = zlib.compressobj(wbits=-15)
+    return packing.compress(content) + packing.flush()
+
+
+def _record(tag: int, level: int, content: bytes) -> bytes:
+    size = min(len(content), 0xFFF)
+    long = struct.pack("<L", len(content)) if size == 0xFFF else b""
+    return struct.pack("<L", tag | level << 10 | size << 20) + long + content
+
+
+def _paragraph(text: str, *, style: int = 0, level: int = 0) -> bytes:
+    return _record(66, level, struct.pack("<LLHBB", len(text), 0, 0, style, 0)) + _record(
+        67, level + 1, text.encode("utf-16-le")
+    )
+
+
+def _control(kind: bytes, inner: bytes) -> bytes:
+    return _record(71, 1, kind) + inner

@@ -25,6 +25,7 @@ LABELS = (
     N_("an OpenDocument spreadsheet"),
     N_("an OpenDocument presentation"),
     N_("a Hangul document (HWPX)"),
+    N_("a Hangul document (HWP)"),
     N_("subtitles"),
     N_("a Jupyter notebook"),
     N_("a CSV table"),
@@ -90,6 +91,10 @@ FILES = (
     N_("%(name)s has more than %(most)s nested parts; save the mails in it one by one"),
     N_("%(name)s has more than %(most)s parts; save the mails in it one by one"),
     N_("%(name)s is not a mail: it has no From, Subject or Date line; save it as .txt"),
+    N_(
+        "%(name)s needs LibreOffice to be read, which is not installed: apt-get install libreoffice-%(part)s-nogui; "
+        "or save it as %(format)s"
+    ),
     N_("%(name)s has no subtitles in it: no line has two times with --> between them; save it as .txt"),
     N_("%(name)s has a sheet of more than %(most)s cells; split it"),
     N_("%(name)s is not unpacked because it holds %(files)s files, more than %(most)s; split it into smaller files"),

@@ -16,9 +16,9 @@ from braid.core.types import ChunkKind, Filters
 
 KINDS: Mapping[str, tuple[str, frozenset[str]]] = {
     "pdf": ("PDF", frozenset({"pdf"})),
-    "word": (_l("Word processing"), frozenset({"docx", "odt", "hwpx", "rtf"})),
-    "slides": (_l("Slides"), frozenset({"pptx", "odp"})),
-    "table": (_l("Tables"), frozenset({"xlsx", "ods", "csv", "tsv"})),
+    "word": (_l("Word processing"), frozenset({"docx", "doc", "odt", "hwpx", "hwp", "rtf"})),
+    "slides": (_l("Slides"), frozenset({"pptx", "ppt", "odp"})),
+    "table": (_l("Tables"), frozenset({"xlsx", "xls", "ods", "csv", "tsv"})),
     "text": (_l("Notes and plain text"), frozenset({"md", "txt", "srt", "vtt"})),
     "web": (_l("Web pages"), frozenset({"html"})),
     "mail": (_l("Mail"), frozenset({"eml", "msg"})),

@@ -24,7 +24,9 @@ _BLANK_LINES = re.compile(r"\n(?:[ \t]*\n)+")
 _WRAPPED = re.compile(r"(?<=[^\n])\n(?=[^\s|`*>#+•・-])(?!\d+[.)] )")
 _BOUNDARY = re.compile(r"[\s。．！？、]")
 
-PROSE = frozenset({"txt", "md", "html", "pdf", "docx", "pptx", "odt", "odp", "hwpx", "rtf", "eml", "msg", "epub"})
+PROSE = frozenset({"txt", "md", "html", "pdf", "docx", "pptx", "eml", "epub"}) | frozenset(
+    {"doc", "ppt", "odt", "odp", "hwpx", "hwp", "rtf", "msg"}
+)
 """File types in which line breaks inside a paragraph have no meaning."""
 
 Span = tuple[int, int]

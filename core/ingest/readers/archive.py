@@ -14,7 +14,7 @@ from lxml import etree
 
 from braid.core.errors import UnreadableDocumentError
 from braid.core.ingest.readers.document import SourceFile
-from braid.core.ingest.readers.zip_directory import MAX_ENTRIES
+from braid.core.ingest.readers.zip_directory import ENCRYPTED, MAX_ENTRIES
 
 PACKAGE_ERRORS = (
     # zipfile and the decompressors
@@ -44,7 +44,6 @@ MAX_RATIO = 200
 """Highest unpacked : packed size of an entry over SMALL_ENTRY_BYTES; office files reach 5 to 50."""
 SMALL_ENTRY_BYTES = 5_000_000
 _BLOCK = 1 << 20
-_ENCRYPTED = 0x1
 _XML = (".xml", ".rels", ".opf", ".hpf")
 _ENCODING = re.compile(rb"""<\?xml[^>]*?encoding\s*=\s*["']([^"']*)""")
 _ASCII_BASED = (b"utf-8", b"utf8", b"us-ascii", b"ascii", b"iso-8859-1", b"iso-8859-15", b"windows-1252")
@@ -66,7 +65,7 @@ def open_archive(file: SourceFile) -> zipfile.ZipFile:
     if sum(entry.file_size for entry in entries) > limit:
         raise _bomb(file, f"it unpacks to more than {limit:,} bytes")
     for entry in entries:
-        if entry.flag_bits & _ENCRYPTED:
+        if entry.flag_bits & ENCRYPTED:
             raise file.unreadable("is encrypted with a password; remove the password and add it again")
         if entry.file_size > max(SMALL_ENTRY_BYTES, MAX_RATIO * entry.compress_size):
             raise _bomb(file, f"a part of it unpacks to more than {MAX_RATIO} times its size")

@@ -8,7 +8,7 @@ import zlib
 from dataclasses import dataclass
 
 from braid.core.ingest.readers.encoding import is_binary
-from braid.core.ingest.readers.zip_directory import MAX_ENTRIES, TooManyEntriesError, require_few_entries
+from braid.core.ingest.readers.zip_directory import ENCRYPTED, MAX_ENTRIES, TooManyEntriesError, require_few_entries
 
 _PDF_WITHIN = 1024
 _LONGEST_TYPE = 200
@@ -40,9 +40,10 @@ _ENCRYPTED_OFFICE = Sniffed(
 )
 _OLD_OFFICE = (
     ("EncryptedPackage", _ENCRYPTED_OFFICE),
-    ("WordDocument", Sniffed("doc", "a document of Word 97–2003", "save it as .docx")),
-    ("PowerPoint Document", Sniffed("ppt", "a presentation of PowerPoint 97–2003", "save it as .pptx")),
-    ("Workbook", Sniffed("xls", "a workbook of Excel 97–2003", "save it as .xlsx")),
+    ("WordDocument", Sniffed("doc", "a document of Word 97–2003")),
+    ("PowerPoint Document", Sniffed("ppt", "a presentation of PowerPoint 97–2003")),
+    ("Workbook", Sniffed("xls", "a workbook of Excel 97–2003")),
+    ("HwpSummaryInformation", Sniffed("hwp", "a Hangul document (HWP)")),
     ("__substg1.0_", Sniffed("msg", "an Outlook message")),
 )
 _OTHER_OLE = Sniffed("ole", "an old Office file", "save it as .docx, .xlsx or .pptx")
@@ -118,7 +119,7 @@ def _zip_kind(content: bytes) -> Sniffed:
             declared = _declared_type(archive, names)
     except TooManyEntriesError as error:
         return Sniffed("zip", f"a zip archive, and {error}", "split it into smaller files")
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, ValueError, OSError, EOFError):
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, ValueError, OSError, EOFError):
         return _DAMAGED_ZIP
     if declared in _OPEN_DOCUMENTS:
         return _OPEN_DOCUMENTS[declared]
@@ -130,7 +131,10 @@ def _zip_kind(content: bytes) -> Sniffed:
 
 def _declared_type(archive: zipfile.ZipFile, names: list[str]) -> bytes:
     """Return what an archive says that it is, as OpenDocument files do; of a template, the type of its documents."""
-    if "mimetype" not in names or archive.getinfo("mimetype").file_size > _LONGEST_TYPE:
+    if "mimetype" not in names:
+        return b""
+    entry = archive.getinfo("mimetype")
+    if entry.file_size > _LONGEST_TYPE or entry.flag_bits & ENCRYPTED:
         return b""
     return archive.read("mimetype").strip().removesuffix(b"-template")
 

@@ -17,6 +17,8 @@ MAX_ENTRIES = 20_000
 BYTES_PER_ENTRY = 256
 """Most bytes per entry of a directory, on average: 46, and the entry's path. The stated number of entries may be wrong.
 """
+ENCRYPTED = 0x1
+"""The flag of an entry that has a password."""
 _END = struct.Struct("<4s4H2LH")
 _END_SIGNATURE = b"PK\x05\x06"
 _END64 = struct.Struct("<4sQ2H2L4Q")

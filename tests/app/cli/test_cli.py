@@ -459,6 +459,7 @@ def found(result: dict[str, Any]) -> list[str]:
         ("pets at work", ("--mode", "semantic", "--dataset", "all"), "rules.md"),
         ("dogs", ("--dataset", "-1", "--fusion", "weighted", "--alpha", "0.2", "--pooling", "none"), "rules.md"),
         ("reset", ("--file-type", "txt"), "battery.txt"),
+        ("reset", ("--file-type", "jira"), None),  # a label that no document has
         ("battery", ("--source-prefix", "re"), "reset.md"),
         ("battery", ("--since", "1d", "--mode", "keyword"), None),
         ("reset", ("--until", "2001-12-31"), "battery.txt"),

@@ -66,6 +66,15 @@ def test_hwpx_has_headings_tables_and_notes_without_headers_and_hidden_comments(
     assert len(found) == 2
 
 
+def test_hwp_has_headings_tables_and_notes_without_headers_and_hidden_comments() -> None:
+    found = texts(read("guide.hwp", more_samples.hwp_guide()))
+    assert found == {
+        "대출 안내": f"{samples.KOREAN}\n\n자료 | 권수\n도서 | 10권\n\n끝입니다.",
+        "Footnotes": "각주입니다.",
+    }
+    assert texts(read("guide.hwp", more_samples.hwp_guide(flags=0))) == found
+
+
 RTF = (
     rb"{\rtf1\ansi\ansicpg932\deff0{\fonttbl{\f0\fcharset128 MS;}{\f1\fcharset129 Batang;}}"
     rb"{\stylesheet{\s1 heading 1;}}"
@@ -189,6 +198,9 @@ WRONG: list[tuple[str, bytes, str]] = [
     ("a.rtf", b"{\\rtf1 {\\pict\\bin999999999 x}", "has no text"),
     ("a.msg", samples.ole("__substg1.0_"), "is damaged, or is not an Outlook message"),
     ("a.msg", more_samples.msg(rtf=packed(b"x", raw_size=1 << 31)), "unpacks to more than 50,000,000 bytes"),
+    ("a.hwp", more_samples.hwp_guide(flags=3), "is encrypted with a password"),
+    ("a.hwp", more_samples.hwp_guide(section=bytes(60_000_000)), "unpacks to more than 50,000,000 bytes"),
+    ("a.hwp", samples.ole("HwpSummaryInformation"), "is damaged, or is not a Hangul document (HWP)"),
     ("a.ipynb", b'{"cells":' + b"[" * 100_000, "is nested too deeply"),
     ("a.ipynb", b'{"cells": 1}', "is damaged, or is not a Jupyter notebook"),
     ("a.srt", b"just some words", "has no subtitles in it"),

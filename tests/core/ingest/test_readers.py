@@ -499,8 +499,6 @@ WRONG: list[tuple[str, bytes, str]] = [
     ("a.md", EPUB, "is an EPUB book, not a Markdown document; rename it to a.epub"),
     ("a.docx", b"plain words", "is plain text, not a Word document"),
     ("a.pdf", b"plain words", "is plain text, not a PDF document"),
-    ("a.doc", samples.ole("WordDocument"), "is a document of Word 97–2003; save it as .docx"),
-    ("a.xls", samples.ole("Workbook"), "is a workbook of Excel 97–2003; save it as .xlsx"),
     ("a.docx", samples.zipped({"x.txt": b"x"}), "is a zip archive; unpack it"),
     ("a.zip", samples.zipped({"x.txt": b"x"}), "is a zip archive; unpack it"),
     ("a.txt", bytes(range(256)) * 20, "is binary data, not plain text"),

@@ -21,7 +21,9 @@ _HYPHENS = "-\u2010\u00ad\x02\ufffe"
 _BEFORE_HYPHEN = re.compile(f"([^\\W\\d_]+)[{re.escape(_HYPHENS)}]$")
 _FIRST_WORD = re.compile(r"[^\W\d_]+")
 _MARK, _SHY = re.compile("[\x02\ufffe]"), re.compile("\u00ad")
-_ITEM = re.compile(r"[-*+•·‣▪◦○●■□▶※]\s|\(?(?:\d{1,3}|[a-zA-Z]|[가-하ア-ン])[.)）]\s|[①-⑳]|第\d+[条章]|제\d+[조장]")
+_ITEM = re.compile(
+    r"[-*+•·‣▪◦○●■□▶※]\s|\(?(?:\d{1,3}|[a-zA-Z]|[가-하ア-ン])[.)）]\s|[①-⑳]|第[\d一二三四五六七八九十百]+[条章節]|제\d+[조장]"
+)
 _SENTENCE_END = re.compile(r"[.!?。！？:：][\"'”’」』)）\]]*$")
 _TALLER = 1.35
 """A line that is so much taller than its neighbour is not of its paragraph."""
