@@ -183,11 +183,11 @@ def _label(form: Mapping[str, Any], language: Language) -> str:
 def _text(calculation: Calculation, label: str, language: Language, citations: int) -> str:
     """Write the answer as Markdown: what was asked first, then the rows and the SQL."""
     marks = "".join(f"[{number}]" for number in range(1, citations + 1))
-    rows = calculation.rows
+    rows, label = calculation.rows, label + ("：" if language == "ja" else ": ")
     if len(rows) == 1:
-        parts = [f"{label}: **{' · '.join(map(_plain, rows[0]))}** {marks}"]
+        parts = [f"{label}**{' · '.join(map(_plain, rows[0]))}** {marks}"]
     else:
-        parts = [f"{label}: {marks}", _table(calculation.columns, rows)]
+        parts = [f"{label}{marks}", _table(calculation.columns, rows)]
     used = calculation.used
     if len(used.rows) < used.count:
         parts.append(

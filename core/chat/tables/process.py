@@ -60,28 +60,40 @@ class TableProcess:
 
 @contextmanager
 def table_process() -> Iterator[TableProcess | None]:
-    """Start a process for one question, and end it; None where the other processes are busy for long."""
+    """Start a process for one question, and end it; None where none starts, or the others are busy for long."""
     if not _FREE.acquire(timeout=WAIT_S):
         logger.warning("event=tables_busy")
         yield None
         return
     try:
-        process = subprocess.Popen(
+        process = _start()
+        try:
+            yield TableProcess(process) if process else None
+        finally:
+            if process is not None:
+                _end(process)
+    finally:
+        _FREE.release()
+
+
+def _start() -> subprocess.Popen[bytes] | None:
+    try:
+        return subprocess.Popen(
             [sys.executable, "-I", "-S", "-c", _CODE, str(_ROOT)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             env={name: os.environ[name] for name in ("SYSTEMROOT", "LD_LIBRARY_PATH") if name in os.environ},
-            start_new_session=True,
         )
-        try:
-            yield TableProcess(process)
-        finally:
-            process.kill()
-            process.wait()
-            for stream in (process.stdin, process.stdout):
-                if stream is not None:
-                    with suppress(OSError):
-                        stream.close()
-    finally:
-        _FREE.release()
+    except OSError:  # no memory, no more processes or files: the question is answered as any other
+        logger.warning("event=tables_not_started", exc_info=True)
+        return None
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.wait()
+    for stream in (process.stdin, process.stdout):
+        if stream is not None:
+            with suppress(OSError):  # flushing a request that nobody reads any more
+                stream.close()
