@@ -30,6 +30,7 @@ from braid.core.accounts.usage import Usage
 from braid.core.background.background import Background
 from braid.core.background.backups import Backups
 from braid.core.background.checkup import Checkup
+from braid.core.background.scan_jobs import ScanRules
 from braid.core.backup.make import Sources
 from braid.core.braid import Braid
 from braid.core.chat.feedback import FeedbackStore
@@ -174,6 +175,7 @@ def _background(settings: Settings, braid: Braid) -> Background:
         url_timeout_s=settings.url_timeout_s,
         allow_private_urls=settings.allow_private_urls,
         keep_originals=settings.keep_originals,
+        scans=ScanRules(settings.scan_languages, settings.scan_pages_per_minute),
         retention=retention_days(settings),
         folder_rules=FolderRules(braid.data_dir, config_file(), tuple(map(Path, settings.folder_roots))),
     )

@@ -22,6 +22,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core.core_schema import CoreSchema, no_info_after_validator_function
 
 from braid.core.errors import InvalidInputError
+from braid.core.ingest.scans.program import LANGUAGES
 from braid.core.text.token_budget import MIN_PROMPT_TOKENS
 from braid.core.types import MAX_DEPTH, MAX_EMBEDDING_BATCH, MAX_K, Fusion, Generator, Mode
 
@@ -281,6 +282,18 @@ class Settings:
     parse_timeout_s: Annotated[
         float, Field(ge=1, le=86_400), "Time limit for reading one uploaded file, in seconds"
     ] = 60.0
+    scan_languages: Annotated[
+        tuple[
+            Annotated[str, Form(r"[a-z]{3}(_[a-z]+)?", "languages as Tesseract names them, such as eng or jpn")], ...
+        ],
+        BeforeValidator(_as_tuple),
+        "Languages that scanned pages and pictures are read in, where Tesseract is installed",
+    ] = LANGUAGES
+    scan_pages_per_minute: Annotated[
+        int,
+        Field(ge=0, le=10_000),
+        "Scanned pages that are read per minute at most, so that searches stay quick; 0: none are read",
+    ] = 30
     job_workers: Annotated[
         int,
         Field(ge=0, le=32),

@@ -59,6 +59,14 @@ class UnreadableDocumentError(BraidError):
     """A file cannot be turned into text: encrypted, empty, binary, oversized or wrongly named."""
 
 
+class ScannedDocumentError(UnreadableDocumentError):
+    """All text of a file is on scanned pages, and no machine is there to read them."""
+
+    def __init__(self, message: str, *, pages: int) -> None:
+        super().__init__(message)
+        self.pages = pages
+
+
 class EmbeddingError(BraidError):
     """The embedding model cannot be loaded or gave something that is not a vector."""
 

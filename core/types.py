@@ -98,6 +98,8 @@ class ChunkInput:
     line_end: int | None = None
     chunk_kind: ChunkKind | Literal[""] = ""
     """The part of a program that a passage of source code is; empty for other texts."""
+    confidence: float | None = None
+    """How sure the machine is that read the passage on a scanned page, 0–1; None for text that the file has itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +176,8 @@ class Passage:
     """The part of a program that a passage of source code is; empty for other texts, and for code that was stored
     before Braid knew it.
     """
+    confidence: float | None = None
+    """How sure the machine is that read the passage on a scanned page, 0–1; None for text that the file has itself."""
 
 
 def indexed_text(title: str, heading_path: str, text: str) -> str:

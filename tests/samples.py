@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import struct
 import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from email.message import EmailMessage
 
@@ -32,10 +34,10 @@ ENGLISH = (
 )
 GERMAN = "Die Bücherei verleiht zehn Bücher für zwei Wochen. Wer zu spät zurückgibt, muß größere Gebühren zahlen."
 FRENCH = "La bibliothèque prête dix livres à chaque lecteur pendant deux semaines ; l’été, elle est fermée."
+GIF = bytes.fromhex("474946383761010001008000000000000000002c000000000100010000080400010404003b")
 PNG = bytes.fromhex(
-    "89504e470d0a1a0a0000000d4948445200000001000000010806000000"
-    "1f15c4890000000d49444154789c6360000002000001e221bc33"
-    "0000000049454e44ae426082"
+    "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000d49"
+    "444154789c63e01291fb0f0001a4013c938b0eb70000000049454e44ae426082"
 )
 OLE_HEADER = bytes.fromhex("d0cf11e0a1b11ae1") + bytes(504)
 
@@ -66,6 +68,30 @@ def scanned_pdf() -> bytes:
     canvas.showPage()
     canvas.save()
     return stream.getvalue()
+
+
+def picture_bomb() -> bytes:
+    """A PNG image of 30,000 × 30,000 white pixels in 110 kB, which takes 900 MB and more to open."""
+    rows = zlib.compressobj(9)
+    packed = b"".join(rows.compress(bytes([0]) + b"\xff" * 3750) for _ in range(30_000)) + rows.flush()
+    parts = [(b"IHDR", struct.pack(">IIBBBBB", 30_000, 30_000, 1, 0, 0, 0, 0)), (b"IDAT", packed), (b"IEND", b"")]
+    chunks = (
+        struct.pack(">I", len(part)) + name + part + struct.pack(">I", zlib.crc32(name + part)) for name, part in parts
+    )
+    return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)
+
+
+def tiff_of_pages(count: int) -> bytes:
+    """A TIFF file of so many pages of one pixel, in 40 bytes per page."""
+    content, at = [struct.pack("<2sHI", b"II", 42, 8)], 8
+    for number in range(count):
+        fields = [(256, 3, 1, 1), (257, 3, 1, 1), (273, 4, 1, 8), (279, 4, 1, 1)]
+        size = 2 + 12 * len(fields) + 4
+        following = at + size if number + 1 < count else 0
+        content.append(struct.pack("<H", len(fields)) + b"".join(struct.pack("<HHII", *each) for each in fields))
+        content.append(struct.pack("<I", following))
+        at += size
+    return b"".join(content)
 
 
 def docx_manual() -> bytes:

@@ -103,6 +103,9 @@ class PassageShown(Shown):
     date: Moment
     metadata: MetadataShown
     chunk_kind: str = Field("", description="`function`, `class`, `method` or `module` in source code; else empty")
+    confidence: float | None = Field(
+        None, description="How sure the machine is that read it on a scanned page, 0–1; null for other text"
+    )
 
 
 class DegradedShown(Shown):

@@ -12,6 +12,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from braid.core.background.dataset_jobs import UNPACKED_FACTOR, DatasetJobs
 from braid.core.background.retention import Retention, RetentionDays
+from braid.core.background.scan_jobs import SCAN, ScanJobs, ScanRules
 from braid.core.folders.rules import FolderRules
 from braid.core.folders.store import SyncedFolders
 from braid.core.folders.supervisor import FolderSupervisor
@@ -61,6 +62,7 @@ class Background:
         allow_private_urls: bool = False,
         folder_rules: FolderRules | None = None,
         keep_originals: bool = True,
+        scans: ScanRules | None = None,
         retention: RetentionDays | None = None,
     ) -> None:
         self._braid = braid
@@ -74,19 +76,32 @@ class Background:
         self._pool = ParsePool(memory_mb=parse_memory_mb, timeout_s=parse_timeout_s)
         self.parse_now = ParseNow(self._pool, self.spool)
         options = options or IngestOptions()
+        self.scans = ScanJobs(
+            directory=braid,
+            jobs=self.store,
+            add=self.add,
+            spool=self.spool,
+            originals=self.originals,
+            pool=self._pool,
+            options=options,
+            rules=scans or ScanRules(),
+            keeps_files=keep_originals,
+            rest=self._priority.rest,
+        )
         self.sync_jobs = SyncJobs(
             braid,
             self.folders,
             self.store,
             self.add,
-            parse=self._pool.parse,
+            parse=self.scans.parse,
             options=options,
             rest=self._priority.rest,
         )
         dataset_jobs = DatasetJobs(
             directory=braid,
             spool=self.spool,
-            parse=self._pool.parse,
+            parse=self.scans.parse,
+            queue_scan=self.scans.queue_if_needed,
             read_export=self._pool.read_export,
             options=options,
             originals=self.originals if keep_originals else None,
@@ -94,7 +109,11 @@ class Background:
             url_timeout_s=url_timeout_s,
             allow_private_urls=allow_private_urls,
         )
-        self._handlers: dict[JobKind, Handler] = {**dataset_jobs.handlers(), "sync": self.sync_jobs.run}
+        self._handlers: dict[JobKind, Handler] = {
+            **dataset_jobs.handlers(),
+            "sync": self._sync,
+            "scan": self.scans.run,
+        }
         self._workers = workers or max(1, (os.cpu_count() or 1) // 2)
         self._days = days
         self._wanted = False
@@ -106,7 +125,7 @@ class Background:
         self._runner = JobRunner(
             self.store,
             {kind: self._stopping(run) for kind, run in self._handlers.items()},
-            apart=SYNC,
+            apart=(*SYNC, *SCAN),
             workers=self._workers + 1,
             per_user=self._workers,
             on_done=self._remove_file,
@@ -199,6 +218,12 @@ class Background:
 
         return run_until_stopped
 
+    def _sync(self, job: Job, progress: Progress) -> Mapping[str, Any]:
+        """Sync a folder, then have a machine read the scanned pages in it."""
+        result = self.sync_jobs.run(job, progress)
+        self.scans.queue_waiting(job.user_id, dataset_ids=[job.dataset_id])
+        return result
+
     def _remove_file(self, job: Job) -> None:
         self.spool.remove(job.payload.get("file", ""))
 
@@ -208,6 +233,7 @@ class Background:
             logger.info("event=retention deleted=%s", sum(deleted))
         self.spool.sweep(self.store.kept_files(), older_than_s=LET_BE_S)
         self.originals.sweep(older_than_s=LET_BE_S)
+        self.scans.store.sweep()
         self.pages.sweep(self.originals.known)
 
     def _tidy_hourly(self) -> None:

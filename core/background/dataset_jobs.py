@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,9 @@ from braid.core.originals.store import Originals
 
 if TYPE_CHECKING:
     from braid.core.data_directory import DataDirectory
+
+QueueScan = Callable[[Job, int, Incoming], None]
+"""Called with the job that stored a document, the document's id and its file."""
 
 UNPACKED_FACTOR = 5
 """Largest allowed ratio of unpacked to packed size of an export. Vectors hardly shrink, passages 3 to 10 times."""
@@ -79,7 +83,8 @@ def new_reembed(directory: DataDirectory, dataset_id: int) -> NewJob:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatasetJobs:
     """Does the jobs of datasets. ``parse`` reads a file; ``options`` say how it is cut; ``read_export`` reads an
-    exported dataset; ``originals`` keeps the files, None where they are not kept.
+    exported dataset; ``originals`` keeps the files, None where they are not kept; ``queue_scan`` queues the reading of
+    scanned pages.
     """
 
     directory: DataDirectory
@@ -88,6 +93,7 @@ class DatasetJobs:
     read_export: ReadExport
     options: IngestOptions
     originals: Originals | None
+    queue_scan: QueueScan
     max_import_bytes: int
     url_timeout_s: float = 30.0
     allow_private_urls: bool = False
@@ -136,12 +142,14 @@ class DatasetJobs:
             try:
                 document = self.parse(incoming, self.options)
             except UnreadableDocumentError as error:
-                failed = store_failure(ledger, dataset_id, incoming, str(error), by_job=job.id)
+                failed = store_failure(ledger, dataset_id, incoming, error, by_job=job.id)
                 self._keep(job, failed, incoming)
                 raise UnreadableDocumentError(failed.reason) from error
             progress(1, 2)  # raises if the job was cancelled while the file was parsed: nothing is stored
             stored = store(ledger, dataset_id, document, by_job=job.id)
         self._keep(job, stored, incoming)
+        if stored.document_id is not None:
+            self.queue_scan(job, stored.document_id, incoming)
         return {
             "document_id": stored.document_id,
             "source": stored.source,

@@ -120,7 +120,8 @@ def _in_state(database: Database, dataset: Dataset, state: DocumentState) -> Col
         return DocumentRow.state == "failed"
     if state == "incomplete":
         named = (DocumentMetadataRow.document_id == DocumentRow.id, DocumentMetadataRow.key.in_(GAPS))
-        return select(DocumentMetadataRow.document_id).where(*named, DocumentMetadataRow.text != "").exists()
+        says_something = or_(DocumentMetadataRow.text != "", DocumentMetadataRow.number > 0)
+        return select(DocumentMetadataRow.document_id).where(*named, says_something).exists()
     applied = _applied_seqs(database, {dataset.collection}).get(dataset.collection, -1)
     behind = DocumentRow.changed_seq > applied if state == "waiting" else DocumentRow.changed_seq <= applied
     return (DocumentRow.state == "ready") & behind

@@ -36,6 +36,10 @@ FORMATS: tuple[Format, ...] = (
     Format("hwpx", "a Hangul document (HWPX)", (".hwpx",), "office.hwpx", "hwpx"),
     Format("hwp", "a Hangul document (HWP)", (".hwp",), "office.hangul", "hwp"),
     Format("rtf", "a rich text (RTF) document", (".rtf",), "office.rtf", "rtf"),
+    Format("png", "a PNG image", (".png",), "paged.picture", "png"),
+    Format("jpg", "a JPEG image", (".jpg", ".jpeg"), "paged.picture", "jpg"),
+    Format("tiff", "a TIFF image", (".tif", ".tiff"), "paged.picture", "tiff"),
+    Format("webp", "a WebP image", (".webp",), "paged.picture", "webp"),
     Format("csv", "a CSV table", (".csv",), "table"),
     Format("tsv", "a TSV table", (".tsv", ".tab"), "table"),
     Format("json", "a JSON document", (".json", ".geojson"), "json_tree"),
@@ -62,6 +66,9 @@ FORMATS: tuple[Format, ...] = (
     Format("sql", "SQL source code", (".sql",), "text"),
 )
 """Every format, in the order of the manual. Macros of docm, pptm and xlsm files are neither run nor read."""
+
+PICTURES = frozenset({"png", "jpg", "tiff", "webp"})
+"""Formats that have no text but what a machine reads on them."""
 
 
 def file_types() -> tuple[str, ...]:

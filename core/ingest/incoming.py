@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol, Self
 
 from braid.core.ingest.plan import IngestOptions
+from braid.core.ingest.scans.reading import PageReading
 from braid.core.types import DocumentInput
 
 
@@ -31,6 +32,8 @@ class Incoming:
     """The host's facts, which win over those that the file says of itself."""
     file_type: str = ""
     """The label to store; empty means the name of the format."""
+    scans: Mapping[int, PageReading] | None = field(default=None, repr=False)
+    """What a machine has read so far on scanned pages, by their number from 1; None where no machine will."""
 
     @classmethod
     def from_file(cls, path: Path, source: str, *, filename: str = "") -> Self:
@@ -66,7 +69,10 @@ class Parse(Protocol):
     """
 
     def __call__(self, incoming: Incoming, options: IngestOptions, /) -> DocumentInput:
-        """Raises UnreadableDocumentError, and OSError when the file cannot be opened."""
+        """Raises UnreadableDocumentError, and OSError when the file cannot be opened.
+
+        Where a machine will read the scanned pages (``incoming.scans`` is given), a document may have no passage yet.
+        """
         ...
 
 

@@ -47,7 +47,7 @@ def ingest_document(
     try:
         document = parse(incoming, options)
     except UnreadableDocumentError as error:
-        return store_failure(ledger, dataset_id, incoming, str(error))
+        return store_failure(ledger, dataset_id, incoming, error)
     file_type = incoming.file_type or document.file_type
     document = replace(document, file_type=file_type, metadata={**document.metadata, **metadata})
     return store(ledger, dataset_id, document)

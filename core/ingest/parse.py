@@ -5,20 +5,28 @@ A server parses nothing here that others sent: see `braid.core.ingest.parse_pool
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 from braid.core.errors import UnreadableDocumentError
 from braid.core.ingest.chunking import chunk_sections
 from braid.core.ingest.incoming import Incoming
 from braid.core.ingest.plan import IngestOptions
 from braid.core.ingest.readers import read_document
-from braid.core.types import DocumentInput
+from braid.core.ingest.scans.reading import PageReading
+from braid.core.metadata.gaps import PAGES_TO_READ
+from braid.core.types import ChunkInput, DocumentInput
 
 
 def parse_here(incoming: Incoming, options: IngestOptions) -> DocumentInput:
     """Read and chunk a document in this process. Raises as `Parse` does."""
     incoming = incoming.read(options.max_file_bytes)
-    parsed = read_document(incoming.filename, incoming.content or b"", max_bytes=options.max_file_bytes)
+    content, scans = incoming.content or b"", incoming.scans
+    parsed = read_document(incoming.filename, content, max_bytes=options.max_file_bytes, scans=scans)
     chunks = chunk_sections(parsed, chunk_chars=options.chunk_chars, overlap_chars=options.chunk_overlap_chars)
-    if not chunks:
+    if scans:
+        chunks = tuple(_with_confidence(chunk, scans) for chunk in chunks)
+    if not chunks and not parsed.metadata.get(PAGES_TO_READ):
         raise UnreadableDocumentError(f"{incoming.filename} has no text in it")
     return DocumentInput(
         source=incoming.source,
@@ -30,3 +38,9 @@ def parse_here(incoming: Incoming, options: IngestOptions) -> DocumentInput:
         date=incoming.date,
         metadata=parsed.metadata,
     )
+
+
+def _with_confidence(chunk: ChunkInput, scans: Mapping[int, PageReading]) -> ChunkInput:
+    """Return the chunk with how sure the machine is that read it; as it is where the page has its own text."""
+    reading = scans.get(chunk.page or 0)
+    return replace(chunk, confidence=reading.confidence_of(chunk.text)) if reading and reading.words else chunk

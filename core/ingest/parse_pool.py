@@ -15,12 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from braid.core.errors import BraidError, InvalidInputError, UnreadableDocumentError
+from braid.core.errors import BraidError, InvalidInputError, ScannedDocumentError, UnreadableDocumentError
 from braid.core.forks import tell_of_forks
 from braid.core.ingest.exports.export_form import ExportedPart, Manifest, OpenExport
 from braid.core.ingest.incoming import Incoming
 from braid.core.ingest.parse_process import IsStopped, Outcome, ParseProcess, never
 from braid.core.ingest.plan import IngestOptions
+from braid.core.ingest.scans.reading import PageReading
 from braid.core.types import ChunkInput, DocumentInput
 
 REQUESTS_PER_PROCESS = 200
@@ -98,14 +99,33 @@ class ParsePool:
             self._settle(process, outcome)
         if outcome is not None and "chunks" in outcome:
             return _document(incoming, outcome)
+        if outcome is not None and "scanned" in outcome:
+            raise ScannedDocumentError(str(outcome["unreadable"]), pages=int(outcome["scanned"]))
         if outcome is not None and "unreadable" in outcome:
             raise UnreadableDocumentError(str(outcome["unreadable"]))
         raise UnreadableDocumentError(f"{incoming.filename} {self._reason(process, outcome, timeout_s)}")
 
-    def draw_page(self, path: Path, number: int, *, filename: str, timeout_s: float) -> PagePicture:
-        """Draw a page of a PDF, counted from 1. ``filename`` is for errors. Raises as `parse` does."""
+    def read_scan(
+        self, path: Path, number: int, *, filename: str, languages: Sequence[str], timeout_s: float
+    ) -> PageReading:
+        """Read a scanned page, counted from 1, by Tesseract. ``filename`` is for errors. Raises as `parse` does."""
+        request = {"path": str(path.absolute()), "scan": number, "languages": list(languages)}
         with self._process() as process:
-            outcome = process.ask({"path": str(path.absolute()), "page": number}, timeout_s, self._is_stopped)
+            outcome = process.ask(request, timeout_s, self._is_stopped)
+            self._settle(process, outcome)
+        if outcome is not None and "reading" in outcome:
+            return PageReading.from_json(outcome["reading"])
+        if outcome is not None and "unreadable" in outcome:
+            raise UnreadableDocumentError(str(outcome["unreadable"]))
+        raise UnreadableDocumentError(f"{filename} {self._reason(process, outcome, timeout_s)}")
+
+    def draw_page(self, path: Path, number: int, *, filename: str, timeout_s: float, turn: int = 0) -> PagePicture:
+        """Draw a page of a PDF or image file, counted from 1, turned clockwise by ``turn`` degrees. ``filename`` is
+        for errors. Raises as `parse` does.
+        """
+        request = {"path": str(path.absolute()), "page": number, "turn": turn}
+        with self._process() as process:
+            outcome = process.ask(request, timeout_s, self._is_stopped)
             self._settle(process, outcome)
         if outcome is not None and "picture" in outcome:
             fields = {**outcome, "picture": base64.b64decode(outcome["picture"])}
@@ -252,6 +272,7 @@ def _request(incoming: Incoming, options: IngestOptions) -> Outcome:
         "path": str(incoming.path.absolute()),
         "filename": incoming.filename,
         "options": {name: getattr(options, name) for name in sizes},
+        "scans": None if incoming.scans is None else [[page, each.to_json()] for page, each in incoming.scans.items()],
     }
 
 

@@ -20,12 +20,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from braid.core.errors import InvalidInputError, UnreadableDocumentError
+from braid.core.errors import InvalidInputError, ScannedDocumentError, UnreadableDocumentError
 from braid.core.ingest.formats import FORMATS
 from braid.core.ingest.frames import receive, send
 from braid.core.ingest.incoming import Incoming
 from braid.core.ingest.parse import parse_here
 from braid.core.ingest.plan import IngestOptions
+from braid.core.ingest.scans.reading import PageReading
 
 RETIRES_OVER_KIB = 512 * 1024
 """A process with a higher peak of memory ends, because it does not give the memory back."""
@@ -91,8 +92,12 @@ def _handle(request: Mapping[str, Any]) -> Iterator[Outcome]:
             yield from _read_export(request)
         elif "page" in request:
             yield {**_draw_page(request), "retires": _retires()}
+        elif "scan" in request:
+            yield {"reading": _read_scan(request), "retires": _retires()}
         else:
             yield {**_parse(request), "retires": _retires()}
+    except ScannedDocumentError as error:
+        yield {"unreadable": str(error), "scanned": error.pages, "retires": _retires()}
     except UnreadableDocumentError as error:
         yield {"unreadable": str(error), "retires": _retires()}
     except InvalidInputError as error:
@@ -108,7 +113,9 @@ def _handle(request: Mapping[str, Any]) -> Iterator[Outcome]:
 def _parse(request: Mapping[str, Any]) -> Outcome:
     options = IngestOptions(**request["options"])
     content = Path(request["path"]).read_bytes()
-    document = parse_here(Incoming("-", request["filename"], content=content), options)
+    given = request.get("scans")
+    scans = None if given is None else {page: PageReading.from_json(each) for page, each in given}
+    document = parse_here(Incoming("-", request["filename"], content=content, scans=scans), options)
     return {
         "title": document.title,
         "file_type": document.file_type,
@@ -120,8 +127,16 @@ def _parse(request: Mapping[str, Any]) -> Outcome:
 def _draw_page(request: Mapping[str, Any]) -> Outcome:
     from braid.core.ingest.readers.paged.page_picture import draw_page
 
-    drawn = draw_page(Path(request["path"]).read_bytes(), request["page"])
+    drawn = draw_page(Path(request["path"]).read_bytes(), request["page"], request.get("turn", 0))
     return {**drawn, "picture": base64.b64encode(drawn["picture"]).decode()}
+
+
+def _read_scan(request: Mapping[str, Any]) -> Outcome:
+    from braid.core.ingest.readers.paged.page_picture import page_for_reading
+    from braid.core.ingest.scans.recognize import read_page_of
+
+    picture = page_for_reading(Path(request["path"]).read_bytes(), request["scan"])
+    return read_page_of(picture, languages=request["languages"], timeout_s=request["timeout_s"]).to_json()
 
 
 def _read_export(request: Mapping[str, Any]) -> Iterator[Outcome]:

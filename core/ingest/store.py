@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from braid.core.errors import BraidError, ScannedDocumentError
 from braid.core.ingest.incoming import Incoming
 from braid.core.ingest.plan import escape, file_type_of
 from braid.core.ledger.ledger import Ledger
+from braid.core.metadata.gaps import PAGES_TO_READ
 from braid.core.types import DocumentInput
 
 
@@ -59,12 +61,14 @@ def store(ledger: Ledger, dataset_id: int, document: DocumentInput, *, by_job: i
 
 
 def store_failure(
-    ledger: Ledger, dataset_id: int, incoming: Incoming, reason: str, *, by_job: int | None = None
+    ledger: Ledger, dataset_id: int, incoming: Incoming, reason: str | BraidError, *, by_job: int | None = None
 ) -> StoredDocument:
     """Record why a document cannot be read. The ledger keeps the passages of an earlier version; the reason says so.
 
-    Supersedes and raises as `store`.
+    Of a file of scanned pages it is recorded how many they are. Supersedes and raises as `store`.
     """
+    waiting = reason.pages if isinstance(reason, ScannedDocumentError) else 0
+    reason = str(reason)
     earlier = ledger.document(dataset_id, incoming.source)
     chunks = earlier.chunks if earlier is not None else 0
     if chunks:
@@ -77,6 +81,7 @@ def store_failure(
         error=reason,
         size_bytes=incoming.size_bytes,
         content_hash=incoming.content_hash,
+        metadata={PAGES_TO_READ: waiting} if waiting else {},
         by_job=by_job,
     )
     return StoredDocument(incoming.source, "failed", reason, document_id, chunks)

@@ -50,8 +50,8 @@ class _Lane:
 class JobRunner:
     """Runs from `start` to `close`. One runner at a time per ledger: jobs that it finds running were left by a crash.
 
-    ``on_done`` is called with a job that succeeded, after that is recorded. Jobs of the kinds ``apart`` have a thread
-    of their own: they may take an hour, and other jobs do not wait for them. Of the others one user has at most
+    ``on_done`` is called with a job that succeeded, after that is recorded. Each of the kinds ``apart`` has a
+    thread of its own: such jobs may take an hour, and others do not wait for them. Of the others one user has at most
     ``per_user`` running, so with more workers than that nobody waits for the slow jobs of one other user.
     """
 
@@ -77,7 +77,7 @@ class JobRunner:
         self._claiming = threading.Lock()
         self._running: dict[int, Job] = {}
         shared = _Lane(tuple(kind for kind in get_args(JobKind) if kind not in apart))
-        lanes = [*[shared] * workers, *([_Lane(tuple(apart))] if apart else ())]
+        lanes = [*[shared] * workers, *(_Lane((kind,)) for kind in apart)]
         self._threads = [
             threading.Thread(target=self._run_lane, args=(lane,), name=f"braid-job-{number}", daemon=True)
             for number, lane in enumerate(lanes, start=1)

@@ -15,13 +15,13 @@ from braid.core.ledger.database import ROWS_PER_STATEMENT, storable
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.tables import JobRow
 
-JobKind = Literal["upload", "url", "text", "reembed", "import", "export", "sync"]
+JobKind = Literal["upload", "url", "text", "reembed", "import", "export", "sync", "scan"]
 JobState = Literal["queued", "running", "done", "failed", "cancelled"]
 
 OPEN: tuple[JobState, ...] = ("queued", "running")
 QUEUED: tuple[JobState, ...] = ("queued",)
 FAILED: tuple[JobState, ...] = ("failed",)
-ADDING: tuple[JobKind, ...] = ("upload", "text", "url")
+ADDING: tuple[JobKind, ...] = ("upload", "text", "url", "scan")
 """Kinds of jobs that read a file."""
 INTERNAL = "internal error"
 """How the error of a job begins that failed for no fault of its file."""
@@ -254,8 +254,13 @@ class JobStore:
         """Record that the job failed, unless it was cancelled meanwhile."""
         self._update(job.id, _is_run(job), state="failed", error=storable(error), finished_at=time.time())
 
+    def others_wait(self, job: Job) -> bool:
+        """Return whether another user has a queued job of the same kind."""
+        others = (JobRow.state == "queued", JobRow.kind == job.kind, JobRow.user_id != job.user_id)
+        return bool(self._read(_select().where(*others).limit(1)))
+
     def hand_over(self, job: Job) -> None:
-        """Queue a running job for the next start. The run does not count as an attempt."""
+        """Queue a running job again: for the next start, or after those of others. The run is no attempt."""
         self._update(job.id, _is_run(job), state="queued", attempts=job.attempts - 1, started_at=None)
 
     def requeue(self) -> int:

@@ -218,4 +218,5 @@ def _chunk_rows(dataset_id: int, document_id: int, title: str, document: Documen
             "line": chunk.line,
             "line_end": chunk.line_end,
             "chunk_kind": chunk.chunk_kind,
+            "confidence": chunk.confidence,
         }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 import unicodedata
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -250,6 +250,20 @@ class Ledger:
             check(find_document(connection, dataset_id, document.source))
             return put(connection, dataset_id, collection, document)
 
+    def put_reading(self, dataset_id: int, document: DocumentInput) -> PutResult | None:
+        """Store a fuller reading of the bytes that a document has, and supersede nothing.
+
+        None where no document has this source and ``content_hash`` any more. Raises NotFoundError when there is no
+        such dataset.
+        """
+        with self.database.write() as connection:
+            collection = require_dataset(connection, dataset_id)
+            stored = find_document(connection, dataset_id, document.source)
+            if stored is None or stored.content_hash != document.content_hash:
+                return None
+            refresh(connection, stored.id, content_hash="")  # so that its passages are written again
+            return put(connection, dataset_id, collection, document)
+
     def put_documents(self, dataset_id: int, documents: Iterable[DocumentInput]) -> list[PutResult]:
         """Store several documents in one transaction, all or none, in a tenth of the time of single ones."""
         with self.database.write() as connection:
@@ -303,9 +317,10 @@ class Ledger:
         error: str,
         size_bytes: int = 0,
         content_hash: str = "",
+        metadata: Mapping[str, Any] | None = None,
         by_job: int | None = None,
     ) -> int:
-        """Record a source that cannot be read, with the reason, and return the document id.
+        """Record a source that cannot be read, with the reason and what is known of it, and return the document id.
 
         Chunks of an earlier, readable version stay searchable. Uploads are superseded as by `put_document`.
         """
@@ -313,13 +328,14 @@ class Ledger:
             require_dataset(connection, dataset_id)
             supersede_uploads(connection, dataset_id, source, by_job=by_job)
             old = find_document(connection, dataset_id, source)
-            failed = DocumentInput(source, title, file_type, (), content_hash, size_bytes)
+            failed = DocumentInput(source, title, file_type, (), content_hash, size_bytes, metadata=metadata or {})
             values = document_values(failed, state="failed", error=error, chunks=old.chunks if old else 0)
             if old is not None and old.chunks:
                 values = {k: values[k] for k in ("state", "error", "content_hash", "updated_at")}
-            elif old is not None:
-                write_metadata(connection, dataset_id, {old.id: {}}, stored=[old.id])
-            return save_document(connection, dataset_id, old, values)
+                return save_document(connection, dataset_id, old, values)
+            document_id = save_document(connection, dataset_id, old, values)
+            write_metadata(connection, dataset_id, {document_id: values["meta"]}, stored=[document_id] if old else [])
+            return document_id
 
     def documents(
         self,

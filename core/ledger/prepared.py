@@ -35,7 +35,7 @@ _SELECTED = """
 
 _PASSAGES = """
     SELECT c.id, c.document_id, c.dataset_id, d.collection, t.source, t.title, t.file_type, c.heading_path, c.text,
-        c.position, c.page, c.page_end, c.line, c.line_end, t.date, t.meta, c.chunk_kind
+        c.position, c.page, c.page_end, c.line, c.line_end, t.date, t.meta, c.chunk_kind, c.confidence
     FROM chunks c JOIN documents t ON t.id = c.document_id JOIN datasets d ON d.id = c.dataset_id
     WHERE c.dataset_id + 0 IN :datasets AND d.removed_at IS NULL"""
 PASSAGES_OF_DOCUMENT = f"""{_PASSAGES} AND c.document_id = :document_id
@@ -147,12 +147,12 @@ CHUNKS_OF_DOCUMENTS = "SELECT id, document_id FROM chunks WHERE document_id IN :
 DELETE_CHUNKS = "DELETE FROM chunks WHERE id IN :ids"
 INSERT_CHUNK = """
     INSERT INTO chunks (id, document_id, dataset_id, position, text, heading_path, page, page_end, line, line_end,
-        chunk_kind)
+        chunk_kind, confidence)
     VALUES (:id, :document_id, :dataset_id, :position, :text, :heading_path, :page, :page_end, :line, :line_end,
-        :chunk_kind)"""
+        :chunk_kind, :confidence)"""
 MOVE_CHUNK = """
     UPDATE chunks SET position = :position, page = :page, page_end = :page_end, line = :line, line_end = :line_end,
-        chunk_kind = :chunk_kind
+        chunk_kind = :chunk_kind, confidence = :confidence
     WHERE id = :id"""
 
 LOG_CHUNK = "INSERT INTO changes (collection, chunk_id) VALUES (:collection, :chunk_id)"

@@ -67,10 +67,11 @@ class PassageRow(NamedTuple):
     date: float | None
     metadata: str | dict[str, Any]
     chunk_kind: ChunkKind | Literal[""] = ""
+    confidence: float | None = None
 
     def passage(self) -> Passage:
         """Return the row as a passage."""
-        return Passage(*(*self[:-2], read_metadata(metadata_of(self.metadata)), self.chunk_kind))
+        return Passage(*(*self[:-3], read_metadata(metadata_of(self.metadata)), self.chunk_kind, self.confidence))
 
 
 def metadata_of(stored: str | dict[str, Any]) -> dict[str, Any]:

@@ -156,6 +156,18 @@ class OriginalRow(Base):
     size_bytes: Mapped[int]
 
 
+class ScanRow(Base):
+    """What a machine read on a page of a document, whose bytes had this hash then."""
+
+    __tablename__ = "scans"
+
+    document_id: Mapped[int] = mapped_column(ForeignKey("documents.id", ondelete="CASCADE"), primary_key=True)
+    page: Mapped[int] = mapped_column(primary_key=True)
+    content_hash: Mapped[str]
+    reading: Mapped[bytes] = mapped_column(LargeBinary)
+    """`braid.core.ingest.scans.reading.PageReading` as JSON, packed by zlib."""
+
+
 class ChunkRow(Base):
     """A passage of a document. ``dataset_id`` repeats the document's, for the scope check of every hit."""
 
@@ -174,6 +186,8 @@ class ChunkRow(Base):
     line_end: Mapped[int | None]
     chunk_kind: Mapped[str] = mapped_column(default="", server_default="")
     """``function``, ``class``, ``method`` or ``module``, of source code; else empty."""
+    confidence: Mapped[float | None]
+    """How sure the machine is that read it on a scanned page, 0–1; None for text that the file has itself."""
 
 
 class EmbeddingRow(Base):

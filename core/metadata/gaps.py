@@ -9,4 +9,11 @@ FORMULAS_WITHOUT_VALUE = "formulas_without_value"
 ATTACHMENTS_UNREAD = "attachments_unread"
 """Attachments of a mail, and why, with semicolons."""
 
-GAPS = (PAGES_WITHOUT_TEXT, FORMULAS_WITHOUT_VALUE, ATTACHMENTS_UNREAD)
+PAGES_TO_READ = "pages_to_read"
+"""How many pages are pictures that no machine has read yet: a number."""
+SCANNED_PAGES = "scanned_pages"
+"""Numbers of the pages whose text a machine reads, or has read: ``2, 5``. No gap, but to be told."""
+SCAN_CONFIDENCE = "scan_confidence"
+"""How sure the machine is of their text: a number, 0–1."""
+
+GAPS = (PAGES_WITHOUT_TEXT, PAGES_TO_READ, FORMULAS_WITHOUT_VALUE, ATTACHMENTS_UNREAD)

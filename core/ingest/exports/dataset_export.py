@@ -149,8 +149,9 @@ def _line(document: Row[Any], chunks: list[Row[Any]]) -> bytes:
 
 def _chunk(chunk: Row[Any]) -> dict[str, Any]:
     exported = {name: getattr(chunk, name) for name in ExportedChunk.model_fields}
-    if not exported["chunk_kind"]:
-        del exported["chunk_kind"]  # which earlier versions refuse to read
+    for name, nothing in (("chunk_kind", ""), ("confidence", None)):  # which earlier versions refuse to read
+        if exported[name] == nothing:
+            del exported[name]
     return exported
 
 

@@ -62,6 +62,7 @@ class ExportedChunk(_Strict):
     line: Count | None = None
     line_end: Count | None = None
     chunk_kind: ChunkKind | Literal[""] = ""
+    confidence: Annotated[float, Field(ge=0, le=1)] | None = None
 
 
 class ExportedDocument(_Strict):

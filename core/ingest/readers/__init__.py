@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import logging
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Protocol, cast
 
@@ -16,7 +17,9 @@ from braid.core.errors import UnreadableDocumentError
 from braid.core.extras import MissingExtraError
 from braid.core.ingest.formats import FORMATS, Format
 from braid.core.ingest.readers.document import ParsedDocument, Section, SourceFile, one_line
+from braid.core.ingest.readers.paged.scanned import with_scans
 from braid.core.ingest.readers.sniff import Sniffed, sniff
+from braid.core.ingest.scans.reading import PageReading
 from braid.core.metadata.values import kept_metadata
 
 __all__ = ["ParsedDocument", "Section", "clean_text", "read_document"]
@@ -39,7 +42,7 @@ class Reader(Protocol):
 
 READABLE = (
     "txt, md, html, pdf, docx, pptx, xlsx, odt, ods, odp, hwpx, rtf, csv, tsv, json, jsonl, eml, msg, epub, srt, vtt, "
-    "ipynb and source code"
+    "ipynb, png, jpg, tiff, webp and source code"
 )
 _BY_SUFFIX = {suffix: form for form in FORMATS for suffix in form.suffixes}
 _BY_KIND = {form.kind: form for form in FORMATS if form.kind != "text"}
@@ -47,11 +50,16 @@ _PLAIN_NAMES = frozenset({"readme", "license", "licence", "copying", "notice", "
 _UNWANTED = re.compile("[\\x00-\\x08\\x0b\\x0e-\\x1f\\x7f\\ud800-\\udfff\\ufeff\\ufffe\\uffff]")
 
 
-def read_document(filename: str, content: bytes, *, max_bytes: int) -> ParsedDocument:
+def read_document(
+    filename: str, content: bytes, *, max_bytes: int, scans: Mapping[int, PageReading] | None = None
+) -> ParsedDocument:
     """Read the text of a file with its structure.
 
-    The format is chosen by the name and must agree with the bytes. Raises UnreadableDocumentError, with a message
-    for the user that names the file and the remedy, for a file that cannot be read.
+    The format is chosen by the name and must agree with the bytes. ``scans`` are what a machine has read so far on
+    scanned pages, by their number from 1; None where no machine will, so that there must be other text.
+
+    Raises UnreadableDocumentError, with a message for the user that names the file and the remedy, for a file that
+    cannot be read; ScannedDocumentError for one whose text is all on scanned pages, when ``scans`` is None.
     """
     file = SourceFile(filename, content, max_bytes)
     if not content:
@@ -59,7 +67,10 @@ def read_document(filename: str, content: bytes, *, max_bytes: int) -> ParsedDoc
     if len(content) > max_bytes:
         raise file.unreadable(f"has {len(content):,} bytes; at most {max_bytes:,} are read, so split it")
     form = _format_of(file)
-    return _clean_document(file, _read(form, replace(file, file_type=form.file_type)))
+    parsed = _read(form, replace(file, file_type=form.file_type))
+    if parsed.scanned:
+        parsed = with_scans(file, parsed, scans)
+    return _clean_document(file, parsed, may_be_empty=bool(parsed.scanned))
 
 
 def _read(form: Format, file: SourceFile) -> ParsedDocument:
@@ -113,13 +124,17 @@ def _wrong_content(form: Format, sniffed: Sniffed) -> str:
     return f"is {sniffed.label}, not {form.label}: it is damaged or wrongly named; copy or export it again"
 
 
-def _clean_document(file: SourceFile, parsed: ParsedDocument) -> ParsedDocument:
+def _clean_document(file: SourceFile, parsed: ParsedDocument, *, may_be_empty: bool) -> ParsedDocument:
     """Remove the characters that no database, index or page takes, and empty sections."""
     sections = tuple(section for section in map(_clean_section, parsed.sections) if section.text.strip())
-    if not sections:
+    if not sections and not may_be_empty:
         raise file.unreadable("has no text in it; check that it is the right file")
     title = one_line(clean_text(parsed.title))[:MAX_TITLE_CHARS] or file.stem
-    metadata = {key: one_line(clean_text(value)) for key, value in parsed.metadata.items() if value}
+    metadata = {
+        key: one_line(clean_text(value)) if isinstance(value, str) else value
+        for key, value in parsed.metadata.items()
+        if value
+    }
     return replace(parsed, title=title, sections=sections, metadata=kept_metadata(metadata))
 
 

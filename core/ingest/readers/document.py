@@ -47,7 +47,9 @@ class ParsedDocument:
     file_type: str
     """Lower-case name of the format: ``pdf``, ``md``, ``py`` …"""
     sections: tuple[Section, ...]
-    metadata: Mapping[str, str] = field(default_factory=dict)
+    metadata: Mapping[str, str | float] = field(default_factory=dict)
+    scanned: tuple[int, ...] = ()
+    """Pages, counted from 1, that are pictures: their text is for a machine to read."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,13 +62,17 @@ _OPEN_DOCUMENTS = {
     b"application/vnd.oasis.opendocument.presentation": Sniffed("odp", "an OpenDocument presentation"),
 }
 _RTF = Sniffed("rtf", "a rich text (RTF) document")
+_HEIC = (b"heic", b"heix", b"hevc", b"mif1", b"msf1")
+_PICTURES = (
+    (0, b"\x89PNG\r\n\x1a\n", Sniffed("png", "a PNG image")),
+    (0, b"\xff\xd8\xff", Sniffed("jpg", "a JPEG image")),
+    (0, b"II*\0", Sniffed("tiff", "a TIFF image")),
+    (0, b"MM\0*", Sniffed("tiff", "a TIFF image")),
+    (8, b"WEBPVP8", Sniffed("webp", "a WebP image")),
+    *((4, b"ftyp" + brand, Sniffed("other", "a HEIC image", "save it as .jpg or .png")) for brand in _HEIC),
+)
 _SIGNATURES = (
-    (0, b"\x89PNG\r\n\x1a\n", "a PNG image"),
-    (0, b"\xff\xd8\xff", "a JPEG image"),
     (0, b"GIF8", "a GIF image"),
-    (0, b"II*\0", "a TIFF image"),
-    (0, b"MM\0*", "a TIFF image"),
-    (8, b"WEBP", "a WebP image"),
     (0, b"\x1f\x8b", "a gzip archive"),
     (0, b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive"),
     (0, b"Rar!\x1a\x07", "a RAR archive"),
@@ -90,6 +94,9 @@ _SIGNATURES = (
 
 def sniff(content: bytes) -> Sniffed:
     """Return the kind of a file by its signature, or else by whether it contains text. Never raises."""
+    for offset, signature, kind in _PICTURES:
+        if content.startswith(signature, offset):
+            return kind
     for offset, signature, label in _SIGNATURES:
         if content.startswith(signature, offset) and not _only_looks_so(signature, content):
             return Sniffed("other", label)

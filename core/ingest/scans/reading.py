@@ -69,15 +69,25 @@ class PageReading:
             boxes[start : start + len(word.text)] = _split(word)
         return text, boxes
 
-    def confidence(self, start: int = 0, end: int | None = None) -> float:
-        """Return how sure the machine is of the text between these characters, 0–1, each character counted alike."""
-        text, starts = self._spelled
-        end = len(text) if end is None else end
-        sure = letters = 0
-        for word, begin in zip(self.words, starts, strict=True):
+    @property
+    def confidence(self) -> float:
+        """How sure the machine is of the page, 0–1, each letter counted alike; 0 without text."""
+        return self._confidence(0, sum(len(word.text) for word in self.words))
+
+    def confidence_of(self, passage: str) -> float:
+        """Return how sure the machine is of a passage of the page; of the whole page where it is not found."""
+        wanted, there = "".join(passage.split()), "".join(word.text for word in self.words)
+        start = there.find(wanted)
+        return self._confidence(start, start + len(wanted)) if start >= 0 and wanted else self.confidence
+
+    def _confidence(self, start: int, end: int) -> float:
+        """Return the mean of the words between these letters, spaces not counted."""
+        sure = letters = begin = 0
+        for word in self.words:
             length = max(0, min(end, begin + len(word.text)) - max(start, begin))
             letters += length
             sure += length * word.confidence
+            begin += len(word.text)
         return round(sure / letters / 100, 3) if letters else 0.0
 
     @cached_property

@@ -151,15 +151,15 @@ def english_again(ann: FlaskClient) -> Iterator[None]:
 def test_why_a_file_failed_is_said_in_the_pages_language_and_in_english_by_the_api(
     ann: FlaskClient, dataset: Dataset
 ) -> None:
-    upload(ann, dataset, "photo.png", samples.PNG)
+    upload(ann, dataset, "photo.gif", samples.GIF)
     settled(ann, dataset)
     said = {language: ann.get(f"/datasets/{dataset.id}?lang={language}").text for language in ("en", "ja", "ko")}
-    assert "photo.png is a PNG image, which cannot be read" in said["en"]
-    assert "photo.png は PNG 画像なので読み込めません。" in said["ja"]
-    assert "photo.png은(는) 읽을 수 없는 형식이에요(PNG 이미지)." in said["ko"]
-    assert 'lang="en">photo.png' not in said["ja"]
+    assert "photo.gif is a GIF image, which cannot be read" in said["en"]
+    assert "photo.gif は GIF 画像なので読み込めません。" in said["ja"]
+    assert "photo.gif은(는) 읽을 수 없는 형식이에요(GIF 이미지)." in said["ko"]
+    assert 'lang="en">photo.gif' not in said["ja"]
     documents = ann.get(f"/api/v1/datasets/{dataset.id}/documents").get_json()["items"]
-    assert [document["error"][:26] for document in documents] == ["photo.png is a PNG image, "]
+    assert [document["error"][:26] for document in documents] == ["photo.gif is a GIF image, "]
     post_form(ann, f"/datasets/{dataset.id}/delete", name="Notes")
 
 
@@ -180,8 +180,8 @@ def test_a_document_is_ready_when_both_indexes_have_it_and_the_copy_too(
 
 
 def test_a_dataset_that_goes_takes_its_uploads_along(ann: FlaskClient, here: Site, dataset: Dataset) -> None:
-    upload(ann, dataset, "photo.png", samples.PNG)
-    assert rows(settled(ann, dataset)) == {"photo.png": "failed"}
+    upload(ann, dataset, "photo.gif", samples.GIF)
+    assert rows(settled(ann, dataset)) == {"photo.gif": "failed"}
     assert post_form(ann, f"/datasets/{dataset.id}/delete", name="Notes").status_code == 302
     assert here.background.store.counts(dataset_id=dataset.id)["failed"] == 0
     assert spooled(here) == []
@@ -255,10 +255,10 @@ def test_addresses_that_are_never_fetched_are_refused_at_once(ann: FlaskClient, 
 def test_a_failed_upload_is_tried_again_or_removed_with_its_file(
     ann: FlaskClient, here: Site, dataset: Dataset
 ) -> None:
-    upload(ann, dataset, "photo.pdf", samples.PNG)
+    upload(ann, dataset, "photo.pdf", samples.GIF)
     page = settled(ann, dataset)
     assert rows(page) == {"photo.pdf": "failed"}
-    assert "photo.pdf is a PNG image" in page
+    assert "photo.pdf is a GIF image" in page
     retry = re.search(r'action="(/datasets/\d+/jobs/\d+/retry)"', page)
     assert retry
     assert post_form(ann, retry[1]).status_code == 302
@@ -411,7 +411,7 @@ def test_datasets_of_others_do_not_exist(
 
 
 def test_jobs_of_others_do_not_exist(ann: FlaskClient, eve: FlaskClient, here: Site, dataset: Dataset) -> None:
-    upload(ann, dataset, "photo.png", samples.PNG)
+    upload(ann, dataset, "photo.gif", samples.GIF)
     settled(ann, dataset)
     [job] = here.background.store.of_dataset(dataset.id, kinds=("upload",), states=("failed",))
     post_form(eve, "/datasets", name="Mine")
@@ -446,7 +446,7 @@ def test_shared_datasets_are_read_by_users_and_filled_by_administrators(
 def test_limits_are_said(ann: FlaskClient, here: Site, dataset: Dataset) -> None:
     limits = {"max_user_documents": 1, "max_user_datasets": 1, "max_waiting_jobs": 1, "min_free_disk_mb": 10**7}
     here.braid.ledger.put_document(dataset.id, DocumentInput("a.md", "A", "md", (ChunkInput("one"),)))
-    upload(ann, dataset, "photo.png", samples.PNG)
+    upload(ann, dataset, "photo.gif", samples.GIF)
     settled(ann, dataset)
     before, told = here.settings, {}
     for name, value in limits.items():

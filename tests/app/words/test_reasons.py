@@ -21,13 +21,13 @@ from tests.web import make_app
 
 CORE = Path(__file__).parents[3] / "core"
 FILES = {
-    "photo.png": samples.PNG,
+    "photo.gif": samples.GIF,
     "empty.txt": b"",
     "scan.pdf": samples.scanned_pdf(),
     "secret.pdf": samples.pdf([["one"]], password="x"),
     "cut.pdf": samples.pdf([["one"]])[:400],
     "manual.pdf": samples.docx_manual(),
-    "talk.docx": samples.PNG,
+    "talk.docx": samples.GIF,
     "old.doc": samples.ole("WordDocument"),
     "old.docx": samples.ole("EncryptedPackage"),
     "data.json": b'{"a": }',
@@ -71,10 +71,10 @@ def test_why_a_file_cannot_be_read_is_said_in_the_readers_language(name: str, la
 @pytest.mark.usefixtures("app")
 def test_a_file_is_named_with_what_it_is() -> None:
     with force_locale("ja"):
-        assert "PNG 画像" in str(shown(reason_of("photo.png")))
-        assert "lang=" not in shown(reason_of("photo.png"))
+        assert "GIF 画像" in str(shown(reason_of("photo.gif")))
+        assert "lang=" not in shown(reason_of("photo.gif"))
     with force_locale("ko"):
-        assert "PNG 이미지" in str(shown(reason_of("photo.png")))
+        assert "GIF 이미지" in str(shown(reason_of("photo.gif")))
 
 
 @pytest.mark.usefixtures("app")

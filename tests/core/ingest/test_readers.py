@@ -225,7 +225,7 @@ def test_a_mail_is_read_with_its_attachments() -> None:
     assert parsed.title == "会議の資料"
     assert parsed.metadata["from"] == "Hanako Sato <hanako@example.org>"
     assert parsed.metadata["attachments"] == "staff.xlsx, p.png, a.txt, 会議の資料"
-    assert "p.png is a PNG image" in parsed.metadata["attachments_unread"]
+    assert "p.png has no text layer (it holds scanned pages or images)" in parsed.metadata["attachments_unread"]
     assert "添付の資料を確認してください。" in parsed.sections[0].text
     paths = [section.heading_path for section in parsed.sections]
     staff = "staff.xlsx > Staff > Staff of the library"
@@ -490,8 +490,11 @@ WRONG: list[tuple[str, bytes, str]] = [
     ("a.epub", with_part(EPUB, "META-INF/encryption.xml", PROTECTION), "is encrypted (copy protection)"),
     # another kind than its name says
     ("a.txt", samples.PNG, "is a PNG image, not plain text"),
-    ("a.pdf", samples.PNG, "is a PNG image, not a PDF document"),
-    ("photo.png", samples.PNG, "is a PNG image, which cannot be read; save its text as one of txt, md"),
+    ("a.pdf", samples.PNG, "is a PNG image, not a PDF document; rename it to a.png"),
+    ("photo.png", samples.PNG, "has no text layer (it holds scanned pages or images); run OCR"),
+    ("photo.png", samples.PNG[:-20], "is damaged, or is not a PNG image; copy or export it again"),
+    ("bomb.png", samples.picture_bomb(), "has 900,000,000 pixels; at most 120,000,000 are read, so make it smaller"),
+    ("photo.heic", b"\0\0\0\x18ftypheic" + bytes(40), "is a HEIC image; save it as .jpg or .png"),
     ("a.docx", PDF, "is a PDF document, not a Word document; rename it to a.pdf"),
     ("a.txt", PDF, "is a PDF document, not plain text; rename it to a.pdf"),
     ("a", PDF, "is a PDF document; rename it to a.pdf"),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import io
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from typing import Any
 
 import numpy as np
@@ -16,21 +16,65 @@ from braid.core.errors import UnreadableDocumentError
 from braid.core.ingest.readers.paged.characters import character_boxes, page_text, pieces_of
 from braid.core.ingest.readers.paged.layout import layout_of
 from braid.core.ingest.readers.paged.pdf import MAX_OBJECTS
+from braid.core.ingest.readers.paged.picture import (
+    FINEST_SIDE,
+    LONGEST_SIDE,
+    READ_DPI,
+    draw_picture,
+    for_reading,
+    shown,
+)
+from braid.core.ingest.readers.sniff import sniff
 
-LONGEST_SIDE = 1_600
-"""Pixels."""
 PER_POINT = 10
 """Units of a box per point, 1/72 inch."""
+POINTS_PER_INCH = 72
 MAX_CHARACTERS = 100_000
-FAST = Image.Quantize.FASTOCTREE
 
 
-def draw_page(content: bytes, number: int) -> dict[str, Any]:
-    """Return the picture (PNG) and the text of page ``number``, counted from 1.
+def draw_page(content: bytes, number: int, turn: int = 0) -> dict[str, Any]:
+    """Return the picture (PNG) and the text of page ``number``, counted from 1. A picture of an image file, or one that
+    is to be turned by ``turn`` degrees clockwise, has no text.
 
     ``boxes`` (n, 4) are left, top, right and bottom of the n characters of ``text`` from the page's upper left corner,
     as it is shown, in tenths of a point, as ``width`` and ``height`` are. Raises UnreadableDocumentError.
     """
+    if not _is_pdf(content):
+        return draw_picture(content, number, turn)
+    with _opened_page(content, number) as (document, page):
+        width, height = page.get_size()
+        picture = _picture(page, LONGEST_SIDE / max(width, height, 1.0))
+        if turn:
+            return {**shown(picture, turn), "pages": len(document), "text": "", "boxes": []}
+        text, boxes = _characters(page)
+        return {
+            "picture": shown(picture)["picture"],
+            "pages": len(document),
+            "width": round(width * PER_POINT),
+            "height": round(height * PER_POINT),
+            "text": text,
+            "boxes": boxes.tolist(),
+        }
+
+
+def page_for_reading(content: bytes, number: int) -> Image.Image:
+    """Return a page of a PDF or image file in grey, at about 300 dots per inch, for a machine that reads it.
+
+    Raises UnreadableDocumentError.
+    """
+    if not _is_pdf(content):
+        return for_reading(content, number)
+    with _opened_page(content, number) as (_, page):
+        longest = max(*page.get_size(), 1.0)
+        return _picture(page, min(READ_DPI / POINTS_PER_INCH, FINEST_SIDE / longest)).convert("L")
+
+
+def _is_pdf(content: bytes) -> bool:
+    return sniff(content).kind == "pdf"
+
+
+@contextmanager
+def _opened_page(content: bytes, number: int) -> Iterator[tuple[pypdfium2.PdfDocument, pypdfium2.PdfPage]]:
     try:
         document = pypdfium2.PdfDocument(content)
     except pypdfium2.PdfiumError as error:
@@ -41,25 +85,14 @@ def draw_page(content: bytes, number: int) -> dict[str, Any]:
         with closing(document[number - 1]) as page:
             if raw.FPDFPage_CountObjects(page) > MAX_OBJECTS:
                 raise UnreadableDocumentError("the page draws more than can be shown")
-            width, height = page.get_size()
-            text, boxes = _characters(page)
-            return {
-                "picture": _picture(page, LONGEST_SIDE / max(width, height, 1.0)),
-                "pages": len(document),
-                "width": round(width * PER_POINT),
-                "height": round(height * PER_POINT),
-                "text": text,
-                "boxes": boxes.tolist(),
-            }
+            yield document, page
 
 
-def _picture(page: pypdfium2.PdfPage, scale: float) -> bytes:
-    stream = io.BytesIO()
+def _picture(page: pypdfium2.PdfPage, scale: float) -> Image.Image:
     bitmap = page.render(scale=scale, may_draw_forms=False, rev_byteorder=True)
     with closing(bitmap):
-        picture = bitmap.to_pil().convert("RGB")
-        picture.quantize(64, method=FAST).save(stream, "PNG", compress_level=3)
-    return stream.getvalue()
+        picture: Image.Image = bitmap.to_pil().convert("RGB")
+        return picture
 
 
 def _characters(page: pypdfium2.PdfPage) -> tuple[str, NDArray[np.int64]]:

@@ -30,6 +30,8 @@ what is drawn on them, and take half a second each.
 MAX_HEADS = 20
 Page = tuple[str, Layout]
 """Its characters in the order in which they are drawn, and their order for readers."""
+STAMP_LETTERS = 100
+"""A page with more letters has its own text."""
 
 
 def read(file: SourceFile) -> ParsedDocument:
@@ -37,16 +39,18 @@ def read(file: SourceFile) -> ParsedDocument:
     if b"%%EOF" not in file.content[-_END_WITHIN:]:
         raise file.unreadable("is a PDF document that was cut off: its end is missing; copy or download it again")
     with _PDFIUM:
-        information, pages = _extract(file)
+        information, pages, scanned = _extract(file)
     texts, heads = _texts(pages)
     sections = tuple(Section(text, page=number) for number, text in enumerate(texts, start=1) if text)
-    if not sections:
-        raise file.unreadable("has no text layer (it holds scanned pages or images); run OCR on it first")
-    return ParsedDocument(first_title(information.get("Title")), "pdf", sections, _metadata(information, texts, heads))
+    metadata = _metadata(information, texts, heads)
+    return ParsedDocument(first_title(information.get("Title")), "pdf", sections, metadata, scanned)
 
 
-def _extract(file: SourceFile) -> tuple[dict[str, str], list[Page]]:
-    """Return (document information, each page). All of PDFium's objects are closed here, under the lock."""
+def _extract(file: SourceFile) -> tuple[dict[str, str], list[Page], tuple[int, ...]]:
+    """Return (document information, each page, numbers of the scanned ones).
+
+    All of PDFium's objects are closed here, under the lock.
+    """
     try:
         document = pypdfium2.PdfDocument(file.content)
     except pypdfium2.PdfiumError as error:
@@ -56,10 +60,15 @@ def _extract(file: SourceFile) -> tuple[dict[str, str], list[Page]]:
     with closing(document):
         if len(document) > MAX_PAGES:
             raise file.unreadable(f"has {len(document):,} pages; at most {MAX_PAGES:,} are read, so split it")
-        return document.get_metadata_dict(), list(_pages(file, document))
+        pages, scanned = [], []
+        for number, (page, is_picture) in enumerate(_pages(file, document), start=1):
+            pages.append(page)
+            scanned += [number] if is_picture else []
+        return document.get_metadata_dict(), pages, tuple(scanned)
 
 
-def _pages(file: SourceFile, document: pypdfium2.PdfDocument) -> Iterator[Page]:
+def _pages(file: SourceFile, document: pypdfium2.PdfDocument) -> Iterator[tuple[Page, bool]]:
+    """Yield each page, and whether it is a picture."""
     objects = 0
     for number in range(len(document)):
         with closing(document[number]) as page:
@@ -70,7 +79,22 @@ def _pages(file: SourceFile, document: pypdfium2.PdfDocument) -> Iterator[Page]:
                 )
             with closing(page.get_textpage()) as found:
                 text = page_text(found)
-                yield text, layout_of(pieces_of(page, found, text), page.get_height())
+                layout = layout_of(pieces_of(page, found, text), page.get_height())
+            yield (text, layout), _is_picture(page, text)
+
+
+def _is_picture(page: pypdfium2.PdfPage, text: str) -> bool:
+    """Return whether the page's text is to be read by a machine: it has none but draws something, or hardly any, such
+    as the stamp of a scanner, beside an image over half of the page.
+    """
+    letters = sum(not letter.isspace() for letter in text)
+    if not letters:
+        return bool(raw.FPDFPage_CountObjects(page))
+    if letters > STAMP_LETTERS:
+        return False
+    width, height = page.get_size()
+    boxes = (each.get_bounds() for each in page.get_objects(filter=[raw.FPDF_PAGEOBJ_IMAGE], max_depth=3))
+    return any((right - left) * (top - bottom) > width * height / 2 for left, bottom, right, top in boxes)
 
 
 def _texts(pages: list[Page]) -> tuple[list[str], list[str]]:

@@ -1,0 +1,109 @@
+"""How well scanned pages are read: the share of characters that are wrong, on pages drawn from known text.
+
+Pages in three languages, of 150 and 300 dots per inch, clean, askew, dirty, both, and turned; then two columns and
+lines from top to bottom are read by the tests. The character error rate is the edit distance to the true text, without
+spaces in Japanese, divided by the length of the true text.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+import unicodedata
+from statistics import mean
+
+import numpy as np
+
+from benchmarks.common import EVAL, arguments, need, show
+from braid.core.evaluation.beir import read_set
+from braid.core.ingest.scans.program import LANGUAGES, find_tesseract, install_command
+from braid.core.ingest.scans.reading import PageReading
+from braid.core.ingest.scans.recognize import read_picture
+from tests import scans
+
+SETS = {"en": "scifact", "ja": "jsquad-valid", "ko": "ko-strategyqa-facts"}
+WAYS: dict[str, dict[str, float]] = {
+    "clean": {},
+    "3° askew": {"skew": 3.0},
+    "noisy": {"noise": 0.08},
+    "both": {"skew": -2.0, "noise": 0.08},
+    "turned": {"turn": 90},
+}
+LINES = 34
+
+
+def main() -> None:
+    """Draw the pages, read them and compare."""
+    args = arguments(__doc__ or "", add=_options)
+    need(EVAL / SETS["en"])
+    tesseract = find_tesseract()
+    if tesseract is None:
+        raise SystemExit(f"Tesseract is not installed: {install_command()}")
+    rows = []
+    for language in SETS:
+        for dpi in (150, 300):
+            for way, how in WAYS.items():
+                rates, sure, took_s = [], [], []
+                for number, lines in enumerate(_pages(language, dpi, args.pages)):
+                    font = (scans.SERIF, scans.SANS)[number % 2]
+                    picture = scans.page(lines, language, dpi=dpi, font=font, seed=number, **how)  # type: ignore[arg-type]
+                    if dpi != 300:  # as a page of a PDF file is drawn
+                        picture = picture.resize((picture.width * 300 // dpi, picture.height * 300 // dpi))
+                    started = os.times()
+                    before = time.perf_counter()
+                    reading = read_picture(picture, tesseract, languages=LANGUAGES, timeout_s=300)
+                    ended = os.times()
+                    took_s.append(
+                        (ended.children_user - started.children_user + ended.user - started.user)
+                        if args.cpu
+                        else time.perf_counter() - before
+                    )
+                    rates.append(_error_rate("\n".join(lines), reading, language))
+                    sure.append(reading.confidence)
+                rows.append(
+                    [language, dpi, way, f"{mean(rates):.2%}", f"{max(rates):.2%}", f"{mean(sure):.0%}", mean(took_s)]
+                )
+    columns = ["language", "dpi", "page", "wrong", "worst page", "confidence", "seconds"]
+    tables = [[*row[:-1], f"{row[-1]:.1f}"] for row in rows]
+    show({"rows": rows}, [("Character error rate", columns, tables)], as_json=args.json)
+
+
+def _options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--pages", type=int, default=4, help="per language, resolution and way")
+    parser.add_argument("--cpu", action="store_true", help="seconds of processor time instead of the clock's")
+
+
+def _pages(language: str, dpi: int, count: int) -> list[list[str]]:
+    texts = [document.text for document in read_set(EVAL / SETS[language]).documents]
+    lines: list[str] = []
+    for text in texts:
+        lines += scans.lines_of(text, language, dpi=dpi)
+        if len(lines) >= count * LINES:
+            break
+    return [lines[start : start + LINES] for start in range(0, count * LINES, LINES)]
+
+
+def _error_rate(wanted: str, reading: PageReading, language: str) -> float:
+    true, read = _plain(wanted, language), _plain(reading.text, language)
+    return _distance(true, read) / max(1, len(true))
+
+
+def _plain(text: str, language: str) -> str:
+    return ("" if language == "ja" else " ").join(unicodedata.normalize("NFKC", text).split())
+
+
+def _distance(one: str, other: str) -> int:
+    """Return the Levenshtein distance, a row of its table at a time."""
+    letters = np.array([ord(each) for each in other])
+    row = np.arange(len(other) + 1)
+    for number, letter in enumerate(one, start=1):
+        cheapest = np.minimum(row[1:] + 1, row[:-1] + (letters != ord(letter)))
+        row = np.concatenate([[number], cheapest])
+        steps = np.arange(len(row))
+        row = np.minimum.accumulate(row - steps) + steps  # the cells to the left of each
+    return int(row[-1])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,140 @@
+"""Image files: each picture in them is a page, whose text is for a machine to read."""
+
+from __future__ import annotations
+
+import io
+import struct
+from typing import Any
+
+import numpy as np
+from PIL import Image, ImageOps
+
+from braid.core.errors import UnreadableDocumentError
+from braid.core.ingest.readers.document import ParsedDocument, SourceFile
+from braid.core.metadata.gaps import PAGES_WITHOUT_TEXT
+
+ERRORS = (
+    *(OSError, ValueError, SyntaxError, struct.error, KeyError, TypeError, IndexError, AttributeError),
+    *(ArithmeticError, EOFError, Image.DecompressionBombError),
+)
+FORMATS = ("PNG", "JPEG", "TIFF", "WEBP")
+MAX_PIXELS = 120_000_000
+"""Of one picture: A3 at 600 dots per inch has 70 million."""
+MAX_PAGES = 2_000
+"""Pictures in one TIFF file."""
+LONGEST_SIDE = 1_600
+"""Pixels of a page as it is shown."""
+FAST = Image.Quantize.FASTOCTREE
+READ_DPI, COARSE_DPI, FINEST_SIDE = 300, 220, 5_000
+"""Dots per inch that a machine reads best, fewest that it reads as they are, and pixels of the longest side read."""
+A4_LONG_INCHES = 11.69
+
+
+def read(file: SourceFile) -> ParsedDocument:
+    """Return the number of pages; no text. A picture whose file was cut off, or of too many pixels, is refused."""
+    with _open(file.content) as picture:
+        count = _count(file, picture)
+        _require_size(file, picture)
+        if count == 1:
+            picture.load()
+    pages = range(1, count + 1)
+    metadata = {"pages": str(count), PAGES_WITHOUT_TEXT: ", ".join(map(str, pages))}
+    return ParsedDocument(file.stem, file.file_type, (), metadata, tuple(pages))
+
+
+def open_page(content: bytes, number: int) -> Image.Image:
+    """Return picture ``number`` of the file, counted from 1, as a viewer shows it: turned, and on white.
+
+    Raises UnreadableDocumentError.
+    """
+    file = SourceFile("the picture", content, len(content))
+    try:
+        with _open(content) as picture:
+            picture.seek(number - 1)
+            _require_size(file, picture)
+            picture.load()
+            return _on_white(ImageOps.exif_transpose(picture))
+    except UnreadableDocumentError:
+        raise
+    except ERRORS as error:
+        raise file.unreadable("is damaged; copy or export it again") from error
+
+
+def for_reading(content: bytes, number: int) -> Image.Image:
+    """Return the picture in grey at about 300 dots per inch, for `braid.core.ingest.scans.recognize`. Raises as
+    `open_page`.
+    """
+    picture = open_page(content, number).convert("L")
+    return resized(picture, _resolution(picture))
+
+
+def resized(picture: Image.Image, dpi: float) -> Image.Image:
+    """Return a coarse picture enlarged to 300 dots per inch, and a very large one made smaller."""
+    scale = READ_DPI / dpi if dpi < COARSE_DPI else 1.0
+    scale = min(scale, FINEST_SIDE / max(picture.size))
+    if 0.95 < scale < 1.05:
+        return picture
+    size = max(1, round(picture.width * scale)), max(1, round(picture.height * scale))
+    return picture.resize(size, Image.Resampling.BICUBIC if scale > 1 else Image.Resampling.BOX)
+
+
+def draw_picture(content: bytes, number: int, turn: int = 0) -> dict[str, Any]:
+    """Return a page for a browser, as `braid.core.ingest.readers.paged.page_picture.draw_page` does, without text.
+
+    Raises as `open_page`.
+    """
+    with _open(content) as picture:
+        pages = _count(SourceFile("the picture", content, len(content)), picture)
+    picture = open_page(content, number)
+    picture.thumbnail((LONGEST_SIDE, LONGEST_SIDE), Image.Resampling.BOX)
+    return {**shown(picture, turn), "pages": pages, "text": "", "boxes": []}
+
+
+def shown(picture: Image.Image, turn: int = 0) -> dict[str, Any]:
+    """Return a picture, turned clockwise, as PNG with its size in tenths of a pixel."""
+    picture = picture.rotate(-turn, expand=True) if turn else picture
+    stream = io.BytesIO()
+    picture.convert("RGB").quantize(64, method=FAST).save(stream, "PNG", compress_level=3)
+    return {"picture": stream.getvalue(), "width": picture.width * 10, "height": picture.height * 10}
+
+
+def _open(content: bytes) -> Image.Image:
+    return Image.open(io.BytesIO(content), formats=FORMATS)
+
+
+def _count(file: SourceFile, picture: Image.Image) -> int:
+    """Return the number of pages: of TIFF alone, other formats have animations."""
+    if picture.format != "TIFF":
+        return 1
+    for number in range(1, MAX_PAGES + 1):
+        try:
+            picture.seek(number)
+        except EOFError:
+            picture.seek(0)
+            return number
+    raise file.unreadable(f"has more than {MAX_PAGES:,} pages; at most {MAX_PAGES:,} are read, so split it")
+
+
+def _require_size(file: SourceFile, picture: Image.Image) -> None:
+    pixels = picture.width * picture.height
+    if pixels > MAX_PIXELS:
+        raise file.unreadable(f"has {pixels:,} pixels; at most {MAX_PIXELS:,} are read, so make it smaller")
+
+
+def _on_white(picture: Image.Image) -> Image.Image:
+    if picture.mode in ("1", "L", "RGB"):
+        return picture if picture.mode != "1" else picture.convert("L")
+    if picture.mode.startswith(("I", "F")):  # 16 bits of grey and more
+        grey = np.asarray(picture, dtype=np.float32)
+        low, high = float(grey.min()), float(grey.max())
+        return Image.fromarray(((grey - low) * (255 / max(high - low, 1e-9))).astype(np.uint8))
+    if picture.has_transparency_data:
+        picture = picture.convert("RGBA")
+        white = Image.new("RGBA", picture.size, "white")
+        return Image.alpha_composite(white, picture).convert("RGB")
+    return picture.convert("RGB")
+
+
+def _resolution(picture: Image.Image) -> float:
+    """Return the dots per inch if the picture is a page: files say nothing that can be trusted."""
+    return max(picture.size) / A4_LONG_INCHES

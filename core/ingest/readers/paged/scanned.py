@@ -1,0 +1,46 @@
+"""Scanned pages of a file: the text that a machine has read on them, beside the text that the file has itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from braid.core.errors import ScannedDocumentError
+from braid.core.ingest.readers.document import ParsedDocument, Section, SourceFile, join_cjk_lines
+from braid.core.ingest.scans.program import find_tesseract, install_command
+from braid.core.ingest.scans.reading import PageReading
+from braid.core.metadata.gaps import PAGES_TO_READ, PAGES_WITHOUT_TEXT, SCAN_CONFIDENCE, SCANNED_PAGES
+
+
+def with_scans(file: SourceFile, parsed: ParsedDocument, scans: Mapping[int, PageReading] | None) -> ParsedDocument:
+    """Return the document with what was read on its scanned pages, and with metadata that says so.
+
+    Raises ScannedDocumentError when no machine will read (``scans`` is None) and there is no other text.
+    """
+    if scans is None and not parsed.sections:
+        raise ScannedDocumentError(f"{file.name} {_remedy()}", pages=len(parsed.scanned))
+    read = {page: scans[page] for page in parsed.scanned if scans and page in scans}
+    found = {page: reading for page, reading in read.items() if reading.words}
+    sections = [section for section in parsed.sections if section.page not in found]
+    sections += [Section(join_cjk_lines(reading.text), page=page) for page, reading in found.items()]
+    sections.sort(key=lambda section: section.page or 0)
+    letters = sum(len(reading.text) for reading in found.values())
+    sure = sum(len(reading.text) * reading.confidence for reading in found.values())
+    with_text = {section.page for section in sections if section.text.strip()}
+    before = [int(page) for page in str(parsed.metadata.get(PAGES_WITHOUT_TEXT, "")).split(", ") if page]
+    told: dict[str, str | float] = {
+        PAGES_WITHOUT_TEXT: _listed(page for page in before if page not in with_text),
+        PAGES_TO_READ: len(parsed.scanned) - len(read),
+        SCANNED_PAGES: _listed(parsed.scanned),
+        SCAN_CONFIDENCE: round(sure / letters, 3) if letters else 0,
+    }
+    return replace(parsed, sections=tuple(sections), metadata={**parsed.metadata, **told})
+
+
+def _listed(pages: Iterable[int]) -> str:
+    return ", ".join(map(str, pages))
+
+
+def _remedy() -> str:
+    told = "has no text layer (it holds scanned pages or images); run OCR on it first"
+    return told if find_tesseract() else f"{told}, or have Braid read it: {install_command()}"

@@ -1,0 +1,89 @@
+"""What machines read on scanned pages, kept in the ledger by document and page, and which pages still wait."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Collection
+
+from sqlalchemy import ColumnElement, delete, exists, func, insert, select
+
+from braid.core.ingest.scans.reading import PageReading
+from braid.core.ledger.database import Database
+from braid.core.ledger.queries import document_of, select_documents
+from braid.core.ledger.tables import DatasetRow, DocumentMetadataRow, DocumentRow, ScanRow
+from braid.core.metadata.gaps import PAGES_TO_READ
+from braid.core.types import Document
+
+
+class Scans:
+    """Readings of a document's pages hold for its bytes alone: those of earlier ones are not found.
+
+    >>> Scans(braid.ledger.database).waiting()
+    (0, 0)
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, document: Document, page: int, reading: PageReading) -> bool:
+        """Keep what was read on a page, counted from 1; False when the document is gone."""
+        packed = zlib.compress(json.dumps(reading.to_json(), ensure_ascii=False).encode())
+        values = {"document_id": document.id, "page": page, "content_hash": document.content_hash, "reading": packed}
+        with self._database.write() as connection:
+            if connection.execute(select(DocumentRow.id).where(DocumentRow.id == document.id)).first() is None:
+                return False
+            connection.execute(delete(ScanRow).where(ScanRow.document_id == document.id, ScanRow.page == page))
+            connection.execute(insert(ScanRow).values(**values))
+        return True
+
+    def of(self, document: Document) -> dict[int, PageReading]:
+        """Return the readings of all pages of the document that were read, by page."""
+        columns = select(ScanRow.page, ScanRow.reading).where(*_of(document)).order_by(ScanRow.page)
+        with self._database.read() as connection:
+            return {row.page: _unpacked(row.reading) for row in connection.execute(columns)}
+
+    def get(self, document: Document, page: int) -> PageReading | None:
+        """Return the reading of one page; None where no machine has read it."""
+        column = select(ScanRow.reading).where(*_of(document), ScanRow.page == page)
+        with self._database.read() as connection:
+            packed = connection.execute(column).scalar_one_or_none()
+        return None if packed is None else _unpacked(packed)
+
+    def waiting(self) -> tuple[int, int]:
+        """Return how many pages wait to be read by a machine, and of how many documents."""
+        counts = select(func.coalesce(func.sum(DocumentMetadataRow.number), 0), func.count()).where(*_WAIT)
+        with self._database.read() as connection:
+            pages, documents = connection.execute(counts).one()
+        return int(pages or 0), int(documents)
+
+    def waiting_documents(self, *, dataset_ids: Collection[int] | None = None) -> list[Document]:
+        """Return the documents with pages that wait, of these datasets if any are given, the smallest first."""
+        wait = exists().where(DocumentMetadataRow.document_id == DocumentRow.id, *_WAIT)
+        statement = select_documents().where(wait).order_by(DocumentRow.size_bytes, DocumentRow.id)
+        if dataset_ids is not None:
+            statement = statement.where(DocumentRow.dataset_id.in_(dataset_ids))
+        with self._database.read() as connection:
+            return [document_of(row) for row in connection.execute(statement)]
+
+    def sweep(self) -> int:
+        """Delete the readings of bytes that a document no longer has; return how many."""
+        same = (DocumentRow.id == ScanRow.document_id, DocumentRow.content_hash == ScanRow.content_hash)
+        with self._database.write() as connection:
+            return connection.execute(delete(ScanRow).where(~exists().where(*same))).rowcount
+
+
+_WAIT: tuple[ColumnElement[bool], ...] = (
+    DocumentMetadataRow.key == PAGES_TO_READ,
+    DocumentMetadataRow.kind == "number",
+    DocumentMetadataRow.number > 0,
+    DocumentMetadataRow.dataset_id.in_(select(DatasetRow.id).where(DatasetRow.removed_at.is_(None))),
+)
+
+
+def _of(document: Document) -> tuple[ColumnElement[bool], ...]:
+    return ScanRow.document_id == document.id, ScanRow.content_hash == document.content_hash
+
+
+def _unpacked(packed: bytes) -> PageReading:
+    return PageReading.from_json(json.loads(zlib.decompress(packed)))

@@ -1,0 +1,97 @@
+"""Made-up scans: pages drawn from known text, then turned, askew, coarse and dirty, as pictures and in PDF files."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+from reportlab.lib.utils import ImageReader  # type: ignore[import-untyped]
+from reportlab.pdfgen.canvas import Canvas  # type: ignore[import-untyped]
+
+_FONTS = Path("/usr/share/fonts/opentype/noto")
+SANS, SERIF = _FONTS / "NotoSansCJK-Regular.ttc", _FONTS / "NotoSerifCJK-Regular.ttc"
+_OF_LANGUAGE = {"en": 0, "ja": 0, "ko": 1}
+"""Number of the font in its collection."""
+A4_INCHES = (8.27, 11.69)
+
+
+def lines_of(text: str, language: str, *, dpi: int = 300, font: Path = SERIF, points: float = 10.5) -> list[str]:
+    """Break a text into the lines of an A4 page with margins of an inch."""
+    drawn = ImageFont.truetype(str(font), points * dpi / 72, index=_OF_LANGUAGE[language])
+    gap = "" if language == "ja" else " "
+    room = (A4_INCHES[0] - 2) * dpi
+    lines, line = [], ""
+    for piece in list(text) if language == "ja" else text.split():
+        longer = f"{line}{gap}{piece}" if line else piece
+        if drawn.getlength(longer) > room:
+            lines.append(line)
+            longer = piece
+        line = longer
+    return [*lines, line]
+
+
+def page(
+    lines: Sequence[str],
+    language: str = "en",
+    *,
+    dpi: int = 300,
+    skew: float = 0.0,
+    noise: float = 0.0,
+    turn: int = 0,
+    font: Path = SERIF,
+    points: float = 10.5,
+    seed: int = 1,
+) -> Image.Image:
+    """Draw an A4 page in grey. ``skew`` and ``turn`` are degrees clockwise; ``noise`` is its share of specks and of
+    light.
+    """
+    width, height = (round(side * dpi) for side in A4_INCHES)
+    picture = Image.new("L", (width, height), 255)
+    draw = ImageDraw.Draw(picture)
+    drawn = ImageFont.truetype(str(font), points * dpi / 72, index=_OF_LANGUAGE[language])
+    for number, line in enumerate(lines):
+        draw.text((dpi, dpi + number * round(1.7 * points * dpi / 72)), line, font=drawn, fill=20)
+    if skew:
+        picture = picture.rotate(-skew, Image.Resampling.BICUBIC, fillcolor=255)
+    if noise:
+        picture = _dirty(picture, noise, seed)
+    return picture.rotate(-turn, expand=True) if turn else picture
+
+
+def _dirty(picture: Image.Image, noise: float, seed: int) -> Image.Image:
+    dice = np.random.default_rng(seed)
+    grey = np.asarray(picture, dtype=np.float32)
+    grey = 235 - (235 - 40) * (255 - grey) / 255 + dice.normal(0, 255 * noise, grey.shape)
+    specks = dice.random(grey.shape)
+    grey[specks < noise / 50] = 0
+    grey[specks > 1 - noise / 50] = 255
+    return Image.fromarray(np.clip(grey, 0, 255).astype(np.uint8))
+
+
+def encoded(picture: Image.Image, form: str = "PNG", *, dpi: int = 300, **options: object) -> bytes:
+    """Return the picture as a file."""
+    stream = io.BytesIO()
+    picture.save(stream, form, dpi=(dpi, dpi), **options)
+    return stream.getvalue()
+
+
+def pdf(pages: Sequence[Image.Image | Sequence[str]], *, title: str = "") -> bytes:
+    """Return a PDF file whose pages are pictures, or lines of English text; a blank one for no lines."""
+    stream = io.BytesIO()
+    canvas = Canvas(stream)
+    canvas.setTitle(title)
+    for each in pages:
+        if isinstance(each, Image.Image):
+            width, height = (595, 842) if each.height >= each.width else (842, 595)
+            canvas.setPageSize((width, height))
+            canvas.drawImage(ImageReader(each.convert("RGB")), 0, 0, width, height)
+        else:
+            canvas.setPageSize((595, 842))
+            for number, line in enumerate(each):
+                canvas.drawString(72, 750 - 16 * number, line)
+        canvas.showPage()
+    canvas.save()
+    return stream.getvalue()
