@@ -187,6 +187,7 @@ def ingest_options(settings: Settings) -> IngestOptions:
         max_file_bytes=settings.max_file_mb * MEBIBYTE,
         chunk_chars=settings.chunk_chars,
         chunk_overlap_chars=settings.chunk_overlap_chars,
+        scan_languages=settings.scan_languages,
     )
 
 

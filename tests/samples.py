@@ -6,7 +6,7 @@ import io
 import struct
 import zipfile
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from email.message import EmailMessage
 
 import docx
@@ -14,8 +14,11 @@ import pptx
 import xlsxwriter  # type: ignore[import-untyped]
 from docx.oxml import parse_xml
 from docx.oxml.ns import nsdecls
+from PIL import Image
 from pptx.util import Inches
+from reportlab.lib.pagesizes import A4  # type: ignore[import-untyped]
 from reportlab.lib.pdfencrypt import StandardEncryption  # type: ignore[import-untyped]
+from reportlab.lib.utils import ImageReader  # type: ignore[import-untyped]
 from reportlab.pdfbase import pdfmetrics  # type: ignore[import-untyped]
 from reportlab.pdfbase.cidfonts import UnicodeCIDFont  # type: ignore[import-untyped]
 from reportlab.pdfgen.canvas import Canvas  # type: ignore[import-untyped]
@@ -42,14 +45,18 @@ PNG = bytes.fromhex(
 OLE_HEADER = bytes.fromhex("d0cf11e0a1b11ae1") + bytes(504)
 
 
-def pdf(pages: Sequence[Sequence[str]], *, title: str = "", password: str | None = None) -> bytes:
-    """A page per list of lines, in a Japanese font where one is needed."""
+def pdf(
+    pages: Sequence[Sequence[str]], *, title: str = "", password: str | None = None, drawn: Collection[int] = ()
+) -> bytes:
+    """A page per list of lines, in a Japanese font where one is needed; ``drawn`` ones, from 1, have a picture."""
     stream = io.BytesIO()
     encryption = StandardEncryption(password, "owner") if password is not None else None
     canvas = Canvas(stream, encrypt=encryption)
     canvas.setTitle(title)
     pdfmetrics.registerFont(UnicodeCIDFont("HeiseiKakuGo-W5"))
-    for lines in pages:
+    for number, lines in enumerate(pages, start=1):
+        if number in drawn:
+            canvas.drawImage(ImageReader(Image.effect_noise((60, 85), 50)), 0, 0, *A4)
         text = canvas.beginText(50, 800)
         text.setFont("Helvetica" if all(map(str.isascii, lines)) else "HeiseiKakuGo-W5", 10)
         for line in lines:
@@ -67,6 +74,13 @@ def scanned_pdf() -> bytes:
     canvas.rect(100, 100, 300, 500, fill=1)
     canvas.showPage()
     canvas.save()
+    return stream.getvalue()
+
+
+def noisy_picture(form: str = "PNG") -> bytes:
+    """A picture of 200 × 200 pixels in grey, without text."""
+    stream = io.BytesIO()
+    Image.effect_noise((200, 200), 60).save(stream, form)
     return stream.getvalue()
 
 

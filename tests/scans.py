@@ -95,3 +95,32 @@ def pdf(pages: Sequence[Image.Image | Sequence[str]], *, title: str = "") -> byt
         canvas.showPage()
     canvas.save()
     return stream.getvalue()
+
+
+def install_fake(folder: Path, lines: Sequence[str], *, turn: int = 0) -> Path:
+    """Write a program that answers as Tesseract does, with these lines on every page; returns its folder, for PATH.
+
+    It counts the pages in the file ``pages`` beside it.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    head = "level\tpage_num\tblock_num\tpar_num\tline_num\tword_num\tleft\ttop\twidth\theight\tconf\ttext"
+    rows = [
+        f"5\t1\t1\t1\t{number}\t{place}\t{300 + 200 * place}\t{300 + 100 * number}\t180\t50\t{91 - place}.5\t{word}"
+        for number, line in enumerate(lines, start=1)
+        for place, word in enumerate(line.split())
+    ]
+    (folder / "words.tsv").write_text("\n".join([head, *rows]) + "\n", encoding="utf-8")
+    program = folder / "tesseract"
+    program.write_text(
+        "#!/bin/sh\n"
+        f'cd "{folder}"\n'
+        'case "$*" in\n'
+        "  --list-langs) printf 'List of available languages (2):\\neng\\nosd\\n';;\n"
+        "  *'--psm 0'*) /bin/cat > /dev/null; "
+        f"printf 'Rotate: {turn}\\nOrientation confidence: 9.5\\nScript: Latin\\n';;\n"
+        "  *) /bin/cat > /dev/null; echo page >> pages; /bin/cat words.tsv;;\n"
+        "esac\n",
+        encoding="utf-8",
+    )
+    program.chmod(0o755)
+    return folder

@@ -75,6 +75,7 @@ def ingest(
         max_file_bytes=settings.max_file_mb * MEBIBYTE,
         chunk_chars=settings.chunk_chars,
         chunk_overlap_chars=settings.chunk_overlap_chars,
+        scan_languages=settings.scan_languages,
     )
     with open_to_store(settings) as directory:
         report = _store(directory, dataset_id, paths, options)

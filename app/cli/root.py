@@ -28,6 +28,7 @@ from braid.app.cli.mcp import mcp
 from braid.app.cli.output import complain, print_json
 from braid.app.cli.qrels import qrels
 from braid.app.cli.records import audit, retention
+from braid.app.cli.scans import scans
 from braid.app.cli.search import explain, search
 from braid.app.cli.tune import tune
 from braid.app.cli.users import user
@@ -133,5 +134,6 @@ for command in (
     db,
     audit,
     retention,
+    scans,
 ):
     cli.add_command(command)

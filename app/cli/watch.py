@@ -58,6 +58,7 @@ def watch(
         max_file_bytes=settings.max_file_mb * MEBIBYTE,
         chunk_chars=settings.chunk_chars,
         chunk_overlap_chars=settings.chunk_overlap_chars,
+        scan_languages=settings.scan_languages,
     )
     if dry_run:
         with open_data_directory(settings) as directory:

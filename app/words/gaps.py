@@ -7,7 +7,14 @@ from collections.abc import Mapping
 from flask_babel import gettext as _
 from flask_babel import ngettext
 
-from braid.core.metadata.gaps import ATTACHMENTS_UNREAD, FORMULAS_WITHOUT_VALUE, PAGES_WITHOUT_TEXT
+from braid.app.site import site
+from braid.core.background.scan_jobs import OFF
+from braid.core.metadata.gaps import (
+    ATTACHMENTS_UNREAD,
+    FORMULAS_WITHOUT_VALUE,
+    PAGES_TO_READ,
+    PAGES_WITHOUT_TEXT,
+)
 from braid.core.metadata.values import MAX_TEXT_CHARS
 
 NAMED_PAGES = 10
@@ -18,6 +25,8 @@ def gaps(metadata: Mapping[str, object]) -> list[str]:
     found = []
     if pages := _text(metadata, PAGES_WITHOUT_TEXT):
         found.append(_pages(pages, _text(metadata, "pages")))
+    if waiting := _number(metadata, PAGES_TO_READ):
+        found.append(_waiting(waiting, site().background.scans.remedy))
     formulas = _text(metadata, FORMULAS_WITHOUT_VALUE)
     if formulas.isdecimal():
         count = int(formulas)
@@ -45,6 +54,22 @@ def _pages(pages: str, total: str) -> str:
         pages=listed,
     )
     return str(told)
+
+
+def _waiting(pages: int, remedy: str) -> str:
+    told = ngettext(
+        "%(num)s scanned page waits to be read by machine.", "%(num)s scanned pages wait to be read by machine.", pages
+    )
+    if remedy == OFF:
+        return f"{told} {_('Reading is turned off by the setting scan_pages_per_minute.')}"
+    if remedy:
+        return f"{told} {_('For that, Tesseract must be installed on the server: %(command)s', command=remedy)}"
+    return str(told)
+
+
+def _number(metadata: Mapping[str, object], key: str) -> int:
+    value = metadata.get(key, 0)
+    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0
 
 
 def _text(metadata: Mapping[str, object], key: str) -> str:

@@ -77,6 +77,14 @@ FILES = (
     N_("%(name)s is damaged, or is not %(other)s; copy or export it again"),
     N_("%(name)s is a PDF document that was cut off: its end is missing; copy or download it again"),
     N_("%(name)s has no text layer (it holds scanned pages or images); run OCR on it first"),
+    N_(
+        "%(name)s has no text layer (it holds scanned pages or images); run OCR on it first, or have Braid read it: "
+        "%(command)s"
+    ),
+    N_("%(name)s has %(number)s pixels; at most %(most)s are read, so make it smaller"),
+    N_("%(name)s has more than %(number)s pages; at most %(most)s are read, so split it"),
+    N_("scanned pages are not read here: %(command)s"),
+    N_("the file of %(name)s is not kept any more; add it again"),
     N_("%(name)s is encrypted with a password; save it without one and add it again"),
     N_("%(name)s is encrypted with a password; remove the password and add it again"),
     N_("%(name)s is encrypted (copy protection); add a copy without protection"),

@@ -12,7 +12,7 @@ from braid.core.errors import NotFoundError, UnreadableDocumentError
 from braid.core.ingest.incoming import Incoming, last_part
 from braid.core.ingest.parse_pool import ParsePool
 from braid.core.ingest.plan import IngestOptions
-from braid.core.ingest.scans.program import LANGUAGES, find_tesseract, install_command
+from braid.core.ingest.scans.program import LANGUAGES, PAGE_S, Tesseract, find_tesseract, install_command
 from braid.core.ingest.scans.reading import PageReading
 from braid.core.ingest.spool import Spool
 from braid.core.jobs.runner import JobStopped, Progress
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from braid.core.data_directory import DataDirectory
 
 SCAN: tuple[JobKind, ...] = ("scan",)
-PAGE_S = 180.0
-"""Longest time that a page is read."""
+OFF = "scan_pages_per_minute"
+"""The remedy where reading is turned off: the setting that turns it on."""
 STORE_EVERY = 20
 """Pages after which what was read is stored, so that it is found, and others have their turn."""
 LOOK_EVERY_S = 0.5
@@ -68,7 +68,7 @@ class ScanJobs:
     def remedy(self) -> str:
         """What to do so that scanned pages are read, such as a command; empty when they are read."""
         if not self.rules.pages_per_minute:
-            return "scan_pages_per_minute"
+            return OFF
         tesseract = find_tesseract()
         is_there = tesseract is not None and tesseract.languages(self.rules.languages)
         return "" if is_there else install_command(self.rules.languages)
@@ -119,8 +119,9 @@ class ScanJobs:
 
     def run(self, job: Job, progress: Progress) -> dict[str, Any]:
         """Read the scanned pages of a document that were not read yet, and store its passages again."""
-        if remedy := self.remedy:
-            raise UnreadableDocumentError(f"scanned pages are not read here: {remedy}")
+        tesseract = find_tesseract()
+        if tesseract is None or self.remedy:
+            raise UnreadableDocumentError(f"scanned pages are not read here: {self.remedy}")
         document = self.directory.ledger.document_with_id(job.payload["document_id"], [job.dataset_id])
         if document is None or document.content_hash != job.payload["content_hash"]:
             return {"state": "superseded", "pages": 0}
@@ -131,7 +132,7 @@ class ScanJobs:
             if page in read:
                 continue
             self._wait_for_turn(progress, len(read), len(pages))
-            read[page] = self._read(document, incoming, page)
+            read[page] = self._read(incoming, page, tesseract)
             if not self.store.add(document, page, read[page]):
                 return {"state": "superseded", "pages": 0}
             progress(len(read), len(pages))
@@ -165,15 +166,15 @@ class ScanJobs:
         self._next = time.monotonic() + 60 / self.rules.pages_per_minute
         self.rest()
 
-    def _read(self, document: Document, incoming: Incoming, page: int) -> PageReading:
+    def _read(self, incoming: Incoming, page: int, tesseract: Tesseract) -> PageReading:
         """Read one page; one that cannot be read has no words, and the others are read all the same."""
         assert incoming.path is not None, "the file is on the disk"
         try:
             return self.pool.read_scan(
                 incoming.path,
                 page,
-                filename=incoming.filename,
-                languages=self.rules.languages,
+                tesseract=tesseract,
+                languages=tesseract.languages(self.rules.languages),
                 timeout_s=PAGE_S,
             )
         except UnreadableDocumentError:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from braid.core.errors import InvalidInputError
 from braid.core.ingest.incoming import Incoming
 from braid.core.ingest.ingest_document import ingest_document, ingest_planned
-from braid.core.ingest.parse import parse_here
+from braid.core.ingest.parse import parse_and_read
 from braid.core.ingest.plan import IngestOptions, plan_files, source_name
 from braid.core.ingest.store import StoredDocument
 from braid.core.ingest.walk import find_files
@@ -84,7 +84,7 @@ def ingest_paths(
     counts: Counter[str] = Counter()
     failures: list[tuple[str, str]] = []
     for done, file in enumerate(planned, start=1):
-        stored = ingest_planned(directory.ledger, dataset_id, file, options, parse=parse_here)
+        stored = ingest_planned(directory.ledger, dataset_id, file, options, parse=parse_and_read)
         if stored.state == "put":
             directory.wake()
         counts[stored.state] += 1
@@ -135,7 +135,7 @@ def ingest_bytes(
     source = source_name(source, prefix=options.id_prefix)
     incoming = Incoming.from_bytes(bytes(content), source, filename=filename, date=date)
     incoming = replace(incoming, metadata=metadata or {})
-    stored = ingest_document(directory.ledger, dataset_id, incoming, options, parse=parse_here)
+    stored = ingest_document(directory.ledger, dataset_id, incoming, options, parse=parse_and_read)
     if stored.state == "put":
         directory.wake()
     return stored

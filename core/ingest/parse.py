@@ -13,8 +13,9 @@ from braid.core.ingest.chunking import chunk_sections
 from braid.core.ingest.incoming import Incoming
 from braid.core.ingest.plan import IngestOptions
 from braid.core.ingest.readers import read_document
+from braid.core.ingest.scans.program import PAGE_S, Tesseract, find_tesseract
 from braid.core.ingest.scans.reading import PageReading
-from braid.core.metadata.gaps import PAGES_TO_READ
+from braid.core.metadata.gaps import PAGES_TO_READ, SCANNED_PAGES
 from braid.core.types import ChunkInput, DocumentInput
 
 
@@ -38,6 +39,35 @@ def parse_here(incoming: Incoming, options: IngestOptions) -> DocumentInput:
         date=incoming.date,
         metadata=parsed.metadata,
     )
+
+
+def parse_and_read(incoming: Incoming, options: IngestOptions) -> DocumentInput:
+    """Parse a document as `parse_here`, and read its scanned pages, if any, where Tesseract is installed."""
+    tesseract = find_tesseract()
+    languages = tesseract.languages(options.scan_languages) if tesseract else ()
+    if tesseract is None or not languages:
+        return parse_here(incoming, options)
+    incoming = incoming.read(options.max_file_bytes)
+    document = parse_here(replace(incoming, scans={}), options)
+    pages = [int(page) for page in str(document.metadata.get(SCANNED_PAGES, "")).split(", ") if page]
+    if not pages:
+        return document
+    read = {page: _read_page(incoming.content or b"", page, tesseract, languages) for page in pages}
+    document = parse_here(replace(incoming, scans=read), options)
+    if not document.chunks:
+        raise UnreadableDocumentError(f"{incoming.filename} has no text in it")
+    return document
+
+
+def _read_page(content: bytes, page: int, tesseract: Tesseract, languages: tuple[str, ...]) -> PageReading:
+    from braid.core.ingest.readers.paged.page_picture import page_for_reading
+    from braid.core.ingest.scans.recognize import read_picture
+
+    try:
+        picture = page_for_reading(content, page)
+        return read_picture(picture, tesseract, languages=languages, timeout_s=PAGE_S)
+    except UnreadableDocumentError:  # the other pages are read all the same
+        return PageReading((), 0, 0)
 
 
 def _with_confidence(chunk: ChunkInput, scans: Mapping[int, PageReading]) -> ChunkInput:

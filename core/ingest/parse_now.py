@@ -50,10 +50,10 @@ class ParseNow:
         with self._turn(user_id):
             return self._pool.read_manifest(path, max_bytes=max_bytes)
 
-    def draw_page(self, user_id: int, path: Path, number: int, *, filename: str) -> PagePicture:
-        """Draw a page of a PDF for this user. Raises as `ParsePool.draw_page`, and as `of_user`."""
+    def draw_page(self, user_id: int, path: Path, number: int, *, filename: str, turn: int = 0) -> PagePicture:
+        """Draw a page of a PDF or image file for this user. Raises as `ParsePool.draw_page`, and as `of_user`."""
         with self._turn(user_id):
-            return self._pool.draw_page(path, number, filename=filename, timeout_s=PAGE_S)
+            return self._pool.draw_page(path, number, filename=filename, timeout_s=PAGE_S, turn=turn)
 
     def _parse(self, user_id: int, incoming: Incoming, options: IngestOptions) -> DocumentInput:
         with self._turn(user_id), self._spool.temporary(incoming.content or b"") as path:

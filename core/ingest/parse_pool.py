@@ -21,6 +21,7 @@ from braid.core.ingest.exports.export_form import ExportedPart, Manifest, OpenEx
 from braid.core.ingest.incoming import Incoming
 from braid.core.ingest.parse_process import IsStopped, Outcome, ParseProcess, never
 from braid.core.ingest.plan import IngestOptions
+from braid.core.ingest.scans.program import Tesseract
 from braid.core.ingest.scans.reading import PageReading
 from braid.core.types import ChunkInput, DocumentInput
 
@@ -106,10 +107,13 @@ class ParsePool:
         raise UnreadableDocumentError(f"{incoming.filename} {self._reason(process, outcome, timeout_s)}")
 
     def read_scan(
-        self, path: Path, number: int, *, filename: str, languages: Sequence[str], timeout_s: float
+        self, path: Path, number: int, *, tesseract: Tesseract, languages: Sequence[str], timeout_s: float
     ) -> PageReading:
-        """Read a scanned page, counted from 1, by Tesseract. ``filename`` is for errors. Raises as `parse` does."""
-        request = {"path": str(path.absolute()), "scan": number, "languages": list(languages)}
+        """Read a scanned page, counted from 1. Raises as `parse` does."""
+        request = {
+            **{"path": str(path.absolute()), "scan": number, "languages": list(languages)},
+            **{"program": tesseract.path, "installed": sorted(tesseract.installed)},
+        }
         with self._process() as process:
             outcome = process.ask(request, timeout_s, self._is_stopped)
             self._settle(process, outcome)
@@ -117,7 +121,7 @@ class ParsePool:
             return PageReading.from_json(outcome["reading"])
         if outcome is not None and "unreadable" in outcome:
             raise UnreadableDocumentError(str(outcome["unreadable"]))
-        raise UnreadableDocumentError(f"{filename} {self._reason(process, outcome, timeout_s)}")
+        raise UnreadableDocumentError(f"{path.name} {self._reason(process, outcome, timeout_s)}")
 
     def draw_page(self, path: Path, number: int, *, filename: str, timeout_s: float, turn: int = 0) -> PagePicture:
         """Draw a page of a PDF or image file, counted from 1, turned clockwise by ``turn`` degrees. ``filename`` is

@@ -26,6 +26,7 @@ from braid.core.ingest.frames import receive, send
 from braid.core.ingest.incoming import Incoming
 from braid.core.ingest.parse import parse_here
 from braid.core.ingest.plan import IngestOptions
+from braid.core.ingest.scans.program import Tesseract
 from braid.core.ingest.scans.reading import PageReading
 
 RETIRES_OVER_KIB = 512 * 1024
@@ -133,10 +134,12 @@ def _draw_page(request: Mapping[str, Any]) -> Outcome:
 
 def _read_scan(request: Mapping[str, Any]) -> Outcome:
     from braid.core.ingest.readers.paged.page_picture import page_for_reading
-    from braid.core.ingest.scans.recognize import read_page_of
+    from braid.core.ingest.scans.recognize import read_picture
 
     picture = page_for_reading(Path(request["path"]).read_bytes(), request["scan"])
-    return read_page_of(picture, languages=request["languages"], timeout_s=request["timeout_s"]).to_json()
+    tesseract = Tesseract(request["program"], frozenset(request["installed"]))
+    languages, timeout_s = request["languages"], request["timeout_s"]
+    return read_picture(picture, tesseract, languages=languages, timeout_s=timeout_s).to_json()
 
 
 def _read_export(request: Mapping[str, Any]) -> Iterator[Outcome]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from braid.core.errors import InvalidInputError
 from braid.core.ingest.formats import FORMATS
+from braid.core.ingest.scans.program import LANGUAGES
 from braid.core.ingest.walk import FoundFile
 
 MEBIBYTE = 2**20
@@ -42,6 +43,8 @@ class IngestOptions:
     max_file_bytes: int = 100 * MEBIBYTE
     chunk_chars: int = 1200
     chunk_overlap_chars: int = 150
+    scan_languages: tuple[str, ...] = LANGUAGES
+    """Languages of scanned pages, as Tesseract names them; they are read where it is installed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,9 +26,11 @@ class PagePictures:
         self._folder = folder
         self._most_bytes = most_mb * 2**20
 
-    def get(self, path: Path, content_hash: str, number: int, draw: Draw) -> PagePicture:
-        """Return the page of the file at ``path``, whose bytes have this hash. Raises as ``draw`` does."""
-        kept = self._folder / f"{content_hash}-{number}"
+    def get(self, path: Path, content_hash: str, number: int, draw: Draw, *, turn: int = 0) -> PagePicture:
+        """Return the page of the file at ``path``, whose bytes have this hash, and which ``draw`` turns by so many
+        degrees. Raises as ``draw`` does.
+        """
+        kept = self._folder / (f"{content_hash}-{number}-{turn}" if turn else f"{content_hash}-{number}")
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
             return _load(kept)
         drawn = draw(path, number)

@@ -15,6 +15,7 @@ from braid.app.pages.admin import (
     models,
     overview,
     registry_file,
+    scans,
     shared,
     users,
 )
@@ -30,6 +31,7 @@ __all__ = [
     "models",
     "overview",
     "registry_file",
+    "scans",
     "shared",
     "users",
 ]

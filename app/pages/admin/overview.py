@@ -15,6 +15,7 @@ from braid.app.auth.access import rule
 from braid.app.mounted import url_for
 from braid.app.pages.admin.backup import OLD_DAYS, backup_is_old, backup_view
 from braid.app.pages.admin.blueprint import admin
+from braid.app.pages.admin.scans import scans_view
 from braid.app.pages.admin.shared import unlisted
 from braid.app.pages.status import index_status
 from braid.app.readiness import MEBIBYTE, health_of
@@ -70,6 +71,7 @@ def index() -> str:
         unreadable=JobStore(braid.ledger).unreadable(),
         data_dir=braid.data_dir,
         backup=backup_view(),
+        scans=scans_view(),
         retention=_retention(),
         recent=site().audit.entries(limit=5),
     )

@@ -43,6 +43,9 @@ class Row:
     embedded: int = 0
     size_bytes: int = 0
     document_id: int = 0
+    pages_read: int = 0
+    """Of ``pages`` scanned ones that a machine reads now."""
+    pages: int = 0
     retry: str = ""
     remove: str = ""
 
@@ -126,6 +129,8 @@ def _job_row(dataset: Dataset, job: Job) -> Row:
         stage="failed" if job.state == "failed" else "reading" if job.state == "running" else "queued",
         reason=job.error,
         size_bytes=int(job.payload.get("size_bytes") or 0),
+        pages_read=job.done if job.kind == "scan" else 0,
+        pages=job.total if job.kind == "scan" else 0,
         retry=_retry(dataset, job),
         remove=address("forget_job", dataset.id, job_id=job.id) if _is_mine(job) else "",
     )

@@ -1,7 +1,8 @@
-"""The page of a PDF around a passage, as it looks, with the passage marked."""
+"""The page of a PDF or a picture around a passage, as it looks, with the passage marked."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -14,11 +15,14 @@ from braid.app.pages.search.cited import cited_passage, document_of
 from braid.app.site import site
 from braid.app.web.originals import filename
 from braid.core.errors import NotFoundError, UnreadableDocumentError
+from braid.core.ingest.formats import PICTURES
 from braid.core.ingest.parse_pool import PagePicture
+from braid.core.ingest.scans.reading import PageReading
+from braid.core.metadata.gaps import SCANNED_PAGES
 from braid.core.originals.placing import Box, boxes_of_lines, find_passage, lines_of
 from braid.core.types import Document, Passage
 
-PDF = "pdf"
+WITH_PAGES = frozenset({"pdf", *PICTURES})
 ZOOMS = (100, 150, 200)
 """Percent of the width of the page's column."""
 
@@ -36,7 +40,8 @@ def page(chunk_id: str, number: int) -> str:
     """Show a page of the file that a passage was read from; its text lies over the picture, to be selected."""
     cited = cited_passage(chunk_id)
     document = document_of(cited)
-    drawn = _drawn(document, number)
+    reading = _reading(document, number)
+    drawn = _with_reading(_drawn(document, number, reading), reading)
     lines = (
         (drawn.text[found.start : found.stop], boxes_of_lines(drawn.boxes, found)) for found in lines_of(drawn.text)
     )
@@ -48,6 +53,7 @@ def page(chunk_id: str, number: int) -> str:
         document=document,
         number=number,
         drawn=drawn,
+        reading=reading,
         is_cited=is_cited,
         marks=_marks(cited, drawn) if is_cited else [],
         lines=[Line(text, boxes[0]) for text, boxes in lines if boxes],
@@ -60,26 +66,48 @@ def page(chunk_id: str, number: int) -> str:
 @rule("user")
 def page_picture(chunk_id: str, number: int) -> Response:
     """Return the picture of a page."""
-    response = Response(_drawn(document_of(cited_passage(chunk_id)), number).picture, mimetype="image/png")
+    document = document_of(cited_passage(chunk_id))
+    drawn = _drawn(document, number, _reading(document, number))
+    response = Response(drawn.picture, mimetype="image/png")
     response.cache_control.private, response.cache_control.max_age = True, 3600
     return response
 
 
 def has_pages(document: Document) -> bool:
     """Return whether pages of the document can be shown."""
-    return document.file_type == PDF and site().background.originals.find(document) is not None
+    return document.file_type in WITH_PAGES and site().background.originals.find(document) is not None
 
 
-def _drawn(document: Document, number: int) -> PagePicture:
-    background = site().background
-    path = background.originals.find(document) if document.file_type == PDF else None
+def _drawn(document: Document, number: int, reading: PageReading | None) -> PagePicture:
+    """Return the page, upright where a machine has found how it lies."""
+    background, turn = site().background, reading.turn if reading else 0
+    path = background.originals.find(document) if document.file_type in WITH_PAGES else None
     if path is None:
-        raise NotFoundError(f"the pages of document {document.id} cannot be shown: its file is not kept, or is no PDF")
-    draw = partial(background.parse_now.draw_page, identity().account.id, filename=filename(document))
+        raise NotFoundError(f"the pages of document {document.id} cannot be shown: its file is not kept, or has none")
+    draw = partial(background.parse_now.draw_page, identity().account.id, filename=filename(document), turn=turn)
     try:
-        return background.pages.get(path, document.content_hash, number, draw)
+        return background.pages.get(path, document.content_hash, number, draw, turn=turn)
     except UnreadableDocumentError as error:
         raise NotFoundError(str(error)) from error
+
+
+def _reading(document: Document, number: int) -> PageReading | None:
+    """Return what a machine has read on the page; None where the file has the text itself."""
+    found = site().background.scans.store.get(document, number) if SCANNED_PAGES in document.metadata else None
+    return found if found and found.words else None
+
+
+def _with_reading(drawn: PagePicture, reading: PageReading | None) -> PagePicture:
+    """Return the page with the text that was read, in place of its own."""
+    if reading is None:
+        return drawn
+    text, boxes = reading.characters()
+    across, down = drawn.width / reading.width, drawn.height / reading.height
+    scaled = [
+        (round(left * across), round(top * down), round(right * across), round(bottom * down))
+        for left, top, right, bottom in boxes
+    ]
+    return replace(drawn, text=text, boxes=scaled)
 
 
 def _marks(cited: Passage, drawn: PagePicture) -> list[Box]:

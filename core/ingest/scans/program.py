@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 ASK_S = 20.0
 """Longest time that the program may take to say which languages it has."""
+PAGE_S = 180.0
+"""Longest time that a page is read."""
 LANGUAGES = ("eng", "jpn", "kor")
 """The languages of scanned pages unless the settings say others, as Tesseract names them."""
 ORIENTATION = "osd"

@@ -20,7 +20,7 @@ import numpy as np
 from PIL import Image
 
 from braid.core.errors import UnreadableDocumentError
-from braid.core.ingest.scans.program import ORIENTATION, Tesseract, find_tesseract, install_command
+from braid.core.ingest.scans.program import ORIENTATION, Tesseract
 from braid.core.ingest.scans.reading import PageReading, Word
 
 DPI = 300
@@ -73,18 +73,6 @@ def read_picture(
     if best.confidence < LEAST_PAGE:
         return PageReading((), *upright.size, turn=turn)
     return best
-
-
-def read_page_of(picture: Image.Image, *, languages: Sequence[str], timeout_s: float) -> PageReading:
-    """Read a page with the Tesseract that is installed, as `read_picture` does.
-
-    Raises UnreadableDocumentError also when it is not, or has none of the languages.
-    """
-    tesseract = find_tesseract()
-    there = tesseract.languages(languages) if tesseract else ()
-    if tesseract is None or not there:
-        raise UnreadableDocumentError(f"Tesseract is not installed: {install_command(languages)}")
-    return read_picture(picture, tesseract, languages=there, timeout_s=timeout_s)
 
 
 def _is_sure(reading: PageReading) -> bool:

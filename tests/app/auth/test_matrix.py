@@ -160,6 +160,7 @@ ROUTES: dict[str, str] = {
     "GET /admin/": "admin",
     "GET /admin/audit": "admin",
     "POST /admin/backup": "admin",
+    "POST /admin/scans/read": "admin",
     "GET /admin/audit.jsonl": "admin",
     "GET /admin/folders": "admin",
     "POST /admin/folders": "admin",

@@ -143,7 +143,7 @@ def test_each_message_about_a_file_is_a_template(path: str) -> None:
 
 
 def test_messages_are_found_in_the_source() -> None:
-    assert "has no text layer (it holds scanned pages or images); run OCR on it first" in _messages_of(
+    assert "is encrypted with a password; save it without one and add it again" in _messages_of(
         "ingest/readers/paged/pdf.py"
     )
     assert len(_messages_of("ingest/web_page.py")) > 10

@@ -18,6 +18,7 @@ ERRORS = (
     *(ArithmeticError, EOFError, Image.DecompressionBombError),
 )
 FORMATS = ("PNG", "JPEG", "TIFF", "WEBP")
+Image.MAX_IMAGE_PIXELS = None  # `_require_size` says it in words
 MAX_PIXELS = 120_000_000
 """Of one picture: A3 at 600 dots per inch has 70 million."""
 MAX_PAGES = 2_000
@@ -57,7 +58,7 @@ def open_page(content: bytes, number: int) -> Image.Image:
     except UnreadableDocumentError:
         raise
     except ERRORS as error:
-        raise file.unreadable("is damaged; copy or export it again") from error
+        raise UnreadableDocumentError("the file cannot be opened") from error
 
 
 def for_reading(content: bytes, number: int) -> Image.Image:

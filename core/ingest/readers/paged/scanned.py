@@ -18,7 +18,7 @@ def with_scans(file: SourceFile, parsed: ParsedDocument, scans: Mapping[int, Pag
     Raises ScannedDocumentError when no machine will read (``scans`` is None) and there is no other text.
     """
     if scans is None and not parsed.sections:
-        raise ScannedDocumentError(f"{file.name} {_remedy()}", pages=len(parsed.scanned))
+        raise _unread(file, len(parsed.scanned))
     read = {page: scans[page] for page in parsed.scanned if scans and page in scans}
     found = {page: reading for page, reading in read.items() if reading.words}
     sections = [section for section in parsed.sections if section.page not in found]
@@ -41,6 +41,8 @@ def _listed(pages: Iterable[int]) -> str:
     return ", ".join(map(str, pages))
 
 
-def _remedy() -> str:
-    told = "has no text layer (it holds scanned pages or images); run OCR on it first"
-    return told if find_tesseract() else f"{told}, or have Braid read it: {install_command()}"
+def _unread(file: SourceFile, pages: int) -> ScannedDocumentError:
+    told = f"{file.name} has no text layer (it holds scanned pages or images); run OCR on it first"
+    if find_tesseract() is None:
+        told += f", or have Braid read it: {install_command()}"
+    return ScannedDocumentError(told, pages=pages)

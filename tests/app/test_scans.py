@@ -1,0 +1,244 @@
+"""Scanned pages in the app: read by machine after the rest, cited with the place marked, waiting where nothing reads
+them. A small program stands in for Tesseract; the real one is tried in `tests/core/ingest/test_scans.py`.
+"""
+
+from __future__ import annotations
+
+import io
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import lxml.html
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from PIL import Image
+
+from braid.app.site import Site
+from braid.config.settings import Settings
+from braid.core.background.scan_jobs import ScanRules
+from braid.core.braid import Braid
+from braid.core.types import Dataset, Document, Passage
+from tests import samples, scans
+from tests.fakes import HashEmbeddings
+from tests.web import csrf_token, make_app, post_form, sign_in, site_of
+from tests.worlds import eventually
+
+LINES = ["The deposit is 48,250 EUR", "and falls due in March"]
+HALF = samples.pdf([["The contract begins today"], [], ["Signed in Kobe"]], drawn=(2, 3))
+PICTURE = samples.noisy_picture()
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Flask]:
+    folder = tmp_path_factory.mktemp("scans")
+    with Braid(folder / "data", embedding_model=HashEmbeddings()) as braid:
+        opened = make_app(braid, Settings(scan_pages_per_minute=10_000), jobs=True)
+        yield opened
+        site_of(opened).close()
+
+
+@pytest.fixture(scope="module")
+def here(app: Flask) -> Site:
+    return site_of(app)
+
+
+@pytest.fixture(scope="module")
+def browser(app: Flask) -> FlaskClient:
+    return sign_in(app)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the program is; every page turned by 90 degrees."""
+    return scans.install_fake(tmp_path_factory.mktemp("program"), LINES, turn=90)
+
+
+@pytest.fixture
+def nothing_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+
+
+@pytest.fixture
+def installed(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Path:
+    """The file in which the program counts the pages that it reads."""
+    monkeypatch.setenv("PATH", str(folder))
+    return folder / "pages"
+
+
+@pytest.fixture
+def dataset(here: Site, browser: FlaskClient) -> Dataset:
+    post_form(browser, "/datasets", name="Scans")
+    return here.braid.ledger.all_datasets()[-1]
+
+
+def upload(browser: FlaskClient, here: Site, dataset: Dataset, name: str, content: bytes) -> Document:
+    """Upload a file as the page's script does; the document, once nothing is to be done any more."""
+    headers = {"X-CSRFToken": csrf_token(browser), "Accept": "application/json"}
+    address = f"/datasets/{dataset.id}/files"
+    browser.post(
+        address, data=content, query_string={"name": name}, headers=headers, mimetype="application/octet-stream"
+    )
+    return settled(here, dataset, name)
+
+
+def settled(here: Site, dataset: Dataset, name: str) -> Document:
+    store = here.background.store
+    eventually(lambda: not any(store.counts(dataset_id=dataset.id)[state] for state in ("queued", "running")), 100)
+    found = here.braid.ledger.document(dataset.id, name)
+    assert found is not None
+    return found
+
+
+def passages(here: Site, document: Document) -> list[Passage]:
+    return here.braid.ledger.document_passages(document.id, [document.dataset_id])
+
+
+# ---------------------------------------------------------------- where nothing reads them
+
+
+@pytest.mark.usefixtures("nothing_installed")
+def test_without_tesseract_pages_wait_with_the_command_and_one_button_reads_them_later(
+    browser: FlaskClient, here: Site, dataset: Dataset, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = "sudo apt-get install tesseract-ocr tesseract-ocr-jpn tesseract-ocr-jpn-vert tesseract-ocr-kor"
+    half = upload(browser, here, dataset, "half.pdf", HALF)
+    picture = upload(browser, here, dataset, "receipt.png", PICTURE)
+    assert (half.state, half.metadata["pages_to_read"]) == ("ready", 2)
+    assert (picture.state, picture.metadata["pages_to_read"]) == ("failed", 1)
+    for document in (half, picture):
+        assert command in browser.get(f"/datasets/{dataset.id}/documents/{document.id}").text
+    listed = browser.get(f"/datasets/{dataset.id}?state=incomplete").text
+    assert "2 scanned pages wait to be read by machine" in listed
+    told = {"en": "3 pages wait", "ja": "3 ページ", "ko": "3쪽"}
+    for language, words in told.items():
+        overview = browser.get("/admin/", headers={"Accept-Language": language}).text
+        assert words in overview
+        assert command in overview
+        assert 'id="read-scans"' not in overview
+
+    monkeypatch.setenv("PATH", str(folder))
+    assert 'id="read-scans"' in browser.get("/admin/").text
+    assert "2 documents will be read." in post_form(browser, "/admin/scans/read", follow_redirects=True).text
+    for document in (half, picture):
+        read = settled(here, dataset, document.source)
+        assert read.state == "ready"
+        assert "pages_to_read" not in read.metadata
+        assert any("48,250 EUR" in passage.text for passage in passages(here, read))
+    assert 'id="scans"' not in browser.get("/admin/").text
+    assert "Nothing to read." in post_form(browser, "/admin/scans/read", follow_redirects=True).text
+
+
+def test_a_setting_turns_reading_off(
+    browser: FlaskClient, here: Site, dataset: Dataset, installed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(here.background.scans, "rules", ScanRules(pages_per_minute=0))
+    found = upload(browser, here, dataset, "half.pdf", HALF)
+    page = browser.get(f"/datasets/{dataset.id}/documents/{found.id}").text
+    assert "Reading is turned off by the setting scan_pages_per_minute." in page
+    assert "turned off" in browser.get("/admin/").text
+
+
+# ---------------------------------------------------------------- where they are read
+
+
+def test_a_half_scanned_file_is_read_whole_and_its_marks_are_on_the_picture(
+    browser: FlaskClient, here: Site, dataset: Dataset, installed: Path
+) -> None:
+    found = upload(browser, here, dataset, "half.pdf", HALF)
+    assert found.metadata["scanned_pages"] == "2, 3"
+    assert 0.89 < float(str(found.metadata["scan_confidence"])) < 0.93
+    own, *read = passages(here, found)
+    assert (own.page, own.confidence) == (1, None)
+    assert [passage.page for passage in read] == [2, 3], "page 3 has a stamp alone beside its picture"
+    assert all(passage.text == "\n".join(LINES) and 0.88 < (passage.confidence or 0) < 0.93 for passage in read)
+    eventually(lambda: here.braid.manager.search("deposit EUR", user_id=1, mode="keyword").hits, 30)
+
+    told = {"en": "read by machine, 9", "ja": "機械で読み取り、確信度 9", "ko": "기계로 읽음, 확신도 9"}
+    for language, words in told.items():
+        for address in (f"/documents/passage/{read[0].chunk_id}", f"/search?q=deposit&d={dataset.id}"):
+            assert words in browser.get(address, headers={"Accept-Language": language}).text, address
+
+    address = f"/documents/passage/{read[0].chunk_id}/page/2"
+    shown = lxml.html.fromstring(browser.get(address).text)
+    assert "read by machine" in shown.text_content()
+    marks = [{name: int(mark.get(name)) for name in ("x", "y", "width", "height")} for mark in shown.xpath("//rect")]
+    assert len(marks) == len(LINES)
+    height_of_page = int(shown.xpath("//svg/@viewbox")[0].split()[3])
+    # the program says that its words are at 400 and 500 pixels from the top of a page of 2480 pixels, which is turned
+    assert [round(mark["y"] / height_of_page * 2480, -1) for mark in marks] == [400, 500]
+    assert "".join(shown.xpath("//svg//text/text()")) == "".join(LINES)
+    with Image.open(io.BytesIO(browser.get(f"{address}.png").data)) as picture:
+        assert picture.width > picture.height, "it was turned upright"
+
+
+def test_an_image_file_is_found_and_its_place_marked(
+    browser: FlaskClient, here: Site, dataset: Dataset, installed: Path
+) -> None:
+    pages = [Image.effect_noise((850, 1200), 40), Image.effect_noise((850, 1200), 40)]
+    stream = io.BytesIO()
+    pages[0].save(stream, "TIFF", save_all=True, append_images=pages[1:])
+    for name, content, count in (("receipt.jpg", samples.noisy_picture("JPEG"), 1), ("fax.tiff", stream.getvalue(), 2)):
+        found = upload(browser, here, dataset, name, content)
+        assert (found.state, found.title) == ("ready", name.partition(".")[0])
+        read = passages(here, found)
+        assert [passage.page for passage in read] == list(range(1, count + 1))
+        last = f"/documents/passage/{read[-1].chunk_id}"
+        assert f"{last}/page/{count}#cited" in browser.get(last).text
+        assert len(lxml.html.fromstring(browser.get(f"{last}/page/{count}").text).xpath("//rect")) == len(LINES)
+        assert browser.get(f"{last}/page/{count}.png").mimetype == "image/png"
+
+
+def test_pages_that_were_read_are_not_read_again_and_a_page_without_text_is_told(
+    browser: FlaskClient, here: Site, dataset: Dataset, installed: Path
+) -> None:
+    upload(browser, here, dataset, "half.pdf", HALF)
+    before = installed.read_text()
+    upload(browser, here, dataset, "half.pdf", HALF)
+    assert installed.read_text() == before
+
+    words = installed.with_name("words.tsv")
+    with_text = words.read_text()
+    words.write_text(with_text.splitlines()[0])
+    try:
+        found = upload(browser, here, dataset, "photo.png", samples.noisy_picture())
+    finally:
+        words.write_text(with_text)
+    assert "1 of 1 pages has no text (1)" in browser.get(f"/datasets/{dataset.id}/documents/{found.id}").text
+
+
+def test_what_was_uploaded_meanwhile_is_not_overwritten(
+    browser: FlaskClient, here: Site, dataset: Dataset, installed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs = here.background.scans
+    read = jobs._read
+
+    def replace_meanwhile(*given: object) -> object:
+        monkeypatch.undo()
+        monkeypatch.setenv("PATH", str(installed.parent))
+        ledger = here.braid.ledger
+        ledger.remove_document(dataset.id, "half.pdf")
+        return read(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(type(jobs), "_read", lambda self, *given: replace_meanwhile(*given))
+    headers = {"X-CSRFToken": csrf_token(browser), "Accept": "application/json"}
+    browser.post(f"/datasets/{dataset.id}/files", data=HALF, query_string={"name": "half.pdf"}, headers=headers)
+    store = here.background.store
+    eventually(lambda: [job for job in store.all() if job.kind == "scan" and job.dataset_id == dataset.id], 60)
+    eventually(lambda: not any(store.counts(dataset_id=dataset.id)[state] for state in ("queued", "running")), 100)
+    assert here.braid.ledger.document(dataset.id, "half.pdf") is None
+    [job] = [job for job in store.all() if job.kind == "scan" and job.dataset_id == dataset.id]
+    assert job.result["state"] == "superseded"
+
+
+def test_no_more_pages_are_read_per_minute_than_allowed(here: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs = here.background.scans
+    monkeypatch.setattr(jobs, "rules", ScanRules(pages_per_minute=600))
+    told: list[tuple[int, int]] = []
+    started = time.monotonic()
+    for _ in range(4):
+        jobs._wait_for_turn(lambda done, total: told.append((done, total)), 1, 2)
+    assert time.monotonic() - started >= 0.3
+    assert told == [(1, 2)] * len(told)
+    assert told, "a job that waits can be cancelled"
