@@ -48,7 +48,7 @@ def watch(
     """
     from braid.core.braid import Braid
     from braid.core.folders.sync import FolderSync
-    from braid.core.ingest.parse import parse_here
+    from braid.core.ingest.parse import parse_and_read
     from braid.core.ingest.plan import MEBIBYTE, IngestOptions
 
     settings = current_settings()
@@ -62,11 +62,11 @@ def watch(
     )
     if dry_run:
         with open_data_directory(settings) as directory:
-            sync = FolderSync(directory, dataset_id, folder, options, allow_empty, parse=parse_here)
+            sync = FolderSync(directory, dataset_id, folder, options, allow_empty, parse=parse_and_read)
             _print_plan(sync.plan(), as_json)
         return
     with open_to_store(settings) as directory:
-        sync = FolderSync(directory, dataset_id, folder, options, allow_empty, parse=parse_here)
+        sync = FolderSync(directory, dataset_id, folder, options, allow_empty, parse=parse_and_read)
         if once:
             report = sync.run()
             _print_report(report, as_json)
