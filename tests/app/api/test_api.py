@@ -205,6 +205,22 @@ def test_what_is_asked_is_counted_once(ann: Caller, app: Flask) -> None:
     assert 'braid_searches_total{mode="hybrid",strategy="basic"} 3.0' in site_of(app).metrics.text().decode()
 
 
+def test_a_calculated_answer_has_its_sql_and_the_rows_it_used(ann: Caller, app: Flask) -> None:
+    braid = site_of(app).braid
+    dataset = braid.ledger.add_dataset(ann.account.id, "staff").id
+    table = document("staff.csv", "Name | Pay\nAnna | 10 EUR\nBo | 32 EUR", title="staff", file_type="csv")
+    braid.ledger.put_document(dataset, table)
+    assert braid.indexer.wait(60)
+    asked = {"message": "What is the total pay?", "dataset_ids": [dataset]}
+    answer = ann("POST", "/chat", asked).json
+    assert answer["text"].startswith("Total of Pay: **42 EUR** [1]")
+    assert answer["calculation"]["sql"] == 'SELECT SUM("Pay") FROM "staff"'
+    assert answer["calculation"]["used"]["rows"] == [["Anna", "10 EUR"], ["Bo", "32 EUR"]]
+    streamed = events(ann("POST", "/chat", asked, Accept="text/event-stream"))
+    assert streamed[-1][1]["calculation"] == answer["calculation"]
+    assert ann("POST", "/chat", {**asked, "message": "Who is Anna?"}).json["calculation"] is None
+
+
 @pytest.mark.usefixtures("library")
 def test_three_fields_become_one_query_and_are_compared_with_what_was_found(ann: Caller) -> None:
     fields = {"purpose": "find the printer error", "materials": "empty tray", "dataset_ids": [1]}

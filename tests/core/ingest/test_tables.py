@@ -15,6 +15,7 @@ from pptx.util import Inches
 from braid.core.ingest.chunking import chunk_sections
 from braid.core.ingest.readers import ParsedDocument, read_document
 from braid.core.types import ChunkInput
+from tests import more_samples
 
 ROWS = [(f"Pump {n}", f"Hall {n % 3}", f"{n * 11} bar") for n in range(60)]
 HEADER = ("Pump", "Place", "Pressure")
@@ -154,6 +155,31 @@ def test_merged_cells_of_word_and_slides_are_filled() -> None:
         drawn.cell(number // 2, number % 2).text = text
     drawn.cell(1, 0).merge(drawn.cell(2, 0))
     assert read("a.pptx", saved(show)).sections[0].text == "Team | Pay\nNorth | 1\nNorth | 2"
+
+
+def test_merged_cells_of_open_document_and_hangul_are_filled() -> None:
+    cell, covered = "<table:table-cell{}><text:p>{}</text:p></table:table-cell>", "<table:covered-table-cell/>"
+    rows = (
+        cell.format(' table:number-columns-spanned="2"', "Team") + covered + cell.format("", "Pay"),
+        cell.format(' table:number-rows-spanned="2"', "North") + cell.format("", "a") + cell.format("", "1"),
+        covered + cell.format("", "b") + cell.format("", "2"),
+    )
+    table = "".join(f"<table:table-row>{row}</table:table-row>" for row in rows)
+    content = more_samples.open_document("text", f"<table:table>{table}</table:table>")
+    assert read("a.odt", content).sections[0].text.split("\n") == [
+        "Team | Team | Pay",
+        "North | a | 1",
+        "North | b | 2",
+    ]
+    tc = "<hp:tc><hp:subList><hp:p><hp:run><hp:t>{}</hp:t></hp:run></hp:p></hp:subList>{}</hp:tc>"
+    lines = (
+        tc.format("팀", '<hp:cellSpan colSpan="1" rowSpan="2"/>') + tc.format("1", ""),
+        tc.format("2", '<hp:cellSpan colSpan="x" rowSpan="0"/>'),
+    )
+    section = f"<hp:p><hp:tbl>{''.join(f'<hp:tr>{line}</hp:tr>' for line in lines)}</hp:tbl></hp:p>"
+    assert "팀 | 1\n팀 | 2" in "\n".join(
+        each.text for each in read("a.hwpx", more_samples.hwpx_guide(section)).sections
+    )
 
 
 @pytest.mark.parametrize("kind", ["html", "xlsx"])

@@ -10,12 +10,15 @@ from lxml import etree
 
 from braid.core.ingest.readers.archive import PACKAGE_ERRORS, open_archive
 from braid.core.ingest.readers.document import Outline, ParsedDocument, SourceFile, first_title, one_line
+from braid.core.ingest.readers.merged import Cell, laid_out
 from braid.core.ingest.readers.office.package import attribute, local, part, refuse_encrypted
+from braid.core.ingest.readers.table_rows import add_table
 
 ERRORS = PACKAGE_ERRORS
 
 _SECTION = re.compile(r"Contents/section(\d+)\.xml")
 _OUTLINE = re.compile(r"(?:개요|outline|heading|제목)\s*([1-9])", re.IGNORECASE)
+_COUNT = re.compile("[1-9][0-9]{0,3}")
 _BREAKS = {"lineBreak": "\n", "tab": "\t", "nbSpace": " ", "fwSpace": " ", "hyphen": "-"}
 _NOTES = ("footNote", "endNote")
 _SKIPPED = frozenset({"header", "footer", "hiddenComment", "secPr", "shapeComment", "script", "dutmal", *_NOTES})
@@ -121,11 +124,17 @@ def _text(paragraph: etree._Element) -> str:
 
 
 def _add_table(table: etree._Element, outline: Outline) -> None:
-    """Add a line per row, its cells separated by bars."""
-    for number, row in enumerate(_find(table, "tr")):
-        cells = [one_line(" ".join(_cell(cell))) for cell in _find(row, "tc")]
-        if any(cells):
-            outline.add(" | ".join(cells), tight=number > 0)
+    """Add a table, the text of merged cells in each of their places."""
+    add_table(outline, laid_out([[_spanning(cell) for cell in _find(row, "tc")] for row in _find(table, "tr")]))
+
+
+def _spanning(cell: etree._Element) -> Cell:
+    text = one_line(" ".join(_cell(cell)))
+    span = next((each for each in cell.iterchildren(tag=etree.Element) if local(each) == "cellSpan"), None)
+    if span is None:
+        return Cell(text)
+    columns, rows = (attribute(span, name) for name in ("colSpan", "rowSpan"))
+    return Cell(text, *(int(count) if _COUNT.fullmatch(count) else 1 for count in (columns, rows)))
 
 
 def _cell(cell: etree._Element) -> Iterator[str]:

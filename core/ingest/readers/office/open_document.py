@@ -16,8 +16,9 @@ from braid.core.ingest.readers.document import (
     first_title,
     one_line,
 )
+from braid.core.ingest.readers.merged import Cell, laid_out
 from braid.core.ingest.readers.office.package import attribute, local, part, refuse_encrypted
-from braid.core.ingest.readers.table_rows import Row, records, row_of
+from braid.core.ingest.readers.table_rows import Row, add_table, records, row_of
 from braid.core.metadata.gaps import FORMULAS_WITHOUT_VALUE
 
 ERRORS = PACKAGE_ERRORS
@@ -122,10 +123,15 @@ def _number(element: etree._Element, name: str, default: int) -> int:
 
 
 def _add_table(table: etree._Element, outline: Outline) -> None:
-    for number, row in enumerate(_rows_of(table)):
-        cells = [one_line(" ".join(_text(block) for block in _blocks(cell))) for cell in _cells_of(row)]
-        if any(cells):
-            outline.add(" | ".join(cells), tight=number > 0)
+    """Add a table, the text of merged cells in each of their places."""
+    rows = ([cell for cell in _cells_of(row) if local(cell) == "table-cell"] for row in _rows_of(table))
+    add_table(outline, laid_out([list(map(_spanning, row)) for row in rows]))
+
+
+def _spanning(cell: etree._Element) -> Cell:
+    text = one_line(" ".join(_text(block) for block in _blocks(cell)))
+    columns, rows = (_number(cell, f"number-{name}-spanned", 1) for name in ("columns", "rows"))
+    return Cell(text, max(1, columns), max(1, rows))
 
 
 def _rows_of(parent: etree._Element) -> Iterator[etree._Element]:
@@ -159,7 +165,13 @@ def _slides(body: etree._Element) -> tuple[tuple[Section, ...], str]:
 def _plain(parent: etree._Element) -> str:
     outline = Outline()
     _add(parent, outline, [])
-    return "\n".join(section.text for section in outline.sections())
+    lines: list[str] = []
+    header = ""
+    for section in outline.sections():
+        lines += [section.header] if section.header != header and section.header else []
+        lines.append(section.text)
+        header = section.header
+    return "\n".join(lines)
 
 
 # ------------------------------------------------------------ spreadsheets
