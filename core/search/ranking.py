@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from braid.core.search import fusion
@@ -39,6 +39,31 @@ class Ranking:
     """Standard deviation of the query's cosine with any passage of the collections; 0 where `auto` does not need it."""
     unembedded: Mapping[str, str] = field(default_factory=dict)
     """Of a keyword ranking: chunk id → fingerprint of the model under which the chunk has no vector yet."""
+
+
+class LegScores(Mapping[str, tuple[LegScore, ...]]):
+    """Each leg's rank, score and contribution, by chunk id: made when asked for, since few of the chunks are shown."""
+
+    def __init__(self, rankings: Sequence[Ranking], contributions: Sequence[Mapping[str, float]]) -> None:
+        ranks = [{hit.chunk_id: rank for rank, hit in enumerate(ranking.hits, start=1)} for ranking in rankings]
+        self._of = list(zip(rankings, ranks, contributions, strict=True))
+
+    def __getitem__(self, chunk_id: str) -> tuple[LegScore, ...]:
+        scores = []
+        for ranking, ranks, given in self._of:
+            if rank := ranks.get(chunk_id):
+                asked = ranking.variant.text_for(ranking.leg)
+                score = ranking.hits[rank - 1].score
+                scores.append(LegScore(ranking.leg, rank, score, given[chunk_id], asked))
+        if not scores:
+            raise KeyError(chunk_id)
+        return tuple(scores)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys(chunk_id for _, ranks, _ in self._of for chunk_id in ranks))
+
+    def __len__(self) -> int:
+        return len(set().union(*(ranks for _, ranks, _ in self._of)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +127,7 @@ def fuse(query: Query, rankings: Sequence[Ranking]) -> FusedRanking:
     else:
         ties = fusion.rrf_ties([(ranking.hits, ranking.weight) for ranking in rankings])
         order = fusion.by_score_then_id(fused, ties)
-    return FusedRanking(tuple(rankings), tuple(order), _leg_scores(rankings, contributions))
+    return FusedRanking(tuple(rankings), tuple(order), LegScores(rankings, contributions))
 
 
 def _stand_in(
@@ -149,15 +174,3 @@ def _standout(ranking: Ranking, depth: int) -> dict[str, float]:
     if ranking.leg == "dense":
         return fusion.dense_standout(ranking.hits, ranking.weight, ranking.spread)
     return fusion.bm25_standout(ranking.hits, ranking.weight, depth)
-
-
-def _leg_scores(
-    rankings: Sequence[Ranking], contributions: Sequence[Mapping[str, float]]
-) -> dict[str, tuple[LegScore, ...]]:
-    legs: dict[str, list[LegScore]] = {}
-    for ranking, of_ranking in zip(rankings, contributions, strict=True):
-        asked = ranking.variant.text_for(ranking.leg)
-        for rank, hit in enumerate(ranking.hits, start=1):
-            score = LegScore(ranking.leg, rank, hit.score, of_ranking[hit.chunk_id], asked)
-            legs.setdefault(hit.chunk_id, []).append(score)
-    return {chunk_id: tuple(scores) for chunk_id, scores in legs.items()}

@@ -24,6 +24,9 @@ from braid.core.search.fusion import (
     rrf_contributions,
     rrf_ties,
 )
+from braid.core.search.ranking import Ranking, fuse
+from braid.core.search.strategies.base import QueryVariant
+from braid.core.types import LegScore, SearchOptions
 from braid.core.types import ScoredChunk as Scored
 
 DOCS = [Scored("a", 3.0), Scored("b", 2.0), Scored("c", 1.0)]
@@ -218,3 +221,17 @@ def test_equal_rrf_scores_are_decided_by_the_scores_of_the_legs_before_the_id() 
     ordered = by_score_then_id(fused, rrf_ties([(dense, 0.5), (bm25, 0.5)]))
     assert [hit.chunk_id for hit in ordered][:3] == ["both", "b: near the best", "a: far from the best"]
     assert [hit.chunk_id for hit in by_score_then_id(fused)][:3] == ["both", "a: far from the best", "b: near the best"]
+
+
+def test_the_scores_of_the_legs_are_looked_up_by_chunk() -> None:
+    query = SearchOptions(k=2).for_text("pump")
+    variant = QueryVariant("pump")
+    dense = Ranking("dense", variant, 0.5, tuple(ranking("ab")), "model")
+    bm25 = Ranking("bm25", variant, 0.5, tuple(ranking("ca")))
+    legs = fuse(query, [dense, bm25]).legs
+    assert legs["a"] == (
+        LegScore("dense", 1, -0.0, 0.5 / (60 + 1), "pump"),
+        LegScore("bm25", 2, -1.0, 0.5 / (60 + 2), "pump"),
+    )
+    assert [score.leg for score in legs["c"]] == ["bm25"]
+    assert (list(legs), len(legs), "b" in legs, legs.get("d")) == (["a", "b", "c"], 3, True, None)
