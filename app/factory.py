@@ -26,7 +26,7 @@ from braid.app.auth.origins import shown_address
 from braid.app.dify import dify
 from braid.app.host import Brand, Host, HostUser, require_free
 from braid.app.mcp.route import mcp_route
-from braid.app.mounted import ROOT, endpoint_here, mounts, url_for
+from braid.app.mounted import ROOT, cookie_path, endpoint_here, mounts, url_for
 from braid.app.openai_api import openai_api
 from braid.app.opening import open_braid
 from braid.app.owner.routes import owner
@@ -209,6 +209,9 @@ class _Cookies(SecureCookieSessionInterface):
     def save_session(self, app: Flask, session: SessionMixin, response: Response) -> None:
         if endpoint_here() != STATIC:
             super().save_session(app, session, response)
+
+    def get_cookie_path(self, app: Flask) -> str:
+        return cookie_path()
 
     def get_cookie_secure(self, app: Flask) -> bool:
         return request.is_secure

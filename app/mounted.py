@@ -34,6 +34,11 @@ def url_for(endpoint: str, **values: Any) -> str:
     return flask.url_for(theirs(endpoint), **values)
 
 
+def cookie_path() -> str:
+    """Return the path that this request's cookies are for: other apps of the same name do not get them."""
+    return request.script_root or "/"
+
+
 def theirs(endpoint: str) -> str:
     """Return what this request's app calls an endpoint that the code names; another endpoint as it is."""
     head, dot, rest = endpoint.partition(".")

@@ -5,11 +5,10 @@ The reasons name no dataset, collection or path: anybody may read them.
 
 from __future__ import annotations
 
-import errno
 import json
-import os
 import shutil
-from collections.abc import Callable, Mapping
+import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -63,7 +62,7 @@ def health_of(braid: Braid, *, min_free_mb: int = 0) -> Health:
     return Health(
         {
             "ledger": _ledger(braid),
-            "disk": disk_of(braid, min_free_mb=min_free_mb),
+            "disk": _written(braid, disk_of(braid, min_free_mb=min_free_mb)),
             "registry": _registry(braid),
             "indexes": _indexes(braid),
             "owner": _owner(braid),
@@ -78,20 +77,36 @@ def without_ledger(braid: Braid, reason: str, *, min_free_mb: int = 0) -> Health
 
 
 def disk_of(braid: Braid, *, min_free_mb: int) -> Part:
-    """Return whether the data directory can be written to, and has room."""
+    """Return whether the data directory can be read, and has room."""
     try:
         free = shutil.disk_usage(braid.data_dir).free
     except OSError as error:
         return Part("failed", f"the data directory cannot be read: {error.strerror}")
-    if not os.access(braid.data_dir, os.W_OK):
-        return Part("failed", f"the data directory cannot be written to: {os.strerror(errno.EROFS)}")
     if free < min_free_mb * MEBIBYTE:
         return Part("failed", f"{free // MEBIBYTE:,} MiB are free, fewer than min_free_disk_mb ({min_free_mb:,})")
     return Part()
 
 
+def _written(braid: Braid, disk: Part) -> Part:
+    """Try whether a byte can be written: a disk that is full or broken for writing may say otherwise of itself."""
+    if disk.state == "failed":
+        return disk
+    try:
+        with tempfile.TemporaryFile(dir=braid.data_dir) as file:
+            file.write(b"\0")
+    except OSError as error:
+        return Part("failed", f"the data directory cannot be written to: {error.strerror}")
+    return disk
+
+
 def _ledger(braid: Braid) -> Part:
-    return _answer(braid.ledger.shared_ids)
+    try:
+        braid.ledger.shared_ids()
+        is_read_only = braid.ledger.database.is_read_only()
+    except SQLAlchemyError as error:
+        outage = outage_of(error)
+        return Part("failed", outage.text.partition(";")[0] if outage else "the database cannot be read")
+    return Part("impaired", "the database can only be read now") if is_read_only else Part()
 
 
 def _registry(braid: Braid) -> Part:
@@ -126,13 +141,4 @@ def _owner(braid: Braid) -> Part:
         braid.indexer.progress()
     except BraidError:
         return Part("failed", "no process has the indexes open")
-    return Part()
-
-
-def _answer(ask: Callable[[], object]) -> Part:
-    try:
-        ask()
-    except SQLAlchemyError as error:
-        outage = outage_of(error)
-        return Part("failed", outage.text.partition(";")[0] if outage else "the database cannot be read")
     return Part()

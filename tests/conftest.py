@@ -21,9 +21,27 @@ from braid.core.ledger.database import CONNECTIONS, Database
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.tables import Base
 from tests.fakes import HashEmbeddings
+from tests.proxies import PROXIES
 from tests.worlds import document
 
 MAKE_ENGINE = database._make_engine
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--through", choices=PROXIES, help="let clients of the app come through this proxy, below a path")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def behind_a_proxy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """With the option, all apps of the tests are."""
+    kind = request.config.getoption("--through")
+    if kind is None:
+        yield
+        return
+    from tests.through import through  # which loads the server
+
+    with through(kind, tmp_path_factory.mktemp(kind)):
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -6,7 +6,7 @@ import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
 from a2wsgi import WSGIMiddleware
@@ -25,7 +25,12 @@ from braid.core.accounts.audit import AuditEntry
 from braid.core.braid import Braid
 from tests.worlds import eventually
 
+if TYPE_CHECKING:
+    from tests.through import Through
+
 PASSWORD = "correct horse"
+PROXIES: list[Through] = []
+"""The proxy that all apps of the tests are behind, where `pytest --through` names one."""
 SIGN_INS = ("user.signed_in", "user.sign_in_failed", "user.sign_in_refused")
 
 
@@ -50,7 +55,13 @@ def make_app(braid: Braid, settings: Settings | None = None, *, jobs: bool = Fal
 
     With ``jobs`` they are done; the caller closes the site before Braid.
     """
-    app = create_app(settings or Settings(), braid)
+    settings = settings or Settings()
+    if PROXIES and not settings.trusted_proxies and not settings.url_prefix:
+        settings = PROXIES[-1].settings(settings)
+        app = create_app(settings, braid)
+        PROXIES[-1].add(app, settings)
+    else:
+        app = create_app(settings, braid)
     app.jinja_env.bytecode_cache = COMPILED
     if jobs:
         site_of(app).start_jobs()
@@ -101,6 +112,10 @@ def text_of(html: str) -> str:
 @contextmanager
 def serving(app: Flask) -> Iterator[str]:
     """The app with MCP on a free port of this computer, in a thread of its own; its address, without a slash."""
+    if proxy := app.extensions.get("tests.through"):
+        with proxy.lifespan(app) as address:
+            yield address
+        return
     config = uvicorn.Config(with_mcp(WSGIMiddleware(app), site_of(app)), port=0, log_level="warning", lifespan="on")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)

@@ -18,6 +18,7 @@ from werkzeug.exceptions import TooManyRequests
 from werkzeug.wrappers import Response
 
 from braid.app.auth.origins import origin_of, shown_address
+from braid.app.mounted import cookie_path
 from braid.app.site import site
 from braid.core.accounts.accounts import Account
 
@@ -97,6 +98,7 @@ def remember_device(response: Response, account: Account) -> None:
         COOKIE,
         _serializer().dumps([account.id, known or secrets.token_urlsafe(12)]),
         max_age=COOKIE_S,
+        path=cookie_path(),
         secure=request.is_secure,
         httponly=True,
         samesite="Lax",

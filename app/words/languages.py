@@ -10,7 +10,7 @@ from flask_babel import get_locale
 from flask_babel import gettext as _
 
 from braid.app.auth.identity import signed_in
-from braid.app.mounted import blueprints_here
+from braid.app.mounted import blueprints_here, cookie_path
 from braid.app.site import site
 from braid.app.user.preferences import LANGUAGES, THEMES
 from braid.core.types import Dataset
@@ -43,7 +43,12 @@ def keep_language(response: Response) -> None:
         site().accounts.set_preferences(found.account.id, {"language": language})
     elif language in LANGUAGES:
         response.set_cookie(
-            LANGUAGE_COOKIE, language, max_age=LANGUAGE_COOKIE_DAYS * 86_400, httponly=True, samesite="Lax"
+            LANGUAGE_COOKIE,
+            language,
+            max_age=LANGUAGE_COOKIE_DAYS * 86_400,
+            path=cookie_path(),
+            httponly=True,
+            samesite="Lax",
         )
 
 

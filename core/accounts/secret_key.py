@@ -13,19 +13,38 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from braid.core.errors import InvalidInputError
+from braid.core.ledger.durable import sync_folder
 
 SECRET_BYTES = 32
 
 
 def secret_key(data_dir: Path) -> bytes:
-    """Return the secret. The first call creates it, readable only by its owner."""
+    """Return the secret. The first call creates it, readable only by its owner; nobody ever finds half of it."""
     path = data_dir / "secret_key"
-    try:
-        with open(path, "xb", opener=_owner_only) as file:
-            file.write(secrets.token_bytes(SECRET_BYTES))
-    except FileExistsError:
-        pass
+    if not path.exists() or not path.stat().st_size:  # empty: it was lost in a power cut
+        _make(path)
     return path.read_bytes()
+
+
+def _make(path: Path) -> None:
+    """Write a new secret, unless another thread or process was first. It outlives a power cut."""
+    partial = path.with_name(f".{path.name}-{secrets.token_hex(8)}")
+    try:
+        with open(partial, "xb", opener=_owner_only) as file:
+            file.write(secrets.token_bytes(SECRET_BYTES))
+            file.flush()
+            os.fsync(file.fileno())
+        if path.exists() and not path.stat().st_size:
+            path.unlink()
+        try:
+            os.link(partial, path)
+        except FileExistsError:
+            pass
+        except OSError:  # a file system without hard links
+            partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+    sync_folder(path.parent)
 
 
 MAX_KEY_CHARS = 500

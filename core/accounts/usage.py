@@ -14,6 +14,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import InstrumentedAttribute
 
 from braid.core.ledger.ledger import Ledger
+from braid.core.ledger.outages import log_failure
 from braid.core.ledger.tables import UsageRow, UserRow
 
 WRITE_EVERY_S = 5.0
@@ -63,7 +64,7 @@ class Usage:
         try:
             self.write()
         except SQLAlchemyError as error:  # the next count tries again
-            logger.warning("event=usage_not_written type=%s", type(error).__name__)
+            log_failure(logger, "counting what is used", error)
 
     def daily(self, *, days: int = 30) -> list[tuple[str, str, int]]:
         """Return (day, kind, count) over all users of the last ``days`` days, by day."""

@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from braid.core.backup.manifest import LEDGER, BackupError, Manifest
 from braid.core.backup.record import LastBackup, note_backup
 from braid.core.backup.snapshot import snapshot_of
 from braid.core.ledger.database import file_of, make_engine
+from braid.core.ledger.durable import sync_folder
 from braid.core.ledger.live_copy import lacks_newest, take_back
 from braid.core.ledger.outages import words_of
 from braid.core.ledger.schema import current_revision, require_known
@@ -210,16 +211,6 @@ def _publish(partial: Path, target: Path) -> None:
     except OSError:  # a file system without hard links
         partial.rename(target)
     sync_folder(target.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    """Let the names in a folder outlive a power cut, where the system can."""
-    with suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 def owner_only(path: str, flags: int) -> int:

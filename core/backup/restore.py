@@ -13,11 +13,12 @@ from sqlalchemy import Connection, make_url
 from sqlalchemy.exc import SQLAlchemyError
 
 from braid.core.backup.archive import ArchiveReader, Progress, open_backup
-from braid.core.backup.make import ROOM, owner_only, sync_folder
+from braid.core.backup.make import ROOM, owner_only
 from braid.core.backup.manifest import LEDGER, ORIGINALS, TABLES, BackupError, Manifest
 from braid.core.backup.snapshot import copied, tables_in_order
 from braid.core.backup.verify import check_ledger, require_complete, require_rows
 from braid.core.ledger.database import make_engine
+from braid.core.ledger.durable import sync_folder
 from braid.core.ledger.outages import words_of
 from braid.core.ledger.schema import create_tables, require_known
 

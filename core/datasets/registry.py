@@ -31,6 +31,7 @@ from braid.core.datasets.entry import (
 )
 from braid.core.errors import NotFoundError, RegistryConflictError, RegistryError
 from braid.core.forks import tell_of_forks
+from braid.core.ledger.durable import sync_folder
 
 __all__ = ["Registry", "SharedDataset", "render", "validate"]
 
@@ -301,18 +302,6 @@ def _replace_file(target: Path, content: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(target)
-        _sync_folder(target.parent)
+        sync_folder(target.parent)
     finally:
         temporary.unlink(missing_ok=True)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Have the folder's new entry survive a stop of the machine. Windows opens no folder, and has no call for it."""
-    try:
-        descriptor = os.open(folder, os.O_RDONLY)
-    except PermissionError:
-        return
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -17,6 +17,7 @@ from braid.core.indexes.rebuild import Rebuild
 from braid.core.indexes.retries import Retries
 from braid.core.indexes.sources import ChunkSource
 from braid.core.ledger.change_log import Change, ChangeLog, IndexState
+from braid.core.ledger.outages import log_outage, outage_of
 
 logger = logging.getLogger(__name__)
 
@@ -171,7 +172,10 @@ class IndexFollower:
     def _fail(self, collection: str, error: BraidError) -> None:
         """Report the error, and have the collection tried again after a pause."""
         pause = self._retries.postpone(collection)
-        logger.warning("%s index of %s: %s; trying again in %.0f s", self.name, collection, error, pause)
+        if outage := outage_of(error):
+            log_outage(logger, outage, f"the {self.name} index of {collection}, which will be tried again")
+        else:
+            logger.warning("%s index of %s: %s; trying again in %.0f s", self.name, collection, error, pause)
         before = self._board.get(collection) or LegProgress(self.leg, collection, "ready")
         if isinstance(error, EmbeddingError) and before.state == "ready":  # what is indexed can still be searched
             self._board.report(collection, "ready", pending=max(before.pending, 1), error=str(error))

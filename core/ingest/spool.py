@@ -15,6 +15,7 @@ from typing import IO, Protocol
 
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ingest.plan import source_name
+from braid.core.ledger.durable import sync_folder
 
 MAX_SOURCE_CHARS = 1000
 BLOCK_BYTES = 1 << 20
@@ -75,6 +76,7 @@ class Spool:
                 os.fsync(file.fileno())
                 size = os.fstat(file.fileno()).st_size
             os.replace(partial, self._folder / name)
+            sync_folder(self._folder)
         except BaseException:
             partial.unlink(missing_ok=True)
             raise

@@ -192,6 +192,10 @@ class Database:
             return number
         return None
 
+    def is_read_only(self) -> bool:
+        """Return whether PostgreSQL takes no changes now, like a standby. A file may not take any, either: try it."""
+        return self.engine.dialect.name == "postgresql" and self._rows("SHOW transaction_read_only", {}) == [("on",)]
+
     def _connect_watcher(self) -> sqlite3.Connection:
         """Open the file that the engine opens, also where the URL names it in SQLite's own way."""
         (file,), options = self._connect_arguments

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import logging
 import os
+import re
 import shutil
 import sqlite3
 from dataclasses import dataclass
@@ -66,6 +67,7 @@ _OF_SQLSTATE: dict[str, Cause] = {  # https://www.postgresql.org/docs/current/er
     "40P01": "database_locked",
     "57014": "database_locked",
 }
+_ERRNO_OF_RUST = re.compile(r"\(os error (\d+)\)|Os { code: (\d+),")
 _NO_SLOTS = ("too many clients", "connection slots")  # a refused connection has no SQLSTATE
 
 
@@ -171,7 +173,16 @@ def _cause(error: BaseException) -> Cause | None:
         return "connections_taken"
     if isinstance(error, OSError):
         return _OF_ERRNO.get(error.errno or 0)
+    if type(error) is ValueError or type(error).__module__ == "chromadb.errors":  # of the indexes
+        return _cause_in_words(str(error))
     return _cause_in_database(error) if isinstance(error, DBAPIError) else None
+
+
+def _cause_in_words(said: str) -> Cause | None:
+    """Return what tantivy and Chroma, whose errors have no number, say of the disk."""
+    if found := _ERRNO_OF_RUST.search(said):
+        return _OF_ERRNO.get(int(found[1] or found[2]))
+    return "disk_full" if "database or disk is full" in said else None
 
 
 def _cause_in_database(error: DBAPIError) -> Cause | None:

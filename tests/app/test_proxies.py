@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 import signal
-import socket
 import ssl
 import subprocess
 import time
@@ -17,38 +14,16 @@ import httpx
 import pytest
 
 from tests.model_server import model_server
+from tests.proxies import NAME, PROXIES, Site, proxy
 from tests.served import Served
 from tests.web import PASSWORD
 from tests.worlds import eventually
 
 pytestmark = pytest.mark.browser  # they need packages of the system, like a browser
 
-DEPLOY = Path(__file__).parents[2] / "deploy"
-NAME = "braid.example.org"
 PREFIX = "/braid"
 QUESTION = "Where is the paper?"
 ANSWER = "The paper is in the second tray [1]. " * 40
-NGINX = """
-worker_processes 1;
-pid {folder}/nginx.pid;
-error_log {folder}/error.log;
-events {{}}
-http {{
-    access_log off;
-    client_body_temp_path {folder}/body;
-    proxy_temp_path {folder}/proxy;
-    fastcgi_temp_path {folder}/fastcgi;
-    uwsgi_temp_path {folder}/uwsgi;
-    scgi_temp_path {folder}/scgi;
-    include {folder}/site.conf;
-}}
-"""
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +51,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return files
 
 
-@pytest.fixture(scope="module", params=["nginx", "caddy"])
+@pytest.fixture(scope="module", params=PROXIES)
 def proxied(
     request: pytest.FixtureRequest,
     served: Served,
@@ -84,25 +59,13 @@ def proxied(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[httpx.Client]:
     """A browser that opens the app through the proxy, as `https://braid.example.org/braid/`, signed in."""
-    program = shutil.which(request.param) or shutil.which(request.param, path="/usr/sbin")
-    if program is None:
-        pytest.skip(f"{request.param} is not installed: apt-get install nginx-light caddy")
-    folder, port = tmp_path_factory.mktemp(request.param), _free_port()
-    folder.chmod(0o755)
-    make = _nginx if request.param == "nginx" else _caddy
-    command = [program, *make(folder, port, served.port, certificate)]
-    process = subprocess.Popen(command, env={**os.environ, "HOME": str(folder), "XDG_DATA_HOME": str(folder)})
+    site = Site(served.port, PREFIX, certificate)
     trusted = ssl.create_default_context(cafile=str(certificate[0]))
-    try:
-        with _browser(port, trusted) as client:
-            eventually(lambda: _answers(client), 20)
-            page = client.get(f"{PREFIX}/login")
-            form = {"csrf_token": _token(page), "name": "admin", "password": PASSWORD}
-            assert client.post(f"{PREFIX}/login", data=form).headers["location"] == f"{PREFIX}/"
-            yield client
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait(20)
+    with proxy(request.param, tmp_path_factory.mktemp(request.param), site) as port, _browser(port, trusted) as client:
+        page = client.get(f"{PREFIX}/login")
+        form = {"csrf_token": _token(page), "name": "admin", "password": PASSWORD}
+        assert client.post(f"{PREFIX}/login", data=form).headers["location"] == f"{PREFIX}/"
+        yield client
 
 
 class _ToThisComputer(httpx.HTTPTransport):
@@ -123,48 +86,6 @@ def _browser(port: int, trusted: ssl.SSLContext) -> httpx.Client:
     referrer = {"Referer": f"https://{NAME}{PREFIX}/", "Accept": "text/html"}
     transport = _ToThisComputer(port, trusted)
     return httpx.Client(base_url=f"https://{NAME}", transport=transport, headers=referrer, timeout=60)
-
-
-def _nginx(folder: Path, port: int, behind: int, certificate: tuple[Path, Path]) -> list[str]:
-    site = (DEPLOY / "nginx.conf").read_text()
-    site = re.sub(r"server \{\n    listen 80;.*?\n\}\n", "", site, flags=re.DOTALL)  # the redirect needs port 80
-    changes = (
-        ("    listen 443 ssl;\n", f"    listen 127.0.0.1:{port} ssl;\n"),
-        ("    listen [::]:443 ssl;\n", ""),
-        (f"/etc/letsencrypt/live/{NAME}/fullchain.pem", str(certificate[0])),
-        (f"/etc/letsencrypt/live/{NAME}/privkey.pem", str(certificate[1])),
-        ("    location / {\n", f"    location {PREFIX}/ {{\n"),
-        ("http://127.0.0.1:8000;", f"http://127.0.0.1:{behind};"),
-    )
-    (folder / "site.conf").write_text(_changed(site, changes))
-    (folder / "nginx.conf").write_text(NGINX.format(folder=folder))
-    return ["-p", str(folder), "-c", str(folder / "nginx.conf"), "-g", "daemon off; master_process off;"]
-
-
-def _caddy(folder: Path, port: int, behind: int, certificate: tuple[Path, Path]) -> list[str]:
-    site = (DEPLOY / "Caddyfile").read_text()
-    changes = (
-        (f"\n{NAME} {{\n", f"\n{NAME}:{port} {{\n\ttls {certificate[0]} {certificate[1]}\n"),
-        ("\thandle {\n", f"\thandle {PREFIX}/* {{\n"),
-        ("127.0.0.1:8000", f"127.0.0.1:{behind}"),
-    )
-    options = "{\n\tadmin off\n\tauto_https disable_redirects\n}\n"
-    (folder / "Caddyfile").write_text(options + _changed(site, changes))
-    return ["run", "--config", str(folder / "Caddyfile"), "--adapter", "caddyfile"]
-
-
-def _changed(text: str, changes: tuple[tuple[str, str], ...]) -> str:
-    for before, after in changes:
-        assert before in text, before
-        text = text.replace(before, after)
-    return text
-
-
-def _answers(client: httpx.Client) -> bool:
-    try:
-        return client.get(f"{PREFIX}/healthz").status_code == 200
-    except httpx.TransportError:
-        return False
 
 
 def _token(page: httpx.Response) -> str:

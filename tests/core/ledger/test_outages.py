@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from chromadb.errors import InternalError
 from sqlalchemy import Engine, create_engine
 from sqlalchemy.exc import ProgrammingError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
@@ -76,6 +77,12 @@ def test_what_sqlite_says_is_told_apart(tmp_path: Path, cause: str, make: Callab
     [
         ("disk_full", OSError(errno.EDQUOT, "Disk quota exceeded")),
         ("read_only", OSError(errno.EROFS, "Read-only file system")),
+        ("disk_full", ValueError("An IO error occurred: 'No space left on device (os error 28) at path \"/x\"'")),
+        ("read_only", ValueError("Failed to acquire Lockfile: IoError(Os { code: 30, kind: ReadOnlyFilesystem })")),
+        (
+            "disk_full",
+            InternalError("error returned from database: (code: 13) database or disk is full"),
+        ),
         ("connections_taken", PoolTimeoutError("QueuePool limit of size 10 overflow 20 reached")),
         ("closing", ClosedError("this Braid is closed")),
         ("closing", RuntimeError("cannot schedule new futures after shutdown")),

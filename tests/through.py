@@ -1,0 +1,240 @@
+"""The tests' clients behind a real proxy and below a path: `pytest tests/app/pages --through nginx`.
+
+Every app of `tests.web.make_app` is then served by Braid's own server in a thread of the test's process, each below a
+path of its own, and the app's test clients send their requests over HTTP to the proxy. Tests write addresses without
+the path: `Through` puts it before what is sent and takes it off what is answered, and fails where it is missing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import itertools
+import re
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+from weakref import WeakValueDictionary
+
+import uvicorn
+from flask import Flask
+from flask.testing import FlaskClient
+from werkzeug.datastructures import Headers
+from werkzeug.wsgi import ClosingIterator, get_current_url
+
+from braid.app import server
+from braid.app.site import EXTENSION
+from braid.app.web.connections import Limits, timely_protocol
+from braid.config.settings import Settings
+from tests import proxies, web
+from tests.worlds import eventually
+
+ROOM = "/below"
+"""Path that the proxy passes on; each app has a part of it."""
+LINK = re.compile(r'\s(href|src|action|formaction|poster|data-[a-z-]+)="(/[^"]*)"')
+TEXTS = ("text/", "application/json", "application/problem+json", "application/manifest+json", "application/x-ndjson")
+HOP_BY_HOP = ("connection", "transfer-encoding", "keep-alive")
+
+
+@dataclass
+class Through:
+    """A running proxy and the server behind it; the apps are kept by their tests alone."""
+
+    kind: str
+    port: int = 0
+    loop: asyncio.AbstractEventLoop | None = None
+
+    def __post_init__(self) -> None:
+        self.apps: WeakValueDictionary[str, Flask] = WeakValueDictionary()
+        self._numbers = itertools.count(1)
+
+    def settings(self, settings: Settings) -> Settings:
+        """Return the settings of another app: behind one proxy, below a path of its own."""
+        return replace(settings, url_prefix=f"{ROOM}/{next(self._numbers)}", trusted_proxies=1)
+
+    def add(self, app: Flask, settings: Settings) -> None:
+        """Serve the app, and have its clients come through the proxy."""
+        app.test_client_class = ProxiedClient
+        app.extensions["tests.through"] = self
+        app.extensions["tests.asgi"] = server._asgi(settings, app, app.extensions[EXTENSION])
+        self.apps[settings.url_prefix] = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Pass a request on to the app whose path it is for."""
+        app = self.apps.get("/".join(scope["path"].split("/")[:3]))
+        assert app is not None, f"no app is served below {scope['path']}"
+        await app.extensions["tests.asgi"](scope, receive, send)
+
+    @contextmanager
+    def lifespan(self, app: Flask) -> Iterator[str]:
+        """Run what the app runs as long as it is served, which MCP needs; gives its address."""
+        assert self.loop is not None
+        task = asyncio.run_coroutine_threadsafe(_Lifespan(app.extensions["tests.asgi"]).start(), self.loop).result(10)
+        try:
+            yield f"http://127.0.0.1:{self.port}{prefix_of(app)}"
+        finally:
+            asyncio.run_coroutine_threadsafe(task.stop(), self.loop).result(10)
+
+
+class _Lifespan:
+    """The lifespan of an ASGI app, as a server runs it."""
+
+    def __init__(self, asgi: Any) -> None:
+        self._asgi = asgi
+
+    async def start(self) -> _Lifespan:
+        self._started, self._sent = asyncio.Event(), asyncio.Queue[str]()
+        self._task = asyncio.create_task(
+            self._asgi({"type": "lifespan", "asgi": {"version": "3.0"}}, self._get, self._put)
+        )
+        self._sent.put_nowait("lifespan.startup")
+        await self._started.wait()
+        return self
+
+    async def stop(self) -> None:
+        self._sent.put_nowait("lifespan.shutdown")
+        await self._task
+
+    async def _get(self) -> dict[str, str]:
+        return {"type": await self._sent.get()}
+
+    async def _put(self, message: dict[str, str]) -> None:
+        assert not message["type"].endswith(".failed"), message
+        self._started.set()
+
+
+@contextmanager
+def through(kind: str, folder: Path) -> Iterator[None]:
+    """Have all apps that are made until the end of the block answer through the proxy."""
+    found = Through(kind)
+    config = uvicorn.Config(
+        found,
+        port=0,
+        http=timely_protocol(Limits(0)),
+        h11_max_incomplete_event_size=server.MAX_HEAD_BYTES,
+        timeout_keep_alive=server.KEEP_ALIVE_S,
+        log_level="warning",
+        lifespan="off",
+        proxy_headers=False,
+        server_header=False,
+    )
+    behind = _Server(config, found)
+    thread = threading.Thread(target=behind.run, daemon=True)
+    thread.start()
+    eventually(lambda: behind.started)
+    port = behind.servers[0].sockets[0].getsockname()[1]
+    with proxies.proxy(kind, folder, proxies.Site(port, ROOM)) as found.port:
+        web.PROXIES.append(found)
+        yield
+        web.PROXIES.remove(found)
+    behind.should_exit = True
+    thread.join(10)
+
+
+class _Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config, found: Through) -> None:
+        super().__init__(config)
+        self._found = found
+
+    async def startup(self, sockets: Any = None) -> None:
+        self._found.loop = asyncio.get_running_loop()
+        await super().startup(sockets)
+
+
+def prefix_of(app: Flask) -> str:
+    """The path below which the app is served."""
+    prefix: str = app.extensions[EXTENSION].settings.url_prefix
+    return prefix
+
+
+class ProxiedClient(FlaskClient):
+    """A test client whose requests go over HTTP to the proxy."""
+
+    def run_wsgi_app(self, environ: Any, buffered: bool = False) -> Any:
+        """Send the request; the same answer as of the app itself, with the path taken off."""
+        self._add_cookies_to_wsgi(environ)
+        found = self.application.extensions["tests.through"]
+        body, status, headers = _send(environ, found.port, prefix_of(self.application))
+        url = urlsplit(get_current_url(environ))
+        self._update_cookies_from_response(url.hostname or "localhost", url.path, headers.getlist("Set-Cookie"))
+        return (list(body) if buffered else body), status, headers
+
+
+def _send(environ: dict[str, Any], port: int, prefix: str) -> tuple[Iterable[bytes], str, Headers]:
+    path = quote(environ["PATH_INFO"].encode("latin-1"), safe="/:@!$&'()*+,;=~")
+    query = f"?{environ['QUERY_STRING']}" if environ.get("QUERY_STRING") else ""
+    given = {name[5:].replace("_", "-"): value for name, value in environ.items() if name.startswith("HTTP_")}
+    if environ.get("CONTENT_TYPE"):
+        given["Content-Type"] = environ["CONTENT_TYPE"]
+    content = environ["wsgi.input"].read()
+    if content or environ["REQUEST_METHOD"] in ("POST", "PUT", "PATCH"):
+        given["Content-Length"] = str(len(content))
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection.putrequest(
+        environ["REQUEST_METHOD"], f"{prefix}{path}{query}", skip_host=True, skip_accept_encoding=True
+    )
+    for name, value in given.items():
+        connection.putheader(name, _with_prefix(name, value, prefix).encode("latin-1"))
+    connection.endheaders(content or None)
+    answer = connection.getresponse()
+    headers = Headers([(name, value) for name, value in answer.getheaders() if name.lower() not in HOP_BY_HOP])
+    pieces = _pieces(answer)
+    if headers.get("Content-Type", "").startswith(TEXTS) and "Content-Encoding" not in headers:
+        is_stream = headers["Content-Type"].startswith("text/event-stream") or "Content-Length" not in headers
+        pieces = _without_prefix(pieces, prefix, headers, is_stream=is_stream)
+    for name in ("Location", "Content-Location"):
+        for where in headers.getlist(name):
+            assert not where.startswith("/") or where.startswith(f"{prefix}/"), f"{name}: {where}"
+    cookies = headers.getlist("Set-Cookie")
+    assert all(f"; Path={prefix}" in cookie for cookie in cookies), f"a cookie for other apps, too: {cookies}"
+    taken_off = [(name, _off(value, prefix)) for name, value in headers]
+    return ClosingIterator(pieces, connection.close), f"{answer.status} {answer.reason}", Headers(taken_off)
+
+
+def _with_prefix(name: str, value: str, prefix: str) -> str:
+    """Return the value of a header as a browser sends it that has opened the page through the proxy."""
+    if name == "REFERER" and (there := urlsplit(value)).hostname in ("localhost", "127.0.0.1"):
+        return there._replace(path=prefix + there.path).geturl()
+    return value
+
+
+def _pieces(answer: http.client.HTTPResponse) -> Iterator[bytes]:
+    while piece := answer.read1(1 << 16):
+        yield piece
+
+
+def _without_prefix(pieces: Iterable[bytes], prefix: str, headers: Headers, *, is_stream: bool) -> Iterator[bytes]:
+    """Take the path off a text, line by line; of a page, all links must have it."""
+    if is_stream:
+        return _lines_without(pieces, prefix)
+    text = b"".join(pieces).decode()
+    if headers["Content-Type"].startswith("text/html"):
+        wrong = [match[0] for match in LINK.finditer(text) if not f"{match[2]}/".startswith(f"{prefix}/")]
+        assert not wrong, f"not below {prefix}: {wrong}"
+    changed = _off(text, prefix).encode()
+    if "Content-Length" in headers and text:
+        headers["Content-Length"] = str(len(changed))
+    return iter([changed] if changed else [])
+
+
+def _lines_without(pieces: Iterable[bytes], prefix: str) -> Iterator[bytes]:
+    rest = b""
+    for piece in pieces:
+        lines, newline, rest = (rest + piece).rpartition(b"\n")
+        if newline:
+            yield _off((lines + newline).decode(), prefix).encode()
+    if rest:
+        yield _off(rest.decode(), prefix).encode()
+
+
+def _off(text: str, prefix: str) -> str:
+    """Take the path off all addresses, those in the query of another one, too."""
+    for path in (prefix, quote(prefix, safe="")):
+        text = text.replace(f"Path={path};", "Path=/;") if "Path=" in text else text
+        text = re.sub(re.escape(path) + r"(?=/|%2F)", "", text)
+        text = re.sub(re.escape(path) + r"(?![\w.~-])", "/", text)
+    return text
