@@ -185,7 +185,7 @@ def _send(environ: dict[str, Any], port: int, prefix: str) -> tuple[Iterable[byt
     pieces = _pieces(answer)
     if headers.get("Content-Type", "").startswith(TEXTS) and "Content-Encoding" not in headers:
         is_stream = headers["Content-Type"].startswith("text/event-stream") or "Content-Length" not in headers
-        pieces = _without_prefix(pieces, prefix, headers, is_stream=is_stream)
+        pieces = without_prefix(pieces, prefix, headers, is_stream=is_stream)
     for name in ("Location", "Content-Location"):
         for where in headers.getlist(name):
             assert not where.startswith("/") or where.startswith(f"{prefix}/"), f"{name}: {where}"
@@ -207,7 +207,7 @@ def _pieces(answer: http.client.HTTPResponse) -> Iterator[bytes]:
         yield piece
 
 
-def _without_prefix(pieces: Iterable[bytes], prefix: str, headers: Headers, *, is_stream: bool) -> Iterator[bytes]:
+def without_prefix(pieces: Iterable[bytes], prefix: str, headers: Headers, *, is_stream: bool) -> Iterator[bytes]:
     """Take the path off a text, line by line; of a page, all links must have it."""
     if is_stream:
         return _lines_without(pieces, prefix)
