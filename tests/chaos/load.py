@@ -109,6 +109,10 @@ class Load:
             raise AssertionError(f"not well again: {[each.text for each in self._since(since)][-40:]}") from None
         return max([since, *(each.at for each in self._since(since) if not each.is_good)])
 
+    def wait_answered(self, since: float, seconds: float = 60) -> None:
+        """Wait until requests of each kind that came after this moment have been answered, one way or another."""
+        eventually(lambda: all(len(self._since(since, kind)) >= AGAIN for kind in KINDS), seconds)
+
     def _since(self, moment: float, *kinds: str) -> Sequence[Answer]:
         return [each for each in list(self.answers) if each.at >= moment and each.kind in (kinds or KINDS)]
 
