@@ -31,6 +31,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--through", choices=PROXIES, help="let clients of the app come through this proxy, below a path")
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--through"):
+        left_out = pytest.mark.skip(reason="a proxy changes or refuses what it sends")
+        for item in items:
+            if item.get_closest_marker("in_process"):
+                item.add_marker(left_out)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def behind_a_proxy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """With the option, all apps of the tests are."""

@@ -13,7 +13,7 @@ import itertools
 import re
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -182,9 +182,14 @@ def _send(environ: dict[str, Any], port: int, prefix: str) -> tuple[Iterable[byt
     connection.endheaders(content or None)
     answer = connection.getresponse()
     headers = Headers([(name, value) for name, value in answer.getheaders() if name.lower() not in HOP_BY_HOP])
-    pieces = _pieces(answer)
-    if headers.get("Content-Type", "").startswith(TEXTS) and "Content-Encoding" not in headers:
-        is_stream = headers["Content-Type"].startswith("text/event-stream") or "Content-Length" not in headers
+    kind = headers.get("Content-Type", "")
+    is_stream = kind.startswith("text/event-stream") or "Content-Length" not in headers
+    if is_stream:
+        pieces: Iterable[bytes] = _pieces(answer, connection)
+    else:
+        pieces = [answer.read()]
+        connection.close()
+    if kind.startswith(TEXTS) and "Content-Encoding" not in headers:
         pieces = without_prefix(pieces, prefix, headers, is_stream=is_stream)
     for name in ("Location", "Content-Location"):
         for where in headers.getlist(name):
@@ -192,7 +197,11 @@ def _send(environ: dict[str, Any], port: int, prefix: str) -> tuple[Iterable[byt
     cookies = headers.getlist("Set-Cookie")
     assert all(f"; Path={prefix}" in cookie for cookie in cookies), f"a cookie for other apps, too: {cookies}"
     taken_off = [(name, _off(value, prefix)) for name, value in headers]
-    return ClosingIterator(pieces, connection.close), f"{answer.status} {answer.reason}", Headers(taken_off)
+    return (
+        ClosingIterator(pieces, [connection.close, answer.close]),
+        f"{answer.status} {answer.reason}",
+        Headers(taken_off),
+    )
 
 
 def _with_prefix(name: str, value: str, prefix: str) -> str:
@@ -202,9 +211,10 @@ def _with_prefix(name: str, value: str, prefix: str) -> str:
     return value
 
 
-def _pieces(answer: http.client.HTTPResponse) -> Iterator[bytes]:
-    while piece := answer.read1(1 << 16):
-        yield piece
+def _pieces(answer: http.client.HTTPResponse, connection: http.client.HTTPConnection) -> Iterator[bytes]:
+    with closing(connection):
+        while piece := answer.read1(1 << 16):
+            yield piece
 
 
 def without_prefix(pieces: Iterable[bytes], prefix: str, headers: Headers, *, is_stream: bool) -> Iterator[bytes]:

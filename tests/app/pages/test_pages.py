@@ -481,6 +481,7 @@ def test_this_computer_is_served(client: FlaskClient, host: str) -> None:
         " ",
     ],
 )
+@pytest.mark.in_process
 @pytest.mark.parametrize("path", ["/", "/search?q=printer", "/login", "/healthz", "/static/braid.css", "/nothing"])
 def test_foreign_host_is_refused_everywhere(client: FlaskClient, host: str, path: str) -> None:
     response = client.get(path, headers={"Host": host})
