@@ -60,6 +60,7 @@ class Through:
         """Serve the app, and have its clients come through the proxy."""
         app.test_client_class = ProxiedClient
         app.extensions["tests.through"] = self
+        app.extensions["tests.prefix"] = settings.url_prefix
         app.extensions["tests.asgi"] = server._asgi(settings, app, app.extensions[EXTENSION])
         self.apps[settings.url_prefix] = app
 
@@ -147,7 +148,7 @@ class _Server(uvicorn.Server):
 
 def prefix_of(app: Flask) -> str:
     """The path below which the app is served."""
-    prefix: str = app.extensions[EXTENSION].settings.url_prefix
+    prefix: str = app.extensions["tests.prefix"]  # a test may give the app other settings
     return prefix
 
 
@@ -165,43 +166,50 @@ class ProxiedClient(FlaskClient):
 
 
 def _send(environ: dict[str, Any], port: int, prefix: str) -> tuple[Iterable[bytes], str, Headers]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    try:
+        _ask(connection, environ, prefix)
+        answer = connection.getresponse()
+        headers = Headers([(name, value) for name, value in answer.getheaders() if name.lower() not in HOP_BY_HOP])
+        _check(headers, prefix)
+        kind, pieces = headers.get("Content-Type", ""), _pieces(answer)
+        is_stream = kind.startswith("text/event-stream") or "Content-Length" not in headers
+        if not is_stream:
+            pieces = iter([answer.read()])
+            connection.close()
+        if kind.startswith(TEXTS) and "Content-Encoding" not in headers:
+            pieces = without_prefix(pieces, prefix, headers, is_stream=is_stream)
+    except BaseException:
+        connection.close()
+        raise
+    taken_off = Headers([(name, _off(value, prefix)) for name, value in headers])
+    body = ClosingIterator(_until_read(pieces, connection), [connection.close, answer.close])
+    return body, f"{answer.status} {answer.reason}", taken_off
+
+
+def _ask(connection: http.client.HTTPConnection, environ: dict[str, Any], prefix: str) -> None:
     path = quote(environ["PATH_INFO"].encode("latin-1"), safe="/:@!$&'()*+,;=~")
-    query = f"?{environ['QUERY_STRING']}" if environ.get("QUERY_STRING") else ""
+    query = quote(environ.get("QUERY_STRING", "").encode("latin-1"), safe="/:@!$&'()*+,;=~?%[]")
+    where = f"{prefix}{path}?{query}" if query else f"{prefix}{path}"
     given = {name[5:].replace("_", "-"): value for name, value in environ.items() if name.startswith("HTTP_")}
     if environ.get("CONTENT_TYPE"):
         given["Content-Type"] = environ["CONTENT_TYPE"]
     content = environ["wsgi.input"].read()
     if content or environ["REQUEST_METHOD"] in ("POST", "PUT", "PATCH"):
         given["Content-Length"] = str(len(content))
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-    connection.putrequest(
-        environ["REQUEST_METHOD"], f"{prefix}{path}{query}", skip_host=True, skip_accept_encoding=True
-    )
+    connection.putrequest(environ["REQUEST_METHOD"], where, skip_host=True, skip_accept_encoding=True)
     for name, value in given.items():
         connection.putheader(name, _with_prefix(name, value, prefix).encode("latin-1"))
     connection.endheaders(content or None)
-    answer = connection.getresponse()
-    headers = Headers([(name, value) for name, value in answer.getheaders() if name.lower() not in HOP_BY_HOP])
-    kind = headers.get("Content-Type", "")
-    is_stream = kind.startswith("text/event-stream") or "Content-Length" not in headers
-    if is_stream:
-        pieces: Iterable[bytes] = _pieces(answer, connection)
-    else:
-        pieces = [answer.read()]
-        connection.close()
-    if kind.startswith(TEXTS) and "Content-Encoding" not in headers:
-        pieces = without_prefix(pieces, prefix, headers, is_stream=is_stream)
+
+
+def _check(headers: Headers, prefix: str) -> None:
+    """Fail where a browser would be led, or send a cookie, to other apps of the same name."""
     for name in ("Location", "Content-Location"):
         for where in headers.getlist(name):
             assert not where.startswith("/") or where.startswith(f"{prefix}/"), f"{name}: {where}"
     cookies = headers.getlist("Set-Cookie")
     assert all(f"; Path={prefix}" in cookie for cookie in cookies), f"a cookie for other apps, too: {cookies}"
-    taken_off = [(name, _off(value, prefix)) for name, value in headers]
-    return (
-        ClosingIterator(pieces, [connection.close, answer.close]),
-        f"{answer.status} {answer.reason}",
-        Headers(taken_off),
-    )
 
 
 def _with_prefix(name: str, value: str, prefix: str) -> str:
@@ -211,10 +219,14 @@ def _with_prefix(name: str, value: str, prefix: str) -> str:
     return value
 
 
-def _pieces(answer: http.client.HTTPResponse, connection: http.client.HTTPConnection) -> Iterator[bytes]:
+def _pieces(answer: http.client.HTTPResponse) -> Iterator[bytes]:
+    while piece := answer.read1(1 << 16):
+        yield piece
+
+
+def _until_read(pieces: Iterable[bytes], connection: http.client.HTTPConnection) -> Iterator[bytes]:
     with closing(connection):
-        while piece := answer.read1(1 << 16):
-            yield piece
+        yield from pieces
 
 
 def without_prefix(pieces: Iterable[bytes], prefix: str, headers: Headers, *, is_stream: bool) -> Iterator[bytes]:
