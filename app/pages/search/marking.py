@@ -24,9 +24,7 @@ _BLANK_LINES = re.compile(r"\n(?:[ \t]*\n)+")
 _WRAPPED = re.compile(r"(?<=[^\n])\n(?=[^\s|`*>#+•・-])(?!\d+[.)] )")
 _BOUNDARY = re.compile(r"[\s。．！？、]")
 
-PROSE = frozenset({"txt", "md", "html", "pdf", "docx", "pptx", "eml", "epub"}) | frozenset(
-    {"doc", "ppt", "odt", "odp", "hwpx", "hwp", "rtf", "msg"}
-)
+PROSE = frozenset({"txt", "md", "html", "pdf", "docx", "pptx", "eml", "msg", "epub"})
 """File types in which line breaks inside a paragraph have no meaning."""
 
 Span = tuple[int, int]
