@@ -137,6 +137,16 @@ def test_japanese_lines_are_joined_and_latin_words_keep_their_space() -> None:
     assert text == samples.JAPANESE[:90]
 
 
+def test_korean_lines_that_end_between_words_keep_the_words_apart() -> None:
+    text, lines = samples.KOREAN, [""]
+    for word in text.split():
+        if len(lines[-1]) + len(word) > 24:
+            lines.append("")
+        lines[-1] = f"{lines[-1]} {word}".strip()
+    page = tuple((60.0, 700.0 - 15 * n, line) for n, line in enumerate(lines))
+    assert text_of(drawn(page, font="HYSMyeongJo-Medium")).split() == text.split()
+
+
 @pytest.mark.parametrize("width", [24, 25, 27])
 def test_korean_words_that_a_line_broke_are_whole_again(width: int) -> None:
     text = samples.KOREAN

@@ -29,6 +29,8 @@ _TALLER = 1.35
 """A line that is so much taller than its neighbour is not of its paragraph."""
 _APART = 1.3
 """Least distance of two paragraphs, in the usual distance of lines."""
+_RAGGED, _SHORT, _MIN_RAGGED = 0.9, 6.0, 0.25
+"""A line is short by more than a letter and less than a word, in its heights; so many of the lines are."""
 _PARTICLE = re.compile(
     r"(?:[은는이가을를의에로과와도만서]|에서|에게|으로|까지|부터|처럼|보다|마다|라고|이라|이며|이고|이다|입니다|하는|하고|하여|한다|했다|된다|되는)"
     r"(?![가-힣])"
@@ -41,11 +43,17 @@ class Words:
 
     def __init__(self, pages: Iterable[tuple[str, Layout]]) -> None:
         self._words: set[str] = set()
+        ends = [0, 0]
         for text, layout in pages:
             for block in layout.body:
                 for row in block.rows:
+                    if _HANGUL.match(_row_text(text, row)[-1:]):
+                        ends[_RAGGED * row[-1].height < block.right - row[-1].right < _SHORT * row[-1].height] += 1
                     inner = _row_text(text, row).split()[1:-1]
                     self._words.update(word.strip(".,;:!?()[]「」'\"“”‘’").casefold() for word in inner)
+
+        self.are_whole = ends[1] > _MIN_RAGGED * sum(ends)
+        """Whether lines of Korean end between words: then many of them are short by some letters."""
 
     def __contains__(self, word: object) -> bool:
         return isinstance(word, str) and word.strip(".,;:!?()[]「」'\"“”‘’").casefold() in self._words
@@ -105,6 +113,8 @@ def _without_hyphen(before: str, after: str, first: str, second: str, words: Wor
 
 
 def _is_one_korean_word(first: str, second: str, words: Words) -> bool:
+    if words.are_whole:
+        return False
     if not _HANGUL.match(first[-1]):
         return first[-1].isalnum() and _PARTICLE.match(second) is not None
     if first + second in words:
