@@ -36,6 +36,8 @@ LEAST_TURN = 2.0
 """Least confidence with which a page is taken to be turned, as Tesseract counts it; sure ones have 10 and more."""
 STEEPEST = 8.0
 """Degrees that a page may be askew."""
+GAP, MOST_BROKEN = 1.2, 0.1
+"""Widest gap between words in heights of a line, and share of lines that may begin after a narrower one."""
 _SCRIPTS = {"Latin": "eng", "Japanese": "jpn", "Han": "jpn", "Hangul": "kor", "Korean": "kor"}
 _OTHERS = frozenset({"jpn", "jpn_vert", "kor", "kor_vert", "chi_sim", "chi_tra"})
 """Languages that are not written in Latin letters; each is tried alone."""
@@ -80,12 +82,28 @@ def _is_sure(reading: PageReading) -> bool:
 
 
 def _is_scattered(reading: PageReading) -> bool:
-    """Return whether lines stand beside each other more often than not: gaps between words were taken for columns."""
+    """Return whether gaps between words were taken for gaps between columns: many lines begin where another ends."""
     lines: dict[int, list[Word]] = {}
     for word in reading.words:
         lines.setdefault(word.line, []).append(word)
-    short = sum(len(words) <= 2 for words in lines.values())
-    return len(lines) >= 6 and short > len(lines) / 2
+    boxes = [
+        (
+            min(word.left for word in line),
+            min(word.top for word in line),
+            max(word.right for word in line),
+            max(word.bottom for word in line),
+        )
+        for line in lines.values()
+    ]
+    broken = sum(any(_goes_on(before, after) for before in boxes) for after in boxes)
+    return broken > MOST_BROKEN * len(boxes)
+
+
+def _goes_on(before: Sequence[int], after: Sequence[int]) -> bool:
+    """Return whether one line stands so close after another, at its height, that they are one."""
+    height = min(before[3] - before[1], after[3] - after[1])
+    is_beside = min(before[3], after[3]) - max(before[1], after[1]) > height / 2
+    return is_beside and 0 <= after[0] - before[2] < GAP * height
 
 
 def _worth(reading: PageReading) -> float:
@@ -101,7 +119,7 @@ def _attempts(tesseract: Tesseract, languages: Sequence[str], script: str) -> li
     likely = _SCRIPTS.get(script, "")
     groups.sort(key=lambda group: likely not in group.split("+"))
     first = groups[0]
-    attempts = [_Attempt(first, _COLUMNS), _Attempt(first, _ONE_COLUMN)]
+    attempts = [_Attempt(first, _COLUMNS), _Attempt(first, _ONE_COLUMN), _Attempt(first, _BLOCK)]
     if vertical := tesseract.vertical(first):
         attempts.append(_Attempt(vertical, _VERTICAL_BLOCK))
     attempts += [_Attempt(group, _COLUMNS) for group in groups[1:]]

@@ -493,6 +493,8 @@ WRONG: list[tuple[str, bytes, str]] = [
     ("a.pdf", samples.PNG, "is a PNG image, not a PDF document; rename it to a.png"),
     ("photo.png", samples.PNG, "has no text layer (it holds scanned pages or images); run OCR"),
     ("photo.png", samples.noisy_picture()[:5000], "is damaged, or is not a PNG image; copy or export it again"),
+    ("fax.tiff", samples.tiff_of_pages(2_001), "has more than 2,000 pages; at most 2,000 are read, so split it"),
+    ("fax.tif", samples.noisy_picture("TIFF")[:5_000], "is damaged, or is not a TIFF image"),
     ("bomb.png", samples.picture_bomb(), "has 900,000,000 pixels; at most 120,000,000 are read, so make it smaller"),
     ("photo.heic", b"\0\0\0\x18ftypheic" + bytes(40), "is a HEIC image; save it as .jpg or .png"),
     ("a.docx", PDF, "is a PDF document, not a Word document; rename it to a.pdf"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import struct
+import warnings
 from typing import Any
 
 import numpy as np
@@ -100,6 +101,7 @@ def shown(picture: Image.Image, turn: int = 0) -> dict[str, Any]:
 
 
 def _open(content: bytes) -> Image.Image:
+    warnings.simplefilter("ignore", UserWarning)  # of Pillow, about damaged files; no other thread reads here
     return Image.open(io.BytesIO(content), formats=FORMATS)
 
 
