@@ -256,7 +256,7 @@ def _tables(sizes: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[str], li
         "memory after searches MB": "rss_mb",
         "disk MB": "disk_mb",
     }
-    rows = [[one["passages"], *(one[key] for key in costs.values())] for one in sizes]
+    rows = [[one["passages"], *(one.get(key, "not finished") for key in costs.values())] for one in sizes]
     return [
         (f"Passages in {COLLECTIONS} collections, all searched, {QUERIES} queries", columns, times),
         ("From nothing to complete indexes, then a new process", ["passages", *costs], rows),
@@ -273,7 +273,9 @@ def _draw(sizes: Sequence[Mapping[str, Any]], path: Path) -> None:
         axes[1].plot(at, [one["disk_mb"] for one in sizes], "o-", label="disk")
         axes[2].plot(at, [one["stored_s"] for one in sizes], "o-", label="stored")
         axes[2].plot(at, [one["built_s"] for one in sizes], "o-", label="indexed")
-        axes[2].plot(at, [one["rebuilt_s"] for one in sizes], "o-", label="made again from the ledger")
+        again = [one for one in sizes if "rebuilt_s" in one]
+        again_at, again_s = [one["passages"] for one in again], [one["rebuilt_s"] for one in again]
+        axes[2].plot(again_at, again_s, "o-", label="made again from the ledger")
         axes[3].plot(at, [one["start_s"] for one in sizes], "o-", label="opened")
         axes[3].plot(at, [one["start_to_whole_s"] for one in sizes], "o-", label="first whole answer")
         for one in axes:
