@@ -43,8 +43,8 @@ class Indexer:
     another leg stay as they are; without ``dense`` nothing is embedded. `start` returns when the follower of each leg
     has looked at every collection, or after 2 seconds.
 
-    ``crashed`` says that the last owner of the data directory was killed; ``before_work`` is called before each look and
-    returns the version of what model each collection has.
+    ``crashed`` says that the last owner of the data directory was killed; ``before_work`` is called before each look,
+    and returns the version of what model each collection has.
     """
 
     def __init__(
