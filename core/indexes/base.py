@@ -6,14 +6,20 @@ the search method of its leg.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Literal, Protocol
 
-from braid.core.ledger.change_log import IndexedChunk
-from braid.core.types import Leg
+import numpy as np
+from numpy.typing import NDArray
 
-IndexName = Literal["bm25", "dense", "chroma"]
-"""A leg's index, or the copy of the vectors in Chroma."""
+from braid.core.indexes.answers import Bm25Statistics, DenseAnswer, Where
+from braid.core.indexes.vector_block import Selection
+from braid.core.ledger.change_log import IndexedChunk
+from braid.core.types import Leg, ScoredChunk
+from braid.core.vector import Vector
+
+IndexName = Literal["bm25", "dense", "chroma", "milvus_bm25", "milvus_dense"]
+"""The index of a leg in this process, the copy of the vectors in Chroma, or the index of a leg in Milvus."""
 
 
 class LegIndex(Protocol):
@@ -61,3 +67,67 @@ class LegIndex(Protocol):
 
     def close(self) -> None:
         """Release files and threads."""
+
+
+class KeywordIndex(LegIndex, Protocol):
+    """The keyword leg's index; `braid.core.indexes.bm25.Bm25Index` describes its methods."""
+
+    version: str
+    """What the index's contents depend on: an index of another version is made again."""
+
+    def search(
+        self,
+        collection: str,
+        terms: Mapping[str, float],
+        k: int,
+        *,
+        dataset_ids: Collection[int] | None = None,
+        document_ids: NDArray[np.int64] | None = None,
+        share: float = 1.0,
+    ) -> list[ScoredChunk]:
+        """Return the best chunks with at least one of the terms."""
+
+    def containing(
+        self, collection: str, tokens: Collection[str], n: int, *, dataset_ids: Collection[int]
+    ) -> tuple[list[str], int]:
+        """Return the ids of chunks that have all of the tokens, and how many have."""
+
+    def statistics(
+        self, collection: str, terms: Collection[str], *, dataset_ids: Collection[int] | None = None
+    ) -> Bm25Statistics:
+        """Return how many chunks have each term."""
+
+
+class VectorIndex(LegIndex, Protocol):
+    """The dense leg's index; `braid.core.indexes.dense.DenseIndex` describes its methods."""
+
+    @property
+    def size_bytes(self) -> int:
+        """Memory that the vectors take in this process."""
+
+    def search(
+        self,
+        collection: str,
+        vector: Vector,
+        k: int,
+        selection: Selection = ...,
+        *,
+        model: str = "",
+        timeout_s: float = ...,
+    ) -> list[ScoredChunk]:
+        """Return the chunks of one collection that are nearest to the vector."""
+
+    def search_all(
+        self,
+        where: Where,
+        vector: Vector,
+        k: int,
+        *,
+        model: str = "",
+        pooled: bool = False,
+        timeout_s: float = ...,
+    ) -> DenseAnswer:
+        """Search several collections of one model."""
+
+    def dimension(self, collection: str) -> int | None:
+        """Return the dimension of the collection's vectors."""

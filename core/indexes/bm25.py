@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from tantivy import Occur, Query
 
 from braid.core.errors import IndexUnavailableError
+from braid.core.indexes.answers import Bm25Counts, Bm25Statistics
 from braid.core.indexes.base import IndexName
 from braid.core.ledger.change_log import IndexedChunk
 from braid.core.priority import SearchPriority
@@ -45,31 +46,6 @@ WRITER_HEAP_BYTES = 64_000_000
 UNUSED_S = 120.0
 
 _Found = tuple[float, tantivy.DocAddress]
-
-
-@dataclass(frozen=True, slots=True)
-class Bm25Counts:
-    """How many documents there are, and how many have each term."""
-
-    documents: int
-    document_frequency: Mapping[str, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Bm25Statistics:
-    """BM25's statistics of a collection, as tantivy counts them (deleted documents count until a merge)."""
-
-    documents: int
-    average_length: float
-    """Tokens per document."""
-    document_frequency: Mapping[str, int]
-    readable: Bm25Counts | None = None
-    """Counts of some datasets only, without deleted documents; None where all of the collection counts."""
-
-    @property
-    def counts(self) -> Bm25Counts:
-        """What scores may depend on."""
-        return self.readable or Bm25Counts(self.documents, self.document_frequency)
 
 
 @dataclass(frozen=True, slots=True)

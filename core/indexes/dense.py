@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from braid.core.errors import BraidError, EmbeddingError, IndexUnavailableError, InvalidInputError
 from braid.core.indexes.answering_models import AnsweringModels
+from braid.core.indexes.answers import DenseAnswer, Where
 from braid.core.indexes.base import IndexName
 from braid.core.indexes.chroma.copy import ChromaCopy
 from braid.core.indexes.chroma.filters import selection_filter
@@ -30,23 +30,6 @@ SCORE_DECIMALS = 8
 MAX_CHROMA_DOCUMENTS = 5_000
 TIMEOUT_S = 5.0
 INSPECTION_S = 60.0
-
-Where = Mapping[str, Selection]
-"""The collections to search, each with the part of it."""
-
-
-class DenseAnswer(NamedTuple):
-    """The answer of several collections of one model."""
-
-    hits: dict[str, list[ScoredChunk] | BraidError]
-    """Best first, by collection; an error where a collection could not be searched."""
-    from_chroma: set[str]
-    """The collections that Chroma was asked for."""
-    spread: float
-    """Standard deviation of the cosine between the query and a chunk, of a sample of 100; 0.0 where it is not known.
-
-    It tells how much a difference between two cosines means.
-    """
 
 
 class DenseIndex:

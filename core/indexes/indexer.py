@@ -6,16 +6,15 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Sequence
+from typing import get_args
 
 from braid.core.indexes.answering_models import AnsweringModels
-from braid.core.indexes.base import IndexName
-from braid.core.indexes.bm25 import Bm25Index
+from braid.core.indexes.base import IndexName, KeywordIndex, VectorIndex
 from braid.core.indexes.chroma.copy import ChromaCopy
-from braid.core.indexes.dense import DenseIndex
 from braid.core.indexes.embedder import ChunkEmbedder
 from braid.core.indexes.follower import IndexFollower
 from braid.core.indexes.leg_progress import RESTS, Counting, LegProgress
-from braid.core.indexes.sources import Bm25Source, CopySource, DenseSource
+from braid.core.indexes.sources import Bm25Source, CopySource, DenseSource, StoredDenseSource
 from braid.core.ledger.change_log import ChangeLog, IndexState
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.outages import log_failure
@@ -50,8 +49,8 @@ class Indexer:
     def __init__(
         self,
         ledger: Ledger,
-        bm25: Bm25Index,
-        dense: DenseIndex,
+        bm25: KeywordIndex,
+        dense: VectorIndex,
         copy: ChromaCopy | None,
         *,
         keyword_version: str,
@@ -65,7 +64,7 @@ class Indexer:
         self._before_work = before_work
         embedder = ChunkEmbedder(ledger, self._changes, priority or SearchPriority())
         bm25_source = Bm25Source(self._changes, keyword_version)
-        dense_source = DenseSource(self._changes, embedder, models)
+        dense_source = (StoredDenseSource if dense.stored else DenseSource)(self._changes, embedder, models)
         self.followers: dict[IndexName, IndexFollower] = {
             "bm25": IndexFollower(bm25, self._changes, bm25_source, crashed=crashed),
             "dense": IndexFollower(dense, self._changes, dense_source, crashed=crashed, keep=models.keep),
@@ -89,8 +88,7 @@ class Indexer:
 
     def start(self) -> None:
         """Begin to follow the ledger."""
-        if "chroma" not in self.followers:
-            self._give_up_copy()
+        self._give_up_others()
         for follower in self.followers.values():
             follower.begin()
         for thread in self._threads.values():
@@ -192,7 +190,7 @@ class Indexer:
         return sum(self.followers[index].progress(collection, head).pending for collection, head in heads.items())
 
     def _is_complete(self, index: IndexName, heads: dict[str, int]) -> bool:
-        states = self._changes.states(index)
+        states = self._changes.states(self.followers[index].name)
         for collection, head in heads.items():
             state, progress = states.get(collection), self.followers[index].progress(collection, head)
             if state is None or state.applied_seq < head or state.state != "ready":
@@ -201,10 +199,11 @@ class Indexer:
                 return False
         return True
 
-    def _give_up_copy(self) -> None:
-        """Have the copy that an earlier owner kept written again by the next one that keeps one: the log forgets."""
-        for collection, state in self._changes.states("chroma").items():
-            self._changes.set_state("chroma", collection, IndexState(state.version, 0, "rebuilding"))
+    def _give_up_others(self) -> None:
+        """Have indexes that an earlier owner kept written again by the next one that keeps them: the log forgets."""
+        for name in set(get_args(IndexName)) - {follower.name for follower in self.followers.values()}:
+            for collection, state in self._changes.states(name).items():
+                self._changes.set_state(name, collection, IndexState(state.version, 0, "rebuilding"))
 
     def _embedded_heads(self) -> dict[str, int]:
         """Return how far the dense leg is in each collection, without those that it is embedding again."""
@@ -247,7 +246,7 @@ class Indexer:
 
     def _prune(self) -> None:
         """Remove from the log what every index has applied."""
-        states = [self._changes.states(name) for name in self.followers]
+        states = [self._changes.states(follower.name) for follower in self.followers.values()]
         for collection, seq in self._changes.first_seqs().items():
             if all(collection in of_index for of_index in states):
                 applied = min(of_index[collection].applied_seq for of_index in states)

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 from braid.core.models.embeddings import EmbeddingModel
 
 if TYPE_CHECKING:
-    from braid.core.indexes.bm25 import Bm25Index
+    from braid.core.indexes.base import KeywordIndex, VectorIndex
     from braid.core.indexes.chroma.copy import ChromaCopy
-    from braid.core.indexes.dense import DenseIndex
     from braid.core.indexes.indexer import Indexer
 
 
@@ -19,10 +18,10 @@ if TYPE_CHECKING:
 class Indexes:
     """Both legs, the copy in Chroma, the indexer, and the models of their vectors."""
 
-    bm25: Bm25Index
-    dense: DenseIndex
+    bm25: KeywordIndex
+    dense: VectorIndex
     chroma: ChromaCopy | None
-    """None where chromadb is not installed."""
+    """None where chromadb is not installed, or Milvus has the vectors."""
     indexer: Indexer
     answering_model: Callable[[str], EmbeddingModel]
     """The embedding model whose vectors searches of a collection use. Raises EmbeddingError."""

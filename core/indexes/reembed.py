@@ -9,6 +9,7 @@ from sqlalchemy import Connection, delete, select
 
 from braid.core.data_directory import DataDirectory
 from braid.core.errors import BraidError
+from braid.core.indexes.base import IndexName
 from braid.core.ledger.change_log import ChangeLog
 from braid.core.ledger.document_writes import log_chunks, mark_changed, require_dataset
 from braid.core.ledger.tables import ChunkRow, DocumentRow, EmbeddingRow
@@ -40,13 +41,16 @@ def reembed(directory: DataDirectory, dataset_id: int) -> int:
     return passages
 
 
-def passages_to_reembed(changes: ChangeLog, model_of: Callable[[str], EmbeddingModel]) -> dict[str, int]:
+def passages_to_reembed(
+    changes: ChangeLog, model_of: Callable[[str], EmbeddingModel], index: IndexName
+) -> dict[str, int]:
     """Count, by collection, the passages without a vector of the collection's model where it has had another model.
 
-    Collections whose model cannot be made are left out: nothing is embedded for them.
+    ``index`` is that of the dense leg. Collections whose model cannot be made are left out: nothing is embedded for
+    them.
     """
     counts = {}
-    for collection, state in changes.states("dense").items():
+    for collection, state in changes.states(index).items():
         with suppress(BraidError):
             model = model_of(collection).fingerprint
             if state.version != model or state.state == "rebuilding":

@@ -180,6 +180,18 @@ class DenseSource:
         self._changes.forget_other_models(collection, version)
 
 
+class StoredDenseSource(DenseSource):
+    """Chunks of a dense leg whose index is elsewhere than in the ledger: a rebuild takes all of them."""
+
+    def to_read(self, collection: str) -> int:
+        """Count the collection's chunks."""
+        return self._changes.chunk_count(collection)
+
+    def read_all(self, collection: str) -> Iterator[list[IndexedChunk]]:
+        """Read every chunk of the collection, in batches, with the vectors that are stored."""
+        return self._changes.all_chunks(collection, CHUNKS_PER_READ, self.version(collection))
+
+
 class CopySource:
     """Chunks of the copy in Chroma: those that have a vector of the model that answers."""
 

@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from braid.core.indexes.bm25 import Bm25Index
-from braid.core.indexes.dense import DenseIndex
+from braid.core.indexes.base import KeywordIndex, VectorIndex
 from braid.core.indexes.indexer import Indexer
 from braid.core.ledger.ledger import Ledger
 from braid.core.models.answer_cache import RecentAnswers
@@ -66,8 +65,8 @@ class SearchContext:
 
     ledger: Ledger
     indexer: Indexer
-    dense: DenseIndex
-    bm25: Bm25Index
+    dense: VectorIndex
+    bm25: KeywordIndex
     analyzer: Analyzer
     model_of: Callable[[str], EmbeddingModel]
     """The embedding model of a collection."""
@@ -81,3 +80,5 @@ class SearchContext:
     answers: RecentAnswers = field(default_factory=RecentAnswers)
     """Recent replies of search models, for `braid.core.search.explain`."""
     priority: SearchPriority = field(default_factory=SearchPriority)
+    shared_statistics: bool = False
+    """Whether the keyword indexes of all collections have BM25's statistics in common, so that scores compare."""

@@ -9,7 +9,8 @@ import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 
-from braid.core.indexes.bm25 import K1, B, Bm25Statistics
+from braid.core.indexes.answers import Bm25Statistics
+from braid.core.indexes.bm25 import K1, B
 from braid.core.types import ScoredChunk
 
 RRF_C = 60

@@ -189,6 +189,8 @@ class Gatherer:
         if isinstance(hits, BraidError):
             self.trace.report_missing("dense", key.collection, str(hits))
             self.memory.hits[key] = None
+            if isinstance(hits, IndexUnavailableError) and not isinstance(hits, StoreUnreachableError):
+                self.context.indexer.suspect("dense", key.collection)
         else:
             self.memory.hits[key] = hits
 

@@ -8,8 +8,8 @@ from functools import partial
 from typing import ClassVar
 
 from braid.core.errors import BraidError, EmbeddingError, IndexUnavailableError
-from braid.core.indexes.bm25 import Bm25Index
-from braid.core.indexes.dense import DenseAnswer, DenseIndex
+from braid.core.indexes.answers import DenseAnswer
+from braid.core.indexes.base import KeywordIndex, VectorIndex
 from braid.core.ledger.ledger import Ledger
 from braid.core.search.context import SearchContext
 from braid.core.search.filter_plan import FilterPlan, fetch_within
@@ -30,11 +30,11 @@ class DenseLeg:
 
 @dataclass(frozen=True, slots=True)
 class Bm25Leg:
-    """Search by keyword in one collection, in tantivy."""
+    """Search by keyword in one collection."""
 
     leg: ClassVar[Leg] = "bm25"
     scope: CollectionScope
-    index: Bm25Index
+    index: KeywordIndex
     ledger: Ledger
 
     def rank(self, k: int, plan: FilterPlan, terms: Mapping[str, float], factor: float) -> list[ScoredChunk]:
@@ -61,7 +61,7 @@ CollectionLeg = DenseLeg | Bm25Leg
 
 
 def rank_dense(
-    index: DenseIndex,
+    index: VectorIndex,
     plans: Mapping[str, FilterPlan],
     vector: Vector,
     k: int,

@@ -6,7 +6,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from braid.core.errors import IndexUnavailableError
-from braid.core.indexes.bm25 import Bm25Index, Bm25Statistics
+from braid.core.indexes.answers import Bm25Statistics
+from braid.core.indexes.base import KeywordIndex
 from braid.core.ledger.ledger import Ledger
 from braid.core.search.filter_plan import counted_datasets
 from braid.core.search.fusion import bm25_idf
@@ -18,7 +19,7 @@ from braid.core.types import CollectionScope, Scope
 class TermWeights:
     """Computes idf over all collections of a scope whose keyword index answers."""
 
-    bm25: Bm25Index
+    bm25: KeywordIndex
     analyzer: Analyzer
     ledger: Ledger
     scope: Scope

@@ -8,9 +8,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
 from braid.core.errors import EmbeddingError, IndexUnavailableError
-from braid.core.extras import is_installed
+from braid.core.indexes.answers import DenseAnswer, Where
 from braid.core.indexes.base import IndexName
-from braid.core.indexes.dense import DenseAnswer, Where
 from braid.core.indexes.leg_progress import PROGRESS_S, Counting, LegProgress
 from braid.core.indexes.opened import Indexes
 from braid.core.models.embeddings import EmbeddingModel
@@ -19,9 +18,8 @@ from braid.core.vector import Vector
 from braid.core.workers.link import FarPart, Link
 
 if TYPE_CHECKING:
-    from braid.core.indexes.bm25 import Bm25Index
+    from braid.core.indexes.base import KeywordIndex, VectorIndex
     from braid.core.indexes.chroma.copy import ChromaCopy
-    from braid.core.indexes.dense import DenseIndex
     from braid.core.indexes.indexer import Indexer
 
 EMBEDDING_S = 60.0
@@ -33,12 +31,12 @@ KNOWN_S = 1.0
 """Time that the name of a collection's model is remembered. The owner refuses a vector of another model."""
 
 
-def far_indexes(link: Link) -> Indexes:
-    """Return the owner's indexes."""
+def far_indexes(link: Link, *, keeps_copy: bool) -> Indexes:
+    """Return the owner's indexes, with the copy in Chroma if it keeps one."""
     return Indexes(
-        bm25=cast("Bm25Index", link.part("bm25")),
-        dense=cast("DenseIndex", FarDense(link)),
-        chroma=cast("ChromaCopy", link.part("chroma")) if is_installed("chromadb") else None,
+        bm25=cast("KeywordIndex", link.part("bm25")),
+        dense=cast("VectorIndex", FarDense(link)),
+        chroma=cast("ChromaCopy", link.part("chroma")) if keeps_copy else None,
         indexer=cast("Indexer", FarIndexer(link)),
         answering_model=FarModels(link).answering,
     )

@@ -35,6 +35,10 @@ class Host(Protocol):
     def opened_with(self) -> OpenedWith:
         """The options that all processes should have the same."""
 
+    @property
+    def keeps_copy(self) -> bool:
+        """Whether the owner keeps a copy of the vectors in Chroma."""
+
     def open_indexes(self, closing: ExitStack, *, crashed: bool) -> Indexes:
         """Open the indexes, and have ``closing`` close them; ``crashed`` says that the last owner was killed."""
 
@@ -169,7 +173,8 @@ class Roles:
                 look()
 
         self._link = Link(self._data_dir, look_now)
-        self._require_host().use_indexes(far_indexes(self._link))
+        host = self._require_host()
+        host.use_indexes(far_indexes(self._link, keeps_copy=host.keeps_copy))
 
     def _look_now(self) -> None:
         with self._changing:

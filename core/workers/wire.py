@@ -18,9 +18,9 @@ MAX_BYTES = 256 * 2**20
 ERRORS = frozenset({"braid.core.errors", "braid.core.indexes.chroma.errors"})
 VALUES = frozenset(
     {
-        ("braid.core.indexes.bm25", "Bm25Counts"),
-        ("braid.core.indexes.bm25", "Bm25Statistics"),
-        ("braid.core.indexes.dense", "DenseAnswer"),
+        ("braid.core.indexes.answers", "Bm25Counts"),
+        ("braid.core.indexes.answers", "Bm25Statistics"),
+        ("braid.core.indexes.answers", "DenseAnswer"),
         ("braid.core.indexes.leg_progress", "LegProgress"),
         ("braid.core.indexes.vector_block", "Selection"),
         ("braid.core.types", "ScoredChunk"),

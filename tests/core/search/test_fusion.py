@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from langchain_core.documents import Document
 from langchain_core.runnables import RunnableLambda
 
-from braid.core.indexes.bm25 import Bm25Statistics
+from braid.core.indexes.answers import Bm25Statistics
 from braid.core.langchain import EnsembleRetriever
 from braid.core.search.fusion import (
     add_contributions,

@@ -1,0 +1,53 @@
+"""What indexes answer: hits of the dense leg, and the counts that BM25 needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from braid.core.errors import BraidError
+from braid.core.indexes.vector_block import Selection
+from braid.core.types import ScoredChunk
+
+Where = Mapping[str, Selection]
+"""The collections to search, each with the part of it."""
+
+
+class DenseAnswer(NamedTuple):
+    """The answer of several collections of one model."""
+
+    hits: dict[str, list[ScoredChunk] | BraidError]
+    """Best first, by collection; an error where a collection could not be searched."""
+    from_chroma: set[str]
+    """The collections that Chroma was asked for."""
+    spread: float
+    """Standard deviation of the cosine between the query and a chunk, of a sample of 100; 0.0 where it is not known.
+
+    It tells how much a difference between two cosines means.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Bm25Counts:
+    """How many documents there are, and how many have each term."""
+
+    documents: int
+    document_frequency: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Bm25Statistics:
+    """BM25's statistics of a collection, as tantivy counts them (deleted documents count until a merge)."""
+
+    documents: int
+    average_length: float
+    """Tokens per document."""
+    document_frequency: Mapping[str, int]
+    readable: Bm25Counts | None = None
+    """Counts of some datasets only, without deleted documents; None where all of the collection counts."""
+
+    @property
+    def counts(self) -> Bm25Counts:
+        """What scores may depend on."""
+        return self.readable or Bm25Counts(self.documents, self.document_frequency)

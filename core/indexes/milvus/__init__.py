@@ -1,0 +1,4 @@
+"""Milvus: both legs' indexes on a server that any number of machines share. Imported only where one is set.
+
+May import: the ledger, what is common to the indexes. Way in: `MilvusKeywordIndex`, `MilvusVectorIndex`.
+"""

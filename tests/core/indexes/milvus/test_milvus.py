@@ -1,0 +1,235 @@
+"""Both legs' indexes on a Milvus server: what is found, and what is said when the server is away or has lost all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+
+from braid.core.braid import IndexOptions
+from braid.core.doctor import examine, repair
+from braid.core.errors import InvalidInputError
+from braid.core.extras import MissingExtraError
+from braid.core.indexes.milvus import keyword
+from braid.core.indexes.milvus.options import MilvusOptions
+from braid.core.indexes.milvus.server import MAX_DOCUMENTS, within
+from braid.core.indexes.vector_block import EVERYTHING
+from braid.core.types import Filters, Mode
+from tests.core.indexes.test_indexer import TEXTS, WAIT_S, Shelf, Shifted, open_shelf
+from tests.fakes import HashEmbeddings
+from tests.milvus_server import MilvusLite
+from tests.worlds import chunk_ids, document, eventually
+
+
+@pytest.fixture
+def shelf(tmp_path: Path, in_milvus: IndexOptions) -> Iterator[Shelf]:
+    opened = open_shelf(tmp_path / "data", HashEmbeddings(), index_options=in_milvus)
+    with opened.braid:
+        assert opened.braid.indexer.wait(WAIT_S)
+        yield opened
+
+
+def degraded(shelf: Shelf) -> Mapping[str, str]:
+    return {part.leg: part.reason for part in shelf.search("cat").degraded}
+
+
+# ---------------------------------------------------------------- what is found
+
+
+def test_it_finds_what_the_local_indexes_find(shelf: Shelf, tmp_path: Path) -> None:
+    shelf.put("code.md", "C++ and os.path in getUserName", "zzyzx road", "  ", "x" * 300)
+    local = open_shelf(tmp_path / "local", HashEmbeddings())
+    with local.braid:
+        local.put("code.md", "C++ and os.path in getUserName", "zzyzx road", "  ", "x" * 300)
+        assert shelf.braid.indexer.wait(WAIT_S)
+        assert local.braid.indexer.wait(WAIT_S)
+        for text in ("cat", "猫 である", "고양이", "c++", "os.path", "zzyzx", "x" * 300, "user name", "cat dogs 猫"):
+            for mode in get_args(Mode):
+                here, there = shelf.search(text, mode=mode), local.search(text, mode=mode)
+                assert set(chunk_ids(here)) == set(chunk_ids(there)), (text, mode)
+                if mode == "semantic":
+                    expected = [hit.score for hit in there.hits]
+                    assert [hit.score for hit in here.hits] == pytest.approx(expected, abs=1e-5)
+                assert here.degraded == ()
+    assert shelf.complete()
+
+
+def test_a_spread_is_that_of_the_local_index(shelf: Shelf, tmp_path: Path) -> None:
+    vector = np.array(HashEmbeddings().embed_query("cat mat dog"), dtype=np.float32)
+    vector /= np.linalg.norm(vector)
+    where = dict.fromkeys(("user_1", "shared_main"), EVERYTHING)
+    local = open_shelf(tmp_path / "local", HashEmbeddings())
+    with local.braid:
+        assert local.braid.indexer.wait(WAIT_S)
+        expected = local.braid.dense.search_all(where, vector, 3, pooled=True).spread
+    found = shelf.braid.dense.search_all(where, vector, 3, pooled=True)
+    assert found.spread == pytest.approx(expected, rel=0.02)
+    assert expected > 0
+
+
+def test_changes_are_found_and_what_is_deleted_is_not(shelf: Shelf) -> None:
+    shelf.put("note", "a newt in the pond", "the newt again")
+    assert shelf.braid.indexer.wait(WAIT_S)
+    assert shelf.texts("newt", mode="keyword") == {"a newt in the pond", "the newt again"}
+    shelf.put("note", "a toad in the pond")
+    assert shelf.braid.indexer.wait(WAIT_S)
+    assert shelf.texts("newt", mode="keyword") == set()
+    assert shelf.texts("toad", mode="keyword") == {"a toad in the pond"}
+    shelf.braid.remove_dataset(shelf.ids[0])
+    assert shelf.braid.indexer.wait(WAIT_S)
+    assert shelf.braid.bm25.count("user_1") == shelf.braid.dense.count("user_1") == 0
+    assert examine(shelf.braid) == []
+
+
+def test_filters_and_selected_datasets_go_down_to_the_server(shelf: Shelf) -> None:
+    other = shelf.braid.ledger.add_dataset(1, "other").id
+    for number in range(30):
+        shelf.put(f"a/{number}", f"pump number {number}")
+    shelf.braid.ledger.put_document(other, document("a/other", "pump number 77", file_type="txt"))
+    assert shelf.braid.indexer.wait(WAIT_S)
+    for mode in get_args(Mode):
+        alone = shelf.search("pump", mode=mode, dataset_ids=[other])
+        assert [hit.passage.source for hit in alone.hits] == ["a/other"]
+        one = shelf.search("pump", mode=mode, filters=Filters(source_prefix="a/17"))
+        assert [hit.passage.source for hit in one.hits] == ["a/17"]
+
+
+def test_an_exact_text_is_found(shelf: Shelf) -> None:
+    found = shelf.braid.manager.find_exact("cat sat on", user_id=1, dataset_ids=shelf.ids)
+    assert [match.passage.text for match in found.matches] == [TEXTS[0]]
+    assert found.missing == ()
+
+
+@pytest.mark.parametrize("sample", [1, 1_000])
+def test_words_are_counted(shelf: Shelf, sample: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keyword, "SAMPLE", sample)
+    shelf.put("note", "cat one", "cat two", "cat three")
+    assert shelf.braid.indexer.wait(WAIT_S)
+    counts = shelf.braid.bm25.statistics("user_1", ["cat", "two", "unheard"]).counts
+    assert counts.documents == shelf.log.chunk_count("user_1")
+    assert counts.document_frequency["unheard"] == 0
+    assert counts.document_frequency["two"] >= 1
+    if sample > counts.documents:
+        assert counts.document_frequency == {"cat": 4, "two": 1, "unheard": 0}
+
+
+def test_collections_that_are_kept_apart_do_not_count_in_each_others_scores(tmp_path: Path, milvus: MilvusLite) -> None:
+    options = IndexOptions(milvus=MilvusOptions(milvus.url, apart=["shared_*"]))
+    shelf = open_shelf(tmp_path, HashEmbeddings(), index_options=options)
+    with shelf.braid:
+        assert shelf.braid.indexer.wait(WAIT_S)
+        before = shelf.search("cat", mode="keyword", dataset_ids=[shelf.ids[0]]).hits[0].score
+        shelf.put("secret", *(f"cat number {n}" for n in range(40)), dataset=1)
+        assert shelf.braid.indexer.wait(WAIT_S)
+        assert shelf.search("cat", mode="keyword", dataset_ids=[shelf.ids[0]]).hits[0].score == before
+        assert shelf.complete()
+        assert examine(shelf.braid) == []
+    assert len(milvus.stores()) == 4  # two legs, each with a store for personal and one for shared collections
+
+
+# ---------------------------------------------------------------- the server away, or emptied
+
+
+def test_a_server_that_is_away_is_named_and_nothing_is_made_again_after_it(
+    shelf: Shelf, milvus: MilvusLite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dropped: list[str] = []
+    for index in (shelf.braid.bm25, shelf.braid.dense):
+        monkeypatch.setattr(index, "drop", dropped.append)
+    milvus.stop()
+    try:
+        said = degraded(shelf)
+        assert set(said) == {"bm25", "dense"}
+        assert all(milvus.url.partition("://")[2] in reason for reason in said.values()), said
+        shelf.put("meanwhile", "a newt came by")
+        assert eventually(lambda: degraded(shelf))
+    finally:
+        milvus.start()
+    assert eventually(lambda: not shelf.search("newt").degraded, 60)
+    assert "a newt came by" in shelf.texts("newt", mode="keyword")
+    assert shelf.complete()
+    assert dropped == []
+
+
+def test_what_the_server_lost_is_made_again_without_embedding(shelf: Shelf, milvus: MilvusLite) -> None:
+    embedded = shelf.embeddings.documents_embedded
+    milvus.clear()
+    assert set(degraded(shelf)) == {"bm25", "dense"}  # never "nothing found"
+    assert eventually(lambda: shelf.complete() and not degraded(shelf), 60)
+    assert shelf.embeddings.documents_embedded == embedded
+
+
+def test_what_differs_is_found_by_the_doctor_and_repaired(shelf: Shelf) -> None:
+    [chunk, *_] = shelf.log.all_chunks("user_1", 100, shelf.embeddings.fingerprint)
+    shelf.braid.bm25.apply("user_1", [], [chunk[0].id])
+    shelf.braid.dense.apply("user_1", [], [chunk[1].id])
+    shelf.braid.dense.apply("long_gone", chunk[:1], [])
+    found = examine(shelf.braid)
+    assert sorted((finding.problem, finding.leg) for finding in found) == [
+        ("missing", "bm25"),
+        ("missing", "dense"),
+        ("orphan", "dense"),
+    ]
+    assert repair(shelf.braid, found, timeout_s=WAIT_S)
+    assert examine(shelf.braid) == []
+
+
+# ---------------------------------------------------------------- another model, another engine
+
+
+def test_another_model_is_another_store(tmp_path: Path, in_milvus: IndexOptions) -> None:
+    for embeddings in (HashEmbeddings(), Shifted(fingerprint="fake:second"), HashEmbeddings(128, fingerprint="f:128")):
+        opened = open_shelf(tmp_path / "data", embeddings, index_options=in_milvus)
+        with opened.braid:
+            assert opened.braid.indexer.wait(WAIT_S)
+            assert opened.complete()
+            assert opened.braid.dense.dimension("user_1") == embeddings.size
+
+
+def test_indexes_move_to_milvus_and_back_without_embedding(tmp_path: Path, in_milvus: IndexOptions) -> None:
+    embeddings = HashEmbeddings()
+    for number, options in enumerate((IndexOptions(), in_milvus, IndexOptions(), in_milvus)):
+        opened = open_shelf(tmp_path / "data", embeddings, index_options=options)
+        with opened.braid:
+            assert opened.braid.is_in_milvus == (options is in_milvus)
+            opened.put(f"note {number}", f"the newt number {number}")
+            assert opened.braid.indexer.wait(WAIT_S)
+            assert opened.complete()
+            assert len(opened.texts("newt", mode="keyword")) == number + 1
+            assert examine(opened.braid) == []
+    assert embeddings.documents_embedded == opened.log.chunk_count("user_1") + opened.log.chunk_count("shared_main")
+
+
+# ---------------------------------------------------------------- wrong inputs
+
+
+def test_expressions_cannot_be_broken_out_of() -> None:
+    name = 'x"] or collection != ["'
+    assert within({name: (None, None)}) == ['collection in ["x\\"] or collection != [\\""]']
+    assert within({name: ({2, 1}, None)}) == ['(collection == "x\\"] or collection != [\\"" and dataset_id in [1, 2])']
+    assert within({}) == []
+
+
+def test_many_documents_are_several_expressions() -> None:
+    expressions = within({"a": (None, range(MAX_DOCUMENTS + 1)), "b": (None, None)})
+    assert len(expressions) == 2
+    assert expressions[0].startswith('collection in ["b"] or (collection == "a" and document_id in [0, 1,')
+    assert expressions[1] == f'collection == "a" and document_id in [{MAX_DOCUMENTS}]'
+
+
+@pytest.mark.parametrize(
+    ("wrong", "field"), [({"url": "localhost:1"}, "milvus_url"), ({"apart": "hr"}, "milvus_apart")]
+)
+def test_wrong_options_are_refused(wrong: dict[str, Any], field: str) -> None:
+    with pytest.raises(InvalidInputError) as error:
+        MilvusOptions(**({"url": "http://localhost:1"} | wrong))
+    assert error.value.field == field
+
+
+def test_without_its_package_the_command_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("braid.core.extras.find_spec", lambda module: None if module == "pymilvus" else object())
+    with pytest.raises(MissingExtraError, match=r"pip install 'braid-search\[milvus\]'"):
+        open_shelf(tmp_path, HashEmbeddings(), index_options=IndexOptions(milvus=MilvusOptions("http://localhost:1")))
