@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # the engines take more than a second to load: they are impor
 
     from braid.core.adding.add import Addable, AddProgress, AddReport
     from braid.core.indexes.answering_models import AnsweringModels
-    from braid.core.indexes.base import IndexName, KeywordIndex, VectorIndex
+    from braid.core.indexes.base import KeywordIndex, StateName, VectorIndex
     from braid.core.indexes.chroma.copy import ChromaCopy
     from braid.core.indexes.opened import Indexes
     from braid.core.ingest.plan import IngestOptions
@@ -239,7 +239,7 @@ class Braid(DataDirectory):
     def _passages_to_reembed(self, changes: ChangeLog) -> Mapping[str, int]:
         from braid.core.indexes.reembed import passages_to_reembed
 
-        index: IndexName = "milvus_dense" if self._options.milvus else "dense"
+        index: StateName = "milvus_dense" if self._options.milvus else "dense"
         counts = passages_to_reembed(changes, self.model_of, index) if "dense" in self._options.follow else {}
         if counts:
             what = f"{sum(counts.values())} passages of {', '.join(sorted(counts))}"

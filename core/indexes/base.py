@@ -18,8 +18,10 @@ from braid.core.ledger.change_log import IndexedChunk
 from braid.core.types import Leg, ScoredChunk
 from braid.core.vector import Vector
 
-IndexName = Literal["bm25", "dense", "chroma", "milvus_bm25", "milvus_dense"]
-"""The index of a leg in this process, the copy of the vectors in Chroma, or the index of a leg in Milvus."""
+IndexName = Literal["bm25", "dense", "chroma"]
+"""A leg's index, or the copy of the vectors in Chroma."""
+StateName = Literal["bm25", "dense", "chroma", "milvus_bm25", "milvus_dense"]
+"""The name under which the ledger keeps how far an index is: a leg's is another one where its index is in Milvus."""
 
 
 class LegIndex(Protocol):
@@ -29,8 +31,7 @@ class LegIndex(Protocol):
     IndexUnavailableError.
     """
 
-    name: IndexName
-    """The name under which the ledger keeps how far the index is."""
+    name: StateName
     leg: Leg
     """The leg that asks it."""
     stored: bool

@@ -23,7 +23,7 @@ from tantivy import Occur, Query
 
 from braid.core.errors import IndexUnavailableError
 from braid.core.indexes.answers import Bm25Counts, Bm25Statistics
-from braid.core.indexes.base import IndexName
+from braid.core.indexes.base import StateName
 from braid.core.ledger.change_log import IndexedChunk
 from braid.core.priority import SearchPriority
 from braid.core.text.analyzer import Analyzer
@@ -60,7 +60,7 @@ class _Open:
 class Bm25Index:
     """Tantivy indexes under one folder. Searches come from any thread, `apply` and `drop` from one."""
 
-    name: IndexName = "bm25"
+    name: StateName = "bm25"
     leg: Leg = "bm25"
     stored = True
     crash_safe = True

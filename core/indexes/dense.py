@@ -15,7 +15,7 @@ import numpy as np
 from braid.core.errors import BraidError, EmbeddingError, IndexUnavailableError, InvalidInputError
 from braid.core.indexes.answering_models import AnsweringModels
 from braid.core.indexes.answers import DenseAnswer, Where
-from braid.core.indexes.base import IndexName
+from braid.core.indexes.base import StateName
 from braid.core.indexes.chroma.copy import ChromaCopy
 from braid.core.indexes.chroma.filters import selection_filter
 from braid.core.indexes.vector_block import EVERYTHING, SAMPLE, Found, Selection
@@ -40,7 +40,7 @@ class DenseIndex:
     Searches come from any thread, `apply` and `drop` from one.
     """
 
-    name: IndexName = "dense"
+    name: StateName = "dense"
     leg: Leg = "dense"
     stored = False
     crash_safe = True

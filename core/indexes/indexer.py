@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import get_args
 
 from braid.core.indexes.answering_models import AnsweringModels
-from braid.core.indexes.base import IndexName, KeywordIndex, VectorIndex
+from braid.core.indexes.base import IndexName, KeywordIndex, StateName, VectorIndex
 from braid.core.indexes.chroma.copy import ChromaCopy
 from braid.core.indexes.embedder import ChunkEmbedder
 from braid.core.indexes.follower import IndexFollower
@@ -201,7 +201,7 @@ class Indexer:
 
     def _give_up_others(self) -> None:
         """Have indexes that an earlier owner kept written again by the next one that keeps them: the log forgets."""
-        for name in set(get_args(IndexName)) - {follower.name for follower in self.followers.values()}:
+        for name in set(get_args(StateName)) - {follower.name for follower in self.followers.values()}:
             for collection, state in self._changes.states(name).items():
                 self._changes.set_state(name, collection, IndexState(state.version, 0, "rebuilding"))
 

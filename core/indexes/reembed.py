@@ -9,7 +9,7 @@ from sqlalchemy import Connection, delete, select
 
 from braid.core.data_directory import DataDirectory
 from braid.core.errors import BraidError
-from braid.core.indexes.base import IndexName
+from braid.core.indexes.base import StateName
 from braid.core.ledger.change_log import ChangeLog
 from braid.core.ledger.document_writes import log_chunks, mark_changed, require_dataset
 from braid.core.ledger.tables import ChunkRow, DocumentRow, EmbeddingRow
@@ -42,7 +42,7 @@ def reembed(directory: DataDirectory, dataset_id: int) -> int:
 
 
 def passages_to_reembed(
-    changes: ChangeLog, model_of: Callable[[str], EmbeddingModel], index: IndexName
+    changes: ChangeLog, model_of: Callable[[str], EmbeddingModel], index: StateName
 ) -> dict[str, int]:
     """Count, by collection, the passages without a vector of the collection's model where it has had another model.
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from braid.core.errors import IndexUnavailableError
-from braid.core.indexes.base import IndexName
+from braid.core.indexes.base import StateName
 from braid.core.indexes.chroma.errors import StoreUnreachableError
 from braid.core.indexes.chroma.process import ChromaProcess
 from braid.core.indexes.chroma.store import abandon, check_url
@@ -26,7 +26,7 @@ class ChromaCopy:
     Every method may raise IndexUnavailableError.
     """
 
-    name: IndexName = "chroma"
+    name: StateName = "chroma"
     leg: Leg = "dense"
     stored = True
 

@@ -11,7 +11,7 @@ import numpy as np
 from braid.core.errors import BraidError, EmbeddingError, IndexUnavailableError, InvalidInputError
 from braid.core.indexes.answering_models import AnsweringModels
 from braid.core.indexes.answers import DenseAnswer, Where
-from braid.core.indexes.base import IndexName
+from braid.core.indexes.base import StateName
 from braid.core.indexes.dense import TIMEOUT_S
 from braid.core.indexes.milvus.index import MilvusIndex
 from braid.core.indexes.milvus.server import MilvusServer, Shape, Store, within
@@ -36,7 +36,7 @@ _INDEX = {"field_name": "vector", "index_type": "AUTOINDEX", "metric_type": "COS
 class MilvusVectorIndex(MilvusIndex):
     """Vectors on a server: a store for each model. The ledger has them as well, so that none is ever computed again."""
 
-    name: IndexName = "milvus_dense"
+    name: StateName = "milvus_dense"
     leg: Leg = "dense"
     size_bytes = 0
     """Memory that the vectors take in this process."""

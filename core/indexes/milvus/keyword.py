@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from numpy.typing import NDArray
 
 from braid.core.indexes.answers import Bm25Counts, Bm25Statistics
-from braid.core.indexes.base import IndexName
+from braid.core.indexes.base import StateName
 from braid.core.indexes.bm25 import K1, B
 from braid.core.indexes.milvus.index import MilvusIndex
 from braid.core.indexes.milvus.server import TIMEOUT_S, MilvusServer, Row, Shape, Store, within
@@ -38,7 +38,7 @@ _PLAIN = re.compile(f"(?!{_MARK})[a-z0-9]{{1,40}}")
 class MilvusKeywordIndex(MilvusIndex):
     """Keyword indexes on a server. All collections share BM25's statistics, so that their scores compare."""
 
-    name: IndexName = "milvus_bm25"
+    name: StateName = "milvus_bm25"
     leg: Leg = "bm25"
 
     def __init__(self, server: MilvusServer, changes: ChangeLog, analyzer: Analyzer) -> None:
