@@ -126,6 +126,7 @@ class VectorIndex(LegIndex, Protocol):
         *,
         model: str = "",
         pooled: bool = False,
+        spread: bool = True,
         timeout_s: float = ...,
     ) -> DenseAnswer:
         """Search several collections of one model."""

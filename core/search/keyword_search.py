@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from functools import partial
 from typing import NamedTuple
 
-from braid.core.indexes.bm25 import Bm25Statistics
+from braid.core.indexes.answers import Bm25Statistics
 from braid.core.search.keyword_terms import TermWeigher
 from braid.core.search.memory import LegKey
 from braid.core.search.waiting import Calls, Deadline

@@ -72,6 +72,7 @@ class MilvusVectorIndex(MilvusIndex):
         *,
         model: str = "",
         pooled: bool = False,
+        spread: bool = True,
         timeout_s: float = TIMEOUT_S,
     ) -> DenseAnswer:
         """Search several collections of one model; see `braid.core.indexes.dense.DenseIndex.search_all`. Milvus's index
@@ -99,7 +100,8 @@ class MilvusVectorIndex(MilvusIndex):
                     answers.update(self._nearest(store, group, vector, k, deadline))
                 except IndexUnavailableError as error:
                     answers.update(dict.fromkeys(group, error))
-            samples.append(self._sample(store, part, vector.size) @ vector)
+            if spread:
+                samples.append(self._sample(store, part, vector.size) @ vector)
         sample = np.concatenate(samples) if samples else np.empty(0)
         return DenseAnswer(answers, set(), float(np.std(sample)) if len(sample) > 1 else 0.0)
 
