@@ -94,7 +94,7 @@ def test_rtf_has_text_in_every_encoding_and_no_objects() -> None:
 
 def test_an_outlook_message_has_its_header_its_body_and_its_attachments() -> None:
     inner = more_samples.message_tree("Inner text.", subject="Inner", is_enclosed=True)
-    content = more_samples.msg("Read it.", attachments={"a.txt": b"attached", "b.png": samples.PNG}, enclosed=inner)
+    content = more_samples.msg("Read it.", attachments={"a.txt": b"attached", "b.gz": b"\x1f\x8b"}, enclosed=inner)
     parsed = read("mail.msg", content)
     assert parsed.title == "会議の資料"
     found = texts(parsed)
@@ -102,8 +102,8 @@ def test_an_outlook_message_has_its_header_its_body_and_its_attachments() -> Non
     assert "From: Hanako Sato <hanako@example.org>\nTo: team@example.org\nDate: 2026-03-0" in found[""]
     assert found["a.txt"].strip() == "attached"
     assert found["Inner"].endswith("Inner text.")
-    assert parsed.metadata["attachments"] == "a.txt, b.png, Inner"
-    assert parsed.metadata["attachments_unread"].startswith("b.png is a PNG image")
+    assert parsed.metadata["attachments"] == "a.txt, b.gz, Inner"
+    assert parsed.metadata["attachments_unread"].startswith("b.gz is a gzip archive")
 
 
 def packed(content: bytes, *, raw_size: int | None = None) -> bytes:
