@@ -173,7 +173,7 @@ def _send(environ: dict[str, Any], port: int, prefix: str) -> tuple[Iterable[byt
         headers = Headers([(name, value) for name, value in answer.getheaders() if name.lower() not in HOP_BY_HOP])
         _check(headers, prefix)
         kind, pieces = headers.get("Content-Type", ""), _pieces(answer)
-        is_stream = kind.startswith("text/event-stream") or "Content-Length" not in headers
+        is_stream = kind.startswith("text/event-stream") or answer.length is None  # nobody knows how long it will be
         if not is_stream:
             pieces = iter([answer.read()])
             connection.close()
