@@ -64,6 +64,8 @@ class SearchAnswer(FoundAnswer, total=False):
     """Passages, best first."""
 
     hits_by_dataset: dict[str, int]
+    notes: list[str]
+    """What of the documents that were found could not be read, such as pages without text."""
     query_vector_dimension: int | None
     persist_directory: str
     degraded: list[Missing]

@@ -29,6 +29,7 @@ from braid.core.ingest.plan import source_name
 from braid.core.ingest.spool import MAX_SOURCE_CHARS
 from braid.core.json_form import pick, to_json
 from braid.core.ledger.database import storable
+from braid.core.metadata.gaps import gap_notes
 from braid.core.metadata.values import Kind
 from braid.core.search.exact import ExactMatch
 from braid.core.search.explain import best_passage
@@ -153,6 +154,9 @@ class Tools:
         }
         if result.degraded:
             found["degraded"] = [{"part": part["leg"], "reason": part["reason"]} for part in form["degraded"]]
+        documents = {hit.passage.document_id: hit.passage for hit in result.hits}
+        if notes := [note for one in documents.values() for note in gap_notes(one.title or one.source, one.metadata)]:
+            found["notes"] = notes
         if result.unresolved_dataset_ids:
             found["unresolved_dataset_ids"] = form["unresolved_dataset_ids"]
         return found

@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from flask_babel import gettext as _
 from flask_babel import ngettext
 
 from braid.app.site import site
+from braid.app.words.reason_texts import GAPS
+from braid.app.words.reasons import match
 from braid.core.background.scan_jobs import OFF
 from braid.core.metadata.gaps import (
     ATTACHMENTS_UNREAD,
     FORMULAS_WITHOUT_VALUE,
     PAGES_TO_READ,
     PAGES_WITHOUT_TEXT,
+    listed_pages,
+    text_of,
 )
-from braid.core.metadata.values import MAX_TEXT_CHARS
-
-NAMED_PAGES = 10
 
 
 def gaps(metadata: Mapping[str, object]) -> list[str]:
     """Return a sentence for each kind of gap that the document's metadata names."""
     found = []
-    if pages := _text(metadata, PAGES_WITHOUT_TEXT):
-        found.append(_pages(pages, _text(metadata, "pages")))
+    if pages := text_of(metadata, PAGES_WITHOUT_TEXT):
+        found.append(_pages(pages, text_of(metadata, "pages")))
     if waiting := _number(metadata, PAGES_TO_READ):
         found.append(_waiting(waiting, site().background.scans.remedy))
-    formulas = _text(metadata, FORMULAS_WITHOUT_VALUE)
+    formulas = text_of(metadata, FORMULAS_WITHOUT_VALUE)
     if formulas.isdecimal():
         count = int(formulas)
         told = ngettext(
@@ -36,22 +37,27 @@ def gaps(metadata: Mapping[str, object]) -> list[str]:
             count,
         )
         found.append(told)
-    if names := _text(metadata, ATTACHMENTS_UNREAD):
+    if names := text_of(metadata, ATTACHMENTS_UNREAD):
         found.append(_("Attachments that were not read: %(names)s", names=names))
     return found
 
 
+def gaps_of_notes(notes: Iterable[str]) -> list[str]:
+    """Return those of an answer's notes that tell of gaps in the documents that it cites."""
+    return [note for note in notes if match(GAPS, note)]
+
+
 def _pages(pages: str, total: str) -> str:
-    numbers = pages.split(", ")
-    if len(pages) >= MAX_TEXT_CHARS or not total.isdecimal():  # the list was cut
+    listed = listed_pages(pages, total)
+    if listed is None:
         return str(_("Many pages have no text, so nothing on them is found. They may be scanned."))
-    listed = ", ".join(numbers[:NAMED_PAGES]) + ("…" if len(numbers) > NAMED_PAGES else "")
+    count, numbers = listed
     told = ngettext(
         "%(num)s of %(total)s pages has no text (%(pages)s), so nothing on it is found. It may be scanned.",
         "%(num)s of %(total)s pages have no text (%(pages)s), so nothing on them is found. They may be scanned.",
-        len(numbers),
+        count,
         total=total,
-        pages=listed,
+        pages=numbers,
     )
     return str(told)
 
@@ -70,8 +76,3 @@ def _waiting(pages: int, remedy: str) -> str:
 def _number(metadata: Mapping[str, object], key: str) -> int:
     value = metadata.get(key, 0)
     return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0
-
-
-def _text(metadata: Mapping[str, object], key: str) -> str:
-    value = metadata.get(key, "")
-    return value.strip() if isinstance(value, str) else ""

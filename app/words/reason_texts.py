@@ -304,5 +304,17 @@ SHOWN = {
 }
 """Where a page says it in other words than core, which has ids, names of indexes and long lists for the API."""
 
-TEMPLATES = {text: text for text in (*FILES, *JOBS, *PAGES, *FOLDERS, *SEARCH, *REQUESTS)} | SHOWN
+GAPS = (
+    N_("%(name)s: %(count)s of %(total)s pages have no text (%(pages)s), so nothing on them is found"),
+    N_("%(name)s: 1 of %(total)s pages has no text (%(pages)s), so nothing on it is found"),
+    N_("%(name)s: many pages have no text, so nothing on them is found"),
+    N_("%(name)s: %(count)s scanned pages have not been read by machine yet"),
+    N_("%(name)s: 1 scanned page has not been read by machine yet"),
+    N_("%(name)s: %(count)s formulas have no stored value"),
+    N_("%(name)s: 1 formula has no stored value"),
+    N_("%(name)s: attachments that were not read: %(names)s"),
+)
+"""What of a document could not be read, in the notes of an answer that cites it."""
+
+TEMPLATES = {text: text for text in (*GAPS, *FILES, *JOBS, *PAGES, *FOLDERS, *SEARCH, *REQUESTS)} | SHOWN
 """Each message of core, and the text that pages show for it."""

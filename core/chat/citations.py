@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from braid.core.json_form import pick, to_json
+from braid.core.metadata.gaps import gap_notes
 from braid.core.models.citation_marks import (
     ENDS_IN_MARK,
     NESTED,
@@ -33,6 +35,12 @@ def citation_json(citation: Citation) -> dict[str, Any]:
     """Return the citation as JSON: its number, the place of its passage, and its text."""
     place = ("chunk_id", "document_id", "dataset_id", "source", "title", "heading_path", "page", "line")
     return {"number": citation.number, **pick(to_json(citation.passage), *place), "text": citation.text}
+
+
+def gaps_of_cited(citations: Sequence[Citation]) -> tuple[str, ...]:
+    """Return a note for each gap of a document that is cited: pages without text, parts that were not read."""
+    cited = {citation.passage.document_id: citation.passage for citation in citations}
+    return tuple(note for one in cited.values() for note in gap_notes(one.title or one.source, one.metadata))
 
 
 @dataclass(slots=True)

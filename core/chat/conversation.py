@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from braid.core.chat.answering import Answerer, AnswerTask
 from braid.core.chat.aside import without_aside
-from braid.core.chat.citations import Citation
+from braid.core.chat.citations import Citation, gaps_of_cited
 from braid.core.chat.comparison import compare
 from braid.core.chat.query_writing import NormalizedQuestion, normalize_question, write_query
 from braid.core.chat.quoting.extractive import Asked, Extract, best_coverage, extract
@@ -208,9 +208,7 @@ class Conversation:
 
         if calculated := self._calculated(turn, language):
             writer(AnswerText(calculated.text))
-            turn.result = with_calculation(turn.result, calculated)
-            writer(turn.result)
-            return
+            return _end(turn, with_calculation(turn.result, calculated), writer)
         question = turn.question.for_answer(turn.request.history)
         task = AnswerTask(self._prompts.answer, question, language, without_model, turn.request.draft)
         self._write(turn, task, writer)
@@ -245,8 +243,7 @@ class Conversation:
         return self._braid.ledger.document_passages(document_id, scope.dataset_ids, limit=limit)
 
     def _write(self, turn: ChatTurn, task: AnswerTask, emit: StreamWriter) -> None:
-        turn.result = self._answerer.answer(task, turn.result, emit, turn.stopped)
-        emit(turn.result)
+        _end(turn, self._answerer.answer(task, turn.result, emit, turn.stopped), emit)
 
     def _query_model(self, turn: ChatTurn) -> ChatModel | None:
         return None if turn.request.options.get("generator") == "feedback" else self._models.search
@@ -260,3 +257,8 @@ def _after_search(state: GraphState) -> str:
     if request.evaluation_mode:
         return "end"
     return "answer" if request.fields is None else "compare"
+
+
+def _end(turn: ChatTurn, result: ChatResult, emit: StreamWriter) -> None:
+    turn.result = replace(result, notes=(*result.notes, *gaps_of_cited(result.citations)))
+    emit(turn.result)

@@ -1,6 +1,10 @@
-"""Keys of metadata that say what of a file could not be read, though the rest was."""
+"""Keys of metadata that say what of a file could not be read, though the rest was, and the sentences for them."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+
+from braid.core.metadata.values import MAX_TEXT_CHARS
 
 PAGES_WITHOUT_TEXT = "pages_without_text"
 """Numbers of pages, such as ``2, 5``: they are scanned, or empty."""
@@ -17,3 +21,54 @@ SCAN_CONFIDENCE = "scan_confidence"
 """How sure the machine is of their text: a number, 0–1."""
 
 GAPS = (PAGES_WITHOUT_TEXT, PAGES_TO_READ, FORMULAS_WITHOUT_VALUE, ATTACHMENTS_UNREAD)
+NAMED_PAGES = 10
+MAX_NAME_CHARS = 200
+
+
+def gap_notes(name: str, metadata: Mapping[str, object]) -> list[str]:
+    """Return a sentence for each kind of gap of the document with this name, for the notes of an answer.
+
+    >>> gap_notes("Report", {"pages": "40", "pages_without_text": "2, 5, 9"})
+    ['Report: 3 of 40 pages have no text (2, 5, 9), so nothing on them is found']
+    """
+    found = []
+    if pages := text_of(metadata, PAGES_WITHOUT_TEXT):
+        found.append(_pages(pages, text_of(metadata, "pages")))
+    unread = metadata.get(PAGES_TO_READ)
+    if isinstance(unread, int | float) and unread >= 1:
+        found.append(
+            "1 scanned page has not been read by machine yet"
+            if unread == 1
+            else f"{unread:.0f} scanned pages have not been read by machine yet"
+        )
+    if (formulas := text_of(metadata, FORMULAS_WITHOUT_VALUE)).isdecimal():
+        found.append(
+            "1 formula has no stored value" if formulas == "1" else f"{formulas} formulas have no stored value"
+        )
+    if names := text_of(metadata, ATTACHMENTS_UNREAD):
+        found.append(f"attachments that were not read: {names}")
+    return [f"{name[:MAX_NAME_CHARS]}: {each}" for each in found]
+
+
+def listed_pages(pages: str, total: str) -> tuple[int, str] | None:
+    """Return how many pages have no text, and the first of them; None where the list was cut, so that nobody knows."""
+    if len(pages) >= MAX_TEXT_CHARS or not total.isdecimal():
+        return None
+    numbers = pages.split(", ")
+    return len(numbers), ", ".join(numbers[:NAMED_PAGES]) + ("…" if len(numbers) > NAMED_PAGES else "")
+
+
+def text_of(metadata: Mapping[str, object], key: str) -> str:
+    """Return a text of the metadata; empty for one that is missing, or none."""
+    value = metadata.get(key, "")
+    return value.strip() if isinstance(value, str) else ""
+
+
+def _pages(pages: str, total: str) -> str:
+    listed = listed_pages(pages, total)
+    if listed is None:
+        return "many pages have no text, so nothing on them is found"
+    count, numbers = listed
+    if count == 1:
+        return f"1 of {total} pages has no text ({numbers}), so nothing on it is found"
+    return f"{count} of {total} pages have no text ({numbers}), so nothing on them is found"

@@ -8,12 +8,15 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
+from braid.app.words.gaps import gaps_of_notes
 from braid.config.settings import Settings
 from braid.core.braid import Braid
 from braid.core.ingest.ingest import ingest_bytes
+from braid.core.metadata.gaps import ATTACHMENTS_UNREAD, FORMULAS_WITHOUT_VALUE, PAGES_WITHOUT_TEXT, gap_notes
+from braid.core.metadata.values import MAX_TEXT_CHARS
 from tests import samples
 from tests.fakes import HashEmbeddings
-from tests.web import make_app, sign_in, site_of
+from tests.web import bearer, make_app, post_form, sign_in, site_of
 
 FILES = {
     "half.pdf": samples.pdf([["First"], [], ["Third"], []]),
@@ -64,10 +67,60 @@ def test_pages_without_text_are_told_at_the_document_its_citation_and_in_the_lis
         f"/documents/passage/{passage.chunk_id}",
         f"/datasets/{dataset.id}",
     ):
-        assert told in browser.get(address, headers=headers).text, address
+        assert told in browser.get(address, headers=headers, follow_redirects=True).text, address
 
 
 def test_documents_that_were_read_in_part_can_be_listed(app: Flask, browser: FlaskClient) -> None:
     [dataset] = site_of(app).braid.ledger.datasets(site_of(app).accounts.all()[0].id)
     listed = browser.get(f"/datasets/{dataset.id}?state=incomplete").text
     assert {source for source in FILES if f">{source.removesuffix('.pdf')}</a>" in listed} == set(TOLD)
+
+
+@pytest.mark.parametrize(
+    ("language", "told"),
+    [
+        ("en", "half: 2 of 4 pages have no text (2, 4), so nothing on them is found"),
+        ("ja", "half：4 ページのうち 2 ページ（2, 4）にはテキストがなく"),
+        ("ko", "half: 4페이지 중 2페이지(2, 4)에 텍스트가 없어서"),
+    ],
+)
+def test_an_answer_that_cites_such_a_document_says_so(
+    app: Flask, browser: FlaskClient, language: str, told: str
+) -> None:
+    braid = site_of(app).braid
+    assert braid.indexer.wait(60)
+    [dataset] = braid.ledger.datasets(site_of(app).accounts.all()[0].id)
+    headers = {"Accept-Language": language}
+    asked = post_form(browser, "/chat/messages", text="Third page?", d=[str(dataset.id)])
+    page = browser.get(asked.location.partition("#")[0], headers=headers)
+    assert told in page.text
+    assert "whole:" not in page.text
+
+
+def test_programs_are_told_in_the_notes(app: Flask) -> None:
+    account, braid = site_of(app).accounts.all()[0], site_of(app).braid
+    assert braid.indexer.wait(60)
+    [dataset] = braid.ledger.datasets(account.id)
+    body = {"message": "Third page?", "dataset_ids": [dataset.id]}
+    answer = app.test_client().post("/api/v1/chat", json=body, headers=bearer(app, account, "read"))
+    assert "half: 2 of 4 pages have no text (2, 4), so nothing on them is found" in answer.json["notes"]
+
+
+def test_each_gap_has_its_sentence_and_the_page_knows_it() -> None:
+    found = gap_notes(
+        "Report",
+        {"pages": "40", PAGES_WITHOUT_TEXT: "7", FORMULAS_WITHOUT_VALUE: "12", ATTACHMENTS_UNREAD: "a.zip is a zip"},
+    )
+    assert found == [
+        "Report: 1 of 40 pages has no text (7), so nothing on it is found",
+        "Report: 12 formulas have no stored value",
+        "Report: attachments that were not read: a.zip is a zip",
+    ]
+    assert gap_notes(
+        "Report", {"pages": "9", FORMULAS_WITHOUT_VALUE: "1", PAGES_WITHOUT_TEXT: "1, " * MAX_TEXT_CHARS}
+    ) == [
+        "Report: many pages have no text, so nothing on them is found",
+        "Report: 1 formula has no stored value",
+    ]
+    assert gaps_of_notes([*found, "the last 2 of 9 passages do not fit into the prompt"]) == found
+    assert gap_notes("Report", {"pages": "40"}) == []

@@ -17,6 +17,7 @@ from braid.app.user.strategy_menu import NAMES
 from braid.app.web.markdown import answer_html
 from braid.app.web.waiting import waiting
 from braid.app.words.dataset_names import dataset_name
+from braid.app.words.gaps import gaps_of_notes
 from braid.core.chat.feedback import Kind
 from braid.core.chat.store import StoredCitation, StoredMessage
 from braid.core.chat.turns.rows import State
@@ -119,6 +120,11 @@ class Exchange:
     def searched(self) -> bool:
         """Whether there is a search to be shown."""
         return bool(self.answer and _search_of(self.answer))
+
+    @property
+    def gaps(self) -> list[str]:
+        """What of the cited documents could not be read."""
+        return gaps_of_notes(self.answer.settings.get("notes", ())) if self.answer else []
 
     @property
     def state(self) -> State:
