@@ -1,5 +1,7 @@
 """How many citations of PDF files can be marked on their pages, rightly, and how long a page takes to be shown.
 
+A file of many pages (``--pages``) says how much memory the process needs that reads and draws it.
+
 Made-up files in three languages, in one column and in two, with running heads and page numbers. A mark is right where
 the characters under it are the passage's.
 """
@@ -9,6 +11,7 @@ from __future__ import annotations
 import argparse
 import io
 import random
+import resource
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +21,7 @@ from reportlab.lib.pagesizes import A4  # type: ignore[import-untyped]
 from reportlab.lib.styles import ParagraphStyle  # type: ignore[import-untyped]
 from reportlab.pdfbase import pdfmetrics  # type: ignore[import-untyped]
 from reportlab.pdfbase.cidfonts import UnicodeCIDFont  # type: ignore[import-untyped]
+from reportlab.pdfgen.canvas import Canvas  # type: ignore[import-untyped]
 from reportlab.platypus import BaseDocTemplate, Frame, PageTemplate, Paragraph  # type: ignore[import-untyped]
 
 from benchmarks.common import EVAL, arguments, need, percentiles, scratch_folder, show
@@ -56,17 +60,47 @@ def main() -> None:
                 again_ms.append(later_ms)
                 counts[_outcome(chunk.text, drawn, ends_here=chunk.page == (chunk.page_end or chunk.page))] += 1
             rows.append([language, columns, drawn.pages, len(chosen), *counts.values()])
-    pool.close()
+        pool.close()
+        memory = (
+            "Memory",
+            ["pages", "passages", "ms to read", "ms per page, worst of 20", "MiB"],
+            [_long(scratch, args.pages)],
+        )
     totals = [sum(row[at] for row in rows) for at in range(3, 7)]
     rows.append(["all", "", "", *totals])
     columns_shown = ["language", "columns", "pages", "citations", "right", "not placed", "wrong"]
     times = {"first, or again": percentiles(shown_ms), "again": percentiles(again_ms)}
     timing = ("A page", ["time", *next(iter(times.values()))], [[name, *each.values()] for name, each in times.items()])
-    show({"rows": rows, "times": times}, [("Marks", columns_shown, rows), timing], as_json=args.json)
+    shown = {"rows": rows, "times": times, "memory": memory[2]}
+    show(shown, [("Marks", columns_shown, rows), timing, memory], as_json=args.json)
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--citations", type=int, default=1000)
+    parser.add_argument("--pages", type=int, default=2000)
+
+
+def _long(scratch: Path, pages: int) -> list[object]:
+    """Read a file of many pages and draw some of them; its process's memory is the most of any process so far."""
+    path, pool = scratch / "long.pdf", ParsePool()
+    canvas = Canvas(str(path))
+    for number in range(1, pages + 1):
+        text = canvas.beginText(50, 780)
+        for line in range(50):
+            text.textLine(
+                f"Line {line} of page {number} tells of pump {number * 50 + line}, which nobody has ever seen."
+            )
+        canvas.drawText(text)
+        canvas.showPage()
+    canvas.save()
+    started = time.perf_counter()
+    document = pool.parse(Incoming.from_file(path, path.name), IngestOptions())
+    read_ms, pictures = (time.perf_counter() - started) * 1000, PagePictures(scratch / "long")
+    some = {1, *range(pages // 20, pages + 1, max(1, pages // 20))}
+    worst_ms = max(_draw(pool, pictures, path, document.content_hash, number)[1] for number in some)
+    pool.close()
+    most_mb = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    return [pages, len(document.chunks), round(read_ms), round(worst_ms), round(most_mb)]
 
 
 def _file(language: str, columns: int) -> bytes:

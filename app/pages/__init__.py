@@ -13,7 +13,7 @@ from braid.app.pages.chat.conversations import chat
 from braid.app.pages.datasets import datasets
 from braid.app.pages.embed import embed
 from braid.app.pages.palette import palette
-from braid.app.pages.search import compare, three_fields, why_not  # noqa: F401 - their routes are the search's
+from braid.app.pages.search import compare, document, three_fields, why_not  # noqa: F401 - their routes are the search's
 from braid.app.pages.search.search import search
 
 PAGES = (chat, search, datasets, settings, account, admin, palette, embed)

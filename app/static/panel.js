@@ -94,8 +94,8 @@
     const elsewhere = event.defaultPrevented || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey;
     if (!link || elsewhere || !room.matches || link.closest(".panel-head") || !isPassage(link)) return;
     event.preventDefault();
-    if (body.contains(link)) return load(link.href); // another page of the same document
-    open(link);
+    if (body.contains(link)) load(link.href); // another page of the same document
+    else open(link);
     heading.focus({ preventScroll: true });
   });
   panel.addEventListener("click", (event) => {
@@ -104,7 +104,7 @@
     else if (button) close();
   });
   document.addEventListener("keydown", (event) => {
-    if (panel.hidden || event.isComposing || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (panel.hidden || !room.matches || event.isComposing || event.ctrlKey || event.metaKey || event.altKey) return;
     const isInside = panel.contains(event.target);
     if (event.key === "Escape" && (isInside || !document.querySelector(OPEN))) {
       event.stopPropagation();
@@ -113,5 +113,4 @@
     const by = { n: 1, p: -1 }[event.key];
     if (by && isInside) step(by);
   }, true);
-  room.addEventListener("change", () => !room.matches && !panel.hidden && close());
 }

@@ -449,6 +449,13 @@ class Ledger:
         )
         return [PassageRow._make(row).passage() for row in rows]
 
+    def headings(self, document_id: int, dataset_ids: Collection[int], *, limit: int) -> list[tuple[str, int]]:
+        """Return (heading path, position of its first passage) in order, if the scope allows the document."""
+        rows = self.database.rows(
+            prepared.HEADINGS_OF_DOCUMENT, document_id=document_id, datasets=dataset_ids, limit=limit
+        )
+        return [(str(path), int(position)) for path, position in rows]
+
     def matching_documents(
         self, dataset_ids: Collection[int], filters: Filters, *, limit: int | None = None
     ) -> tuple[NDArray[np.int64], int]:

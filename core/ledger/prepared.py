@@ -40,6 +40,10 @@ _PASSAGES = """
     WHERE c.dataset_id + 0 IN :datasets AND d.removed_at IS NULL"""
 PASSAGES_OF_DOCUMENT = f"""{_PASSAGES} AND c.document_id = :document_id
     ORDER BY c.position LIMIT :limit OFFSET :offset"""
+HEADINGS_OF_DOCUMENT = """
+    SELECT c.heading_path, MIN(c.position) FROM chunks c JOIN datasets d ON d.id = c.dataset_id
+    WHERE c.dataset_id + 0 IN :datasets AND d.removed_at IS NULL AND c.document_id = :document_id
+    GROUP BY c.heading_path ORDER BY 2 LIMIT :limit"""
 
 # Chunks are looked up by their own ids first, whatever the filters: PostgreSQL would begin with the documents where it
 # thinks that few of them are selected, and SQLite, without "+ 0", with all chunks of the datasets.

@@ -111,7 +111,7 @@ def test_pages_lead_to_the_file_where_there_is_one(browser: FlaskClient, add: Ad
         own = f"/datasets/{dataset_id}/documents/{document_id}"
         assert (f"{own}/original" in browser.get(own).text) == kept
         cited = f"/documents/passage/{chunk_id}"
-        assert (f"{cited}/original" in browser.get(cited).text) == kept
+        assert (f"{cited}/original" in browser.get(f"{cited}?as=text").text) == kept
         assert browser.get(f"{own}/original", buffered=True).status_code == (200 if kept else 404)
 
 
@@ -134,7 +134,8 @@ def test_the_cited_page_is_shown_with_the_passage_marked(browser: FlaskClient, a
     passage = "図書館の貸出は一人につき十冊まで、期間は二週間です。"
     _, _, chunk_id = add("図書館.pdf", samples.pdf(PAGES), "pdf", text=passage, page=2)
     cited = f"/documents/passage/{chunk_id}"
-    assert f"{cited}/page/2#cited" in browser.get(cited).text
+    assert browser.get(cited).location == f"{cited}/page/2"
+    assert f'href="{cited}/page/2"' in browser.get(f"{cited}?as=text").text
     shown = lxml.html.fromstring(browser.get(f"{cited}/page/2").text)
     marks = shown.xpath("//svg//rect[@class='mark']")
     assert len(marks) == 2, "one for each line"
@@ -182,6 +183,10 @@ def test_a_page_is_drawn_once(app: Flask, browser: FlaskClient, add: Add, monkey
 def test_a_file_that_is_no_pdf_inside_has_no_page(browser: FlaskClient, add: Add) -> None:
     _, _, chunk_id = add("broken.pdf", b"%PDF-1.4 and no more", "pdf", page=1)
     assert browser.get(f"/documents/passage/{chunk_id}/page/1").status_code == 404
+    shown = browser.get(f"/documents/passage/{chunk_id}")
+    assert shown.status_code == 200
+    assert "cannot be shown as it looks. This is its text." in shown.text
+    assert "The tray." in shown.text
 
 
 def test_old_pictures_make_room(tmp_path: Path) -> None:

@@ -159,7 +159,7 @@ def test_a_half_scanned_file_is_read_whole_and_its_marks_are_on_the_picture(
 
     told = {"en": "read by machine, 9", "ja": "機械で読み取り、確信度 9", "ko": "기계로 읽음, 확신도 9"}
     for language, words in told.items():
-        for address in (f"/documents/passage/{read[0].chunk_id}", f"/search?q=deposit&d={dataset.id}"):
+        for address in (f"/documents/passage/{read[0].chunk_id}?as=text", f"/search?q=deposit&d={dataset.id}"):
             assert words in browser.get(address, headers={"Accept-Language": language}).text, address
 
     address = f"/documents/passage/{read[0].chunk_id}/page/2"
@@ -187,7 +187,7 @@ def test_an_image_file_is_found_and_its_place_marked(
         read = passages(here, found)
         assert [passage.page for passage in read] == list(range(1, count + 1))
         last = f"/documents/passage/{read[-1].chunk_id}"
-        assert f"{last}/page/{count}#cited" in browser.get(last).text
+        assert browser.get(last).location == f"{last}/page/{count}"
         assert len(lxml.html.fromstring(browser.get(f"{last}/page/{count}").text).xpath("//rect")) == len(LINES)
         assert browser.get(f"{last}/page/{count}.png").mimetype == "image/png"
 

@@ -121,7 +121,7 @@ def test_first_visit_to_a_cited_passage(open_chat: Callable[..., Page]) -> None:
     page.locator(".prose a.cite").focus()
     expect(page.locator("#preview")).to_be_visible()
     page.keyboard.press("Enter")
-    expect(page.locator("#cited mark").first).to_be_visible()
+    expect(page.locator("#cited").first).to_be_visible()
 
 
 def test_the_answer_appears_as_it_is_written_and_can_be_stopped(open_chat: Callable[..., Page], chat: Chat) -> None:

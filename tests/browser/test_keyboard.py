@@ -54,7 +54,7 @@ def test_pick_a_dataset_ask_ask_again_and_read_a_source(open_page: Callable[...,
     go_to(page, ".prose a.cite", "Shift+Tab")
     expect(page.locator("#preview")).to_be_visible()
     page.keyboard.press("Enter")
-    expect(page.locator("#cited mark").first).to_be_visible()
+    expect(page.locator("#cited").first).to_be_visible()
     page.keyboard.press("Escape")
     expect(page.locator(".prose a.cite").first).to_be_focused()
 

@@ -102,7 +102,7 @@ def test_keyboard_alone_reaches_the_passage_in_its_document(open_page: Open, pic
     page.keyboard.press("Enter")
     cited = page.locator("#cited")
     expect(cited).to_be_in_viewport()
-    expect(cited.locator("mark").first).to_be_visible()
+    expect(page.locator("#panel mark b").first).to_be_visible()
     picture(page, "document")
     page.keyboard.press("Escape")
     expect(first).to_be_focused()

@@ -1,11 +1,18 @@
-"""The passage that an address names, and its document, for readers of its dataset."""
+"""The passage that an address names, its document for readers of its dataset, and what every page of it shows."""
 
 from __future__ import annotations
 
+from typing import Any
+
+from flask import request
+
 from braid.app.auth.identity import identity
+from braid.app.pages.search.blueprint import address, back_address, three_fields
+from braid.app.pages.search.form import SearchForm
 from braid.app.site import site
 from braid.app.user.datasets import readable_datasets
 from braid.core.errors import NotFoundError
+from braid.core.text.scripts import display_language
 from braid.core.types import Document, Passage
 
 
@@ -24,3 +31,24 @@ def document_of(passage: Passage) -> Document:
     if found is None:
         raise NotFoundError("the document was deleted just now; search again")
     return found
+
+
+def source_values(cited: Passage, document: Document, form: SearchForm) -> dict[str, Any]:
+    """Return the values that the template of each page of a source needs."""
+    return {
+        "cited": cited,
+        "title_language": display_language(cited.title),
+        "dataset": readable_datasets(identity().account).by_id[cited.dataset_id],
+        "has_original": bool(site().background.originals.ids_with_file([document])),
+        "as_text": source_address("braid.search.document", cited, form, **{"as": "text"}),
+        "back": back_address(form),
+        "from_chat": "conversation" in request.args,
+    }
+
+
+def source_address(endpoint: str, cited: Passage, form: SearchForm, **more: Any) -> str:
+    """Return the address of a page of the source, which leads back to where this one was opened from."""
+    conversation = {name: request.args[name] for name in ("conversation",) if name in request.args}
+    fields = three_fields()
+    carried = {**(form.query_arguments() if form.text or fields else {}), **fields, **conversation}
+    return address(endpoint, carried, chunk_id=cited.chunk_id, **more)

@@ -56,13 +56,13 @@ def flow(text: str, file_type: str) -> str:
 
 def mark(analyzer: Analyzer, text: str, wanted: frozenset[str]) -> tuple[Segment, ...]:
     """Return the whole text with the wanted tokens marked."""
-    return tuple(_segments(text, _marks(analyzer, text, wanted), 0, len(text)))
+    return tuple(_segments(text, word_ranges(analyzer, text, wanted), 0, len(text)))
 
 
 def snippet(analyzer: Analyzer, text: str, wanted: frozenset[str]) -> tuple[Segment, ...]:
     """Return the part of the text with the most marks, without blank lines."""
     text = _BLANK_LINES.sub(lambda blank: "\n".ljust(len(blank[0])), text)
-    marks = _marks(analyzer, text, wanted)
+    marks = word_ranges(analyzer, text, wanted)
     limit = SNIPPET_CHARS_CJK if display_language(text) else SNIPPET_CHARS
     start, end = _window(text, marks, limit)
     before = [Segment("… ", False)] if start > 0 else []
@@ -86,7 +86,7 @@ def _outer(analyzer: Analyzer, text: str) -> list[Piece]:
     ]
 
 
-def _marks(analyzer: Analyzer, text: str, wanted: frozenset[str]) -> list[Span]:
+def word_ranges(analyzer: Analyzer, text: str, wanted: frozenset[str]) -> list[Span]:
     """Return the spans of the wanted tokens, sorted; overlapping and touching ones are merged."""
     merged: list[Span] = []
     for start, end in sorted((start, end) for token, start, end in _outer(analyzer, text) if token in wanted):

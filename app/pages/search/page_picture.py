@@ -10,13 +10,14 @@ from flask import Response, render_template, request
 
 from braid.app.auth.access import rule
 from braid.app.auth.identity import identity
-from braid.app.pages.search.blueprint import search
-from braid.app.pages.search.cited import cited_passage, document_of
+from braid.app.pages.search.blueprint import form_of_request, search
+from braid.app.pages.search.cited import cited_passage, document_of, source_address, source_values
 from braid.app.site import site
 from braid.app.web.originals import filename
+from braid.app.words.gaps import gaps
 from braid.core.errors import NotFoundError, UnreadableDocumentError
 from braid.core.ingest.formats import PICTURES
-from braid.core.ingest.parse_pool import PagePicture
+from braid.core.ingest.parse_pool import PagePicture, ParserUnavailableError
 from braid.core.ingest.scans.reading import PageReading
 from braid.core.metadata.gaps import SCANNED_PAGES
 from braid.core.originals.placing import Box, boxes_of_lines, find_passage, lines_of
@@ -38,10 +39,11 @@ class Line(NamedTuple):
 @rule("user")
 def page(chunk_id: str, number: int) -> str:
     """Show a page of the file that a passage was read from; its text lies over the picture, to be selected."""
-    cited = cited_passage(chunk_id)
+    cited, form = cited_passage(chunk_id), form_of_request()
     document = document_of(cited)
     reading = _reading(document, number)
     drawn = _with_reading(_drawn(document, number, reading), reading)
+    carried = partial(source_address, "braid.search.page", cited, form)
     lines = (
         (drawn.text[found.start : found.stop], boxes_of_lines(drawn.boxes, found)) for found in lines_of(drawn.text)
     )
@@ -49,8 +51,9 @@ def page(chunk_id: str, number: int) -> str:
     zoom = request.args.get("zoom", 100, type=int)
     return render_template(
         "braid/page.html",
-        cited=cited,
-        document=document,
+        **source_values(cited, document, form),
+        at=lambda number, zoom: carried(number=number, zoom=zoom if zoom != ZOOMS[0] else None),
+        gaps=gaps(document.metadata),
         number=number,
         drawn=drawn,
         reading=reading,
@@ -71,6 +74,15 @@ def page_picture(chunk_id: str, number: int) -> Response:
     response = Response(drawn.picture, mimetype="image/png")
     response.cache_control.private, response.cache_control.max_age = True, 3600
     return response
+
+
+def draws(document: Document, number: int) -> bool:
+    """Return whether this page of the document can be drawn now; if so, it is remembered."""
+    try:
+        _drawn(document, number, _reading(document, number))
+    except (NotFoundError, ParserUnavailableError):
+        return False
+    return True
 
 
 def has_pages(document: Document) -> bool:
