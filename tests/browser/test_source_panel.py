@@ -94,7 +94,7 @@ def test_beside_the_results_and_a_failure_is_said(open_page: Open, picture: Pict
     expect(page.locator("#panel #cited")).to_be_visible()
     assert overflow(page) == 0
     picture(page, "panel-search")
-    page.evaluate("window.fetch = () => Promise.reject(new TypeError('no connection'))")
+    page.evaluate("() => { window.fetch = () => Promise.reject(new TypeError('no connection')) }")
     page.keyboard.press("n")
     expect(panel(page)).to_contain_text("The source cannot be shown now.")
 

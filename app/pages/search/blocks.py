@@ -141,9 +141,8 @@ def _sign(pattern: re.Pattern[str], line: _Line) -> str:
 
 def _goes_on(line: _Line, is_markdown: bool) -> bool:
     """Return whether a paragraph or item goes on in this line."""
-    begins = _ITEM.match(line.text) or _is_row(line)
-    if is_markdown:
-        begins = begins or _HEADING.match(line.text) or _FENCE.match(line.text) or _QUOTE.match(line.text)
+    signs = (_ITEM, _HEADING, _FENCE, _QUOTE) if is_markdown else (_ITEM,)
+    begins = _is_row(line) or any(sign.match(line.text) for sign in signs)
     return bool(line.text.strip()) and not begins
 
 
