@@ -26,6 +26,7 @@
   function open(link) {
     opened = link;
     panel.hidden = false;
+    document.getElementById("preview")?.setAttribute("hidden", "");
     const links = sources();
     const at = links.findIndex(isSame);
     for (const step of steps) step.disabled = at < 0 || !links[at + Number(step.dataset.step)];

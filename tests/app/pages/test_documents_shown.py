@@ -225,4 +225,4 @@ def test_lines_of_code_keep_their_numbers() -> None:
         assert part.line is not None
         for number, row in enumerate(part.rows, part.line):
             shown[number] = "".join(piece.text for piece in row[0])
-    assert [shown[number] for number in range(1, 390)] == lines[:389]
+    assert [shown[number] for number in range(1, 381)] == lines[:380]
