@@ -58,7 +58,6 @@ def test_scans_are_read_asked_about_and_marked_on_their_pictures(
         hit = page.locator("#results .hit", has_text=name).first
         expect(hit).to_contain_text("read by machine")
         hit.locator("a[data-source]").first.click()
-        page.get_by_role("link", name="Show the page as it looks").click()
         expect(page.get_by_text("This page is a scan.")).to_be_visible()
         expect(page.locator("svg .mark").first).to_be_visible()
         picture(page, f"scan-{name}")
