@@ -173,17 +173,17 @@ def _send(environ: dict[str, Any], port: int, prefix: str) -> tuple[Iterable[byt
         headers = Headers([(name, value) for name, value in answer.getheaders() if name.lower() not in HOP_BY_HOP])
         _check(headers, prefix)
         kind, pieces = headers.get("Content-Type", ""), _pieces(answer)
-        is_stream = kind.startswith("text/event-stream") or answer.length is None  # nobody knows how long it will be
+        is_stream = kind.startswith("text/event-stream")
         if not is_stream:
-            pieces = iter([answer.read()])
-            connection.close()
+            with closing(connection), closing(answer):
+                pieces = iter([answer.read()])
         if kind.startswith(TEXTS) and "Content-Encoding" not in headers:
             pieces = without_prefix(pieces, prefix, headers, is_stream=is_stream)
     except BaseException:
         connection.close()
         raise
     taken_off = Headers([(name, _off(value, prefix)) for name, value in headers])
-    body = ClosingIterator(_until_read(pieces, connection), [connection.close, answer.close])
+    body = ClosingIterator(_until_read(pieces, connection, answer), [connection.close, answer.close])
     return body, f"{answer.status} {answer.reason}", taken_off
 
 
@@ -224,8 +224,10 @@ def _pieces(answer: http.client.HTTPResponse) -> Iterator[bytes]:
         yield piece
 
 
-def _until_read(pieces: Iterable[bytes], connection: http.client.HTTPConnection) -> Iterator[bytes]:
-    with closing(connection):
+def _until_read(
+    pieces: Iterable[bytes], connection: http.client.HTTPConnection, answer: http.client.HTTPResponse
+) -> Iterator[bytes]:
+    with closing(connection), closing(answer):
         yield from pieces
 
 
