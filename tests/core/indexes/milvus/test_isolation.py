@@ -24,14 +24,15 @@ def test_nobody_sees_what_is_not_theirs_in_milvus(tmp_path: Path, in_milvus: Ind
         braid.indexer.stop()
         for dataset in list(town.datasets):
             town.delete(dataset, f"deleted-{dataset}")
-        town.remove(max(dataset for dataset, owner in town.datasets.items() if owner == "bob"))
+        for dataset in [max(d for d, owner in town.datasets.items() if owner == "bob"), min(town.datasets)]:
+            town.remove(dataset)
         tamper(town, everything)
 
         @given(st.data())
-        @settings(max_examples=40, deadline=None, derandomize=True, database=None)
+        @settings(max_examples=12, deadline=None, derandomize=True, database=None)
         def check(data: st.DataObject) -> None:
             outcomes[check_one_request(town, data)] += 1
 
         check()
-    assert outcomes[True] > 10
-    assert outcomes[False] > 3
+    assert outcomes[True] > 3
+    assert outcomes[False] > 0
