@@ -42,12 +42,12 @@ TEXTS: Mapping[str, Mapping[Language, str]] = {
     "rows_used": {
         "en": "Calculated from the table “{table}”; rows used: {count}.",
         "ja": "表「{table}」から計算しました。使った行：{count} 行。",
-        "ko": "‘{table}’ 표에서 계산했어요. 사용한 행: {count}개.",
+        "ko": "“{table}” 표에서 계산했어요. 사용한 행: {count}개.",
     },
     "rows_used_in_part": {
         "en": "Calculated from the table “{table}”; rows used: {count}, of which the first {shown}:",
         "ja": "表「{table}」から計算しました。使った行：{count} 行（最初の {shown} 行）：",
-        "ko": "‘{table}’ 표에서 계산했어요. 사용한 행: {count}개(처음 {shown}개):",
+        "ko": "“{table}” 표에서 계산했어요. 사용한 행: {count}개(처음 {shown}개):",
     },
     "totals_left_out": {
         "en": "Not counted, because they are totals themselves: {rows}.",
