@@ -182,7 +182,11 @@ class Accounts:
         if row.disabled and not (row.waiting and or_waiting):
             return None
         if _HASHER.check_needs_rehash(row.password_hash):
-            self._set(row.id, password_hash=_HASHER.hash(password))
+            hashed, as_read = _HASHER.hash(password), (UserRow.id == row.id, UserRow.password_hash == row.password_hash)
+            with self._ledger.database.write() as connection:
+                is_stored = connection.execute(update(UserRow).where(*as_read).values(password_hash=hashed)).rowcount
+            if not is_stored:  # it has been changed meanwhile
+                return self.verify(name, password, or_waiting=or_waiting)
         return self.get(row.id)
 
     def get(self, user_id: int) -> Account:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from braid.core.errors import NotFoundError, UnreadableDocumentError
+from braid.core.ingest.formats import FORMATS
 from braid.core.ingest.incoming import Incoming, last_part
 from braid.core.ingest.parse_pool import ParsePool
 from braid.core.ingest.plan import IngestOptions
@@ -108,7 +109,9 @@ class ScanJobs:
 
     def _is_queued(self, document: Document) -> bool:
         titles = [document.source]
-        return bool(self.jobs.of_dataset(document.dataset_id, kinds=SCAN, states=OPEN, titles=titles, limit=1))
+        found = self.jobs.of_dataset(document.dataset_id, kinds=SCAN, states=OPEN, titles=titles)
+        same = (document.id, document.content_hash)  # a job for earlier bytes ends without having read these
+        return any((each.payload.get("document_id"), each.payload.get("content_hash")) == same for each in found)
 
     def _copy(self, path: Path) -> dict[str, Any]:
         with path.open("rb") as stream:
@@ -178,16 +181,23 @@ class ScanJobs:
                 timeout_s=PAGE_S,
             )
         except UnreadableDocumentError:
+            if incoming.path is not None and not incoming.path.is_file():
+                raise NotFoundError(f"the file of {incoming.source} is not kept any more; add it again") from None
             return PageReading((), 0, 0)
 
     def _store(self, document: Document, incoming: Incoming, read: Mapping[int, PageReading]) -> dict[str, Any]:
         parsed = self.pool.parse(replace(incoming, scans=read), self.options)
+        now = self.directory.ledger.document_with_id(document.id, [document.dataset_id])
+        if now is None or now.content_hash != document.content_hash:
+            return {"state": "superseded", "pages": 0}
+        document = now  # date and metadata may have been changed while its pages were read
         old = (PAGES_TO_READ, PAGES_WITHOUT_TEXT, SCAN_CONFIDENCE, SCANNED_PAGES)
         kept = {key: value for key, value in document.metadata.items() if key not in old}
         again = replace(
             parsed,
             title=document.title if document.state == "ready" else parsed.title,
             file_type=document.file_type,
+            date=document.date,
             metadata={**parsed.metadata, **kept},
         )
         put = self.directory.ledger.put_reading(document.dataset_id, again)
@@ -202,4 +212,6 @@ def _new(document: Document, payload: Mapping[str, Any]) -> NewJob:
 
 def _filename(document: Document) -> str:
     """Return a name whose suffix is the format's, which a label that the user gave may hide."""
-    return last_part(document.source)
+    name = last_part(document.source)
+    suffixes = next((form.suffixes for form in FORMATS if form.file_type == document.file_type), ())
+    return name if not suffixes or name.lower().endswith(suffixes) else f"{name}{suffixes[0]}"

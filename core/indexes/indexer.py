@@ -203,6 +203,8 @@ class Indexer:
         """Have indexes that an earlier owner kept written again by the next one that keeps them: the log forgets."""
         for name in set(get_args(StateName)) - {follower.name for follower in self.followers.values()}:
             for collection, state in self._changes.states(name).items():
+                if (state.applied_seq, state.state) == (0, "rebuilding"):
+                    continue
                 self._changes.set_state(name, collection, IndexState(state.version, 0, "rebuilding"))
 
     def _embedded_heads(self) -> dict[str, int]:

@@ -35,6 +35,8 @@ TEXT_OF: Final[dict[Cause, str]] = {
     "closing": "Braid is being stopped; try again in a moment",
 }
 """What a user is told."""
+MAX_CAUSES = 20
+"""Errors of a chain that are looked at."""
 LOG_EVERY_S = 60.0
 MAX_REASON_CHARS = 300
 LEAST_FREE_BYTES = 1 << 20
@@ -92,7 +94,9 @@ def outage_of(error: BaseException) -> Outage | None:
     Outage(cause='disk_full', reason='No space left on device')
     """
     found: BaseException | None = error
-    while found is not None:
+    for _ in range(MAX_CAUSES):  # some libraries raise an error from itself
+        if found is None:
+            break
         if cause := _cause(found):
             return Outage(cause, _reason(found))
         found = found.__cause__

@@ -27,11 +27,12 @@ class Scans:
         self._database = database
 
     def add(self, document: Document, page: int, reading: PageReading) -> bool:
-        """Keep what was read on a page, counted from 1; False when the document is gone."""
+        """Keep what was read on a page, counted from 1; False when the document, or its bytes, are gone."""
         packed = zlib.compress(json.dumps(reading.to_json(), ensure_ascii=False).encode())
         values = {"document_id": document.id, "page": page, "content_hash": document.content_hash, "reading": packed}
         with self._database.write() as connection:
-            if connection.execute(select(DocumentRow.id).where(DocumentRow.id == document.id)).first() is None:
+            there = (DocumentRow.id == document.id, DocumentRow.content_hash == document.content_hash)
+            if connection.execute(select(DocumentRow.id).where(*there)).first() is None:
                 return False
             connection.execute(delete(ScanRow).where(ScanRow.document_id == document.id, ScanRow.page == page))
             connection.execute(insert(ScanRow).values(**values))

@@ -7,6 +7,7 @@ from __future__ import annotations
 import io
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import lxml.html
@@ -17,9 +18,12 @@ from PIL import Image
 
 from braid.app.site import Site
 from braid.config.settings import Settings
+from braid.core.background import scan_jobs
 from braid.core.background.scan_jobs import ScanRules
 from braid.core.braid import Braid
-from braid.core.types import Dataset, Document, Passage
+from braid.core.ingest.scans.reading import PageReading
+from braid.core.originals.scans import Scans
+from braid.core.types import ChunkInput, Dataset, Document, DocumentInput, Passage
 from tests import samples, scans
 from tests.fakes import HashEmbeddings
 from tests.web import csrf_token, make_app, post_form, sign_in, site_of
@@ -232,6 +236,22 @@ def test_what_was_uploaded_meanwhile_is_not_overwritten(
     assert here.braid.ledger.document(dataset.id, "half.pdf") is None
     [job] = [job for job in store.all() if job.kind == "scan" and job.dataset_id == dataset.id]
     assert job.result["state"] == "superseded"
+
+
+def test_a_job_for_earlier_bytes_or_a_label_without_a_suffix_keeps_nothing_from_being_read(here: Site) -> None:
+    jobs, ledger = here.background.scans, here.braid.ledger
+    dataset = ledger.add_dataset(ledger.users()[0].id, "replaced")
+    put = ledger.put_document(
+        dataset.id, DocumentInput("https://x.example/docs/7?dl=1", "", "png", (ChunkInput("a"),), content_hash="v1")
+    )
+    first = ledger.document_with_id(put.document_id, [dataset.id])
+    assert first is not None
+    here.background.store.add(1, [replace(scan_jobs._new(first, {}), dataset_id=dataset.id)])
+    assert jobs._is_queued(first)
+    assert not jobs._is_queued(replace(first, content_hash="v2"))
+    assert scan_jobs._filename(first) == "7?dl=1.png"
+    assert not Scans(ledger.database).add(replace(first, content_hash="v0"), 1, PageReading((), 0, 0))
+    assert Scans(ledger.database).add(first, 1, PageReading((), 0, 0))
 
 
 def test_no_more_pages_are_read_per_minute_than_allowed(here: Site, monkeypatch: pytest.MonkeyPatch) -> None:

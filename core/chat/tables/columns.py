@@ -94,7 +94,7 @@ def _names(header: Sequence[str], width: int) -> list[str]:
     for position in range(width):
         base = " ".join((header[position] if position < len(header) else "").replace('"', "'").split())[:MAX_NAME_CHARS]
         name, number = base or f"column {position + 1}", 2
-        while name.casefold() in map(str.casefold, names):
+        while name.casefold() in {"rowid", "oid", "_rowid_", *map(str.casefold, names)}:
             name, number = f"{base or 'column'} {number}", number + 1
         names.append(name)
     return names
@@ -132,4 +132,4 @@ def _numbers(filled: Sequence[str]) -> tuple[Style, dict[str, Amount]] | None:
 
 
 def _whole(value: float | None) -> float | None:
-    return int(value) if value is not None and value.is_integer() else value
+    return int(value) if value is not None and value.is_integer() and abs(value) < 2**53 else value

@@ -21,6 +21,7 @@ _MONTH = re.compile(
 )
 _YEAR = re.compile(r"(?<![\d.,])(?:1[89]|20)\d\d(?![\d,]|\.\d)(?:年度?|년도?)?")
 _MAX_TIED = 20
+_OR = re.compile(r"\bor\b(?! (?:more|less|fewer)\b)|または|もしくは|あるいは|또는|혹은|이거나")
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,12 +170,15 @@ def _compare(asked: _Asked, comparisons: Sequence[tuple[int, str, float]]) -> bo
         if column is None:
             return False
         if nearest and (len(numeric) > 1 or not asked.operations & {"sum", "average", "highest", "lowest"}):
-            asked.named.remove(nearest)
+            asked.named = [each for each in asked.named if each is not nearest]
         asked.conditions.append(f"{quoted(column.name)} {operator} {literal(value)}")
     return True
 
 
 def _date_filters(asked: _Asked, dates: Sequence[tuple[str, str]]) -> bool:
+    said = [operator for operator, _ in dates]
+    if said.count("like") > 1 or said.count("month") > 1 or ("like" in said and set(said) - {"like", "month"}):
+        return False  # of two years, or a range of them, no row is in both
     columns = [each.column for each in asked.named if each.column.kind == "date" and not each.values]
     column = columns[0] if columns else _only([c for c in asked.table.columns if c.kind == "date"])
     for operator, text in dates:
@@ -194,11 +198,13 @@ def _date_filters(asked: _Asked, dates: Sequence[tuple[str, str]]) -> bool:
 
 
 def _value_filters(asked: _Asked) -> bool:
-    """Add the conditions on texts. False where two columns would say the same."""
+    """Add the conditions on texts. False for an "or" between columns, and for several years."""
     by_column: dict[str, list[str]] = {}
     for each in asked.named:
         if each.values:
             by_column.setdefault(each.column.name, []).extend(each.values)
+    if len(by_column) + len(asked.conditions) > 1 and _OR.search(asked.reading.text):
+        return False
     for name, values in by_column.items():
         listed = ", ".join(literal(value) for value in dict.fromkeys(values))
         asked.conditions.append(f"{quoted(name)} IN ({listed})" if "," in listed else f"{quoted(name)} = {listed}")
@@ -209,7 +215,10 @@ def _value_filters(asked: _Asked) -> bool:
         for c in asked.table.columns
         if c.kind == "number" and re.search(r"^(?:year|年度?|연도|년도)$", c.plain.casefold())
     ]
-    for match in asked.reading.find(_YEAR) if years else ():
+    found = list(asked.reading.find(_YEAR)) if years else []
+    if len(found) > 1:
+        return False
+    for match in found:
         asked.reading.take(*match.span())
         asked.conditions.append(f"{quoted(years[0].name)} = {match[0][:4]}")
     return True
@@ -273,7 +282,7 @@ def _count(asked: _Asked, texts: Sequence[Column]) -> Plan | None:
         found = _only([column for column in numeric if words.QUANTITY.search(column.name.casefold())])
         if found and not texts:
             return _aggregate(asked, "sum", found, texts)
-    if len(texts) > 1:
+    if len(texts) > 1 or (len(asked.table.rows) == 1 and not asked.conditions):
         return None
     counted = "COUNT(*)"
     if texts and not _is_unique(asked.table, texts[0]):

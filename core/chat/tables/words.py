@@ -122,6 +122,7 @@ BY_ADJECTIVE: tuple[tuple[re.Pattern[str], re.Pattern[str]], ...] = (
 REFUSED = re.compile(
     r"\b(?:not|no|never|without|except|excluding|other than|besides|difference|compared?|versus|vs|ratio|share|percentage|"
     r"median|change[sd]?|increased?|decreased?|grew|growth|more .{1,30} than (?!\d)|if|both|neither|why|second|third|n't)\b|n't\b"
+    r"|\b(?:can|may|could) (?:i|we|you|one|a|each)\b|\bup to\b|何.{1,2}まで|でき|られ|몇\s?[가-힣]{1,3}\s?까지|수\s?있"
     r"|以外|除[いくけ]|[^少]ない(?!ですか)|ません|差|比|割合|中央値|増|減|どうして|なぜ|番目"
     r"|제외|말고|빼고|아닌|않|없|차이|비율|중앙값|증가|감소|왜|번째"
 )

@@ -114,6 +114,7 @@ def _tables(documents: Sequence[Mapping[str, Any]]) -> list[Table]:
         pieces = [Piece(*piece) for piece in document["pieces"]]
         for raw in tables_of(pieces, document["file_type"])[:MAX_TABLES]:
             name = " ".join((raw.title or document["title"]).replace('"', "'").split())[:40] or "table"
+            name = f"table {name}" if name.casefold().startswith("sqlite_") else name
             known = {table.name.casefold() for table in found}
             free = next(
                 f"{name}{end}"

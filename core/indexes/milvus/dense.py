@@ -28,6 +28,8 @@ DECIMALS = 6
 """Milvus computes with 32 bits: equal vectors differ after that."""
 SAMPLE_S = 600.0
 """Time after which a sample is read again."""
+FEW_S = 10.0
+"""The same for a sample of fewer chunks."""
 
 
 _INDEX = {"field_name": "vector", "index_type": "AUTOINDEX", "metric_type": "COSINE"}
@@ -100,26 +102,32 @@ class MilvusVectorIndex(MilvusIndex):
                     answers.update(self._nearest(store, group, vector, k, deadline))
                 except IndexUnavailableError as error:
                     answers.update(dict.fromkeys(group, error))
-            if spread:
-                samples.append(self._sample(store, part, vector.size) @ vector)
+            if spread and not all(isinstance(answers[name], BraidError) for name in part):
+                left_s = max(0.1, deadline - time.monotonic())
+                samples.append(self._sample(store, part, vector.size, left_s) @ vector)
         sample = np.concatenate(samples) if samples else np.empty(0)
         return DenseAnswer(answers, set(), float(np.std(sample)) if len(sample) > 1 else 0.0)
 
     def _nearest(
         self, store: Store, where: Where, vector: Vector, k: int, deadline: float
-    ) -> dict[str, list[ScoredChunk]]:
+    ) -> dict[str, list[ScoredChunk] | BraidError]:
         found: dict[str, list[ScoredChunk]] = {collection: [] for collection in where}
         for expression in within(where):
             left_s = deadline - time.monotonic()
             query, options = vector.tolist(), {"metric_type": "COSINE"}
             for hit in store.search(query, expression, k, field="vector", parameters=options, timeout_s=left_s):
                 found[hit.collection].append(ScoredChunk(hit.chunk_id, round(hit.distance, DECIMALS)))
-        if not any(found.values()):
-            for collection in where:
-                self._require_some(collection, self._changes.embedded_count(collection, store.shape.version))
-        return {name: sorted(hits, key=lambda hit: (-hit.score, hit.chunk_id))[:k] for name, hits in found.items()}
+        answers: dict[str, list[ScoredChunk] | BraidError] = {}
+        for name, hits in found.items():
+            answers[name] = sorted(hits, key=lambda hit: (-hit.score, hit.chunk_id))[:k]
+            if not hits:
+                try:
+                    self._require_some(name, self._changes.embedded_count(name, store.shape.version))
+                except IndexUnavailableError as error:
+                    answers[name] = error
+        return answers
 
-    def _sample(self, store: Store, where: Where, dimension: int) -> Vector:
+    def _sample(self, store: Store, where: Where, dimension: int, timeout_s: float) -> Vector:
         """Return the vectors (n, dim) of the 100 selected chunks with the lowest ids, which are hashes. They are
         remembered for 10 minutes; none when Milvus does not answer.
         """
@@ -127,11 +135,12 @@ class MilvusVectorIndex(MilvusIndex):
         kept = self._samples.get((store.name, selected))
         if kept is None or time.monotonic() > kept[0]:
             try:
-                rows = [row["vector"] for row in store.rows(selected, ["vector"], limit=SAMPLE)]
+                rows = [row["vector"] for row in store.rows(selected, ["vector"], limit=SAMPLE, timeout_s=timeout_s)]
             except IndexUnavailableError:  # the search itself has said so
-                rows = []
+                return np.empty((0, dimension), dtype=np.float32)
             vectors = np.array(rows, dtype=np.float32).reshape(len(rows), dimension)
-            kept = self._samples.put((store.name, selected), (time.monotonic() + SAMPLE_S, vectors))
+            until = time.monotonic() + (SAMPLE_S if len(rows) == SAMPLE else FEW_S)
+            kept = self._samples.put((store.name, selected), (until, vectors))
         return kept[1]
 
     # ------------------------------------------------------------ following the ledger

@@ -54,8 +54,10 @@ class MilvusIndex(ABC):
         return ""
 
     def drop(self, collection: str) -> None:
-        """Delete the collection's chunks."""
-        self._store(collection).delete(collection)
+        """Delete the collection's chunks, also from stores of other versions and of another ``apart``."""
+        store = self._store(collection)
+        for name in {store.name, *self._server.stores(self._kind)}:
+            Store(self._server, name, store.shape).delete(collection)
 
     def reset(self) -> bool:
         """Do nothing and return False: collections are deleted one by one, and others may use the server."""

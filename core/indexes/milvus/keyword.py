@@ -92,6 +92,8 @@ class MilvusKeywordIndex(MilvusIndex):
         hits = store.search(
             _joined(tokens), expression, n, field="bm25", parameters={"metric_type": "BM25"}, timeout_s=TIMEOUT_S
         )
+        if not hits:
+            self._require_some(collection, self._changes.chunk_count(collection))
         return [hit.chunk_id for hit in hits], max(len(hits), store.count(expression) if len(hits) == n else 0)
 
     def statistics(

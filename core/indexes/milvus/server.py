@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import threading
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,6 +25,8 @@ from braid.core.indexes.milvus.options import MilvusOptions
 
 TIMEOUT_S = 30.0
 """For writes and inspections; searches have the time that is left to them."""
+CONNECT_S = 3.0
+"""For a connection; nobody else tries for as long after a failure."""
 ROWS_PER_WRITE = 1_000
 ROWS_PER_READ = 1_000
 MOST_HITS = 16_384
@@ -67,6 +70,7 @@ class MilvusServer:
         self._options = options
         self._connected: Any = None
         self._lock = threading.Lock()
+        self._refused_until = 0.0
         self._known: set[str] = set()
 
     def store(self, collection: str, shape: Shape) -> Store:
@@ -91,15 +95,15 @@ class MilvusServer:
             self._known.clear()  # somebody may have deleted a store, or the server has started again
             raise self._translation(error) from error
 
-    def is_there(self, name: str) -> bool:
+    def is_there(self, name: str, timeout_s: float = TIMEOUT_S) -> bool:
         """Return whether there is a store of this name, and have it loaded; asks only until there is, and after each
         error.
         """
         if name not in self._known:
             with self.answering() as client:
-                if not client.has_collection(name, timeout=TIMEOUT_S):
-                    return False
-                client.load_collection(name, timeout=TIMEOUT_S)
+                if not client.has_collection(name, timeout=timeout_s) or not client.list_indexes(name):
+                    return False  # or it was being made when its process was killed
+                client.load_collection(name, timeout=timeout_s)
             self._known.add(name)
         return True
 
@@ -119,10 +123,12 @@ class MilvusServer:
             indexes = client.prepare_index_params()
             indexes.add_index(**shape.index)
             try:
-                client.create_collection(name, schema=schema, index_params=indexes, consistency_level="Strong")
+                client.create_collection(name, schema=schema, consistency_level="Strong")
             except Exception:
                 if not client.has_collection(name, timeout=TIMEOUT_S):  # another process has just made it
                     raise
+            client.create_index(name, indexes, timeout=TIMEOUT_S)
+            client.load_collection(name, timeout=TIMEOUT_S)
         self._known.add(name)
 
     def close(self) -> None:
@@ -141,16 +147,24 @@ class MilvusServer:
                 logging.getLogger("pymilvus").setLevel(logging.CRITICAL)
                 options = self._options
                 named = {"db_name": options.database} if options.database else {}
-                self._connected = MilvusClient(options.url, token=options.token, timeout=TIMEOUT_S / 10, **named)
+                if time.monotonic() < self._refused_until:  # nobody waits for what somebody has just waited for
+                    raise StoreUnreachableError(f"Milvus at {options.where} cannot be reached: it did not answer")
+                try:
+                    self._connected = MilvusClient(options.url, token=options.token, timeout=CONNECT_S, **named)
+                except Exception:
+                    self._refused_until = time.monotonic() + CONNECT_S
+                    raise
             return self._connected
 
     def _translation(self, error: Exception) -> IndexUnavailableError:
         from pymilvus.exceptions import MilvusException
 
         subject, said = f"Milvus at {self._options.where}", _short(error)
-        if isinstance(error, MilvusException) and error.code == _NO_SUCH_COLLECTION:
+        # Of a server that is unavailable, pymilvus's error has a code of gRPC's, which is no number.
+        code = error.code if isinstance(error, MilvusException) and isinstance(error.code, int) else 0
+        if code == _NO_SUCH_COLLECTION:
             return IndexUnavailableError(f"{subject} has lost an index, which is made again: {said}")
-        if isinstance(error, MilvusException) and 0 < error.code < 65_535 and error.code not in _OUTAGES:
+        if 0 < code < 65_535 and code not in _OUTAGES:
             return IndexUnavailableError(f"{subject} refuses: {said}")
         return StoreUnreachableError(f"{subject} cannot be reached: {said}")
 
@@ -184,7 +198,7 @@ class Store:
         self, what: Any, expression: str, k: int, *, field: str, parameters: Mapping[str, Any], timeout_s: float
     ) -> list[Hit]:
         """Return up to ``k`` hits of one query, best first; none of a store that is not there."""
-        if not self.server.is_there(self.name):
+        if not self.server.is_there(self.name, max(0.1, timeout_s)):
             return []
         with self.server.answering() as client:
             found = client.search(
@@ -211,13 +225,20 @@ class Store:
         """Yield the ids of the chunks that the expression selects, sorted."""
         return (_chunk_id(row["id"]) for row in self.rows(expression, ["id"]))
 
-    def rows(self, expression: str, fields: Sequence[str], *, limit: int = -1) -> Iterator[Row]:
+    def rows(
+        self, expression: str, fields: Sequence[str], *, limit: int = -1, timeout_s: float = TIMEOUT_S
+    ) -> Iterator[Row]:
         """Yield the rows that the expression selects, by id; not more than ``limit``."""
-        if not self.server.is_there(self.name):
+        if not self.server.is_there(self.name, timeout_s):
             return
         with self.server.answering() as client:
             reading = client.query_iterator(
-                self.name, batch_size=ROWS_PER_READ, limit=limit, filter=expression, output_fields=list(fields)
+                self.name,
+                batch_size=ROWS_PER_READ,
+                limit=limit,
+                filter=expression,
+                output_fields=list(fields),
+                timeout=timeout_s,
             )
             try:
                 while part := reading.next():

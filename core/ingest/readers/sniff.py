@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import struct
 import zipfile
 import zlib
 from dataclasses import dataclass
@@ -148,7 +149,19 @@ def _declared_type(archive: zipfile.ZipFile, names: list[str]) -> bytes:
 
 def _ole_kind(content: bytes) -> Sniffed:
     """Return the kind of an OLE container by its streams: Office files before 2007, and encrypted ones of any year."""
+    names = _ole_names(content)
     for stream, kind in _OLD_OFFICE:
-        if stream.encode("utf-16-le") in content:
+        if stream.encode("utf-16-le") in content if names is None else any(stream in name for name in names):
             return kind
     return _OTHER_OLE
+
+
+def _ole_names(content: bytes) -> set[str] | None:
+    """Return the names of the outermost streams and storages; None where only a look at the bytes is left."""
+    try:
+        import olefile  # type: ignore[import-untyped]
+
+        with olefile.OleFileIO(content) as ole:
+            return {path[0] for path in ole.listdir(streams=True, storages=True)}
+    except (ImportError, OSError, ValueError, IndexError, TypeError, AttributeError, struct.error):  # damaged
+        return None

@@ -50,8 +50,11 @@ def find_tesseract() -> Tesseract | None:
         return None
     key = (path, _changed(path))
     if key not in _found:
-        _found[key] = _installed(path)
-    return Tesseract(path, _found[key]) if _found[key] else None
+        installed = _installed(path)
+        if not installed:  # it may start the next time
+            return None
+        _found[key] = installed
+    return Tesseract(path, _found[key])
 
 
 def install_command(languages: Sequence[str] = LANGUAGES) -> str:

@@ -7,8 +7,9 @@ import time
 
 import pytest
 from argon2 import PasswordHasher
-from sqlalchemy import select
+from sqlalchemy import select, update
 
+from braid.core.accounts import accounts as accounts_module
 from braid.core.accounts.accounts import _INITIAL_HASHER as INITIAL_HASHER
 from braid.core.accounts.accounts import Accounts
 from braid.core.accounts.credentials import WebSessions
@@ -54,6 +55,30 @@ def test_a_password_from_a_list_is_hashed_in_full_when_it_is_first_used(
     assert accounts.verify("ann", PASSWORD)
     assert _hash_of(accounts, "ann").startswith("$argon2id$v=19$m=65536,t=3,p=4$")
     assert accounts.verify("ann", PASSWORD)
+
+
+def test_a_password_that_is_changed_while_somebody_signs_in_stays_changed(
+    accounts: Accounts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import_users(accounts, f"name,password\nann,{PASSWORD}\n")
+    ann = accounts.named("ann")
+    assert ann is not None
+    stored = accounts._ledger.database
+    with stored.write() as connection:
+        connection.execute(update(UserRow).values(password_hash=INITIAL_HASHER.hash(PASSWORD)))
+    hasher = accounts_module._HASHER
+
+    class Slow:
+        check_needs_rehash, verify = hasher.check_needs_rehash, hasher.verify
+
+        def hash(self, password: str) -> str:
+            if password == PASSWORD:
+                accounts.set_password(ann.id, "the new password")
+            return hasher.hash(password)
+
+    monkeypatch.setattr(accounts_module, "_HASHER", Slow())
+    assert accounts.verify("ann", PASSWORD) is None
+    assert accounts.verify("ann", "the new password") == ann
 
 
 def _hash_of(accounts: Accounts, name: str) -> str:

@@ -106,6 +106,16 @@ def test_an_outlook_message_has_its_header_its_body_and_its_attachments() -> Non
     assert parsed.metadata["attachments_unread"].startswith("b.gz is a gzip archive")
 
 
+@pytest.mark.parametrize("word", ["Workbook", "WordDocument", "PowerPoint Document"])
+def test_an_outlook_message_may_have_the_words_of_other_formats(word: str) -> None:
+    content = more_samples.msg(f"See the {word} attached.", attachments={f"{word}.txt": word.encode("utf-16-le")})
+    assert f"See the {word} attached." in texts(read("mail.msg", content))[""]
+
+
+def test_rtf_has_characters_of_two_halves() -> None:
+    assert texts(read("a.rtf", rb"{\rtf1 \u-10174?\u-8265?\u-28210?\par}"))[""] == "𠮷野"
+
+
 def packed(content: bytes, *, raw_size: int | None = None) -> bytes:
     """Rich text as Outlook compresses it, in letters alone."""
     runs = [content[at : at + 8] for at in range(0, len(content), 8)]

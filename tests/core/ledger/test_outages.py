@@ -141,3 +141,9 @@ def test_a_fault_keeps_its_traceback(caplog: pytest.LogCaptureFixture) -> None:
     log_failure(logger, "tidying", KeyError("x"))
     assert caplog.records[0].exc_info
     assert "event=failed in=tidying" in caplog.text
+
+
+def test_an_error_that_is_its_own_cause_is_looked_at_once() -> None:
+    error = ValueError("raised from itself")
+    error.__cause__ = error
+    assert outage_of(error) is None

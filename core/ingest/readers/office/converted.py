@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,11 +27,15 @@ ERRORS: tuple[type[Exception], ...] = (OSError, ValueError)
 
 TIMEOUT_S = 50.0
 """Less than the process that reads has."""
+LEFT_S = 3600.0
+MAX_WRITTEN = 1_000_000_000
+"""Bytes of one file that LibreOffice may write."""
 MAX_STARTS = 3
 _RESTARTS = (79, 81)
 """Exit statuses with which LibreOffice asks to be started again, as it does with a new profile."""
 PARTS = {"doc": ("docx", "writer"), "xls": ("xlsx", "calc"), "ppt": ("pptx", "impress")}
 """What each format is written as, and the part of LibreOffice that reads it."""
+_PREFIX = "braid-office-"
 _PR_SET_PDEATHSIG, _NEW_NETWORK, _NEW_USER = 1, 0x40000000, 0x10000000
 _SETTINGS = {
     "/org.openoffice.Office.Common/Security/Scripting": {
@@ -54,13 +59,22 @@ def read(file: SourceFile) -> ParsedDocument:
             f"needs LibreOffice to be read, which is not installed: apt-get install libreoffice-{part}-nogui; "
             f"or save it as .{suffix}"
         )
-    with tempfile.TemporaryDirectory(prefix="braid-office-", ignore_cleanup_errors=True) as folder:
+    _sweep()
+    with tempfile.TemporaryDirectory(prefix=_PREFIX, ignore_cleanup_errors=True) as folder:
         written = _convert(file, program, Path(folder), suffix)
         if written is None or written.stat().st_size > MAX_UNPACKED_FACTOR * file.max_bytes:
             raise ValueError("LibreOffice has written nothing, or too much")
         content = written.read_bytes()
     parsed = read_document(f"{file.stem}.{suffix}", content, max_bytes=max(file.max_bytes, len(content)))
     return replace(parsed, file_type=file.file_type)
+
+
+def _sweep() -> None:
+    """Delete what a process has left that was killed an hour ago or earlier."""
+    for left in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        with suppress(OSError):
+            if time.time() - left.stat().st_mtime > LEFT_S:
+                shutil.rmtree(left, ignore_errors=True)
 
 
 def find_program() -> str | None:
@@ -109,10 +123,13 @@ def _run(command: list[str], folder: Path, timeout_s: float) -> int:
 
 def _shut_in() -> Callable[[], None]:
     """Return what the child does before it becomes LibreOffice: it dies with its parent, and leaves the network."""
+    import resource  # which only systems like Unix have
+
     library = ctypes.CDLL(None)
 
     def begin() -> None:
         library.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (MAX_WRITTEN, MAX_WRITTEN))
         if library.unshare(_NEW_NETWORK) != 0:  # only root may do that alone
             library.unshare(_NEW_USER | _NEW_NETWORK)
 

@@ -72,9 +72,9 @@ def read(file: SourceFile) -> ParsedDocument:
         else:
             texts.take(token)
     texts.end_paragraph()
-    title = first_title("".join(texts.properties["title"]), outline.first_heading)
+    title = first_title(_joined_pairs("".join(texts.properties["title"])), outline.first_heading)
     sections = outline.sections()
-    return ParsedDocument(title, "rtf", sections, {"author": "".join(texts.properties["author"])})
+    return ParsedDocument(title, "rtf", sections, {"author": _joined_pairs("".join(texts.properties["author"]))})
 
 
 class _Text:
@@ -112,7 +112,7 @@ class _Text:
     def end_paragraph(self) -> None:
         """Add the paragraph, or heading, to the outline."""
         self._flush()
-        text = "".join(self._parts).replace("\x1f", " | ").strip(" |\n")
+        text = _joined_pairs("".join(self._parts)).replace("\x1f", " | ").strip(" |\n")
         is_row = "\x1f" in "".join(self._parts)
         self._parts = []
         if self._level:
@@ -206,3 +206,8 @@ def _known(encoding: str) -> str:
         return codecs.lookup("utf-8" if encoding == "cp65001" else encoding).name
     except LookupError:
         return "cp1252"
+
+
+def _joined_pairs(text: str) -> str:
+    """Return the text with each pair of surrogates as the character that they stand for."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -13,6 +13,7 @@ from braid.core.chat.tables.columns import typed
 from braid.core.chat.tables.database import QueryError, TableDatabase
 from braid.core.chat.tables.process import table_process
 from braid.core.chat.tables.rebuild import Piece, tables_of
+from braid.core.chat.tables.work import _tables
 
 ROWS = "Name | Pay\n" + "\n".join(f"P{n} | {n} EUR" for n in range(60))
 
@@ -29,6 +30,13 @@ def test_a_select_is_answered(tables: TableDatabase) -> None:
     answer = tables.ask('WITH best AS (SELECT * FROM "Staff" ORDER BY "Pay" DESC LIMIT 2) SELECT SUM("Pay") FROM best;')
     assert answer.rows == ((59 + 58,),)
     assert answer.tables == {"Staff"}
+
+
+def test_a_poisoned_table_leaves_the_others_to_be_asked() -> None:
+    raw = [("rowid | oid | Sum\n" + "\n".join(f"{n}a | x{n} | {10**18}兆" for n in range(3)), "sqlite_stat1")]
+    found = _tables([{"pieces": raw, "file_type": "xlsx", "title": "sqlite_stat1"}])
+    answer = TableDatabase(found).ask(f'SELECT COUNT(*) FROM "{found[0].name}"')
+    assert answer.rows == ((3,),)
 
 
 @pytest.mark.parametrize(

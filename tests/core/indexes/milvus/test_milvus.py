@@ -6,13 +6,17 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, get_args
 
+import grpc
 import numpy as np
 import pytest
+from pymilvus import DataType
+from pymilvus.exceptions import MilvusException
 
 from braid.core.braid import IndexOptions
 from braid.core.doctor import examine, repair
 from braid.core.errors import InvalidInputError
 from braid.core.extras import MissingExtraError
+from braid.core.indexes.chroma.errors import StoreUnreachableError
 from braid.core.indexes.milvus import keyword
 from braid.core.indexes.milvus.options import MilvusOptions
 from braid.core.indexes.milvus.server import MAX_DOCUMENTS, within
@@ -160,6 +164,40 @@ def test_what_the_server_lost_is_made_again_without_embedding(shelf: Shelf, milv
     assert set(degraded(shelf)) == {"bm25", "dense"}  # never "nothing found"
     assert eventually(lambda: shelf.complete() and not degraded(shelf), 60)
     assert shelf.embeddings.documents_embedded == embedded
+
+
+def test_one_lost_collection_of_several_is_named_in_a_pooled_search(shelf: Shelf) -> None:
+    shelf.braid.indexer.stop()
+    for index in (shelf.braid.bm25, shelf.braid.dense):
+        index.drop("shared_main")
+    found = shelf.search("cat dogs")
+    assert {(part.leg, part.collection) for part in found.degraded} >= {
+        ("bm25", "shared_main"),
+        ("dense", "shared_main"),
+    }
+    assert found.hits, "the other collection answers"
+    assert shelf.braid.manager.find_exact("cat sat on", user_id=1, dataset_ids=[shelf.ids[1]]).missing
+
+
+def test_an_error_of_grpc_is_an_outage_too(shelf: Shelf) -> None:
+    server = shelf.braid.bm25._store("user_1").server  # type: ignore[attr-defined]
+    with pytest.raises(StoreUnreachableError, match="cannot be reached: the proxy says so"), server.answering():
+        raise MilvusException(code=grpc.StatusCode.UNAVAILABLE, message="the proxy says so")
+
+
+def test_a_half_made_store_is_made_whole(shelf: Shelf, milvus: MilvusLite) -> None:
+    milvus.clear()
+    store = shelf.braid.bm25._store("user_1")  # type: ignore[attr-defined]
+    with store.server.answering() as client:
+        schema = client.create_schema()
+        schema.add_field("id", DataType.VARCHAR, is_primary=True, max_length=128)
+        schema.add_field("collection", DataType.VARCHAR, max_length=512, is_partition_key=True)
+        schema.add_field("dataset_id", DataType.INT64)
+        schema.add_field("document_id", DataType.INT64)
+        store.shape.add_fields(schema)
+        client.create_collection(store.name, schema=schema)  # and is killed before the index
+    shelf.put("note", "a newt came by")
+    assert eventually(lambda: shelf.texts("newt", mode="keyword") == {"a newt came by"}, 60)
 
 
 def test_what_differs_is_found_by_the_doctor_and_repaired(shelf: Shelf) -> None:
