@@ -1,5 +1,5 @@
 """What is in deploy/: the dashboard and the alerts ask for metrics that Braid has, in expressions that can be read; the
-unit is one for systemd. The proxies are in app/test_proxies.py.
+unit is one for systemd. The proxies are in app/test_proxies.py, what is for containers in deploy/.
 """
 
 from __future__ import annotations
@@ -70,12 +70,14 @@ def test_every_metric_of_ours_is_on_the_dashboard_or_raises_an_alert(scraped: st
     assert {name for name in ours if name not in asked} == set()
 
 
-def test_the_scrape_has_a_token_and_the_rules_that_are_beside_it() -> None:
-    configuration = yaml.safe_load((DEPLOY / "prometheus.yml").read_text())
+@pytest.mark.parametrize("name", ["prometheus.yml", "prometheus-fleet.yml"])
+def test_the_scrape_has_a_token_and_the_rules_that_are_beside_it(name: str) -> None:
+    configuration = yaml.safe_load((DEPLOY / name).read_text())
     assert [(DEPLOY / name).is_file() for name in configuration["rule_files"]] == [True]
     (job,) = configuration["scrape_configs"]
     assert job.get("metrics_path", "/metrics") == "/metrics"
     assert set(job["authorization"]) == {"credentials_file"}
+    assert job["job_name"] == "braid", "as the alerts have it"
 
 
 def test_expressions_and_alerts_are_whole() -> None:
