@@ -15,11 +15,9 @@ from typing import Any, NoReturn
 import click
 
 from braid import __version__
-from braid.app.cli.backup import backup, restore
 from braid.app.cli.chat import chat
 from braid.app.cli.common import BraidGroup
 from braid.app.cli.conversation import conversation
-from braid.app.cli.database import db
 from braid.app.cli.evaluate import eval_command
 from braid.app.cli.ingest import documents, ingest
 from braid.app.cli.maintenance import doctor, serve
@@ -30,6 +28,9 @@ from braid.app.cli.qrels import qrels
 from braid.app.cli.records import audit, retention
 from braid.app.cli.scans import scans
 from braid.app.cli.search import explain, search
+from braid.app.cli.storage.backup import backup, restore
+from braid.app.cli.storage.database import db
+from braid.app.cli.storage.move import move
 from braid.app.cli.tune import tune
 from braid.app.cli.users import user
 from braid.app.cli.watch import watch
@@ -131,6 +132,7 @@ for command in (
     doctor,
     backup,
     restore,
+    move,
     db,
     audit,
     retention,

@@ -77,7 +77,7 @@ def make_backup(
     for folder in (target.parent, sources.data_dir):
         if not folder.is_dir():
             raise BackupError(f"there is no folder {folder}; make it first, or name another one")
-    with _opened(sources) as engine:
+    with opened(sources) as engine:
         try:
             with _alone(sources.data_dir), _temporary(sources.data_dir, target.parent) as made:
                 partial = Path(made) / "partial"
@@ -99,7 +99,7 @@ def revision_of(sources: Sources) -> tuple[str, str]:
 
     Raises BackupError where there is none, and InvalidInputError for one that this code does not know.
     """
-    with _opened(sources) as engine:
+    with opened(sources) as engine:
         where = engine.url.render_as_string(hide_password=True)
         try:
             with engine.connect() as connection:
@@ -114,7 +114,7 @@ def revision_of(sources: Sources) -> tuple[str, str]:
 
 
 @contextmanager
-def _opened(sources: Sources) -> Iterator[Engine]:
+def opened(sources: Sources) -> Iterator[Engine]:
     """Connect to the ledger, which is not upgraded, and leave it as somebody who may be the last to close it."""
     url = make_url(sources.url)
     if url.get_backend_name() == "sqlite" and not (url.database and Path(url.database).is_file()):

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 VERSION_TABLE = "alembic_version"
 MIGRATIONS = Path(__file__).parent / "migrations"
 LAST_BEFORE_RELEASE = "24fc887"  # the last code with the migrations that came before the first one of today
+UNFINISHED = "moving"
+"""In place of the revision while `braid.core.moving` fills the tables: nobody else is to open them."""
 MIGRATION_LOCK = 0x42524149  # any constant that other users of the same PostgreSQL server do not take
 
 Upgrading = Callable[[Engine, str], AbstractContextManager[None]]
@@ -88,6 +90,11 @@ def require_known(revision: str, where: str) -> None:
     known = [step.revision for step in known_migrations()]
     if revision in known:
         return
+    if revision == UNFINISHED:
+        raise InvalidInputError(
+            f"{where} is being filled by a move that has not ended; run the same `python -m app move` again, which "
+            "goes on where it was"
+        )
     remedy = (
         f"which a newer Braid wrote: this one (braid {version()}) knows {known[0]} to {known[-1]}; install the newer "
         "version again, or restore a backup from before the update"

@@ -800,6 +800,33 @@ def test_what_would_steer_the_terminal_is_shown_harmless(text: str, shown: str) 
 # ---------------------------------------------------------------- backups
 
 
+def test_a_directory_is_moved_and_the_settings_of_the_new_place_are_said(
+    run: CommandLine, tmp_path: Path, migrating: None
+) -> None:
+    run("user", "add", "ann")
+    run("shared-db", "add", "Handbook", "--collection", "shared_handbook")
+    assert "is not empty" in run("move", "--to", tmp_path, status=2).stderr
+    assert (
+        "Milvus at 127.0.0.1:1 cannot be reached"
+        in run("move", "--to", tmp_path / "new", "--milvus", "http://127.0.0.1:1", status=2).stderr
+    )
+    assert not (tmp_path / "new").exists()
+    new = tmp_path / "new"
+    told = run("move", "--to", new).stdout
+    assert re.search(r"^users +1 +[0-9a-f]{32}$", told, re.MULTILINE)
+    assert f'  data_dir = "{new}"' in told
+    assert f'  shared_dbs = "{new}/shared_dbs.json"' in told
+    url = f"sqlite:///{tmp_path / 'elsewhere.db'}"
+    there = CommandLine(tmp_path)
+    there.data_dir, there.env = new, {"BRAID_SHARED_DBS": str(new / "shared_dbs.json")}
+    form = there.json("move", "--to", url)
+    assert (form["tables"]["users"]["rows"], form["files"], form["set"]) == (1, 0, {"database_url": url})
+    there.env |= {"BRAID_DATABASE_URL": url}
+    assert [user["name"] for user in there.json("user", "list")] == ["ann"]
+    [act] = there.json("audit", "--action", "directory.moved")[:1]
+    assert (act["target"], "run by" in act["detail"]) == (url, True)
+
+
 def test_a_backup_is_made_checked_and_restored(run: CommandLine, tmp_path: Path) -> None:
     run("user", "add", "ann")
     run("shared-db", "add", "Handbook", "--collection", "shared_handbook")

@@ -1,0 +1,193 @@
+"""Moves a data directory: nobody writes to it meanwhile, and nobody opens the new place before both are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import SQLAlchemyError
+
+from braid.core.backup.archive import Progress
+from braid.core.backup.make import Sources, opened, revision_of
+from braid.core.errors import NotOwnerError
+from braid.core.ledger.database import LACKS_NEWEST, file_of
+from braid.core.ledger.live_copy import take_back
+from braid.core.ledger.outages import words_of
+from braid.core.ledger.owner import OwnerLock
+from braid.core.ledger.schema import current_revision, newest_revision
+from braid.core.moving.files import compare_files, copy_files, files_of
+from braid.core.moving.notes import Move, begin, copied, end
+from braid.core.moving.places import Destination, MoveError, open_destination, require_empty, shown
+from braid.core.moving.tables import Digest, copy_table, count_rows, digest_of, last_ids, set_last_ids, tables
+
+LOCK_PATIENCE = "30s"
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """What was moved, and is the same in both places."""
+
+    to: str
+    """The database, without its password."""
+    tables: Mapping[str, Digest]
+    files: int
+    went_on: bool
+    """Whether an earlier run had begun it."""
+
+
+def move(source: Sources, to: Destination, *, on_progress: Progress = lambda what, done, total: None) -> Moved:
+    """Copy the ledger, and with a folder the files, into an empty place; then compare both.
+
+    The source is not changed, and nobody writes to it meanwhile. What is copied is committed batch by batch: after a
+    kill or an outage the same call goes on where the last one was. Until all is compared nobody can open the new place.
+    Raises NotOwnerError while a process has the data directory open, and MoveError.
+    """
+    source = replace(source, data_dir=source.data_dir.resolve())
+    with _alone(source), opened(source) as reader, _closed(open_destination(source, to)) as target:
+        try:
+            with _unwritten(reader) as reading:
+                return _move(source, reading, target, to, on_progress)
+        except SQLAlchemyError as error:
+            raise MoveError(
+                f"the move to {to.shown} was interrupted: {words_of(error)}; run it again to go on where it was"
+            ) from error
+
+
+def _move(source: Sources, reading: Connection, target: Engine, to: Destination, on_progress: Progress) -> Moved:
+    files = [] if to.folder is None else files_of(source)
+    went_on = _begin(source, target, to)
+    _copy_tables(reading, target, on_progress)
+    if to.folder is not None:
+        copy_files(files, to.folder, lambda done: on_progress("copying the files", done, len(files)))
+    digests = _compare(reading, target, on_progress)
+    if to.folder is not None:
+        compare_files(files, to.folder, lambda done: on_progress("comparing the files", done, len(files)))
+    _finish(target, last_ids(reading), to)
+    return Moved(to.shown, digests, len(files), went_on)
+
+
+def _finish(target: Engine, given: Mapping[str, int], to: Destination) -> None:
+    """Carry the last ids over, and let the destination be opened."""
+    with target.execution_options(braid_write=True).begin() as writing:
+        set_last_ids(writing, given)
+        if last_ids(writing) != given:
+            raise MoveError(f"the last ids at {to.shown} are not those of the source; run the move again")
+        end(writing)
+    if target.dialect.name == "postgresql":
+        with target.connect() as connection:  # PostgreSQL plans without it as if the tables were empty
+            connection.execution_options(isolation_level="AUTOCOMMIT").exec_driver_sql("ANALYZE")
+
+
+def _begin(source: Sources, target: Engine, to: Destination) -> bool:
+    """Note the move in the destination; return whether it was begun before."""
+    where = f"{shown(source.url)} with the files in {source.data_dir}"
+    noted = Move(where, "" if to.folder is None else str(to.folder.resolve()), newest_revision())
+    if to.folder is not None and not _is_begun(target):
+        file = file_of(target)
+        require_empty(to.folder, ledger=file is not None and file.parent == to.folder)
+    return begin(target, noted)
+
+
+def _is_begun(target: Engine) -> bool:
+    file = file_of(target)
+    if file is not None and not file.is_file():
+        return False
+    try:
+        with target.connect() as connection:
+            return current_revision(connection) is not None
+    except SQLAlchemyError:  # `begin` says why
+        return False
+
+
+def _require_newest(source: Sources) -> None:
+    """Raise MoveError for tables of an earlier revision, and the errors of `revision_of` for others."""
+    _, revision = revision_of(source)
+    if revision != newest_revision():
+        raise MoveError(
+            f"the ledger has the tables of revision {revision}, and only {newest_revision()} is moved; run "
+            "`python -m app db migrate` first, which copies it before; nothing was changed"
+        )
+
+
+def _copy_tables(reading: Connection, target: Engine, on_progress: Progress) -> None:
+    counts = count_rows(reading)
+    done, total = 0, sum(counts.values())
+    for table in tables():
+        with target.connect() as connection:
+            before = copied(connection, table.name)
+
+        def show(rows: int, done: int = done) -> None:
+            on_progress("copying rows", done + rows, total)
+
+        copy_table(reading, target, table, before, show)
+        done += counts[table.name]
+    on_progress("copying rows", total, total)
+
+
+def _compare(reading: Connection, target: Engine, on_progress: Progress) -> dict[str, Digest]:
+    """Return the digest of each table. Raises MoveError where the destination has another one."""
+    found: dict[str, Digest] = {}
+    with target.connect() as there:
+        for number, table in enumerate(tables()):
+            on_progress("comparing the tables", number, len(tables()))
+            here, copy = digest_of(reading, table), digest_of(there, table)
+            if here != copy:
+                raise MoveError(
+                    f"the table {table.name} has {here.rows} rows with hash {here.hash}, and its copy {copy.rows} with "
+                    f"{copy.hash}: the source was written to since the move was begun, or the copy; move to an empty "
+                    "place"
+                )
+            found[table.name] = here
+        on_progress("comparing the tables", len(tables()), len(tables()))
+    return found
+
+
+# ---------------------------------------------------------------- nobody else
+
+
+@contextmanager
+def _alone(source: Sources) -> Iterator[None]:
+    """Keep others from opening the data directory with its indexes."""
+    if not source.data_dir.is_dir():
+        raise MoveError(f"there is no data directory {source.data_dir}; name it with --data-dir")
+    if source.is_live_copy:
+        raise MoveError(LACKS_NEWEST % source.url.removeprefix("sqlite:///"))
+    _require_newest(source)
+    lock = OwnerLock(source.data_dir)
+    try:
+        lock.acquire()
+    except NotOwnerError as error:
+        raise NotOwnerError(
+            f"{error.owner} has the data directory {str(source.data_dir)!r} open; stop it first, so that nothing is "
+            "written while it is moved; nothing was changed",
+            owner=error.owner,
+        ) from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@contextmanager
+def _unwritten(reader: Engine) -> Iterator[Connection]:
+    """Yield a connection to the source that keeps every process from writing to it."""
+    with reader.execution_options(braid_write=True).connect() as reading:
+        if reading.dialect.name == "postgresql":
+            names = ", ".join(f'"{table.name}"' for table in tables())
+            reading.exec_driver_sql(f"SET LOCAL lock_timeout = '{LOCK_PATIENCE}'")
+            reading.exec_driver_sql(f"LOCK TABLE {names} IN SHARE MODE")
+        yield reading
+        reading.rollback()
+
+
+@contextmanager
+def _closed(target: Engine) -> Iterator[Engine]:
+    file = file_of(target)
+    try:
+        yield target
+    finally:
+        target.dispose()
+        if file is not None:
+            take_back(file)
