@@ -48,6 +48,7 @@ from braid.app.words.languages import keep_language, language_links, language_na
 from braid.app.words.reasons import shown, told
 from braid.app.words.template_texts import keep_translations
 from braid.config.settings import Settings, load_settings
+from braid.core import spans
 from braid.core.accounts.credentials import SESSION_DAYS
 from braid.core.accounts.secret_key import secret_key
 from braid.core.braid import Braid
@@ -223,6 +224,9 @@ class _Cookies(SecureCookieSessionInterface):
 def _number() -> None:
     g.braid_request_id = uuid.uuid4().hex[:12]
     g.braid_started = time.perf_counter()
+    if spans.on():
+        g.braid_trace = ExitStack()
+        g.braid_span = g.braid_trace.enter_context(spans.root("request"))
 
 
 def _begin() -> None:
@@ -276,7 +280,16 @@ def _finish(response: Response) -> Response:
         1000 * took,
         _who() if response.status_code in DENIED else "",
     )
+    _end_span(route, response.status_code)
     return response
+
+
+def _end_span(route: str, status: int) -> None:
+    if trace := g.pop("braid_trace", None):
+        g.braid_span.set_attribute("http.request.method", request.method if request.url_rule else "-")
+        g.braid_span.set_attribute("http.route", route)
+        g.braid_span.set_attribute("http.response.status_code", status)
+        trace.close()
 
 
 def _who() -> str:

@@ -41,10 +41,13 @@ def open_braid(settings: Settings, *, must_own: bool = False, migrate: bool = Fa
     ``migrate`` copied and upgraded, as an app does that is started.
     """
     from braid.config.models import SiteModels, models_of, prompts_of
+    from braid.core import spans
     from braid.core.accounts.secret_key import secret_key
     from braid.core.braid import Braid, IndexOptions
 
     log_briefly(debug=settings.log_level == "DEBUG")
+    if settings.otlp_endpoint and not spans.on():
+        spans.begin(spans.collector(settings.otlp_endpoint))
     braid = Braid(
         settings.data_dir,
         **_directory_values(settings),
@@ -66,6 +69,7 @@ def open_braid(settings: Settings, *, must_own: bool = False, migrate: bool = Fa
     )
     connected = SiteModels(settings, braid.ledger, secret_key(braid.data_dir))
     braid.manager.use_models(connected.chat_models())
+    braid.on_close(spans.flush)
     return braid
 
 

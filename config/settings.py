@@ -359,6 +359,12 @@ class Settings:
     ] = "600/minute"
     max_open_collections: Annotated[int, Field(ge=1, le=100_000), "Collections whose keyword index is kept open"] = 128
     log_level: Annotated[LogLevel, "Lowest severity that is logged"] = "INFO"
+    otlp_endpoint: Annotated[
+        str,
+        Form(r"|https?://\S+", "empty or a URL such as http://localhost:4318", secret=True),
+        "Address of an OpenTelemetry collector that is told how long requests, searches and their parts take, without "
+        "any text of them; empty means nobody",
+    ] = ""
 
     def __repr__(self) -> str:
         """Return the settings with passwords masked, so that they can be logged."""

@@ -31,6 +31,7 @@ HEAVY = (
     "onnxruntime",
     "openai",
     "openpyxl",
+    "opentelemetry",
     "pptx",
     "pypdfium2",
     "scipy",

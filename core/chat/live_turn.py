@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from braid.core.chat.types import Event
+from braid.core.spans import carried
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -29,7 +30,7 @@ class LiveTurn:
         self._events = events
         self._queue: queue.SimpleQueue[Event | _Ended] = queue.SimpleQueue()
         self._stopped = threading.Event()
-        threading.Thread(target=self._run, name="braid-turn", daemon=True).start()
+        threading.Thread(target=carried(self._run), name="braid-turn", daemon=True).start()
 
     @property
     def stopped(self) -> bool:

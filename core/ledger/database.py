@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Connection, CursorResult, Engine, PoolProxiedConnection, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
+from braid.core import spans
 from braid.core.errors import InvalidInputError
 from braid.core.extras import require
 from braid.core.forks import Use, tell_of_forks
@@ -151,7 +152,7 @@ class Database:
     def _rows(self, text: str, values: dict[str, Any]) -> list[Any]:
         driver = self.engine.dialect.loaded_dbapi
         try:
-            with self._use, closing(self.engine.raw_connection()) as pooled, _autocommit(pooled):
+            with self._use, spans.statement(text), closing(self.engine.raw_connection()) as pooled, _autocommit(pooled):
                 cursor = pooled.cursor()
                 cursor.execute(text, values)
                 return list(cursor.fetchall())

@@ -17,6 +17,7 @@ from braid.core.extras import require
 from braid.core.models.failures import count_failure
 from braid.core.models.fingerprint import derived_fingerprint
 from braid.core.models.reasons import safe_reason
+from braid.core.spans import span
 from braid.core.types import MAX_EMBEDDING_BATCH, require_choice
 
 if TYPE_CHECKING:  # LangChain and onnxruntime take up to half a second to load: they are imported with the first model
@@ -347,7 +348,8 @@ def _vectors(model: EmbeddingModel, embed: Callable[[], Sequence[Sequence[float]
     import numpy as np
 
     try:
-        vectors = np.asarray(embed(), dtype=np.float32)
+        with span("embed", texts=expected):
+            vectors = np.asarray(embed(), dtype=np.float32)
     except EmbeddingError:
         raise
     except Exception as error:  # the edge to a provider: any of them raises its own family

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 from braid.core.indexes.base import KeywordIndex, VectorIndex
 from braid.core.indexes.indexer import Indexer
@@ -18,16 +19,27 @@ from braid.core.models.rerank import Rerankers
 from braid.core.priority import SearchPriority
 from braid.core.search.strategies import Configured
 from braid.core.search.waiting import Places
+from braid.core.spans import carried
 from braid.core.text.analyzer import Analyzer
 from braid.core.types import Leg
 
 SEARCH_THREADS = 16
 """Threads for searches, per leg."""
 
+T = TypeVar("T")
+
 
 def processors() -> int:
     """Return how many processors this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class _Threads(ThreadPoolExecutor):
+    """Threads whose work belongs to the span of whoever submits it."""
+
+    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
+        """Let a thread call it."""
+        return super().submit(carried(fn), *args, **kwargs)
 
 
 class SearchThreads:
@@ -42,7 +54,7 @@ class SearchThreads:
         """Make new threads, in the child of a fork: it has none of its parent's."""
         self.places.start_over()
         legs: tuple[Leg, ...] = ("dense", "bm25")
-        self.executors = {leg: ThreadPoolExecutor(SEARCH_THREADS, f"braid-search-{leg}") for leg in legs}
+        self.executors = {leg: _Threads(SEARCH_THREADS, f"braid-search-{leg}") for leg in legs}
 
     def close(self) -> None:
         """Wait for the searches that run."""

@@ -17,6 +17,7 @@ from braid.core.search.strategies import strategy_named
 from braid.core.search.strategies.base import QueryVariant
 from braid.core.search.tools import SearchTools
 from braid.core.search.trace import SearchTrace
+from braid.core.spans import root
 from braid.core.types import MAX_K, Hit, Leg, Query, Scope, SearchOptions, SearchResult
 
 LegNames = frozenset[tuple[Leg, str]]
@@ -59,6 +60,15 @@ class Search(SearchTools):
 
     def run(self) -> SearchResult:
         """Search, and return the hits with the report."""
+        asked = {"mode": self.query.mode, "strategy": self.strategy_name, "collections": len(self.scope.collections)}
+        with root("search", **asked) as span:
+            result = self._run()
+            span.set_attribute("legs", result.answered)
+            span.set_attribute("degraded", len(result.degraded))
+            span.set_attribute("hits", len(result.hits))
+        return result
+
+    def _run(self) -> SearchResult:
         with self.trace.stage("total"):
             expansion = self.strategy.expand(self.overfetched_query, self)
             hits = self.best_hits(self.find(expansion.variants))

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from braid.core.spans import span
 from braid.core.types import Degraded, Leg, Part
 
 
@@ -29,7 +30,8 @@ class SearchTrace:
         """Add the block's duration to the stage."""
         started = time.perf_counter()
         try:
-            yield
+            with span(f"search.{name}"):
+                yield
         finally:
             self.timings_ms[name] = self.timings_ms.get(name, 0.0) + 1000 * (time.perf_counter() - started)
 

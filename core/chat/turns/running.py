@@ -18,6 +18,7 @@ from braid.core.chat.types import AnswerText, AnswerWithdrawn, ChatRequest, Chat
 from braid.core.errors import BraidError, TooManyError
 from braid.core.forks import tell_of_forks
 from braid.core.ledger.outages import is_outage, log_failure, log_outage, outage_of
+from braid.core.spans import carried
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -85,7 +86,7 @@ class RunningTurn:
                 forget()
 
         try:
-            threading.Thread(target=run, name="braid-turn", daemon=True).start()
+            threading.Thread(target=carried(run), name="braid-turn", daemon=True).start()
         except RuntimeError:
             forget()
             self.end("interrupted")

@@ -22,6 +22,7 @@ from braid.core.errors import IndexUnavailableError
 from braid.core.extras import require
 from braid.core.indexes.chroma.errors import StoreUnreachableError
 from braid.core.indexes.milvus.options import MilvusOptions
+from braid.core.spans import NOTHING, span
 
 TIMEOUT_S = 30.0
 """For writes and inspections; searches have the time that is left to them."""
@@ -84,13 +85,14 @@ class MilvusServer:
             return sorted(name for name in client.list_collections() if name.startswith(f"braid_{kind}_"))
 
     @contextmanager
-    def answering(self) -> Iterator[Any]:
-        """Yield pymilvus's client, and translate what it raises."""
+    def answering(self, call: str = "") -> Iterator[Any]:
+        """Yield pymilvus's client, and translate what it raises. ``call`` names its span."""
         import grpc
         from pymilvus.exceptions import MilvusException
 
         try:
-            yield self._client()
+            with span("milvus", **{"db.operation.name": call}) if call else NOTHING:
+                yield self._client()
         except (MilvusException, grpc.RpcError, OSError) as error:
             self._known.clear()  # somebody may have deleted a store, or the server has started again
             raise self._translation(error) from error
@@ -200,7 +202,7 @@ class Store:
         """Return up to ``k`` hits of one query, best first; none of a store that is not there."""
         if not self.server.is_there(self.name, max(0.1, timeout_s)):
             return []
-        with self.server.answering() as client:
+        with self.server.answering("search") as client:
             found = client.search(
                 self.name,
                 [what],
@@ -217,7 +219,7 @@ class Store:
         """Count the rows that the expression selects."""
         if not self.server.is_there(self.name):
             return 0
-        with self.server.answering() as client:
+        with self.server.answering("count") as client:
             [row] = client.query(self.name, filter=expression, output_fields=["count(*)"], timeout=TIMEOUT_S)
         return int(row["count(*)"])
 

@@ -9,9 +9,12 @@ from typing import Any, get_args
 import grpc
 import numpy as np
 import pytest
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from pymilvus import DataType
 from pymilvus.exceptions import MilvusException
 
+from braid.core import spans
 from braid.core.braid import IndexOptions
 from braid.core.doctor import examine, repair
 from braid.core.errors import InvalidInputError
@@ -41,6 +44,21 @@ def degraded(shelf: Shelf) -> Mapping[str, str]:
 
 
 # ---------------------------------------------------------------- what is found
+
+
+def test_a_search_is_traced_down_to_milvus(shelf: Shelf) -> None:
+    exporter = InMemorySpanExporter()
+    spans.begin(SimpleSpanProcessor(exporter))
+    try:
+        assert shelf.search("cat").hits
+    finally:
+        spans.end()
+    found = exporter.get_finished_spans()
+    (search,) = [span for span in found if span.name == "search"]
+    calls = [span for span in found if span.name == "milvus"]
+    assert {span.context.trace_id for span in calls} == {search.context.trace_id}
+    assert sum((span.attributes or {})["db.operation.name"] == "search" for span in calls) >= 2, "both legs"
+    assert "cat" not in " ".join(str(dict(span.attributes or {})) for span in found)
 
 
 def test_it_finds_what_the_local_indexes_find(shelf: Shelf, tmp_path: Path) -> None:
