@@ -54,6 +54,9 @@ class LegIndex(Protocol):
     def drop(self, collection: str) -> None:
         """Delete the collection, even if it is broken; the next `apply` creates it again."""
 
+    def is_gone(self, collection: str) -> bool:
+        """Return whether the collection's files were removed behind the index's back, as far as one look tells."""
+
     def reset(self) -> bool:
         """Abandon a store that all collections share, even if it cannot be opened, and start empty.
 

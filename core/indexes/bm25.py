@@ -11,7 +11,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -80,6 +80,8 @@ class Bm25Index:
         self._schema = _schema()
         self._opened: OrderedDict[str, _Open] = OrderedDict()
         self._used: dict[str, float] = {}
+        self._known: set[str] = set()
+        """Collections that were on disk when they were last opened or written."""
         self.version = f"{analyzer.version}:{SCHEMA_VERSION}"
         self._lock = threading.Lock()
 
@@ -213,6 +215,7 @@ class Bm25Index:
             writer.wait_merging_threads()
         with self._lock:
             self._opened.pop(collection, None)
+            self._known.add(collection)
 
     def _document(self, chunk: IndexedChunk) -> tantivy.Document:
         document = tantivy.Document()
@@ -230,6 +233,7 @@ class Bm25Index:
         """Delete the collection; the next `apply` creates it again."""
         with self._lock:
             self._opened.pop(collection, None)
+            self._known.discard(collection)
         folder = self._path / collection
         if folder.is_dir():
             shutil.rmtree(folder, ignore_errors=True)
@@ -264,6 +268,12 @@ class Bm25Index:
             return str(error)
         return "" if len(ids) == len(set(ids)) else f"{len(ids) - len(set(ids))} chunks are in {collection} twice"
 
+    def is_gone(self, collection: str) -> bool:
+        """Return whether the collection has been opened or written, and is not on disk any more."""
+        with suppress(OSError):  # a disk that does not answer is another matter
+            return collection in self._known and _signature(self._path / collection) is None
+        return False
+
     def collections(self) -> list[str]:
         """Return the names of the collections that exist, sorted."""
         return sorted(path.name for path in self._path.iterdir() if path.is_dir()) if self._path.is_dir() else []
@@ -291,7 +301,7 @@ class Bm25Index:
                 self._opened.move_to_end(collection)
                 return opened
         if signature is None:
-            if opened is None:
+            if collection not in self._known:
                 return None
             raise IndexUnavailableError(f"the keyword index of {collection} was removed from disk; it is being rebuilt")
         with _translate_errors(collection):
@@ -300,6 +310,7 @@ class Bm25Index:
             opened = _Open(index, searcher, *_size_seen_by_bm25(self._schema, searcher), signature)
         with self._lock:
             self._opened[collection] = opened
+            self._known.add(collection)
             while len(self._opened) > self._max_open:
                 self._opened.popitem(last=False)
         return opened

@@ -205,6 +205,10 @@ class DenseIndex:
         """Return an empty sentence: what is in memory is forgotten and loaded again when it is in doubt."""
         return ""
 
+    def is_gone(self, collection: str) -> bool:
+        """Return False: the vectors are in the ledger."""
+        return False
+
     def collections(self) -> list[str]:
         """Return the names of the collections that are in memory, sorted."""
         return self._memory.collections()

@@ -97,8 +97,12 @@ class IndexFollower:
         return known
 
     def all_progress(self) -> list[LegProgress]:
-        """Return the progress of every collection, sorted by name."""
-        return [self.progress(name) for name in self._board.collections()]
+        """Return the progress of every collection, sorted by name; one that is gone from disk has failed."""
+        found = [self.progress(name) for name in self._board.collections()]
+        return [replace(each, state="failed", error=_gone(each)) if self._is_gone(each) else each for each in found]
+
+    def _is_gone(self, progress: LegProgress) -> bool:
+        return progress.state == "ready" and self.index.is_gone(progress.collection)
 
     def suspect(self, collection: str) -> None:
         """Ask for an inspection of the index after a failed search; `work` then rebuilds the index if it is broken."""
@@ -163,6 +167,10 @@ class IndexFollower:
             return False
         progress = self._board.get(collection)
         if progress is None or progress.state != "ready" or progress.pending or collection in self._suspects:
+            return False
+        if self._is_gone(progress):
+            with self._lock:
+                self._suspects.add(collection)
             return False
         if state is None:
             return head == 0
@@ -324,6 +332,10 @@ class IndexFollower:
         for name, state in states.items():
             self._changes.set_state(self.name, name, replace(state, state="rebuilding"))
             self._rebuilds.pop(name, None)
+
+
+def _gone(progress: LegProgress) -> str:
+    return f"the {progress.leg} index of {progress.collection} was removed from disk; it is being rebuilt"
 
 
 def _chunk_ids(changes: Sequence[Change]) -> list[str]:

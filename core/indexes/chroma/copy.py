@@ -86,6 +86,10 @@ class ChromaCopy:
         abandon(self._path)
         return True
 
+    def is_gone(self, collection: str) -> bool:
+        """Return False: nobody waits for a copy, and each call of its process looks."""
+        return False
+
     def collections(self) -> list[str]:
         """Return the names of the collections that exist, sorted."""
         return self._process.names()

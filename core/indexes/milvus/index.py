@@ -63,6 +63,10 @@ class MilvusIndex(ABC):
         """Do nothing and return False: collections are deleted one by one, and others may use the server."""
         return False
 
+    def is_gone(self, collection: str) -> bool:
+        """Return False: the server would have to be asked."""
+        return False
+
     def collections(self) -> list[str]:
         """Return the names of the collections that have chunks, sorted; reads the name of every chunk."""
         found: set[str] = set()

@@ -27,6 +27,7 @@ from braid.core.ledger.tables import JobRow
 from braid.core.models.embeddings import embed_query
 from tests.fakes import HashEmbeddings
 from tests.web import bearer, make_app, sign_in, site_of
+from tests.worlds import document, eventually
 
 OLD, NEW = "the-old-token-of-24-chars", "the-new-token-of-24-chars"
 NOBODY_HAS_MB = 10**7
@@ -91,6 +92,23 @@ def test_indexes_that_failed_are_counted_and_not_named(shelf: Braid, app: Flask)
     assert reasons == {"indexes": "1 of 2 indexes cannot be searched or brought up to date"}
     assert 'braid_part_ok{part="indexes"} 0.0' in text
     assert 'braid_failed_indexes{leg="bm25"} 1.0' in text
+
+
+def test_indexes_that_were_removed_are_told_before_anybody_searches_and_made_again(shelf: Braid, app: Flask) -> None:
+    user = site_of(app).accounts.all()[0].id
+    dataset = shelf.ledger.add_dataset(user, "Pumps").id
+    shelf.ledger.put_document(dataset, document("pump.md", "The pump hums."))
+    assert shelf.indexer.wait(60)
+    assert _ready(app)[1]["indexes"] == "ok"
+    with patch.object(shelf.indexer.followers["bm25"], "work", return_value=False):
+        shutil.rmtree(shelf.data_dir / "indexes")
+        status, _, reasons = _ready(app)
+    assert (status, list(reasons), reasons["indexes"][:5]) == (200, ["indexes"], "1 of ")
+    shelf.indexer.wake()
+    eventually(lambda: all(each.state == "ready" and not each.pending for each in shelf.indexer.progress()))
+    assert shelf.bm25.count(f"user_{user}") == 1
+    assert _ready(app)[1]["indexes"] == "ok"
+    shelf.ledger.remove_dataset(dataset)
 
 
 def test_a_database_that_goes_while_the_indexes_are_asked_is_told(shelf: Braid, app: Flask) -> None:

@@ -335,6 +335,23 @@ def test_a_removed_folder_is_named(index: Bm25Index, folder: Path, remove: Calla
     assert "removed" in index.check(WHERE)
 
 
+def test_a_removed_folder_is_named_when_the_index_was_closed_meanwhile(
+    index: Bm25Index, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index.apply(WHERE, chunks("cat"), [])
+    assert found(index, "cat") == ["c0"]
+    monkeypatch.setattr("braid.core.indexes.bm25.UNUSED_S", -1.0)
+    index.rest()
+    assert not index.is_gone(WHERE)
+    shutil.rmtree(folder)
+    with pytest.raises(IndexUnavailableError, match="of user_1 was removed from disk"):
+        found(index, "cat")
+    assert index.is_gone(WHERE)
+    index.drop(WHERE)
+    assert not index.is_gone(WHERE)
+    assert found(index, "cat") == []
+
+
 def overwrite_contents(place: Path) -> None:
     (place / "meta.json").write_text("nonsense")
 
