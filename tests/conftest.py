@@ -32,11 +32,34 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if config.getoption("--through"):
-        left_out = pytest.mark.skip(reason="a proxy changes or refuses what it sends")
-        for item in items:
-            if item.get_closest_marker("in_process"):
-                item.add_marker(left_out)
+    kind = config.getoption("--through")
+    for item in items if kind else ():
+        for mark in item.iter_markers("in_process"):
+            if kind in mark.kwargs.get("of", PROXIES):
+                item.add_marker(pytest.mark.skip(reason=f"not through a proxy: {mark.args[0]}"))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    if item.config.getoption("--through"):
+        from tests.web import PROXIES as RUNNING
+
+        item.user_properties.append(("through", sum(each.requests for each in RUNNING)))
+        for each in RUNNING:
+            each.requests = 0
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """With the option, say how many of the tests sent anything: others look at functions, or bring their own server."""
+    if kind := config.getoption("--through"):
+        passed = {each.nodeid for each in terminalreporter.getreports("passed")}
+        sent = {
+            each.nodeid: number
+            for each in terminalreporter.getreports("")
+            for name, number in each.user_properties
+            if name == "through" and number and each.nodeid in passed
+        }
+        terminalreporter.write_line(f"{len(sent)} tests that passed sent {sum(sent.values())} requests through {kind}")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -14,6 +14,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from jinja2 import BytecodeCache
 from jinja2.bccache import Bucket
+from werkzeug.serving import make_server
 from werkzeug.test import TestResponse
 
 from braid.app.factory import create_app
@@ -50,18 +51,23 @@ class Compiled(BytecodeCache):
 COMPILED = Compiled()
 
 
+def fresh_app(braid: Braid, settings: Settings | None = None) -> Flask:
+    """The app before its first start, behind the proxy of `pytest --through`, unless the settings are about proxies."""
+    settings = settings or Settings()
+    if not PROXIES or settings.trusted_proxies or settings.url_prefix:
+        return create_app(settings, braid)
+    settings = PROXIES[-1].settings(settings)
+    app = create_app(settings, braid)
+    PROXIES[-1].add(app, settings)
+    return app
+
+
 def make_app(braid: Braid, settings: Settings | None = None, *, jobs: bool = False) -> Flask:
     """The app with an administrator: the user of the command line, or a new one.
 
     With ``jobs`` they are done; the caller closes the site before Braid.
     """
-    settings = settings or Settings()
-    if PROXIES and not settings.trusted_proxies and not settings.url_prefix:
-        settings = PROXIES[-1].settings(settings)
-        app = create_app(settings, braid)
-        PROXIES[-1].add(app, settings)
-    else:
-        app = create_app(settings, braid)
+    app = fresh_app(braid, settings)
     app.jinja_env.bytecode_cache = COMPILED
     if jobs:
         site_of(app).start_jobs()
@@ -124,6 +130,20 @@ def serving(app: Flask) -> Iterator[str]:
     yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
     server.should_exit = True
     thread.join(10)
+
+
+@contextmanager
+def visited(app: Flask) -> Iterator[str]:
+    """The app where browsers open it, without MCP; its address, which ends with a slash."""
+    if proxy := app.extensions.get("tests.through"):
+        yield proxy.address(app)
+        return
+    server = make_server("127.0.0.1", 0, app, threaded=True)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.port}/"
+    server.shutdown()
+    server.server_close()
 
 
 def add_user(app: Flask, name: str, *, groups: tuple[str, ...] = ()) -> Account:

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from flask import Flask
 from playwright.sync_api import Browser, Page, sync_playwright
-from werkzeug.serving import make_server
 
 from braid.app import first_start
 from braid.core.braid import Braid
 from braid.core.types import ChunkInput, DocumentInput
 from tests.fakes import HashEmbeddings
-from tests.web import make_app, sign_in, site_of
+from tests.web import make_app, sign_in, site_of, visited
 
 CHROMIUM = Path("/usr/bin/chromium")
 ARTIFACTS = Path(__file__).parents[2] / ".artifacts"
@@ -45,7 +44,9 @@ class Site:
         """The session of this user, or of the administrator, as a browser's context takes it."""
         session = sign_in(self.app, name).get_cookie("braid_session")
         assert session is not None
-        return {"name": "braid_session", "value": session.value, "url": self.url}
+        where = urlsplit(self.url)
+        path = where.path.rstrip("/") or "/"  # as the app itself sets it: another one would be a second cookie
+        return {"name": "braid_session", "value": session.value, "domain": str(where.hostname), "path": path}
 
 
 def overflow(page: Page) -> int:
@@ -63,11 +64,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
             braid.ledger.put_document(1, DocumentInput(source, title, "md", (ChunkInput(text, line=1, line_end=1),)))
         assert braid.indexer.wait(60)
         app = make_app(braid)
-        server = make_server("127.0.0.1", 0, app, threaded=True)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield Site(f"http://127.0.0.1:{server.port}/", braid, embeddings, app)
-        server.shutdown()
-        server.server_close()
+        with visited(app) as url:
+            yield Site(url, braid, embeddings, app)
 
 
 @pytest.fixture(scope="session")

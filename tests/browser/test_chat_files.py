@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Callable, Iterator
 
 import pytest
 from playwright.sync_api import Page, expect
-from werkzeug.serving import make_server
 
 from braid.core.braid import Braid
 from braid.core.types import ChunkInput, DocumentInput
 from tests.browser.conftest import Site, overflow
 from tests.fakes import HashEmbeddings
-from tests.web import add_user, make_app, site_of
+from tests.web import add_user, make_app, site_of, visited
 
 pytestmark = pytest.mark.browser
 
@@ -35,11 +33,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     embeddings = HashEmbeddings()
     with Braid(tmp_path_factory.mktemp("files") / "data", embedding_model=embeddings) as braid:
         app = make_app(braid, jobs=True)
-        server = make_server("127.0.0.1", 0, app, threaded=True)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield Site(f"http://127.0.0.1:{server.port}/", braid, embeddings, app)
-        server.shutdown()
-        server.server_close()
+        with visited(app) as url:
+            yield Site(url, braid, embeddings, app)
         site_of(app).close()
 
 

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
-from werkzeug.serving import make_server
 
 from braid.app import first_start
-from braid.app.factory import create_app
 from braid.config.settings import Settings
 from braid.core.braid import Braid
 from braid.core.types import ChunkInput, DocumentInput
 from tests.fakes import HashEmbeddings
 from tests.model_server import ModelServer, model_server
-from tests.web import PASSWORD, site_of
+from tests.web import PASSWORD, fresh_app, site_of, visited
 
 pytestmark = pytest.mark.browser
 
@@ -50,13 +47,10 @@ def chat_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chat]:
         settings = replace(
             Settings(), summary_model="openai:writer", summary_model_base_url=model.url, summary_model_api_key="k"
         )
-        app = create_app(settings, braid)
+        app = fresh_app(braid, settings)
         site_of(app).accounts.create_first(braid.ledger.users()[0].name, PASSWORD)
-        server = make_server("127.0.0.1", 0, app, threaded=True)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield Chat(f"http://127.0.0.1:{server.port}/", braid, model)
-        server.shutdown()
-        server.server_close()
+        with visited(app) as url:
+            yield Chat(url, braid, model)
 
 
 @pytest.fixture

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterator
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
-from werkzeug.serving import make_server
 
 from braid.app import first_start
-from braid.app.factory import create_app
-from braid.config.settings import Settings
 from braid.core.braid import Braid
 from braid.core.models.model_servers import LOCAL_SERVERS
 from tests.browser.conftest import overflow
 from tests.fakes import HashEmbeddings
 from tests.model_server import ModelServer, model_server
-from tests.web import PASSWORD
+from tests.web import PASSWORD, fresh_app, visited
 
 pytestmark = pytest.mark.browser
 
@@ -44,22 +40,19 @@ def first_page(
     with Braid(data_dir, embedding_model=HashEmbeddings()) as braid:
         first_start.prepare(braid)
         assert braid.indexer.wait(60)
-        http = make_server("127.0.0.1", 0, create_app(Settings(), braid), threaded=True)
-        threading.Thread(target=http.serve_forever, daemon=True).start()
 
         def open_first(**options: object) -> Page:
             context = chromium.new_context(**({"locale": "en-US"} | options))
             page = context.new_page()
             page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
             page.on("pageerror", lambda error: complaints.append(str(error)))
-            page.goto(f"http://127.0.0.1:{http.server_port}/")
+            page.goto(url)
             return page
 
-        yield open_first
-        for context in chromium.contexts:
-            context.close()
-        http.shutdown()
-        http.server_close()
+        with visited(fresh_app(braid)) as url:
+            yield open_first
+            for context in chromium.contexts:
+                context.close()
     assert complaints == []
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,11 +12,10 @@ from urllib.request import urlopen
 import pytest
 from flask import Flask
 from playwright.sync_api import Browser, Page, expect
-from werkzeug.serving import make_server
 
 from braid.config.settings import Settings
 from tests.browser.conftest import Site, overflow
-from tests.web import make_app
+from tests.web import make_app, visited
 
 pytestmark = pytest.mark.browser
 
@@ -44,16 +42,6 @@ def recipe(braid: str) -> str:
     return found[1].replace("https://braid.example.org/", braid)
 
 
-@contextmanager
-def served(app: Flask) -> Iterator[str]:
-    """The app on a port of its own, which makes it another origin of the same site."""
-    server = make_server("127.0.0.1", 0, app, threaded=True)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.port}"
-    server.shutdown()
-    server.server_close()
-
-
 @dataclass
 class Neighbours:
     """Two plain pages of other origins, and Braid, which allows the first one alone."""
@@ -71,12 +59,12 @@ def neighbours(site: Site) -> Iterator[Neighbours]:
         app.add_url_rule("/recipe", "recipe", lambda: recipe(address[0]))
         app.add_url_rule("/<part>", "page", lambda part: HOST_PAGE.format(braid=address[0], part=part))
     with (
-        served(apps[0]) as allowed,
-        served(apps[1]) as other,
-        served(make_app(site.braid, Settings(frame_ancestors=(allowed,)))) as braid,
+        visited(apps[0]) as allowed,
+        visited(apps[1]) as other,
+        visited(make_app(site.braid, Settings(frame_ancestors=(allowed.rstrip("/"),)))) as braid,
     ):
-        address.append(f"{braid}/")
-        yield Neighbours(allowed, other, braid)
+        address.append(braid)
+        yield Neighbours(*(each.rstrip("/") for each in (allowed, other, braid)))
 
 
 @contextmanager

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
-from werkzeug.serving import make_server
 
 from braid.app import first_start
-from braid.app.factory import create_app
 from braid.config.settings import Settings
 from braid.core.braid import Braid
 from tests.browser.conftest import overflow
 from tests.fakes import HashEmbeddings
-from tests.web import PASSWORD
+from tests.web import PASSWORD, fresh_app, visited
 
 pytestmark = pytest.mark.browser
 
@@ -31,11 +28,8 @@ def address(tmp_path: Path) -> Iterator[str]:
     """A new data directory, served."""
     with Braid(tmp_path / "data", embedding_model=HashEmbeddings()) as braid:
         first_start.begin(braid)
-        http = make_server("127.0.0.1", 0, create_app(Settings(data_dir=tmp_path / "data"), braid), threaded=True)
-        threading.Thread(target=http.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{http.server_port}/"
-        http.shutdown()
-        http.server_close()
+        with visited(fresh_app(braid, Settings(data_dir=tmp_path / "data"))) as url:
+            yield url
 
 
 def open_first(chromium: Browser, address: str, **options: object) -> Page:

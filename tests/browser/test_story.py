@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
-from werkzeug.serving import make_server
 
 from braid.app import first_start
-from braid.app.factory import create_app
-from braid.config.settings import Settings
 from braid.core.braid import Braid
 from tests.fakes import HashEmbeddings
 from tests.samples import docx_manual, pdf
-from tests.web import site_of
+from tests.web import fresh_app, site_of, visited
 
 pytestmark = pytest.mark.browser
 
@@ -44,13 +40,10 @@ class Fresh:
 def fresh(tmp_path: Path) -> Iterator[Fresh]:
     with Braid(tmp_path / "data", embedding_model=HashEmbeddings()) as braid:
         first_start.prepare(braid)
-        app = create_app(Settings(), braid)
+        app = fresh_app(braid)
         site_of(app).start_jobs()
-        server = make_server("127.0.0.1", 0, app, threaded=True)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield Fresh(f"http://127.0.0.1:{server.port}/", braid)
-        server.shutdown()
-        server.server_close()
+        with visited(app) as url:
+            yield Fresh(url, braid)
         site_of(app).close()
 
 

@@ -5,7 +5,6 @@ A longer run by hand, against a server: see docs/api.md.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,11 +13,10 @@ import schemathesis
 from flask import Flask
 from schemathesis.config import SchemathesisConfig
 from schemathesis.engine import events, from_schema
-from werkzeug.serving import make_server
 
 from braid.config.settings import Settings
 from braid.core.braid import Braid
-from tests.web import add_user, bearer, make_app, site_of
+from tests.web import add_user, bearer, make_app, site_of, visited
 
 SECONDS = 20
 OTHERS_S = 2
@@ -41,12 +39,8 @@ def app(braid: Braid) -> Flask:
 @pytest.fixture
 def address(app: Flask) -> Iterator[str]:
     """Where the app answers."""
-    server = make_server("127.0.0.1", 0, app, threaded=True)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{server.port}"
-    server.shutdown()
-    thread.join()
+    with visited(app) as url:
+        yield url.rstrip("/")
 
 
 @pytest.mark.timeout(120)

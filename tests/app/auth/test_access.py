@@ -22,7 +22,7 @@ from braid.core.accounts.credentials import DAY_S
 from braid.core.braid import Braid
 from braid.core.errors import InvalidInputError
 from tests.served import Served
-from tests.web import PASSWORD, add_user, bearer, csrf_token, make_app, sign_in, site_of
+from tests.web import PASSWORD, add_user, bearer, csrf_token, fresh_app, make_app, sign_in, site_of
 
 NEW_PASSWORD = "staple battery"
 
@@ -36,7 +36,7 @@ def app(shelf: Braid) -> Flask:
 @pytest.fixture
 def new_app(braid: Braid) -> Flask:
     """The app before the first start."""
-    return create_app(Settings(), braid)
+    return fresh_app(braid)
 
 
 @pytest.fixture
@@ -178,7 +178,7 @@ def test_first_start_says_what_is_wrong(new_app: Flask, name: str, password: str
     ("address", "host"), [("192.168.0.9", "localhost"), ("10.0.0.1", "braid.example"), ("127.0.0.1", "braid.example")]
 )
 def test_first_start_is_on_this_computer_only(braid: Braid, address: str, host: str) -> None:
-    app = create_app(Settings(allowed_hosts=("braid.example",)), braid)
+    app = fresh_app(braid, Settings(allowed_hosts=("braid.example",)))
     client = app.test_client()
     elsewhere = {"environ_base": {"REMOTE_ADDR": address}, "headers": {"Host": host}}
     assert client.get("/setup", **elsewhere).status_code == 403
