@@ -30,6 +30,7 @@ NAMES = (
     "attacks",
     "filters",
     "growth",
+    "scale",
     "start",
     "journeys",
     "reading",
