@@ -123,7 +123,7 @@ def test_a_citation_opens_its_passage(client: FlaskClient) -> None:
     assert href
     page = client.get(href[1].replace("&amp;", "&")).get_data(as_text=True)
     assert "Cited passage" in page
-    assert "<mark>" in page
+    assert '<mark id="cited">' in page
 
 
 def test_questions_follow_each_other_in_a_conversation(client: FlaskClient, library: Braid) -> None:
