@@ -18,6 +18,7 @@ VERSION = re.compile(r"v?\d+\.\d+(\.\d+)?([-.\w]*)|RELEASE\.\d{4}-\d\d-\d\dT[\d-
 
 
 SOON = {"BRAID_SECRET_KEY", "BRAID_FILES_URL"}
+"""Settings that compose.yaml and the Kubernetes files have before Braid: take out what Braid knows."""
 SOON_COMMANDS = ["serve --no-work", "worker --port 8000"]
 
 
