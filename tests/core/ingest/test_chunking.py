@@ -249,7 +249,7 @@ def test_ten_megabytes_take_seconds(language: str) -> None:
 
 def test_a_pdf_of_300_pages_takes_about_a_second() -> None:
     content = samples.pdf([[f"{page} {line} " + "words of the page " * 4 for line in range(45)] for page in range(300)])
-    started = time.perf_counter()
+    started = time.process_time()  # others may use the processor, too
     chunks = chunks_of("a.pdf", content)
-    assert time.perf_counter() - started < 5  # 0.3 s on a machine that is not busy
+    assert time.process_time() - started < 5
     assert {chunk.page for chunk in chunks} == set(range(1, 301))

@@ -25,6 +25,7 @@ _ITEM = re.compile(
     r"[-*+•·‣▪◦○●■□▶※]\s|\(?(?:\d{1,3}|[a-zA-Z]|[가-하ア-ン])[.)）]\s|[①-⑳]|第[\d一二三四五六七八九十百]+[条章節]|제\d+[조장]"
 )
 _SENTENCE_END = re.compile(r"[.!?。！？:：][\"'”’」』)）\]]*$")
+_LONGEST_WORD = 100
 _TALLER = 1.35
 """A line that is so much taller than its neighbour is not of its paragraph."""
 _APART = 1.3
@@ -93,16 +94,23 @@ def join_lines(before: str, after: str, words: Words) -> str:
     before, after = before.rstrip(), after.lstrip()
     if not before or not after:
         return before + after
-    hyphenated, following = _BEFORE_HYPHEN.search(before), _FIRST_WORD.match(after)
+    hyphenated, following = _word_before_hyphen(before), _FIRST_WORD.match(after)
     if hyphenated and following and not space:
         return _without_hyphen(before, after, hyphenated[1], following[0], words)
     if before[-1] in _HYPHENS:
         return before + after
     if _CJK.match(before[-1]) or _CJK.match(after[0]):
         return before + (" " if space and not (_CJK.match(before[-1]) and _CJK.match(after[0])) else "") + after
-    if _HANGUL.match(after[0]) and not space and _is_one_korean_word(before.split()[-1], after.split()[0], words):
-        return before + after
+    if _HANGUL.match(after[0]) and not space:
+        last, first = before.rsplit(maxsplit=1)[-1], after.split(maxsplit=1)[0]
+        if _is_one_korean_word(last, first, words):
+            return before + after
     return f"{before} {after}"
+
+
+def _word_before_hyphen(text: str) -> re.Match[str] | None:
+    """Look at the end alone: a paragraph that grows line by line is asked at each line."""
+    return _BEFORE_HYPHEN.search(text, max(0, len(text) - _LONGEST_WORD)) if text.endswith(tuple(_HYPHENS)) else None
 
 
 def _without_hyphen(before: str, after: str, first: str, second: str, words: Words) -> str:
@@ -137,7 +145,7 @@ def _block_text(text: str, block: Block, words: Words) -> Iterator[str]:
         step = after[0].top - before[0].top
         if (
             0 < step <= _APART * usual
-            and (_fills(before, after, text, block) or _BEFORE_HYPHEN.search(paragraph))
+            and (_fills(before, after, text, block) or _word_before_hyphen(paragraph))
             and not _begins(block, before, after, following)
         ):
             paragraph = join_lines(paragraph, following, words)
