@@ -32,14 +32,24 @@ class ExportGiven(Given):
     name: str = Field("", max_length=MAX_NAME_CHARS, description="Name of the new dataset; by default the export's")
 
 
+class ExportQuery(Given):
+    """What an export has in it."""
+
+    originals: bool = Field(
+        True, description="With the files that the documents were read from, as far as they are kept"
+    )
+
+
 @resource.post("/datasets/<int(signed=True):dataset_id>/exports", JobShown, status=202)
 @rule("user")
-def export_dataset(dataset_id: int) -> Answered:
+def export_dataset(dataset_id: int, query: ExportQuery) -> Answered:
     """Export a dataset to a file, which replaces your earlier export of it.
 
-    When the job is done, get the file at `/datasets/{dataset_id}/exports/{job_id}`.
+    When the job is done, get the file at `/datasets/{dataset_id}/exports/{job_id}`. Its result counts the documents
+    whose original is in the file (`originals`), and those whose original is gone or damaged (`lost_originals`).
     """
-    return _show_queued(queue_export(identity().account, caller_datasets().writable(dataset_id)))
+    dataset = caller_datasets().writable(dataset_id)
+    return _show_queued(queue_export(identity().account, dataset, originals=query.originals))
 
 
 @resource.get("/datasets/<int(signed=True):dataset_id>/exports/<int:job_id>", None, media_types=(ZIP,))
@@ -54,7 +64,11 @@ def get_export(dataset_id: int, job_id: int) -> Response:
 @rule("user")
 @takes_uploads(import_bytes)
 def import_dataset() -> Answered:
-    """Create a personal dataset from an export. The job names its `dataset_id` at once, and fills it."""
+    """Create a personal dataset from an export. The job names its `dataset_id` at once, and fills it.
+
+    Its result counts the documents whose original is kept (`originals`), and the others by reason
+    (`originals_not_kept`): `missing`, `damaged`, `too_large`, `off` by setting.
+    """
     me = identity().account
     require_import_room(me)
     return _show_queued(queue_import(me, _file(), name=request.form.get("name", "").strip()))

@@ -11,6 +11,7 @@ from braid.app.site import site
 from braid.config.settings import Settings
 from braid.core.accounts.accounts import Account
 from braid.core.background.dataset_jobs import new_export
+from braid.core.datasets.listing import overviews
 from braid.core.errors import NotFoundError
 from braid.core.ingest.plan import MEBIBYTE
 from braid.core.jobs.store import Job, JobKind, JobState
@@ -28,14 +29,19 @@ def import_bytes(settings: Settings) -> int:
     return settings.max_import_mb * MEBIBYTE + FORM_BYTES
 
 
-def queue_export(account: Account, dataset: Dataset) -> Job:
-    """Queue an export of the dataset; it replaces the user's earlier one. Raises InvalidInputError over a quota."""
+def queue_export(account: Account, dataset: Dataset, *, originals: bool = True) -> Job:
+    """Queue an export of the dataset, with the files of its documents unless they are left out; it replaces the user's
+    earlier one.
+
+    Raises InvalidInputError over a quota, and ServiceUnavailable when the files do not fit on the disk.
+    """
     here = site()
-    quotas().require_queue_room(account)
+    size_bytes = overviews(here.braid.ledger.database, [dataset])[dataset.id].size_bytes if originals else 0
+    quotas().require_queue_room(account, more_bytes=size_bytes)
     for earlier in here.background.store.of_dataset(dataset.id, kinds=EXPORTS, states=DONE, limit=MOST_AT_ONCE):
         if earlier.user_id == account.id:
             drop(earlier)
-    [job] = here.background.add(account.id, [new_export(here.braid, dataset.id)])
+    [job] = here.background.add(account.id, [new_export(here.braid, dataset.id, originals=originals)])
     if dataset.shared:
         here.audit.add(account.name, "dataset.exported", f"{dataset.id} {dataset.name}")
     return job
@@ -58,7 +64,8 @@ def require_import_room(account: Account) -> None:
     """Check that one more dataset may be imported, before the body is read. Raises InvalidInputError over a quota."""
     quotas().require_dataset_room(account)
     quotas().require_document_room(account)
-    quotas().require_queue_room(account, more_bytes=request.content_length or 0)
+    kept_bytes = request.content_length or 0  # of the originals in it, when the archive is still there
+    quotas().require_queue_room(account, more_bytes=(request.content_length or 0) + kept_bytes)
 
 
 def queue_import(account: Account, stream: IO[bytes], *, name: str = "") -> Job:

@@ -97,20 +97,22 @@ class Background:
             options=options,
             rest=self._priority.rest,
         )
-        dataset_jobs = DatasetJobs(
+        self._dataset_jobs = DatasetJobs(
             directory=braid,
             spool=self.spool,
             parse=self.scans.parse,
             queue_scan=self.scans.queue_if_needed,
             read_export=self._pool.read_export,
             options=options,
-            originals=self.originals if keep_originals else None,
+            originals=self.originals,
+            keeps_originals=keep_originals,
             max_import_bytes=max_import_bytes,
             url_timeout_s=url_timeout_s,
             allow_private_urls=allow_private_urls,
         )
         self._handlers: dict[JobKind, Handler] = {
-            **dataset_jobs.handlers(),
+            **self._dataset_jobs.handlers(),
+            "import": self._import,
             "sync": self._sync,
             "scan": self.scans.run,
         }
@@ -221,6 +223,12 @@ class Background:
     def _sync(self, job: Job, progress: Progress) -> Mapping[str, Any]:
         """Sync a folder, then have a machine read the scanned pages in it."""
         result = self.sync_jobs.run(job, progress)
+        self.scans.queue_waiting(job.user_id, dataset_ids=[job.dataset_id])
+        return result
+
+    def _import(self, job: Job, progress: Progress) -> Mapping[str, Any]:
+        """Import a dataset, then have a machine read the pages that were not read where it comes from."""
+        result = self._dataset_jobs.import_spooled(job, progress)
         self.scans.queue_waiting(job.user_id, dataset_ids=[job.dataset_id])
         return result
 

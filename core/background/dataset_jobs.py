@@ -8,14 +8,14 @@ from __future__ import annotations
 import io
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass, replace
+from typing import IO, TYPE_CHECKING, Any
 
 from braid.core.errors import InvalidInputError, UnreadableDocumentError
 from braid.core.indexes.reembed import reembed
 from braid.core.ingest.exports.dataset_export import export_dataset
-from braid.core.ingest.exports.dataset_import import import_dataset
-from braid.core.ingest.exports.export_form import ReadExport
+from braid.core.ingest.exports.dataset_import import KeepOriginals, import_dataset
+from braid.core.ingest.exports.export_form import Manifest, ReadExport
 from braid.core.ingest.incoming import Incoming, Parse
 from braid.core.ingest.plan import IngestOptions, source_name
 from braid.core.ingest.spool import Readable, Spool, upload_source
@@ -67,9 +67,11 @@ def new_url(dataset_id: int, url: str, *, allow_private: bool = False) -> NewJob
     return NewJob("url", address, dataset_id, {"url": address})
 
 
-def new_export(directory: DataDirectory, dataset_id: int) -> NewJob:
-    """Describe a job that exports a dataset. Its result has ``file`` in the spool and ``filename`` for the browser."""
-    return NewJob("export", directory.dataset(dataset_id).name, dataset_id)
+def new_export(directory: DataDirectory, dataset_id: int, *, originals: bool = True) -> NewJob:
+    """Describe a job that exports a dataset, with the originals unless they are left out. Its result has ``file`` in
+    the spool, ``filename`` for the browser, and what is in it.
+    """
+    return NewJob("export", directory.dataset(dataset_id).name, dataset_id, {"originals": originals})
 
 
 def new_reembed(directory: DataDirectory, dataset_id: int) -> NewJob:
@@ -83,8 +85,8 @@ def new_reembed(directory: DataDirectory, dataset_id: int) -> NewJob:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatasetJobs:
     """Does the jobs of datasets. ``parse`` reads a file; ``options`` say how it is cut; ``read_export`` reads an
-    exported dataset; ``originals`` keeps the files, None where they are not kept; ``queue_scan`` queues the reading of
-    scanned pages.
+    exported dataset; ``originals`` has the files, new ones only if ``keeps_originals``; ``queue_scan`` queues the
+    reading of scanned pages.
     """
 
     directory: DataDirectory
@@ -92,9 +94,10 @@ class DatasetJobs:
     parse: Parse
     read_export: ReadExport
     options: IngestOptions
-    originals: Originals | None
+    originals: Originals
     queue_scan: QueueScan
     max_import_bytes: int
+    keeps_originals: bool = True
     url_timeout_s: float = 30.0
     allow_private_urls: bool = False
 
@@ -159,7 +162,7 @@ class DatasetJobs:
 
     def _keep(self, job: Job, stored: StoredDocument, incoming: Incoming) -> None:
         """Keep the file, also one that cannot be read; a typed text is no file. After a crash the job runs again."""
-        if self.originals is not None and job.kind != "text" and stored.document_id is not None:
+        if self.keeps_originals and job.kind != "text" and stored.document_id is not None:
             self.originals.keep(stored.document_id, incoming)
 
     def reembed_dataset(self, job: Job, progress: Progress) -> dict[str, Any]:
@@ -169,18 +172,32 @@ class DatasetJobs:
     def import_spooled(self, job: Job, progress: Progress) -> dict[str, Any]:
         """Store an export. If the file is wrong, the dataset that was added for it is removed."""
         dataset_id, path = job.dataset_id, self.spool.path(job.payload["file"])
-        max_bytes = UNPACKED_FACTOR * self.max_import_bytes
         try:
-            report = import_dataset(
-                self.directory, dataset_id, path, read=self.read_export, max_bytes=max_bytes, progress=progress
-            )
+            with self.spool.temporary(b"") as unpack_to:
+                originals = KeepOriginals(self.originals.keep, unpack_to, self.options.max_file_bytes)
+                report = import_dataset(
+                    self.directory,
+                    dataset_id,
+                    path,
+                    read=self.read_export,
+                    max_bytes=UNPACKED_FACTOR * self.max_import_bytes,
+                    originals=originals if self.keeps_originals else None,
+                    progress=progress,
+                )
         except InvalidInputError:
             self.directory.remove_dataset(dataset_id)
             raise
-        return {"documents": report.documents, "chunks": report.chunks, "embedded": report.embedded}
+        return asdict(report)
 
     def export_to_spool(self, job: Job, progress: Progress) -> dict[str, Any]:
         """Write a dataset to a file in the spool."""
         dataset = self.directory.dataset(job.dataset_id)
-        file = self.spool.write(lambda file: export_dataset(self.directory, dataset.id, file, progress=progress))
-        return {"file": file.name, "size_bytes": file.size_bytes, "filename": f"{dataset.name}.zip"}
+        originals = self.originals.place if job.payload.get("originals", True) else lambda document: None
+        manifests: list[Manifest] = []
+
+        def write(file: IO[bytes]) -> None:
+            manifests.append(export_dataset(self.directory, dataset.id, file, originals=originals, progress=progress))
+
+        file = self.spool.write(write)
+        told = {name: getattr(manifests[0], name) for name in ("documents", "chunks", "originals", "lost_originals")}
+        return {"file": file.name, "size_bytes": file.size_bytes, "filename": f"{dataset.name}.zip", **told}

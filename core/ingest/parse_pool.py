@@ -146,12 +146,14 @@ class ParsePool:
             return manifest
 
     @contextmanager
-    def read_export(self, path: Path, *, max_bytes: int) -> Iterator[OpenExport]:
+    def read_export(self, path: Path, *, max_bytes: int, originals_to: Path | None = None) -> Iterator[OpenExport]:
         """Read an exported dataset: see `braid.core.ingest.exports.export_form.ReadExport`. Each document has the time
         that a file has. Raises ParserUnavailableError and ParseStoppedError, too.
         """
         with self._process() as process:
-            manifest = self._manifest(process, {"export": str(path.absolute()), "max_bytes": max_bytes})
+            to = None if originals_to is None else str(originals_to.absolute())
+            request = {"export": str(path.absolute()), "max_bytes": max_bytes, "originals_to": to}
+            manifest = self._manifest(process, request)
             yield OpenExport(manifest, self._parts(process))
 
     def close(self) -> None:
@@ -233,6 +235,8 @@ class ParsePool:
                 return
             self._require_valid(process, outcome, "document")
             yield _part(outcome or {})
+            if outcome is not None and outcome["original"] == "there":
+                process.go_on()
 
     def _require_valid(self, process: ParseProcess, outcome: Outcome | None, key: str) -> None:
         """Raise InvalidInputError, with the field ``file``, for a file that is no export.
@@ -297,9 +301,9 @@ def _part(outcome: Outcome) -> ExportedPart:
     fields: Mapping[str, Any] = outcome["document"]
     document = DocumentInput(**{**fields, "chunks": _chunks(fields)})
     if outcome["rows"] is None:
-        return ExportedPart(document, None)
+        return ExportedPart(document, None, outcome["original"])
     rows = np.frombuffer(base64.b64decode(outcome["rows"]), dtype="<f4")
-    return ExportedPart(document, rows.reshape(len(document.chunks), -1))
+    return ExportedPart(document, rows.reshape(len(document.chunks), -1), outcome["original"])
 
 
 def _chunks(fields: Mapping[str, Any]) -> tuple[ChunkInput, ...]:

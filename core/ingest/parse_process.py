@@ -95,6 +95,12 @@ class ParseProcess:
         with self._watched(timeout_s, is_stopped):
             return self._read()
 
+    def go_on(self) -> None:
+        """Tell a process that waits that what it made was taken; one that died is noticed by `receive`."""
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError):
+            send(self._process.stdin, {"go_on": True})
+
     def kill(self) -> None:
         """Kill the process; a thread that waits for a frame gets None."""
         self._process.kill()

@@ -56,6 +56,8 @@ def main(memory_bytes: int, nice: int) -> None:
                 send(outcomes, outcome)
             if outcome.get("retires"):
                 return
+            if outcome.get("original") == "there" and receive(sys.stdin.buffer) is None:
+                return  # it waits until the server has taken the file, so that one at a time is unpacked
             _set_alarm(request["timeout_s"])
         _set_alarm(0)
 
@@ -148,11 +150,13 @@ def _read_export(request: Mapping[str, Any]) -> Iterator[Outcome]:
     if "manifest" in request:
         yield {"manifest": read_manifest(Path(request["manifest"]), max_bytes=request["max_bytes"]).model_dump()}
         return
-    with read_export(Path(request["export"]), max_bytes=request["max_bytes"]) as export:
+    to = request["originals_to"] and Path(request["originals_to"])
+    with read_export(Path(request["export"]), max_bytes=request["max_bytes"], originals_to=to) as export:
         yield {"manifest": export.manifest.model_dump()}
         for part in export.parts:
             rows = None if part.rows is None else base64.b64encode(part.rows.tobytes()).decode()
-            yield {"document": {**_fields(part.document), "metadata": dict(part.document.metadata)}, "rows": rows}
+            document = {**_fields(part.document), "metadata": dict(part.document.metadata)}
+            yield {"document": document, "rows": rows, "original": part.original}
     yield {"end": True, "retires": _retires()}
 
 

@@ -29,7 +29,7 @@ _AS_STORED = (OriginalRow.document_id == DocumentRow.id, OriginalRow.content_has
 class Originals:
     """Files below ``originals/`` of the data directory, named by the SHA-256 of their bytes.
 
-    The ledger says whose they are: a document that only claims a hash, such as an imported one, has no file.
+    The ledger says whose they are: a document that only claims a hash, has no file.
 
     >>> originals = Originals(braid)
     >>> originals.count()
@@ -66,12 +66,16 @@ class Originals:
 
     def find(self, document: Document) -> Path | None:
         """Return the file that the document was read from; None where none was kept, or a synced one has changed."""
+        path = self.place(document)
+        return path if path is not None and path.is_file() else None
+
+    def place(self, document: Document) -> Path | None:
+        """Return where the document's file should be; a kept one may be gone, by other hands. None as by `find`."""
         statement = select(OriginalRow.content_hash).where(OriginalRow.document_id == document.id)
         with self._database.read() as connection:
             kept = connection.execute(statement).scalar_one_or_none()
         if kept and kept == document.content_hash:
-            path = self._path(kept)
-            return path if path.is_file() else None
+            return self._path(kept)
         return _in_synced_folder(document, self._synced.all())
 
     def ids_with_file(self, documents: Collection[Document]) -> set[int]:

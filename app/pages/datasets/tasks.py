@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from flask import request
 from flask_babel import gettext as _
 from flask_babel import ngettext
 from werkzeug.wrappers import Response
@@ -82,7 +83,8 @@ def reembed(dataset_id: int) -> Response:
 @rule("user")
 def export(dataset_id: int) -> Response:
     """Export the dataset to a file, which replaces the user's earlier export."""
-    queue_export(identity().account, visible_datasets().writable(dataset_id))
+    dataset, originals = visible_datasets().writable(dataset_id), "originals" in request.form
+    queue_export(identity().account, dataset, originals=originals)
     return done(_("Preparing the export. You can download it here when it is ready."), dataset_id=dataset_id)
 
 

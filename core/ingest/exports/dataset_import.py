@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +12,8 @@ from sqlalchemy import select
 
 from braid.core.data_directory import DataDirectory
 from braid.core.ingest.exports.dataset_export import Progress
-from braid.core.ingest.exports.export_form import ReadExport
+from braid.core.ingest.exports.export_form import ExportedPart, ReadExport
+from braid.core.ingest.incoming import Incoming
 from braid.core.ledger.document_batch import put
 from braid.core.ledger.document_writes import require_dataset, store_vectors
 from braid.core.ledger.tables import ChunkRow
@@ -29,6 +32,23 @@ class ImportReport:
     documents: int
     chunks: int
     embedded: int
+    originals: int = 0
+    """Documents whose original is kept."""
+    originals_not_kept: Mapping[str, int] = field(default_factory=dict)
+    """Documents whose original is not, by reason: ``missing`` in the file or when it was exported, ``damaged``,
+    ``too_large``, ``off`` by setting.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class KeepOriginals:
+    """Where the originals in an export go: ``keep`` takes a document's id and file. Each is unpacked to
+    ``unpack_to`` first; larger ones than ``max_bytes`` are not kept.
+    """
+
+    keep: Callable[[int, Incoming], None]
+    unpack_to: Path
+    max_bytes: int
 
 
 def import_dataset(
@@ -38,9 +58,12 @@ def import_dataset(
     *,
     read: ReadExport,
     max_bytes: int,
+    originals: KeepOriginals | None = None,
     progress: Progress = lambda done, total: None,
 ) -> ImportReport:
     """Store the documents of an export in a dataset, one transaction each. Importing twice changes nothing.
+
+    An original that cannot be kept costs nothing but itself; see `ImportReport`. Without ``originals`` none is kept.
 
     Vectors are used if the model of the dataset's collection made them, which is verified with the first vector.
     Raises InvalidInputError when something in the file is wrong; documents before it may be stored then. Raises
@@ -48,7 +71,9 @@ def import_dataset(
     """
     dataset = braid.dataset(dataset_id)
     documents = chunks = embedded = 0
-    with read(path, max_bytes=max_bytes) as export:
+    kept: Counter[str] = Counter()
+    with read(path, max_bytes=max_bytes, originals_to=originals.unpack_to if originals else None) as export:
+        kept["missing"] = export.manifest.lost_originals
         model = braid.model_of(dataset.collection)
         given = export.manifest.model
         is_wanted = given is not None and given.fingerprint == model.fingerprint
@@ -56,12 +81,30 @@ def import_dataset(
             if part.rows is not None and is_wanted and not embedded:
                 is_wanted = _is_of_model(braid, dataset.collection, part.document, part.rows)
             rows = part.rows if is_wanted else None
-            embedded += _store(braid, dataset_id, part.document, rows, model.fingerprint)
+            document_id, stored = _store(braid, dataset_id, part.document, rows, model.fingerprint)
+            embedded += stored
+            kept[_keep(document_id, part, originals)] += 1
             documents += 1
             chunks += len(part.document.chunks)
             progress(documents, export.manifest.documents)
     braid.wake()
-    return ImportReport(documents, chunks, embedded)
+    not_kept = {reason: count for reason, count in kept.items() if count and reason not in ("", "kept")}
+    return ImportReport(documents, chunks, embedded, kept["kept"], not_kept)
+
+
+def _keep(document_id: int, part: ExportedPart, originals: KeepOriginals | None) -> str:
+    """Keep a document's original; return ``kept``, or the reason why not, empty where there is none."""
+    if part.original != "there":
+        return part.original
+    if originals is None:
+        return "off"
+    incoming = Incoming.from_file(originals.unpack_to, part.document.source)
+    if incoming.content_hash != part.document.content_hash:
+        return "damaged"
+    if incoming.size_bytes > originals.max_bytes:
+        return "too_large"
+    originals.keep(document_id, incoming)
+    return "kept"
 
 
 def _is_of_model(braid: DataDirectory, collection: str, document: DocumentInput, rows: Vector) -> bool:
@@ -77,15 +120,17 @@ def _is_of_model(braid: DataDirectory, collection: str, document: DocumentInput,
 
 def _store(
     braid: DataDirectory, dataset_id: int, document: DocumentInput, rows: Vector | None, fingerprint: str
-) -> int:
-    """Store passages and vectors in one transaction, so that nothing is left to embed. Returns the count of vectors."""
+) -> tuple[int, int]:
+    """Store passages and vectors in one transaction, so that nothing is left to embed. Returns the document's id, and
+    the count of vectors.
+    """
     with braid.ledger.database.write() as connection:
         collection = require_dataset(connection, dataset_id)
         stored = put(connection, dataset_id, collection, document)
         if rows is None:
-            return 0
+            return stored.document_id, 0
         of_document = select(ChunkRow.id).where(ChunkRow.document_id == stored.document_id)
         ids = connection.execute(of_document.order_by(ChunkRow.position)).scalars().all()
         given = [place for place, row in enumerate(rows) if row.any()]
         store_vectors(connection, fingerprint, [ids[place] for place in given], rows[given])
-    return len(given)
+    return stored.document_id, len(given)

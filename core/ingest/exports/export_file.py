@@ -5,7 +5,10 @@ A server does this in a process of `braid.core.ingest.parse_pool`.
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
+import shutil
 import struct
 import zipfile
 import zlib
@@ -22,18 +25,21 @@ from braid.core.ingest.exports.export_form import (
     DOCUMENTS,
     EMBEDDINGS,
     MANIFEST,
+    MAX_ORIGINALS,
+    ORIGINALS,
     VERSION,
     ExportedDocument,
     ExportedPart,
     Manifest,
     OpenExport,
+    OriginalState,
 )
 from braid.core.ingest.readers.zip_directory import TooManyEntriesError, require_few_entries
 from braid.core.types import ChunkInput, DocumentInput
 from braid.core.vector import Vector
 
-MAX_ENTRIES = 100
-"""A valid archive has two or three; with more its directory is not read."""
+MAX_ENTRIES = MAX_ORIGINALS + 3
+"""With more, the archive's directory is not read."""
 MAX_MANIFEST_BYTES = 1 << 20
 MAX_LINE_BYTES = 1 << 28
 MAX_LINE_VALUES = 2_000_000
@@ -42,6 +48,8 @@ MAX_RATIO = 200
 """Highest ratio of unpacked to packed size; passages reach 5 to 20."""
 _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError)
 _ENCRYPTED = 0x1
+_ORIGINAL = re.compile(rf"{ORIGINALS}[0-9a-f]{{64}}")
+_BLOCK_BYTES = 1 << 20
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
 _Model = TypeVar("_Model", bound=BaseModel)
 
@@ -56,23 +64,31 @@ def read_manifest(path: Path, *, max_bytes: int) -> Manifest:
 
 
 @contextmanager
-def read_export(path: Path, *, max_bytes: int) -> Iterator[OpenExport]:
+def read_export(path: Path, *, max_bytes: int, originals_to: Path | None = None) -> Iterator[OpenExport]:
     """Read an export in this process: see `braid.core.ingest.exports.export_form.ReadExport`."""
     with ExitStack() as stack:
         archive = stack.enter_context(_opened(path, max_bytes))
         manifest = _manifest(archive)
         vectors = _Vectors(stack.enter_context(archive.open(EMBEDDINGS)), manifest) if manifest.model else None
         lines = stack.enter_context(archive.open(DOCUMENTS))
-        yield OpenExport(manifest, _parts(lines, vectors, manifest))
+        originals = _Originals(archive, originals_to)
+        try:
+            yield OpenExport(manifest, _parts(lines, vectors, originals, manifest))
+        finally:
+            originals.remove()
 
 
-def _parts(lines: IO[bytes], vectors: _Vectors | None, manifest: Manifest) -> Iterator[ExportedPart]:
+def _parts(
+    lines: IO[bytes], vectors: _Vectors | None, originals: _Originals, manifest: Manifest
+) -> Iterator[ExportedPart]:
     documents = chunks = 0
-    for document in _documents(lines):
+    for exported in _documents(lines):
+        document = _input(exported)
         chunks += len(document.chunks)
         if documents == manifest.documents or chunks > manifest.chunks:
             raise _wrong(f"{DOCUMENTS} has more in it than {MANIFEST} says")
-        yield ExportedPart(document, vectors.read(len(document.chunks)) if vectors else None)
+        rows = vectors.read(len(document.chunks)) if vectors else None
+        yield ExportedPart(document, rows, originals.unpack(document.content_hash) if exported.original else "")
         documents += 1
     if (documents, chunks) != (manifest.documents, manifest.chunks):
         raise _wrong(f"{DOCUMENTS} has less in it than {MANIFEST} says")
@@ -100,9 +116,10 @@ def _opened(path: Path, max_bytes: int) -> Iterator[zipfile.ZipFile]:
 
 def _check_entries(archive: zipfile.ZipFile, max_bytes: int) -> None:
     entries = archive.infolist()
-    names = [entry.filename for entry in entries]
+    names = [entry.filename for entry in entries if not _ORIGINAL.fullmatch(entry.filename)]
     if sorted(names) not in (sorted((MANIFEST, DOCUMENTS)), sorted((MANIFEST, DOCUMENTS, EMBEDDINGS))):
-        raise _wrong(f"it must have {MANIFEST}, {DOCUMENTS} and perhaps {EMBEDDINGS} in it, and nothing else")
+        parts = f"{MANIFEST}, {DOCUMENTS} and perhaps {EMBEDDINGS}"
+        raise _wrong(f"it must have {parts} in it, originals of documents, and nothing else")
     if any(entry.flag_bits & _ENCRYPTED for entry in entries):
         raise _wrong("it is encrypted with a password")
     if sum(entry.file_size for entry in entries) > max_bytes:
@@ -122,7 +139,7 @@ def _manifest(archive: zipfile.ZipFile) -> Manifest:
     return manifest
 
 
-def _documents(lines: IO[bytes]) -> Iterator[DocumentInput]:
+def _documents(lines: IO[bytes]) -> Iterator[ExportedDocument]:
     number = 0
     while line := lines.readline(MAX_LINE_BYTES + 1):
         number += 1
@@ -132,18 +149,49 @@ def _documents(lines: IO[bytes]) -> Iterator[DocumentInput]:
             raise _wrong(
                 f"line {number} of {DOCUMENTS} has more than {MAX_LINE_VALUES:,} values; its document is too large"
             )
-        yield _input(_validate(ExportedDocument, line, f"line {number} of {DOCUMENTS}"))
+        yield _validate(ExportedDocument, line, f"line {number} of {DOCUMENTS}")
 
 
 def _input(document: ExportedDocument) -> DocumentInput:
     chunks = tuple(ChunkInput(**chunk.model_dump()) for chunk in document.chunks)
-    return DocumentInput(**document.model_dump(exclude={"chunks"}), chunks=chunks)
+    return DocumentInput(**document.model_dump(exclude={"chunks", "original"}), chunks=chunks)
 
 
 def _values(line: bytes) -> int:
     """A lower bound of the number of JSON values. Each needs some hundred bytes of memory; 13 bytes hold two."""
     between = _STRING.sub(b"", line)
     return sum(between.count(sign) for sign in (b",", b"{", b"["))
+
+
+class _Originals:
+    """Unpacks originals to one place, one after the other. Whoever keeps one compares its hash."""
+
+    def __init__(self, archive: zipfile.ZipFile, to: Path | None) -> None:
+        self._archive = archive
+        self._names = {name for name in archive.namelist() if _ORIGINAL.fullmatch(name)}
+        self._to = to
+
+    def unpack(self, content_hash: str) -> OriginalState:
+        """Write the file of this hash in place of the one before. A damaged one costs no other."""
+        name = ORIGINALS + content_hash
+        if name not in self._names:
+            return "missing"
+        if self._to is None:
+            return "there"
+        self.remove()  # the one before may be linked elsewhere by now: never write into it
+        descriptor = os.open(self._to, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            with os.fdopen(descriptor, "wb") as out, self._archive.open(name) as file:
+                shutil.copyfileobj(file, out, _BLOCK_BYTES)
+        except _DAMAGED:
+            return "damaged"
+        return "there"
+
+    def remove(self) -> None:
+        """Delete the last one."""
+        if self._to is not None:
+            with contextlib.suppress(FileNotFoundError):
+                self._to.unlink()
 
 
 class _Vectors:

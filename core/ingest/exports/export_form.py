@@ -17,6 +17,13 @@ from braid.core.vector import Vector
 
 VERSION = 1
 MANIFEST, DOCUMENTS, EMBEDDINGS = "manifest.json", "documents.jsonl", "embeddings/0.npy"
+ORIGINALS = "originals/"
+"""Beginning of the names of the files that documents were read from; the SHA-256 of its bytes follows."""
+MAX_ORIGINALS = 100_000
+"""Most of them in one archive: its directory is read into memory."""
+
+OriginalState = Literal["", "there", "missing", "damaged"]
+"""What an export has of a document's original; empty where the document had none."""
 
 Count = Annotated[int, Field(ge=0, le=2**40)]
 
@@ -50,6 +57,10 @@ class Manifest(_Strict):
     chunks: Count
     model: ExportedModel | None
     exported_at: float
+    originals: Count = 0
+    """Documents whose original is in the file."""
+    lost_originals: Count = 0
+    """Documents whose original was gone, or had other bytes, when the dataset was exported."""
 
 
 class ExportedChunk(_Strict):
@@ -75,6 +86,8 @@ class ExportedDocument(_Strict):
     size_bytes: Count = 0
     date: float | None = None
     metadata: Annotated[dict[str, Any], AfterValidator(_metadata)] = {}
+    original: bool = False
+    """Whether its file is in the archive."""
     chunks: Annotated[list[ExportedChunk], Field(min_length=1)]
 
 
@@ -84,6 +97,7 @@ class ExportedPart:
 
     document: DocumentInput
     rows: Vector | None
+    original: OriginalState = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +113,12 @@ class ReadExport(Protocol):
     `braid.core.ingest.exports.export_file.read_export` in this one.
     """
 
-    def __call__(self, path: Path, /, *, max_bytes: int) -> AbstractContextManager[OpenExport]:
+    def __call__(
+        self, path: Path, /, *, max_bytes: int, originals_to: Path | None = None
+    ) -> AbstractContextManager[OpenExport]:
         """Read an export; all its files together unpack to at most ``max_bytes``.
+
+        An original that is there is written to ``originals_to``, a new file each time, until the next part is taken.
 
         Raises InvalidInputError, with the field ``file``.
         """

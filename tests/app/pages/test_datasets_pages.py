@@ -358,6 +358,32 @@ def test_an_export_is_downloaded_and_imported_as_another_dataset(
     assert eve.get(found[1]).status_code == 404
 
 
+def test_original_files_go_along_and_what_is_lost_is_said(ann: FlaskClient, here: Site, dataset: Dataset) -> None:
+    for name in ("kept.md", "gone.md", "harmed.md"):
+        upload(ann, dataset, name, f"# About {name}".encode())
+    settled(ann, dataset)
+    files = {each.source: here.background.originals.find(each) for each in here.braid.ledger.documents(dataset.id)}
+    (files["gone.md"] or Path()).unlink()
+    assert post_form(ann, f"/datasets/{dataset.id}/export", originals="on").status_code == 302
+    page = settled(ann, dataset)
+    assert "2 original files are in it." in page
+    assert "The original file of 1 document is gone or damaged and is not in it." in page
+    link = re.search(r'href="(/datasets/\d+/exports/\d+)"', page)
+    with ann.get(link[1] if link else "") as download:
+        content = download.data.replace(b"# About harmed.md", b"# About harmed!!!", 1)
+    response = post_form(ann, "/datasets/import", file=(io.BytesIO(content), "x.zip"))
+    copy = here.braid.dataset(int(response.location.rpartition("/")[2]))
+    page = settled(ann, copy)
+    assert "The original file of 1 document was damaged in the export." in page
+    assert "The original file of 1 document was missing from the export." in page
+    assert here.braid.dataset(copy.id).documents == 3, "nothing else is lost"
+    statuses = {}
+    for each in here.braid.ledger.documents(copy.id):
+        opened = ann.get(f"/datasets/{copy.id}/documents/{each.id}/original", buffered=True)
+        statuses[each.source] = (opened.status_code, opened.data if opened.status_code == 200 else b"")
+    assert statuses == {"kept.md": (200, b"# About kept.md"), "gone.md": (404, b""), "harmed.md": (404, b"")}
+
+
 def test_a_file_that_is_no_export_makes_no_dataset(ann: FlaskClient, here: Site) -> None:
     before = len(here.braid.ledger.all_datasets())
     response = post_form(ann, "/datasets/import", file=(io.BytesIO(b"no zip"), "x.zip"))

@@ -234,8 +234,12 @@ def test_a_dataset_goes_out_and_comes_in_again(
     with path.open("rb") as file:
         job = background.new_import(1, file, max_bytes=LIMIT, name="copy")
     [imported] = do(job)
-    assert (imported.state, imported.result) == ("done", {"documents": 1, "chunks": 1, "embedded": 1})
+    counts = {"documents": 1, "chunks": 1, "embedded": 1, "originals": 1, "originals_not_kept": {}}
+    assert (imported.state, imported.result) == ("done", counts)
     copy = braid.ledger.dataset(imported.dataset_id or 0)
+    original = background.originals.find(braid.ledger.documents(copy.id)[0])
+    assert original is not None
+    assert original.read_bytes() == b"# Fees\n\nTwo euros a day."
     assert (copy.name, copy.documents) == ("copy", 1)
     page = braid.data_dir / "pages" / f"{'0' * 64}-1"
     page.parent.mkdir()

@@ -58,6 +58,7 @@ class World:
             options=IngestOptions(),
             max_import_bytes=LIMIT,
             originals=Originals(self.directory),
+            queue_scan=lambda job, document_id, incoming: None,
         )
         self.store.finish(claimed, jobs.store_upload(claimed, lambda done, total: None))
         return claimed

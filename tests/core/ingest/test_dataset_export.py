@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import zipfile
@@ -17,9 +18,11 @@ from braid.core.braid import Braid
 from braid.core.data_directory import DataDirectory
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ingest.exports.dataset_export import export_dataset
-from braid.core.ingest.exports.dataset_import import import_dataset
+from braid.core.ingest.exports.dataset_import import ImportReport, KeepOriginals, import_dataset
 from braid.core.ingest.exports.export_file import read_export, read_manifest
-from braid.core.ingest.exports.export_form import DOCUMENTS, EMBEDDINGS, MANIFEST
+from braid.core.ingest.exports.export_form import DOCUMENTS, EMBEDDINGS, MANIFEST, ORIGINALS, Manifest
+from braid.core.ingest.incoming import Incoming
+from braid.core.originals.store import Originals
 from braid.core.types import ChunkInput, DocumentInput, SearchResult
 from tests.fakes import HashEmbeddings
 
@@ -219,6 +222,100 @@ def test_what_is_wrong_in_a_file_is_named(
     with pytest.raises(InvalidInputError, match=reason) as caught:
         import_dataset(target, 1, rewrite(exported, change), read=read_export, max_bytes=LIMIT)
     assert caught.value.field == "file"
+
+
+# ---------------------------------------------------------------- originals
+
+
+@pytest.fixture
+def with_originals(tmp_path: Path) -> Iterator[tuple[DataDirectory, Path]]:
+    """A dataset of three documents whose files are kept, two of them the same, and its export."""
+    with DataDirectory(tmp_path / "kept") as braid:
+        dataset = braid.ledger.add_dataset(braid.ledger.add_user("ann").id, "Kept").id
+        for source, content in (("a.md", b"# A"), ("copy of a.md", b"# A"), ("b.md", b"# Bee")):
+            (tmp_path / source).write_bytes(content)
+            incoming = Incoming.from_file(tmp_path / source, source)
+            chunks, digest = (ChunkInput(source),), incoming.content_hash
+            put = braid.ledger.put_document(dataset, DocumentInput(source, source, "md", chunks, content_hash=digest))
+            Originals(braid).keep(put.document_id, incoming)
+        yield braid, tmp_path / "kept.zip"
+
+
+def export_kept(braid: DataDirectory, path: Path) -> Manifest:
+    with path.open("wb") as file:
+        return export_dataset(braid, 1, file, originals=Originals(braid).place)
+
+
+def import_kept(target: DataDirectory, path: Path, *, max_bytes: int = LIMIT) -> tuple[ImportReport, dict[str, bytes]]:
+    """Import into a new dataset; returns the report, and the originals that are there afterwards."""
+    dataset = target.ledger.add_dataset(1, "copy").id
+    originals, unpacked = Originals(target), path.with_suffix(".unpacked")
+    keep = KeepOriginals(originals.keep, unpacked, max_bytes)
+    report = import_dataset(target, dataset, path, read=read_export, max_bytes=LIMIT, originals=keep)
+    assert not unpacked.exists()
+    files = {each.source: originals.find(each) for each in target.ledger.documents(dataset)}
+    return report, {source: file.read_bytes() for source, file in files.items() if file is not None}
+
+
+def test_originals_go_along_once_per_content_and_are_kept(
+    with_originals: tuple[DataDirectory, Path], target: DataDirectory
+) -> None:
+    braid, path = with_originals
+    assert export_kept(braid, path).originals == 3
+    with zipfile.ZipFile(path) as archive:
+        assert len([name for name in archive.namelist() if name.startswith(ORIGINALS)]) == 2
+    report, found = import_kept(target, path)
+    assert (report.originals, report.originals_not_kept) == (3, {})
+    assert found == {"a.md": b"# A", "copy of a.md": b"# A", "b.md": b"# Bee"}
+
+
+def test_an_original_that_is_gone_or_was_changed_is_counted_by_both_sides(
+    with_originals: tuple[DataDirectory, Path], target: DataDirectory
+) -> None:
+    braid, path = with_originals
+    gone, changed, _ = (Originals(braid).find(each) for each in braid.ledger.documents(1))
+    assert gone is not None
+    assert changed is not None
+    gone.unlink()
+    changed.write_bytes(b"# Bug")
+    manifest = export_kept(braid, path)
+    assert (manifest.documents, manifest.originals, manifest.lost_originals) == (3, 0, 3)
+    report, found = import_kept(target, path)
+    assert (report.documents, report.originals, report.originals_not_kept, found) == (3, 0, {"missing": 3}, {})
+
+
+def test_what_an_archive_has_lost_costs_that_original_alone(
+    with_originals: tuple[DataDirectory, Path], target: DataDirectory
+) -> None:
+    braid, path = with_originals
+    export_kept(braid, path)
+    a, bee = (ORIGINALS + hashlib.sha256(content).hexdigest() for content in (b"# A", b"# Bee"))
+    report, found = import_kept(target, rewrite(path, lambda parts: parts.pop(a)))
+    assert (report.originals_not_kept, found) == ({"missing": 2}, {"b.md": b"# Bee"})
+    export_kept(braid, path)
+    report, found = import_kept(target, rewrite(path, lambda parts: parts.update({bee: b"# another file"})))
+    assert (report.originals_not_kept, sorted(found)) == ({"damaged": 1}, ["a.md", "copy of a.md"])
+    export_kept(braid, path)
+    content = path.read_bytes()
+    path.write_bytes(content.replace(b"# Bee", b"# Bug"))  # its checksum is no longer right
+    report, found = import_kept(target, path)
+    assert (report.documents, report.originals_not_kept, sorted(found)) == (3, {"damaged": 1}, ["a.md", "copy of a.md"])
+
+
+def test_originals_are_kept_only_as_the_settings_say(
+    with_originals: tuple[DataDirectory, Path], target: DataDirectory
+) -> None:
+    braid, path = with_originals
+    export_kept(braid, path)
+    report, found = import_kept(target, path, max_bytes=4)
+    assert (report.originals, report.originals_not_kept, "b.md" in found) == (2, {"too_large": 1}, False)
+    report = import_dataset(target, 1, path, read=read_export, max_bytes=LIMIT)
+    assert (report.originals, report.originals_not_kept) == (0, {"off": 3})
+    with path.open("wb") as file:
+        assert export_dataset(braid, 1, file).originals == 0
+    with zipfile.ZipFile(path) as archive:
+        assert not [name for name in archive.namelist() if name.startswith(ORIGINALS)]
+        assert b"original" not in archive.read(MANIFEST) + archive.read(DOCUMENTS), "earlier versions read it"
 
 
 def test_sizes_are_checked_before_anything_is_read(exported: Path) -> None:
