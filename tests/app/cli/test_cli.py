@@ -33,10 +33,13 @@ from braid.core.accounts.audit import AuditLog
 from braid.core.accounts.credentials import ApiTokens
 from braid.core.braid import Braid
 from braid.core.data_directory import DataDirectory
+from braid.core.ingest.incoming import Incoming
+from braid.core.jobs.store import JobStore
 from braid.core.ledger.owner import OwnerLock
+from braid.core.originals.store import Originals
 from braid.core.text.token_budget import estimate_tokens
 from braid.core.workers.link import Link
-from tests import command_line
+from tests import command_line, samples, scans
 from tests.model_server import model_server
 from tests.worlds import write
 
@@ -825,6 +828,34 @@ def test_a_directory_is_moved_and_the_settings_of_the_new_place_are_said(
     assert [user["name"] for user in there.json("user", "list")] == ["ann"]
     [act] = there.json("audit", "--action", "directory.moved")[:1]
     assert (act["target"], "run by" in act["detail"]) == (url, True)
+
+
+def test_scanned_pages_are_counted_and_queued_where_they_can_be_read(
+    run: CommandLine, dataset: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    (tmp_path / "half.pdf").write_bytes(samples.pdf([["The contract begins today"], [], []], drawn=(2, 3)))
+    run("ingest", tmp_path / "half.pdf", "--dataset", dataset)
+    assert run("scans", "status").stdout.startswith(
+        "2 scanned pages of 1 document wait to be read\nNot read here: sudo apt"
+    )
+    told = run.json("scans", "status")
+    assert (told["pages"], told["documents"], "tesseract-ocr-jpn" in told["remedy"]) == (2, 1, True)
+    assert told["remedy"] in run("scans", "read", status=1).stderr
+
+    monkeypatch.setenv("PATH", str(scans.install_fake(tmp_path / "program", ["Signed in Kobe"])))
+    assert run.json("scans", "status")["remedy"] == ""
+    assert run.json("scans", "read") == {"queued": 0, "without_file": 1}
+    assert "The files of 1 document are not kept; add them again" in run("scans", "read").stdout
+    with DataDirectory(run.data_dir) as directory:
+        [document] = directory.ledger.documents(dataset)
+        Originals(directory).keep(document.id, Incoming.from_file(tmp_path / "half.pdf", document.source))
+    assert run("scans", "read").stdout == "1 document queued\n"
+    assert run.json("scans", "read")["queued"] == 0, "it is queued already"
+    with DataDirectory(run.data_dir) as directory:
+        [job] = JobStore(directory.ledger).of_dataset(dataset, kinds=("scan",), states=("queued",))
+        assert job.payload["document_id"] == document.id
+        assert [entry for entry in AuditLog(directory.ledger).all() if entry.action == "scans.queued"]
 
 
 def test_a_backup_is_made_checked_and_restored(run: CommandLine, tmp_path: Path) -> None:
