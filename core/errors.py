@@ -59,6 +59,10 @@ class UnreadableDocumentError(BraidError):
     """A file cannot be turned into text: encrypted, empty, binary, oversized or wrongly named."""
 
 
+class ReadingInterruptedError(UnreadableDocumentError):
+    """What read the document was killed, or took too long: it may be read later."""
+
+
 class ScannedDocumentError(UnreadableDocumentError):
     """All text of a file is on scanned pages, and no machine is there to read them."""
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from braid.core.errors import NotFoundError, UnreadableDocumentError
+from braid.core.errors import NotFoundError, ReadingInterruptedError, UnreadableDocumentError
 from braid.core.ingest.formats import FORMATS
 from braid.core.ingest.incoming import Incoming, last_part
 from braid.core.ingest.parse_pool import ParsePool
@@ -26,11 +27,15 @@ from braid.core.types import Document, DocumentInput
 if TYPE_CHECKING:
     from braid.core.data_directory import DataDirectory
 
+logger = logging.getLogger(__name__)
+
 SCAN: tuple[JobKind, ...] = ("scan",)
 OFF = "scan_pages_per_minute"
 """The remedy where reading is turned off: the setting that turns it on."""
 STORE_EVERY = 20
 """Pages after which what was read is stored, so that it is found, and others have their turn."""
+TRIES = 2
+"""Times that a page is read in one job when the process that reads it is killed."""
 LOOK_EVERY_S = 0.5
 """Seconds between two looks whether a job that waits is still wanted."""
 
@@ -135,7 +140,10 @@ class ScanJobs:
             if page in read:
                 continue
             self._wait_for_turn(progress, len(read), len(pages))
-            read[page] = self._read(incoming, page, tesseract)
+            reading = self._read(incoming, page, tesseract)
+            if reading is None:
+                continue
+            read[page] = reading
             if not self.store.add(document, page, read[page]):
                 return {"state": "superseded", "pages": 0}
             progress(len(read), len(pages))
@@ -169,8 +177,18 @@ class ScanJobs:
         self._next = time.monotonic() + 60 / self.rules.pages_per_minute
         self.rest()
 
-    def _read(self, incoming: Incoming, page: int, tesseract: Tesseract) -> PageReading:
-        """Read one page; one that cannot be read has no words, and the others are read all the same."""
+    def _read(self, incoming: Incoming, page: int, tesseract: Tesseract) -> PageReading | None:
+        """Read one page; one that cannot be read has no words. None, and the page goes on waiting, where the process
+        that read it was killed twice. The others are read all the same.
+        """
+        for _ in range(TRIES):
+            try:
+                return self._read_once(incoming, page, tesseract)
+            except ReadingInterruptedError as error:
+                logger.warning("event=scan_interrupted page=%s reason=%s", page, error)
+        return None
+
+    def _read_once(self, incoming: Incoming, page: int, tesseract: Tesseract) -> PageReading:
         assert incoming.path is not None, "the file is on the disk"
         try:
             return self.pool.read_scan(
@@ -180,6 +198,8 @@ class ScanJobs:
                 languages=tesseract.languages(self.rules.languages),
                 timeout_s=PAGE_S,
             )
+        except ReadingInterruptedError:
+            raise
         except UnreadableDocumentError:
             if incoming.path is not None and not incoming.path.is_file():
                 raise NotFoundError(f"the file of {incoming.source} is not kept any more; add it again") from None

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from braid.core.errors import UnreadableDocumentError
+from braid.core.errors import ReadingInterruptedError, ScannedDocumentError, UnreadableDocumentError
 from braid.core.ingest.chunking import chunk_sections
 from braid.core.ingest.incoming import Incoming
 from braid.core.ingest.plan import IngestOptions
@@ -52,20 +52,26 @@ def parse_and_read(incoming: Incoming, options: IngestOptions) -> DocumentInput:
     pages = [int(page) for page in str(document.metadata.get(SCANNED_PAGES, "")).split(", ") if page]
     if not pages:
         return document
-    read = {page: _read_page(incoming.content or b"", page, tesseract, languages) for page in pages}
+    readings = {page: _read_page(incoming.content or b"", page, tesseract, languages) for page in pages}
+    read = {page: reading for page, reading in readings.items() if reading is not None}
     document = parse_here(replace(incoming, scans=read), options)
+    if not document.chunks and len(read) < len(pages):
+        told = f"the scanned pages of {incoming.filename} were not read, since what reads them was killed; add it again"
+        raise ScannedDocumentError(told, pages=len(pages) - len(read))
     if not document.chunks:
         raise UnreadableDocumentError(f"{incoming.filename} has no text in it")
     return document
 
 
-def _read_page(content: bytes, page: int, tesseract: Tesseract, languages: tuple[str, ...]) -> PageReading:
+def _read_page(content: bytes, page: int, tesseract: Tesseract, languages: tuple[str, ...]) -> PageReading | None:
     from braid.core.ingest.readers.paged.page_picture import page_for_reading
     from braid.core.ingest.scans.recognize import read_picture
 
     try:
         picture = page_for_reading(content, page)
         return read_picture(picture, tesseract, languages=languages, timeout_s=PAGE_S)
+    except ReadingInterruptedError:  # the page goes on waiting
+        return None
     except UnreadableDocumentError:  # the other pages are read all the same
         return PageReading((), 0, 0)
 

@@ -15,7 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from braid.core.errors import BraidError, InvalidInputError, ScannedDocumentError, UnreadableDocumentError
+from braid.core.errors import (
+    BraidError,
+    InvalidInputError,
+    ReadingInterruptedError,
+    ScannedDocumentError,
+    UnreadableDocumentError,
+)
 from braid.core.forks import tell_of_forks
 from braid.core.ingest.exports.export_form import ExportedPart, Manifest, OpenExport
 from braid.core.ingest.incoming import Incoming
@@ -63,6 +69,7 @@ class ParsePool:
         self._busy: set[ParseProcess] = set()
         self._lock = threading.Lock()
         self._closed = False
+        self._told_network = False
         self._of_thread = threading.local()
         weakref.finalize(self, _end, self._idle)  # for a pool that nobody closes
         tell_of_forks(self)
@@ -99,6 +106,7 @@ class ParsePool:
             outcome = process.ask(_request(incoming, options), timeout_s, self._is_stopped)
             self._settle(process, outcome)
         if outcome is not None and "chunks" in outcome:
+            self._log_network(outcome)
             return _document(incoming, outcome)
         if outcome is not None and "scanned" in outcome:
             raise ScannedDocumentError(str(outcome["unreadable"]), pages=int(outcome["scanned"]))
@@ -109,7 +117,9 @@ class ParsePool:
     def read_scan(
         self, path: Path, number: int, *, tesseract: Tesseract, languages: Sequence[str], timeout_s: float
     ) -> PageReading:
-        """Read a scanned page, counted from 1. Raises as `parse` does."""
+        """Read a scanned page, counted from 1. Raises as `parse` does; ReadingInterruptedError where the process, or
+        Tesseract, was killed.
+        """
         request = {
             **{"path": str(path.absolute()), "scan": number, "languages": list(languages)},
             **{"program": tesseract.path, "installed": sorted(tesseract.installed)},
@@ -120,8 +130,11 @@ class ParsePool:
         if outcome is not None and "reading" in outcome:
             return PageReading.from_json(outcome["reading"])
         if outcome is not None and "unreadable" in outcome:
-            raise UnreadableDocumentError(str(outcome["unreadable"]))
-        raise UnreadableDocumentError(f"{path.name} {self._reason(process, outcome, timeout_s)}")
+            error = ReadingInterruptedError if outcome.get("interrupted") else UnreadableDocumentError
+            raise error(str(outcome["unreadable"]))
+        was_killed = outcome is None and (process.timed_out or process.returncode == -signal.SIGKILL)
+        error = ReadingInterruptedError if was_killed else UnreadableDocumentError
+        raise error(f"{path.name} {self._reason(process, outcome, timeout_s)}")
 
     def draw_page(self, path: Path, number: int, *, filename: str, timeout_s: float, turn: int = 0) -> PagePicture:
         """Draw a page of a PDF or image file, counted from 1, turned clockwise by ``turn`` degrees. ``filename`` is
@@ -221,6 +234,12 @@ class ParsePool:
             self._require_open()
             if process.stopped:
                 raise ParseStoppedError("it was cancelled while it was read")
+
+    def _log_network(self, outcome: Outcome) -> None:
+        """Log once that LibreOffice ran with the network, as a reader that started it says."""
+        if outcome.get("office_has_network") and not self._told_network:
+            self._told_network = True
+            logger.warning("event=office_has_network remedy=user_namespaces")
 
     def _manifest(self, process: ParseProcess, request: Outcome) -> Manifest:
         outcome = process.ask(request, self._timeout_s, self._is_stopped)

@@ -20,7 +20,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from braid.core.errors import InvalidInputError, ScannedDocumentError, UnreadableDocumentError
+from braid.core.errors import (
+    InvalidInputError,
+    ReadingInterruptedError,
+    ScannedDocumentError,
+    UnreadableDocumentError,
+)
 from braid.core.ingest.formats import FORMATS
 from braid.core.ingest.frames import receive, send
 from braid.core.ingest.incoming import Incoming
@@ -101,6 +106,8 @@ def _handle(request: Mapping[str, Any]) -> Iterator[Outcome]:
             yield {**_parse(request), "retires": _retires()}
     except ScannedDocumentError as error:
         yield {"unreadable": str(error), "scanned": error.pages, "retires": _retires()}
+    except ReadingInterruptedError as error:
+        yield {"unreadable": str(error), "interrupted": True, "retires": _retires()}
     except UnreadableDocumentError as error:
         yield {"unreadable": str(error), "retires": _retires()}
     except InvalidInputError as error:
@@ -120,11 +127,18 @@ def _parse(request: Mapping[str, Any]) -> Outcome:
     scans = None if given is None else {page: PageReading.from_json(each) for page, each in given}
     document = parse_here(Incoming("-", request["filename"], content=content, scans=scans), options)
     return {
+        **_told(),
         "title": document.title,
         "file_type": document.file_type,
         "metadata": dict(document.metadata),
         "chunks": [_fields(chunk) for chunk in document.chunks],
     }
+
+
+def _told() -> Outcome:
+    """Return what the server's log is to say of a program that a reader has started; this process has no log."""
+    converted = sys.modules.get("braid.core.ingest.readers.office.converted")
+    return {"office_has_network": True} if converted is not None and converted.keeps_network() else {}
 
 
 def _draw_page(request: Mapping[str, Any]) -> Outcome:

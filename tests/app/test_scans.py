@@ -1,5 +1,5 @@
 """Scanned pages in the app: read by machine after the rest, cited with the place marked, waiting where nothing reads
-them. A small program stands in for Tesseract; the real one is tried in `tests/core/ingest/test_scans.py`.
+them. A small program stands in for Tesseract; the real one is tried in `tests/browser/test_scans.py`.
 """
 
 from __future__ import annotations
@@ -212,6 +212,29 @@ def test_pages_that_were_read_are_not_read_again_and_a_page_without_text_is_told
     finally:
         words.write_text(with_text)
     assert "1 of 1 pages has no text (1)" in browser.get(f"/datasets/{dataset.id}/documents/{found.id}").text
+
+
+@pytest.mark.parametrize("killed", ["$$", "$PPID"], ids=["Tesseract", "the process that reads"])
+def test_a_page_whose_reader_is_killed_is_read_once_more_and_then_waits(
+    browser: FlaskClient, here: Site, dataset: Dataset, installed: Path, killed: str
+) -> None:
+    program = installed.with_name("tesseract")
+    works = program.read_text()
+    tried = installed.with_name("tried")
+    tried.unlink(missing_ok=True)
+    program.write_text(works.replace("echo page >> pages;", f"echo page >> tried; kill -9 {killed};"))
+    try:
+        found = upload(browser, here, dataset, "contract.pdf", HALF)
+    finally:
+        program.write_text(works)
+    assert tried.read_text().count("page") == 4, "two pages, each twice"
+    assert (found.state, found.metadata["pages_to_read"]) == ("ready", 2)
+    waiting = Scans(here.braid.ledger.database).waiting_documents(dataset_ids=[dataset.id])
+    assert [each.source for each in waiting] == ["contract.pdf"]
+    post_form(browser, "/admin/scans/read")
+    read = settled(here, dataset, "contract.pdf")
+    assert "pages_to_read" not in read.metadata
+    assert any("48,250 EUR" in passage.text for passage in passages(here, read))
 
 
 def test_what_was_uploaded_meanwhile_is_not_overwritten(

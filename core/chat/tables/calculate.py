@@ -11,7 +11,7 @@ from typing import Any
 
 from braid.core.chat.citations import Citation
 from braid.core.chat.quoting.tables import is_row
-from braid.core.chat.tables.process import TableProcess, table_process
+from braid.core.chat.tables.process import table_process
 from braid.core.chat.tables.rebuild import MAX_ROWS, TABLE_TYPES
 from braid.core.chat.tables.words import asks_to_count, names_operation
 from braid.core.chat.texts import Language, say
@@ -92,9 +92,9 @@ class Calculator:
             opened = process.open(question, forms) if process else None
             if process is None or opened is None:
                 return None
-            form, generator = opened.get("answer"), "extractive"
-            if form is None and self.model is not None and opened.get("schema") and names_operation(question):
-                form, generator = self._by_model(self.model, process, question, str(opened["schema"])), self.model.name
+        form, generator = opened.get("answer"), "extractive"
+        if form is None and self.model is not None and opened.get("schema") and names_operation(question):
+            form, generator = self._by_model(self.model, question, str(opened["schema"]), forms), self.model.name
         return _calculated(form, documents, language, generator) if form else None
 
     def _document(self, document_id: int) -> list[Passage]:
@@ -108,8 +108,13 @@ class Calculator:
             logger.info("event=table_too_long document=%s", document_id)
         return [] if is_long else passages
 
-    def _by_model(self, model: ChatModel, process: TableProcess, question: str, schema: str) -> dict[str, Any] | None:
-        """Ask the model for a statement and run it; None where it writes none, or one that is refused."""
+    def _by_model(
+        self, model: ChatModel, question: str, schema: str, forms: Sequence[Mapping[str, Any]]
+    ) -> dict[str, Any] | None:
+        """Ask the model for a statement and run it; None where it writes none, or one that is refused.
+
+        No process waits for the model: the tables are read once more for its statement.
+        """
         messages = self.prompt.messages(tables=as_data(schema), question=question)
         try:
             written = statement_of(model.complete(messages, timeout_s=MODEL_TIMEOUT_S))
@@ -117,7 +122,9 @@ class Calculator:
             return None
         if written is None:
             return None
-        outcome = process.run(*written) or {}
+        with table_process() as process:
+            opened = process.open(question, forms) if process else None
+            outcome = (process.run(*written) if process and opened else None) or {}
         if "refused" in outcome:
             logger.info("event=table_query_refused reason=%s", outcome["refused"])
         return outcome.get("answer")

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image
 
-from braid.core.errors import UnreadableDocumentError
+from braid.core.errors import ReadingInterruptedError, UnreadableDocumentError
 from braid.core.ingest.scans.program import ORIENTATION, Tesseract
 from braid.core.ingest.scans.reading import PageReading, Word
 
@@ -163,6 +163,8 @@ class _Reader:
             )
         except subprocess.TimeoutExpired as error:
             raise UnreadableDocumentError("the page takes too long to be read by machine") from error
+        if done.returncode == -signal.SIGKILL:
+            raise ReadingInterruptedError("Tesseract was killed while it read the page")
         if done.returncode and must:
             raise UnreadableDocumentError("Tesseract cannot read the page")
         return done.stdout.decode("utf-8", "replace")

@@ -78,6 +78,21 @@ def test_an_old_file_is_read_as_todays_format_by_a_program_without_macros_networ
         assert not first["network"] or not can_leave_the_network()
 
 
+def test_where_a_user_may_not_leave_the_network_the_log_says_so_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: socket.socket, caplog: pytest.LogCaptureFixture
+) -> None:
+    install(tmp_path, monkeypatch, WRITES, server.getsockname()[1])
+    monkeypatch.setattr(converted, "_leave_network", lambda library: False)
+    monkeypatch.setattr(converted, "_network", converted._Network())
+    assert not converted.keeps_network()
+    read()
+    read()
+    starts = json.loads((tmp_path / "starts").read_text())
+    assert [start["network"] for start in starts] == [True, True]
+    assert converted.keeps_network()
+    assert caplog.messages == [converted.NETWORK_KEPT]
+
+
 def can_leave_the_network() -> bool:
     import subprocess
 

@@ -11,6 +11,7 @@ import time
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,7 +22,9 @@ from braid.core.ingest.exports.dataset_export import export_dataset
 from braid.core.ingest.incoming import Incoming
 from braid.core.ingest.parse import parse_here
 from braid.core.ingest.parse_pool import ParsePool, ParserUnavailableError, ParseStoppedError
+from braid.core.ingest.parse_process import ParseProcess
 from braid.core.ingest.plan import IngestOptions
+from braid.core.ingest.readers.office import converted
 from braid.core.types import ChunkInput, DocumentInput
 from tests import samples
 from tests.fakes import HashEmbeddings
@@ -100,6 +103,26 @@ def test_sizes_are_those_of_the_options(pool: ParsePool, tmp_path: Path) -> None
     assert max(len(chunk.text) for chunk in document.chunks) <= 200
     with pytest.raises(UnreadableDocumentError, match="at most 100 are read"):
         parse(pool, tmp_path, "a.txt", b"x" * 101, IngestOptions(max_file_bytes=100))
+
+
+def test_a_reader_that_kept_the_network_is_logged_once_by_the_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    ask = ParseProcess.ask
+
+    def told(process: ParseProcess, *given: Any) -> Any:
+        return {**(ask(process, *given) or {}), "office_has_network": True}
+
+    own = ParsePool()
+    try:
+        parse(own, tmp_path, "a.md", b"text")
+        assert not caplog.messages
+        monkeypatch.setattr(ParseProcess, "ask", told)
+        for name in ("b.md", "c.md"):
+            parse(own, tmp_path, name, b"text")
+        assert [each for each in caplog.messages if "office_has_network" in each] == [converted.NETWORK_KEPT]
+    finally:
+        own.close()
 
 
 def _bomb() -> bytes:

@@ -1,12 +1,14 @@
 """Word, Excel and PowerPoint files of 1997 to 2003: LibreOffice, where it is installed, writes them in today's formats.
 
 It runs as a child of the process that reads, which is limited in memory and time, with a profile of its own that is
-deleted afterwards, without macros and, on Linux, without a network; it dies with its parent.
+deleted afterwards, without macros and, on Linux where a user may make namespaces, without a network; it dies with its
+parent.
 """
 
 from __future__ import annotations
 
 import ctypes
+import logging
 import os
 import shutil
 import signal
@@ -23,11 +25,15 @@ from braid.core.ingest.readers import read_document
 from braid.core.ingest.readers.archive import MAX_UNPACKED_FACTOR
 from braid.core.ingest.readers.document import ParsedDocument, SourceFile
 
+logger = logging.getLogger(__name__)
+
 ERRORS: tuple[type[Exception], ...] = (OSError, ValueError)
 
 TIMEOUT_S = 50.0
 """Less than the process that reads has."""
 LEFT_S = 3600.0
+NETWORK_KEPT = "event=office_has_network remedy=user_namespaces"
+"""What the log says where LibreOffice keeps the network, since this system lets no user leave it."""
 MAX_WRITTEN = 1_000_000_000
 """Bytes of one file that LibreOffice may write."""
 MAX_STARTS = 3
@@ -69,6 +75,18 @@ def read(file: SourceFile) -> ParsedDocument:
     return replace(parsed, file_type=file.file_type)
 
 
+def keeps_network() -> bool:
+    """Whether LibreOffice has run in this process with the network."""
+    return _network.is_kept
+
+
+class _Network:
+    is_kept = False
+
+
+_network = _Network()
+
+
 def _sweep() -> None:
     """Delete what a process has left that was killed an hour ago or earlier."""
     for left in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
@@ -107,22 +125,32 @@ def _convert(file: SourceFile, program: str, folder: Path, suffix: str) -> Path 
 
 
 def _run(command: list[str], folder: Path, timeout_s: float) -> int:
-    done = subprocess.run(
-        command,
-        cwd=folder,
-        env={"HOME": str(folder), "TMPDIR": str(folder), "LANG": "C.UTF-8", "PATH": os.environ.get("PATH", "")},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        timeout=timeout_s,
-        preexec_fn=_shut_in() if sys.platform == "linux" else None,
-        check=False,
-    )
+    told, tell = os.pipe()
+    try:
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            env={"HOME": str(folder), "TMPDIR": str(folder), "LANG": "C.UTF-8", "PATH": os.environ.get("PATH", "")},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=timeout_s,
+            preexec_fn=_shut_in(tell) if sys.platform == "linux" else None,
+            check=False,
+        )
+    finally:
+        os.close(tell)
+        with os.fdopen(told, "rb") as said:
+            if said.read() and not _network.is_kept:
+                _network.is_kept = True
+                logger.warning(NETWORK_KEPT)
     return done.returncode
 
 
-def _shut_in() -> Callable[[], None]:
-    """Return what the child does before it becomes LibreOffice: it dies with its parent, and leaves the network."""
+def _shut_in(tell: int) -> Callable[[], None]:
+    """Return what the child does before it becomes LibreOffice: it dies with its parent, and leaves the network, or
+    writes to the pipe ``tell`` that it could not.
+    """
     import resource  # which only systems like Unix have
 
     library = ctypes.CDLL(None)
@@ -130,10 +158,17 @@ def _shut_in() -> Callable[[], None]:
     def begin() -> None:
         library.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         resource.setrlimit(resource.RLIMIT_FSIZE, (MAX_WRITTEN, MAX_WRITTEN))
-        if library.unshare(_NEW_NETWORK) != 0:  # only root may do that alone
-            library.unshare(_NEW_USER | _NEW_NETWORK)
+        if not _leave_network(library):
+            os.write(tell, b"!")
 
     return begin
+
+
+def _leave_network(library: ctypes.CDLL) -> bool:
+    """Give up the network; False where this system does not let this user."""
+    if library.unshare(_NEW_NETWORK) == 0:  # only root may do that alone
+        return True
+    return bool(library.unshare(_NEW_USER | _NEW_NETWORK) == 0)
 
 
 def _settings() -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from benchmarks.tables import ask_all
 from braid.core.braid import Braid
 from braid.core.chat.conversation import Conversation
 from braid.core.chat.store import ConversationStore
+from braid.core.chat.tables.process import MAX_PROCESSES, table_process
 from braid.core.chat.types import ChatRequest, ChatResult, Draft
 from braid.core.errors import ModelError
 from braid.core.models.chat import ChatModels
@@ -119,6 +121,21 @@ def test_a_model_writes_the_sql_where_the_grammar_cannot(shelf: Braid, dataset: 
     asked = next(text for text in model.sent if 'Table "Staff"' in text)
     assert "900,000" not in asked
     assert "Bo (2)" in asked
+
+
+def test_a_slow_model_keeps_no_other_question_from_its_tables(shelf: Braid, dataset: tuple[int, int]) -> None:
+    class Slow(Model):
+        def complete(self, messages: Sequence[tuple[str, str]], *, timeout_s: float | None = None) -> str:
+            if 'Table "Staff"' in messages[-1][1]:
+                with ExitStack() as others:
+                    started.append(all(others.enter_context(table_process()) for _ in range(MAX_PROCESSES)))
+            return super().complete(messages, timeout_s=timeout_s)
+
+    started: list[bool] = []
+    model = Slow(json.dumps({"sql": 'SELECT COUNT(*) FROM "Staff"', "where": ""}))
+    result = ask(shelf, dataset, "What is the total salary of all who are not in Sales?", model)
+    assert started == [True], "every place is free while the model writes"
+    assert result.generator == "model"
 
 
 @pytest.mark.parametrize(
