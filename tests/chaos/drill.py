@@ -186,7 +186,11 @@ def _seconds(moment: object) -> float:
 
 @contextmanager
 def stopped(postgres: PostgresServer) -> Iterator[None]:
-    """Stop the database server at once, as a crash does, and start it at the end."""
+    """Stop the database server at once, as a crash does, and start it at the end.
+
+    It then does again only what was written under this load, and not what others wrote before, for longer than it may.
+    """
+    postgres.psql("CHECKPOINT")
     pg_ctl(["-w", "-m", "immediate", "stop"], pgdata=postgres.pgdata, user=postgres.system_user)
     try:
         yield

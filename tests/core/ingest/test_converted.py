@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import socket
 import sys
 from collections.abc import Iterator
@@ -84,6 +85,7 @@ def test_where_a_user_may_not_leave_the_network_the_log_says_so_once(
     install(tmp_path, monkeypatch, WRITES, server.getsockname()[1])
     monkeypatch.setattr(converted, "_leave_network", lambda library: False)
     monkeypatch.setattr(converted, "_network", converted._Network())
+    monkeypatch.setattr(logging.getLogger("braid.core.ingest.readers"), "level", logging.ERROR)  # as commands have it
     assert not converted.keeps_network()
     read()
     read()

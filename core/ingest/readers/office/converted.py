@@ -25,7 +25,8 @@ from braid.core.ingest.readers import read_document
 from braid.core.ingest.readers.archive import MAX_UNPACKED_FACTOR
 from braid.core.ingest.readers.document import ParsedDocument, SourceFile
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("braid.core.ingest.converted")
+"""Not below ``readers``, of whose warnings the command line shows none: they are of files, and shown with them."""
 
 ERRORS: tuple[type[Exception], ...] = (OSError, ValueError)
 
