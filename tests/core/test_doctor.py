@@ -21,6 +21,7 @@ from braid.core import doctor
 from braid.core.braid import Braid, IndexOptions
 from braid.core.doctor import Finding, examine, repair
 from braid.core.indexes.base import IndexName, LegIndex
+from braid.core.indexes.bm25 import Bm25Index
 from braid.core.ledger.tables import DatasetRow, EmbeddingRow
 from braid.core.types import ChunkInput, DocumentInput, Leg, Mode
 from tests.fakes import HashEmbeddings
@@ -176,7 +177,9 @@ def test_a_broken_index(
     damage: Callable[[Path], None],
     leg: Leg,
     searched: bool,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(Bm25Index, "is_gone", lambda self, collection: False)  # a follower who looks mends it first
     if searched:
         braid.manager.search("cat", user_id=1, dataset_ids=[1, -1])
     damage(tmp_path)
