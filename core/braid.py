@@ -31,12 +31,15 @@ if TYPE_CHECKING:  # the engines take more than a second to load: they are impor
     from braid.core.indexes.opened import Indexes
     from braid.core.ingest.plan import IngestOptions
     from braid.core.langchain import SearchRetriever
+    from braid.core.ledger.member import Living
     from braid.core.models.chat import ChatModels
     from braid.core.models.prompts import Prompts
     from braid.core.models.rerank import Rerankers
     from braid.core.retriever_manager import RetrieverManager, SearchKeywords
     from braid.core.search.strategies import Configured
     from braid.core.workers.endpoint import Calls
+    from braid.core.workers.fleet import Fleet
+    from braid.core.workers.roles import Roles
 
 logger = logging.getLogger(__name__)
 
@@ -90,6 +93,9 @@ class Braid(DataDirectory):
     passages, by collection, that had vectors of another embedding model when it opened the indexes and are embedded
     again.
 
+    With the ledger in PostgreSQL and the indexes in Milvus the process is one of a fleet instead, of which any number
+    may be open: each searches by itself, and each with ``work`` indexes its part, see docs/scale.md.
+
     >>> from braid import ingest_bytes
     >>> with Braid(data_dir, embedding_model=model) as braid:
     ...     ann = braid.ledger.add_user("ann")
@@ -116,6 +122,7 @@ class Braid(DataDirectory):
         prompts: Prompts | None = None,
         strategies: Configured | None = None,
         must_own: bool = False,
+        work: bool = True,
         migrate: bool = True,
     ) -> None:
         options = index_options or IndexOptions()
@@ -133,6 +140,7 @@ class Braid(DataDirectory):
         try:
             self._configured = _checked(strategies)
             self._open_search(options, rerankers, models, prompts)
+            self._roles = self._take_role(work=work)
             self._roles.begin(must_own=must_own)
         except BaseException:
             self.close()
@@ -152,7 +160,6 @@ class Braid(DataDirectory):
         from braid.core.models.rerank import Rerankers
         from braid.core.search.context import SearchModels, SearchThreads
         from braid.core.text.analyzer import Analyzer
-        from braid.core.workers.roles import Roles
 
         self._options = options
         self._manager: RetrieverManager | None = None
@@ -166,22 +173,37 @@ class Braid(DataDirectory):
         }
         self._threads = SearchThreads()
         self._search_models = SearchModels(models or ChatModels(), prompts or Prompts(), rerankers or Rerankers())
-        self._roles = Roles(self.data_dir, self)
-        for close in (self._search_models.rerankers.close, self._roles.close, self._threads.close, self._roles.stop):
+        self._closing.callback(self._search_models.rerankers.close)
+
+    def _take_role(self, *, work: bool) -> Roles | Fleet:
+        from braid.core.workers.fleet import Fleet
+        from braid.core.workers.roles import Roles
+
+        if not work and not self.is_member:
+            raise InvalidInputError(
+                "work is false, but nobody else would index: leave it out, or open the ledger in PostgreSQL together "
+                "with indexes in Milvus, of which another process may take care",
+                field="work",
+            )
+        roles = Fleet(self.ledger.database, self, works=work) if self.is_member else Roles(self.data_dir, self)
+        for close in (roles.close, self._threads.close, roles.stop):
             self._closing.callback(close)
+        return roles
 
     # ------------------------------------------------------------ where the indexes are, for `Roles`
 
     def open_indexes(self, closing: ExitStack, *, crashed: bool) -> Indexes:
         """Open the indexes in this process, which owns them."""
-        from braid.core.indexes.answering_models import AnsweringModels
+        from braid.core.indexes.answering_models import AnsweringModels, WantedModels
+        from braid.core.indexes.fleet.indexer import FleetIndexer
         from braid.core.indexes.indexer import Indexer
         from braid.core.indexes.opened import Indexes
+        from braid.core.workers.fleet import Fleet
 
         self.ledger.database.mark_in_use()
         options, changes = self._options, ChangeLog(self.ledger.database)
         self.to_reembed = self._passages_to_reembed(changes)
-        models = AnsweringModels(self._models.of, self._models.named)
+        models = (WantedModels if self.is_member else AnsweringModels)(self._models.of, self._models.named)
         bm25: KeywordIndex
         dense: VectorIndex
         if options.milvus is not None:
@@ -194,18 +216,19 @@ class Braid(DataDirectory):
             if index is not None:
                 closing.callback(index.close)
         mirror_registry = weakref.WeakMethod(self.mirror_registry)  # its threads must not keep it from being collected
-        indexer = Indexer(
-            self.ledger,
-            bm25,
-            dense,
-            chroma,
-            keyword_version=bm25.version,
-            models=models,
-            crashed=crashed,
-            priority=self.priority,
-            follow=options.follow,
-            before_work=lambda: mirror() if (mirror := mirror_registry()) else None,
-        )
+        common: dict[str, Any] = {
+            "models": models,
+            "priority": self.priority,
+            "follow": options.follow,
+            "before_work": lambda: mirror() if (mirror := mirror_registry()) else None,
+        }
+        indexer: Indexer
+        if isinstance(self._roles, Fleet):
+            woken = self._roles.is_woken
+            indexer = FleetIndexer(self.ledger, bm25, dense, member=self._roles.member, is_woken=woken, **common)
+        else:
+            version = bm25.version
+            indexer = Indexer(self.ledger, bm25, dense, chroma, keyword_version=version, crashed=crashed, **common)
         return Indexes(bm25, dense, chroma, indexer, models.answering)
 
     def _open_local(
@@ -293,12 +316,31 @@ class Braid(DataDirectory):
 
     @property
     def is_owner(self) -> bool:
-        """Whether this process has the indexes open. Others search through it; one of them takes over at its end."""
+        """Whether this process indexes and may run jobs: the owner of the indexes, through which others search, or a
+        working member of a fleet.
+        """
         return self._roles.is_owner
 
     def when_owner(self, start: Callable[[], object]) -> None:
-        """Call ``start`` as soon as this process owns the indexes: now, or in a thread when it takes over."""
+        """Call ``start`` as soon as this process indexes: now, or in a thread when it takes over from the owner."""
         self._roles.when_owner(start)
+
+    @property
+    def is_member(self) -> bool:
+        """Whether this process is one of a fleet: the ledger is in PostgreSQL and the indexes are in Milvus."""
+        return self.is_in_milvus and self.ledger.database.engine.dialect.name == "postgresql"
+
+    def each_beat(self, act: Callable[[], object]) -> None:
+        """Call ``act`` every few seconds in a working member of a fleet, and never elsewhere: others may have died."""
+        self._roles.each_beat(act)
+
+    def holds(self, what: str) -> bool:
+        """Whether this process alone does ``what`` now: as the owner, or as the member of a fleet that was first."""
+        return self._roles.holds(what)
+
+    def living(self) -> Living | None:
+        """Count the living members of the fleet; None outside of one."""
+        return self._roles.living()
 
     def after_fork(self, *, in_child: bool) -> None:
         """In the child, search through the parent, or whichever process is the owner then."""

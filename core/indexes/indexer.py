@@ -6,15 +6,15 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Sequence
-from typing import get_args
+from typing import Any, get_args
 
 from braid.core.indexes.answering_models import AnsweringModels
-from braid.core.indexes.base import IndexName, KeywordIndex, StateName, VectorIndex
+from braid.core.indexes.base import IndexName, KeywordIndex, LegIndex, StateName, VectorIndex
 from braid.core.indexes.chroma.copy import ChromaCopy
 from braid.core.indexes.embedder import ChunkEmbedder
 from braid.core.indexes.follower import IndexFollower
 from braid.core.indexes.leg_progress import RESTS, Counting, LegProgress
-from braid.core.indexes.sources import Bm25Source, CopySource, DenseSource, StoredDenseSource
+from braid.core.indexes.sources import Bm25Source, ChunkSource, CopySource, DenseSource, StoredDenseSource
 from braid.core.ledger.change_log import ChangeLog, IndexState
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.outages import log_failure
@@ -66,15 +66,13 @@ class Indexer:
         bm25_source = Bm25Source(self._changes, keyword_version)
         dense_source = (StoredDenseSource if dense.stored else DenseSource)(self._changes, embedder, models)
         self.followers: dict[IndexName, IndexFollower] = {
-            "bm25": IndexFollower(bm25, self._changes, bm25_source, crashed=crashed),
-            "dense": IndexFollower(dense, self._changes, dense_source, crashed=crashed, keep=models.keep),
+            "bm25": self._make_follower(bm25, bm25_source, crashed=crashed),
+            "dense": self._make_follower(dense, dense_source, crashed=crashed, keep=models.keep),
         }
         if copy is not None:
             source = CopySource(self._changes, models)
             # A copy whose writing was interrupted is noted in the ledger: nothing more is to be checked after a kill.
-            self.followers["chroma"] = IndexFollower(
-                copy, self._changes, source, crashed=False, heads=self._embedded_heads
-            )
+            self.followers["chroma"] = self._make_follower(copy, source, crashed=False, heads=self._embedded_heads)
         self._wakes = {name: threading.Event() for name in self.followers}
         self._looked = {name: threading.Event() for name in self.followers}
         self._stopping = threading.Event()
@@ -85,6 +83,9 @@ class Indexer:
             name: threading.Thread(target=self._run, args=(name,), name=f"braid-{name}", daemon=True)
             for name in followed
         }
+
+    def _make_follower(self, index: LegIndex, source: ChunkSource, **options: Any) -> IndexFollower:
+        return IndexFollower(index, self._changes, source, **options)
 
     def start(self) -> None:
         """Begin to follow the ledger."""
@@ -142,7 +143,10 @@ class Indexer:
 
     def leg_progress(self, leg: Leg, collection: str, head: int | None = None) -> LegProgress:
         """Return how far one index is; with the collection's ``head``, changes since the last look count, too."""
-        return self.followers[leg].progress(collection, head)
+        return self._progress_of(leg, collection, head)
+
+    def _progress_of(self, index: IndexName, collection: str, head: int | None) -> LegProgress:
+        return self.followers[index].progress(collection, head)
 
     def heads(self, collections: Collection[str]) -> dict[str, int]:
         """Return the last sequence number of each collection in the change log."""
@@ -187,12 +191,12 @@ class Indexer:
         return True
 
     def _pending(self, index: IndexName, heads: dict[str, int]) -> int:
-        return sum(self.followers[index].progress(collection, head).pending for collection, head in heads.items())
+        return sum(self._progress_of(index, collection, head).pending for collection, head in heads.items())
 
     def _is_complete(self, index: IndexName, heads: dict[str, int]) -> bool:
         states = self._changes.states(self.followers[index].name)
         for collection, head in heads.items():
-            state, progress = states.get(collection), self.followers[index].progress(collection, head)
+            state, progress = states.get(collection), self._progress_of(index, collection, head)
             if state is None or state.applied_seq < head or state.state != "ready":
                 return False
             if progress.obstacle or progress.pending:  # as the next search sees it

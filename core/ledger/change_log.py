@@ -191,12 +191,10 @@ class ChangeLog:
     def forget_other_models(self, collection: str, model: str) -> None:
         """Delete the collection's vectors of every model but this one."""
         ids = (
-            select(ChunkRow.id)
-            .join(DatasetRow, DatasetRow.id == ChunkRow.dataset_id)
-            .where(*_in_collection(collection))
+            select(ChunkRow.id).join(DatasetRow, DatasetRow.id == ChunkRow.dataset_id).where(*in_collection(collection))
         )
         with self._database.write() as connection:
-            lock_datasets(connection, and_(*_in_collection(collection)))
+            lock_datasets(connection, and_(*in_collection(collection)))
             connection.execute(delete(EmbeddingRow).where(EmbeddingRow.model != model, EmbeddingRow.chunk_id.in_(ids)))
 
     # ------------------------------------------------------------ states
@@ -218,7 +216,8 @@ def _matrix(vectors: Sequence[bytes]) -> Vector:
     return np.frombuffer(b"".join(vectors), dtype="<f4").reshape(len(vectors), -1 if vectors else 0)
 
 
-def _in_collection(collection: str) -> tuple[Any, ...]:
+def in_collection(collection: str) -> tuple[Any, ...]:
+    """Return the conditions of the datasets in a collection."""
     return (DatasetRow.collection == collection, DatasetRow.removed_at.is_(None))
 
 

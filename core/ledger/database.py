@@ -41,6 +41,8 @@ somebody reads. Without a limit the file stays as large as it ever was."""
 FORK_PATIENCE_S = 5.0
 """Longest time that a fork waits for running transactions."""
 ROWS_PER_STATEMENT = 1000  # far below SQLite's limit of 32,766 variables
+CHANNEL = "braid"
+"""PostgreSQL's channel by which processes of a fleet wake each other."""
 NUMBERS_PER_ROW = 16
 """Numbers that take the memory of a remembered row."""
 
@@ -67,6 +69,8 @@ class Database:
         self.lacks_newest = self._file is not None and lacks_newest(self._file)
         """Whether the file was copied while it was in use, without its newest changes."""
         self._owned = False
+        self.process_name: Callable[[], str] = lambda: ""
+        """Returns the name of this process in a fleet, see `braid.core.ledger.member`; nothing outside of one."""
         if self.lacks_newest:
             logger.warning("event=copied_ledger %s", LACKS_NEWEST % self._file)
         try:
@@ -196,6 +200,13 @@ class Database:
     def is_read_only(self) -> bool:
         """Return whether PostgreSQL takes no changes now, like a standby. A file may not take any, either: try it."""
         return self.engine.dialect.name == "postgresql" and self._rows("SHOW transaction_read_only", {}) == [("on",)]
+
+    def notify(self) -> None:
+        """Wake the processes of a fleet that work: there are new jobs or changes, which are committed already. They
+        look anyway soon, so that nothing fails with the message.
+        """
+        with suppress(SQLAlchemyError), self.write() as connection:
+            connection.exec_driver_sql(f"NOTIFY {CHANNEL}")
 
     def _connect_watcher(self) -> sqlite3.Connection:
         """Open the file that the engine opens, also where the URL names it in SQLite's own way."""

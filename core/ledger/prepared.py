@@ -88,6 +88,61 @@ SET_STATE = """
     SET version = excluded.version, applied_seq = excluded.applied_seq, state = excluded.state"""
 STATES = "SELECT collection, version, applied_seq, state FROM index_state WHERE leg = :leg"
 
+# ---------------------------------------------------------------- the same in a fleet, whose ledger is in PostgreSQL
+
+_STATE = "s.leg, s.collection, s.version, s.applied_seq, s.state, s.wanted, s.report"
+SHARED_STATES = f"SELECT {_STATE} FROM index_state s WHERE s.leg IN :legs"
+SHARED_STATES_OF = f"{SHARED_STATES} AND s.collection IN :collections"
+STATES_OF_COLLECTIONS = """
+    SELECT collection, version, applied_seq, state FROM index_state WHERE leg = :leg AND collection IN :collections"""
+ALL_PENDING = """
+    SELECT s.collection, COUNT(*) FROM index_state s JOIN changes c ON c.collection = s.collection
+    WHERE s.leg = :leg AND c.seq > s.applied_seq GROUP BY s.collection"""
+TO_FOLLOW = """
+    SELECT n.collection, c.head, s.version, s.applied_seq, s.state, s.wanted
+    FROM (SELECT DISTINCT collection FROM datasets) n
+        CROSS JOIN LATERAL (
+            SELECT COALESCE(MAX(seq), 0) AS head FROM changes WHERE changes.collection = n.collection) c
+        LEFT JOIN index_state s ON s.collection = n.collection AND s.leg = :leg"""
+_UNDER_CLAIM = "FROM claims WHERE what = :what AND process = :process FOR SHARE"
+SET_STATE_UNDER_CLAIM = f"""
+    INSERT INTO index_state (leg, collection, version, applied_seq, state)
+    SELECT :leg, :collection, :version, CAST(:applied_seq AS INTEGER), :state {_UNDER_CLAIM}
+    ON CONFLICT (leg, collection) DO UPDATE
+    SET version = excluded.version, applied_seq = excluded.applied_seq, state = excluded.state"""
+# Where there is no state yet, nothing is known of the index.
+REPORT_UNDER_CLAIM = f"""
+    INSERT INTO index_state (leg, collection, version, applied_seq, state, report)
+    SELECT :leg, :collection, :version, 0, 'rebuilding', :report {_UNDER_CLAIM}
+    ON CONFLICT (leg, collection) DO UPDATE SET report = excluded.report"""
+WANT = """
+    UPDATE index_state SET wanted = :wanted
+    WHERE leg = :leg AND collection = :collection AND wanted <> :wanted AND wanted <> 'rebuild'"""
+WANTED = "SELECT collection, wanted FROM index_state WHERE leg = :leg AND wanted <> '' AND collection IN :collections"
+HEARD = "UPDATE index_state SET wanted = '' WHERE leg = :leg AND collection = :collection AND wanted = :wanted"
+
+# ---------------------------------------------------------------- processes of a fleet
+
+_NOW = "CAST(EXTRACT(EPOCH FROM clock_timestamp()) AS DOUBLE PRECISION)"
+JOIN = f"INSERT INTO processes (name, host, works, started_at, seen_at) SELECT :name, :host, :works, {_NOW}, {_NOW}"
+BEAT = f"UPDATE processes SET seen_at = {_NOW} WHERE name = :name"
+LEAVE = "DELETE FROM processes WHERE name = :name"
+BURY = f"""
+    DELETE FROM processes WHERE name IN (
+        SELECT name FROM processes WHERE seen_at < {_NOW} - CAST(:lease_s AS DOUBLE PRECISION)
+        FOR UPDATE SKIP LOCKED)"""
+LIVING = f"""
+    SELECT COUNT(*), COALESCE(SUM(CASE WHEN works THEN 1 ELSE 0 END), 0) FROM processes
+    WHERE seen_at >= {_NOW} - CAST(:lease_s AS DOUBLE PRECISION)"""
+CLAIM = """
+    INSERT INTO claims (what, process)
+    SELECT w.what, p.name FROM unnest(CAST(:whats AS TEXT[])) AS w (what) JOIN processes p ON p.name = :process
+    ORDER BY w.what
+    ON CONFLICT DO NOTHING RETURNING what"""
+RELEASE = "DELETE FROM claims WHERE process = :process AND what IN :whats"
+CLAIMS = "SELECT what, process FROM claims"
+IS_HELD = "SELECT 1 FROM claims WHERE what = :what AND process = :process"
+
 # ---------------------------------------------------------------- chunks and vectors of a collection
 
 _IN_COLLECTION = "d.collection = :collection AND d.removed_at IS NULL"

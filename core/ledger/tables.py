@@ -223,6 +223,33 @@ class IndexStateRow(Base):
     applied_seq: Mapped[int]
     state: Mapped[str]
     """``ready``, ``writing`` (a batch is being applied; at the start it means a crash) or ``rebuilding``."""
+    wanted: Mapped[str] = mapped_column(default="", server_default="")
+    """What a process of a fleet asks of the one that follows the index: ``inspect``, ``rebuild`` or nothing."""
+    report: Mapped[str] = mapped_column(default="", server_default="")
+    """What that process last said of the index, as JSON; empty outside of a fleet."""
+
+
+class ProcessRow(Base):
+    """A living process of a fleet. The row of one that is not seen for a while is deleted by the others."""
+
+    __tablename__ = "processes"
+
+    name: Mapped[str] = mapped_column(primary_key=True)
+    host: Mapped[str]
+    works: Mapped[bool]
+    """Whether it indexes and runs jobs, or only serves."""
+    started_at: Mapped[float]
+    seen_at: Mapped[float]
+    """Its last heartbeat, by the database's clock."""
+
+
+class ClaimRow(Base):
+    """What one process of a fleet alone does: it is free again when the process's row is gone."""
+
+    __tablename__ = "claims"
+
+    what: Mapped[str] = mapped_column(primary_key=True)
+    process: Mapped[str] = mapped_column(ForeignKey("processes.name", ondelete="CASCADE"), index=True)
 
 
 class ConversationRow(Base):
@@ -445,3 +472,5 @@ class JobRow(Base):
     created_at: Mapped[float]
     started_at: Mapped[float | None]
     finished_at: Mapped[float | None]
+    process: Mapped[str] = mapped_column(default="", server_default="")
+    """The process of a fleet that started it last."""

@@ -94,6 +94,16 @@ class Roles:
                 return
         start()
 
+    def each_beat(self, act: Callable[[], object]) -> None:
+        """Do nothing: nobody else does what this process does, and so nobody has to hear that it lives."""
+
+    def holds(self, what: str) -> bool:
+        """Whether this process alone does this now: as the owner it does everything."""
+        return self.is_owner
+
+    def living(self) -> None:
+        """Return nothing: there is no fleet."""
+
     def announce(self, url: str) -> None:
         """Publish the address of this process's pages, if it is the owner."""
         if self.is_owner:

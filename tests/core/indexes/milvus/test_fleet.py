@@ -1,0 +1,231 @@
+"""Several members over one PostgreSQL and one Milvus: who indexes what, and what each of them says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from braid.core.braid import Braid, IndexOptions
+from braid.core.errors import InvalidInputError
+from braid.core.indexes.fleet.claimed import INDEX, ClaimedIndex, ClaimedLog, ClaimLostError
+from braid.core.indexes.fleet.indexer import FleetIndexer
+from braid.core.ledger.change_log import IndexState
+from braid.core.ledger.member import Living
+from braid.core.workers.fleet import Fleet
+from tests.fakes import HashEmbeddings
+from tests.milvus_server import MilvusLite
+from tests.worlds import document, eventually
+
+WAIT_S = 60
+LEASE_S = 1.5
+
+Open = Callable[..., Braid]
+
+
+@pytest.fixture
+def open_member(
+    tmp_path: Path, new_postgres_url: Callable[[], str], in_milvus: IndexOptions, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Open]:
+    """Opens one more member of the same fleet."""
+    monkeypatch.setattr("braid.core.workers.fleet.LEASE_S", LEASE_S)
+    url = new_postgres_url()
+    with ExitStack() as opened:
+
+        def open_one(*, work: bool = True, model: HashEmbeddings | None = None) -> Braid:
+            model = model or HashEmbeddings()
+            braid = Braid(tmp_path, database_url=url, embedding_model=model, index_options=in_milvus, work=work)
+            return opened.enter_context(braid)
+
+        yield open_one
+
+
+def fleet_of(braid: Braid) -> Fleet:
+    assert isinstance(braid._roles, Fleet)
+    return braid._roles
+
+
+def follows(braid: Braid) -> set[str]:
+    return set(fleet_of(braid).member.held(INDEX))
+
+
+def cut_off(braid: Braid) -> None:
+    """Its heartbeat stops, as when it is suspended or the network is away; it does not know."""
+    fleet_of(braid)._stopping.set()
+
+
+def new_dataset(braid: Braid, name: str = "ann") -> int:
+    user = braid.ledger.add_user(name)
+    return braid.ledger.add_dataset(user.id, "notes").id
+
+
+def sources(braid: Braid, text: str, user_id: int = 1) -> set[str]:
+    found = braid.search(text, user_id=user_id, mode="keyword")
+    assert found.degraded == ()
+    return {hit.passage.source for hit in found.hits}
+
+
+def test_one_that_only_serves_shows_and_finds_what_another_indexes(open_member: Open) -> None:
+    serving = open_member(work=False)
+    assert (serving.is_member, serving.is_owner) == (True, False)
+    assert serving.living() == Living(1, 0)
+    dataset = new_dataset(serving)
+    serving.ledger.put_document(dataset, document("pump", "the pump runs at 12 bar"))
+    assert not serving.indexer.wait(0.1), "nobody indexes"
+    assert [part.pending for part in serving.indexer.states([("bm25", "user_1")])] == [1]
+    assert "not in the" in serving.search("pump", user_id=1).degraded[0].reason
+
+    working = open_member()
+    assert serving.indexer.wait(WAIT_S)
+
+    assert serving.living() == Living(2, 1)
+    for braid in (serving, working):
+        assert sources(braid, "pump") == {"pump"}
+        assert {part.hits[0].passage.source for part in [braid.search("pump", user_id=1, mode="semantic")]} == {"pump"}
+        assert [(part.leg, part.state, part.pending) for part in braid.indexer.progress()] == [
+            ("bm25", "ready", 0),
+            ("dense", "ready", 0),
+        ]
+
+    serving.indexer.rebuild("bm25", "user_1")
+    assert serving.indexer.states([("bm25", "user_1")])[0].state == "rebuilding"
+    assert serving.indexer.wait(WAIT_S)
+    assert sources(serving, "pump") == {"pump"}
+
+
+def test_the_collections_are_shared_and_given_back(open_member: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    slow = HashEmbeddings(delay_s=0.01)
+    first, second = open_member(model=slow), open_member(model=slow)
+    datasets = [new_dataset(first, f"user {number}") for number in range(6)]
+    for dataset in datasets:
+        texts = [f"passage {number} of {dataset}" for number in range(30)]
+        first.ledger.put_document(dataset, document("book", *texts))
+    held: list[tuple[int, int]] = []
+
+    def both_have_some() -> bool:
+        mine, yours = follows(first), follows(second)
+        assert not mine & yours, "a collection is one member's"
+        held.append((len(mine), len(yours)))
+        return len(mine) >= 2 and len(yours) >= 2
+
+    eventually(both_have_some)
+    assert first.indexer.wait(WAIT_S)
+    assert second.indexer.wait(WAIT_S)
+    assert first.dense.count("user_1") == 30
+    monkeypatch.setattr("braid.core.indexes.fleet.sharing.IDLE_S", 0.0)
+    eventually(lambda: not follows(first) and not follows(second))
+
+
+def test_another_takes_over_from_one_that_was_cut_off_which_comes_back_as_a_new_one(open_member: Open) -> None:
+    first = open_member()
+    dataset = new_dataset(first)
+    first.ledger.put_document(dataset, document("pump", "the pump"))
+    assert first.indexer.wait(WAIT_S)
+    assert follows(first) == {"user_1"}
+    before = fleet_of(first).member.name
+    second = open_member()
+    cut_off(first)
+    eventually(lambda: not follows(first))
+    first.ledger.put_document(dataset, document("tank", "the tank"))
+    eventually(lambda: follows(second) == {"user_1"}, seconds=LEASE_S + 5)
+
+    assert second.indexer.wait(WAIT_S)
+    assert sources(first, "tank") == {"tank"}
+    assert not follows(first)
+    fleet_of(first).beat()
+    assert fleet_of(first).member.name != before
+    assert second.living() == Living(2, 2)
+
+
+def test_one_that_closes_frees_its_collections_at_once(open_member: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = open_member(), open_member(work=False)
+    dataset = new_dataset(first)
+    first.ledger.put_document(dataset, document("pump", "the pump"))
+    assert first.indexer.wait(WAIT_S)
+    first.close()
+
+    assert fleet_of(second).member.claims() == {}
+    assert second.living() == Living(1, 0)
+    assert sources(second, "pump") == {"pump"}, "it searches by itself"
+
+
+def test_what_is_written_late_is_refused_and_set_right_by_the_next(open_member: Open) -> None:
+    braid = open_member(work=False)
+    dataset = new_dataset(braid)
+    braid.ledger.put_document(dataset, document("pump", "the pump"))
+    fleet = fleet_of(braid)
+    fleet.member.claim([INDEX + "user_1"])
+    log = ClaimedLog(braid.ledger.database, fleet.member)
+    log.following["user_1"] = fleet.member.name
+    index = ClaimedIndex(braid.bm25, log)
+    [chunk] = log.chunks("user_1", sorted(log.chunk_ids("user_1")))
+    head = log.heads()["user_1"]
+    index.apply("user_1", [chunk], ())
+    log.set_state("milvus_bm25", "user_1", IndexState("v", head, "ready"))
+
+    fleet.member.release([INDEX + "user_1"])  # which the follower has not seen yet
+
+    with pytest.raises(ClaimLostError):
+        log.set_state("milvus_bm25", "user_1", IndexState("v", head + 5, "ready"))
+    with pytest.raises(ClaimLostError):
+        index.apply("user_1", (), [chunk.id])
+    assert braid.bm25.count("user_1") == 1, "refused before it was written"
+
+    fleet.member._held[INDEX + "user_1"] = fleet.member.name  # as one that was suspended in the middle believes
+    with pytest.raises(ClaimLostError):
+        index.apply("user_1", (), [chunk.id])
+    assert braid.bm25.count("user_1") == 0
+    log.following.clear()
+    index.set_right()
+    assert [change.chunk_id for change in log.after("user_1", head, 10)] == [chunk.id]
+    del fleet.member._held[INDEX + "user_1"]
+
+    working = open_member()
+    assert working.indexer.wait(WAIT_S)
+    assert sources(working, "pump") == {"pump"}
+
+
+def test_what_cannot_be_indexed_is_told_to_all(open_member: Open, milvus: MilvusLite) -> None:
+    model = HashEmbeddings()
+    working, serving = open_member(model=model), open_member(work=False)
+    dataset = new_dataset(working)
+    model.failing = True
+    working.ledger.put_document(dataset, document("pump", "the pump"))
+
+    def says_why() -> bool:
+        progress = serving.indexer.leg_progress("dense", "user_1", 1)
+        return progress.pending == 1 and "the model server is down" in progress.error
+
+    eventually(says_why)
+    model.failing = False
+    assert serving.indexer.wait(WAIT_S)
+    milvus.stop()
+    try:
+        assert {part.leg for part in serving.search("pump", user_id=1).degraded} == {"bm25", "dense"}
+        working.ledger.put_document(dataset, document("tank", "the tank"))
+        eventually(lambda: any(part.state == "failed" for part in serving.indexer.progress()))
+    finally:
+        milvus.start()
+    assert serving.indexer.wait(WAIT_S)
+    assert sources(serving, "tank") == {"tank"}
+
+
+def test_a_search_that_finds_nothing_left_has_it_made_again(open_member: Open, milvus: MilvusLite) -> None:
+    working, serving = open_member(), open_member(work=False)
+    assert isinstance(working.indexer, FleetIndexer)
+    dataset = new_dataset(working)
+    working.ledger.put_document(dataset, document("pump", "the pump"))
+    assert serving.indexer.wait(WAIT_S)
+    milvus.clear()
+
+    assert {part.leg for part in serving.search("pump", user_id=1).degraded} == {"bm25", "dense"}
+
+    eventually(lambda: not serving.search("pump", user_id=1).degraded)
+    assert sources(serving, "pump") == {"pump"}
+
+
+def test_where_nobody_else_would_work_one_has_to(tmp_path: Path, in_milvus: IndexOptions) -> None:
+    with pytest.raises(InvalidInputError, match="nobody else would index"):
+        Braid(tmp_path, embedding_model=HashEmbeddings(), index_options=in_milvus, work=False)

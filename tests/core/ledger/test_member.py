@@ -1,0 +1,139 @@
+"""Members of a fleet over one PostgreSQL: what one claims is its own as long as its heart beats."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from braid.core.ledger.database import Database
+from braid.core.ledger.member import LEASE_S, Living, Member
+
+LEASE = 0.3
+
+
+@pytest.fixture(scope="module")
+def database(new_postgres_url: Callable[[], str]) -> Iterator[Database]:
+    opened = Database(new_postgres_url())
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def new_member(database: Database) -> Callable[..., Member]:
+    with database.write() as connection:
+        connection.exec_driver_sql("DELETE FROM processes")
+    return lambda works=True, lease_s=LEASE: Member(database, works=works, lease_s=lease_s)
+
+
+def beat_until(member: Member, there: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 10
+    while not there():
+        assert time.monotonic() < deadline
+        member.beat()
+        time.sleep(0.02)
+
+
+def test_what_many_claim_at_once_is_taken_once(new_member: Callable[..., Member]) -> None:
+    members = [new_member(lease_s=LEASE_S) for _ in range(3)]
+    wanted = [f"index:user_{number}" for number in range(40)]
+    ready = threading.Barrier(len(members))
+
+    def claim(member: Member) -> set[str]:
+        assert member.name
+        ready.wait()
+        for each in wanted:
+            member.claim([each])
+        return set(member.held(""))
+
+    with ThreadPoolExecutor(len(members)) as pool:
+        held = list(pool.map(claim, members))
+
+    assert set().union(*held) == set(wanted)
+    assert sum(map(len, held)) == len(wanted)
+    assert members[0].claims() == {what: each.name for each in members for what in each.held("")}
+
+
+def test_a_claim_is_taken_over_when_the_heartbeat_stops_and_not_before(new_member: Callable[..., Member]) -> None:
+    first, second = new_member(), new_member()
+    first.claim(["tidy"])
+    second.claim(["tidy"])
+    assert first.holder("tidy") == first.name != second.name
+    assert not second.holder("tidy")
+
+    stopped = time.monotonic()
+    beat_until(second, lambda: not first.claims())
+
+    assert LEASE <= time.monotonic() - stopped < LEASE + 1
+    second.claim(["tidy"])
+    assert second.holder("tidy") == second.name
+    assert not first.holder("tidy"), "it cannot be sure without a heartbeat"
+
+
+def test_one_that_was_declared_dead_joins_again_under_another_name(new_member: Callable[..., Member]) -> None:
+    suspended, other = new_member(), new_member()
+    suspended.claim(["tidy"])
+    before = suspended.name
+    beat_until(other, lambda: not other.claims())
+    other.claim(["tidy"])
+
+    assert not suspended.beat()
+
+    assert suspended.name != before
+    assert not suspended.holder("tidy")
+    assert not suspended.is_held("tidy", before)
+    assert other.is_held("tidy", other.name)
+    suspended.claim(["folders"])
+    assert suspended.holder("folders")
+
+
+def test_a_claim_under_a_name_that_was_buried_takes_nothing(new_member: Callable[..., Member]) -> None:
+    suspended, other = new_member(lease_s=LEASE_S), new_member()
+    assert suspended.name
+    with other._database.write() as connection:
+        connection.exec_driver_sql("DELETE FROM processes WHERE name = %(name)s", {"name": suspended.name})
+
+    suspended.claim(["tidy"])
+
+    assert not suspended.holder("tidy")
+    other.claim(["tidy"])
+    assert other.holder("tidy")
+
+
+def test_one_that_leaves_or_releases_frees_it_at_once(new_member: Callable[..., Member]) -> None:
+    first, second = new_member(lease_s=LEASE_S), new_member(lease_s=LEASE_S)
+    first.claim(["folders", "tidy"])
+    first.release(["folders"])
+    second.claim(["folders", "tidy"])
+    assert set(second.held("")) == {"folders"}
+
+    first.leave()
+    second.claim(["tidy"])
+
+    assert set(second.held("")) == {"folders", "tidy"}
+    assert second.living() == Living(1, 1)
+
+
+def test_after_an_outage_for_all_nobody_is_buried_who_comes_back(new_member: Callable[..., Member]) -> None:
+    first, second = new_member(), new_member()
+    first.claim(["tidy"])
+    assert second.name
+    time.sleep(LEASE + 0.05)  # as while the database was away
+
+    assert second.beat(), "and buries nobody: it was cut off, too"
+    assert first.beat()
+
+    assert first.holder("tidy")
+
+
+def test_the_living_are_counted(new_member: Callable[..., Member]) -> None:
+    members = [new_member(), new_member(works=False)]
+    assert all(member.name for member in members)
+
+    assert members[0].living() == Living(2, 1)
+    time.sleep(LEASE + 0.05)
+    members[1].beat()
+    assert members[1].living() == Living(1, 0)
