@@ -111,6 +111,7 @@ class Site:
                 atexit.register(self.close)  # before Braid's, where that was registered before
                 if len(sites) == 1:
                     self.braid.when_owner(self.turn_store.interrupt_abandoned)
+                    self.braid.each_beat(self.turn_store.interrupt_abandoned)
                     self.background.start()
 
     def end_turns(self) -> None:

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from braid.core.braid import Braid
 
 TIDY_EVERY_S = 3600.0
+TIDY = "tidy"
+FOLDERS = "folders"
+"""What one process alone does of several that run jobs."""
 LET_BE_S = 3600.0
 """A younger file may belong to an upload that is not a job yet, or to a document that is not stored yet: also at the
 start, since other processes may be at work already.
@@ -123,7 +126,7 @@ class Background:
         tell_of_forks(self)
 
     def _make_threads(self) -> None:
-        self.supervisor = FolderSupervisor(self.folders, self.sync_jobs)
+        self.supervisor = FolderSupervisor(self.folders, self.sync_jobs, is_mine=lambda: self._braid.holds(FOLDERS))
         self._runner = JobRunner(
             self.store,
             {kind: self._stopping(run) for kind, run in self._handlers.items()},
@@ -150,6 +153,7 @@ class Background:
         self._runner.start()
         self.supervisor.start()
         self._tidying.start()
+        self._braid.each_beat(self._take_back)
 
     def before_fork(self) -> None:
         """Do nothing: jobs go on in the parent."""
@@ -170,7 +174,7 @@ class Background:
         While searches run it returns a moment later: a browser that uploads 500 files calls it 500 times.
         """
         added = self.store.add(user_id, jobs)
-        self._runner.wake()
+        self._wake()
         self._priority.rest()
         return added
 
@@ -192,8 +196,19 @@ class Background:
     def retry(self, user_id: int, job_id: int) -> Job:
         """Queue a failed or cancelled job again, and wake the runner."""
         job = self.store.retry(user_id, job_id)
-        self._runner.wake()
+        self._wake()
         return job
+
+    def _wake(self) -> None:
+        self._runner.wake()
+        if self._braid.is_member:
+            self._braid.ledger.database.notify()
+
+    def _take_back(self) -> None:
+        """Queue again the jobs of processes that have died meanwhile."""
+        if not self._closing.is_set() and (count := self.store.requeue()):
+            logger.info("event=jobs_requeued count=%d", count)
+            self._wake()
 
     def close(self, timeout_s: float = 10.0) -> None:
         """Wait up to ``timeout_s`` for running jobs; the next start runs the others."""
@@ -236,6 +251,8 @@ class Background:
         self.spool.remove(job.payload.get("file", ""))
 
     def _tidy(self) -> None:
+        if not self._braid.holds(TIDY):
+            return
         self.store.prune(self._days)
         if any(deleted := self.retention.apply().values()):
             logger.info("event=retention deleted=%s", sum(deleted))

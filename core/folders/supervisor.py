@@ -6,6 +6,7 @@ import logging
 import os
 import threading
 import time
+from collections.abc import Callable
 
 from braid.core.folders.store import NewSyncedFolder, SyncedFolder, SyncedFolders
 from braid.core.folders.sync_jobs import SyncJobs
@@ -24,12 +25,23 @@ logger = logging.getLogger(__name__)
 
 
 class FolderSupervisor:
-    """Runs from `start` to `close`, with one watching thread per folder, in the process that runs the jobs."""
+    """Runs from `start` to `close`, with one watching thread per folder, in the process that runs the jobs.
 
-    def __init__(self, folders: SyncedFolders, jobs: SyncJobs, *, retry_s: float = RETRY_S) -> None:
+    Of several such processes only that watches for which ``is_mine`` is true.
+    """
+
+    def __init__(
+        self,
+        folders: SyncedFolders,
+        jobs: SyncJobs,
+        *,
+        retry_s: float = RETRY_S,
+        is_mine: Callable[[], bool] = lambda: True,
+    ) -> None:
         self._folders = folders
         self._jobs = jobs
         self._retry_s = retry_s
+        self._is_mine = is_mine
         self._closing = threading.Event()
         self._wake = threading.Event()
         self._watchers: dict[int, _Watcher] = {}
@@ -82,7 +94,7 @@ class FolderSupervisor:
 
     def _follow_list(self) -> None:
         """Stop the watchers of removed folders, and start one for each new folder."""
-        listed = {folder.id: folder for folder in self._folders.all()}
+        listed = {folder.id: folder for folder in self._folders.all()} if self._is_mine() else {}
         for folder_id in self._watchers.keys() - listed.keys():
             self._watchers.pop(folder_id).stop()
         for folder_id in listed.keys() - self._watchers.keys():

@@ -13,7 +13,7 @@ from braid.core.batches import batches
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ledger.database import ROWS_PER_STATEMENT, storable
 from braid.core.ledger.ledger import Ledger
-from braid.core.ledger.tables import JobRow
+from braid.core.ledger.tables import JobRow, ProcessRow
 
 JobKind = Literal["upload", "url", "text", "reembed", "import", "export", "sync", "scan"]
 JobState = Literal["queued", "running", "done", "failed", "cancelled"]
@@ -229,13 +229,18 @@ class JobStore:
         next_first = (JobRow.user_id <= after_user, JobRow.user_id, JobRow.id)
         wanted = (JobRow.state == "queued", JobRow.kind.in_(kinds), JobRow.user_id.not_in(not_of))
         statement = _select().where(*wanted).order_by(*next_first).limit(1)
-        while jobs := self._read(statement):
-            job = jobs[0]
+        process = self._ledger.database.process_name()
+        if not self._read(statement):  # which locks nothing, as a look for nothing should
+            return None
+        with self._ledger.database.write() as connection:
+            row = connection.execute(statement.with_for_update(skip_locked=True)).one_or_none()
+            if row is None:  # others start those that are queued
+                return None
+            job = _job(row)
             run = replace(job, state="running", attempts=job.attempts + 1, started_at=time.time())
             changed = {name: getattr(run, name) for name in ("state", "attempts", "started_at")}
-            if self._update(job.id, JobRow.state == "queued", **changed):
-                return run
-        return None
+            connection.execute(update(JobRow).where(JobRow.id == job.id).values(**changed, process=process))
+        return run
 
     def is_running(self, job: Job) -> bool:
         """Return whether this run of the job is the current one: not cancelled, and not handed over."""
@@ -264,9 +269,14 @@ class JobStore:
         self._update(job.id, _is_run(job), state="queued", attempts=job.attempts - 1, started_at=None)
 
     def requeue(self) -> int:
-        """Queue again the jobs that a dead process left running, or fail them after MAX_ATTEMPTS. Returns how many."""
+        """Queue again the jobs that a dead process left running, or fail them after MAX_ATTEMPTS. Returns how many.
+
+        Outside of a fleet every process but this one is dead.
+        """
         died = f"the server stopped {MAX_ATTEMPTS} times while running this job; try it again by hand"
         running = JobRow.state == "running"
+        if self._ledger.database.process_name():
+            running &= JobRow.process.not_in(select(ProcessRow.name))
         with self._ledger.database.write() as connection:
             connection.execute(
                 update(JobRow)

@@ -26,7 +26,6 @@ from braid.app.web.turn_progress import RENDER_EVERY_S, stage_text
 from braid.app.words.dataset_names import dataset_name
 from braid.core.chat.turns.rows import MAX_TURN_S, StoredTurn
 from braid.core.chat.turns.running import Progress, RunningTurn
-from braid.core.chat.turns.writers import KEY, this_writer
 from braid.core.chat.types import Event, QueryWritten, Searched, StageStarted
 from braid.core.errors import BraidError
 from braid.core.types import SearchResult
@@ -90,7 +89,7 @@ def _progress_elsewhere(turn: StoredTurn, gone: list[bool]) -> Iterator[str]:
     while not gone and time.monotonic() < until:
         here.turn_store.interrupt_abandoned()
         answer = here.conversations.messages(user_id, turn.conversation_id, ids=[turn.answer_id])[0]
-        if answer.state != "running" or answer.settings.get(KEY) == this_writer():
+        if answer.state != "running" or here.turn_store.is_written_here(answer.settings):
             return
         if answer.text != shown:
             shown, last_sent_at = answer.text, time.monotonic()

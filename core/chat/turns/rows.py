@@ -11,11 +11,11 @@ from sqlalchemy import ColumnElement, Connection, Row, delete, func, insert, sel
 from braid.core.chat.columns import citation_columns, request_settings, result_settings
 from braid.core.chat.turns.branches import Branches, Node
 from braid.core.chat.turns.find import fold
-from braid.core.chat.turns.writers import KEY, lives, this_writer
+from braid.core.chat.turns.writers import KEY, lives
 from braid.core.chat.types import ChatRequest, ChatResult
 from braid.core.errors import NotFoundError
 from braid.core.ledger.database import storable
-from braid.core.ledger.tables import CitationRow, ConversationRow, MessageRow, MessageTextRow
+from braid.core.ledger.tables import CitationRow, ConversationRow, MessageRow, MessageTextRow, ProcessRow
 from braid.core.types import MAX_ID
 
 State = Literal["complete", "running", "stopped", "interrupted", "cut", "failed"]
@@ -76,22 +76,25 @@ def insert_question(connection: Connection, conversation_id: int, request: ChatR
     return question_id
 
 
-def insert_answer(connection: Connection, conversation_id: int, question_id: int) -> int:
+def insert_answer(connection: Connection, conversation_id: int, question_id: int, *, writer: str = "") -> int:
     """Insert an answer that is about to be written, choose it among its variants, and return its id."""
-    settings = {KEY: this_writer()}
+    settings = {KEY: writer}
     values = {"role": "assistant", "text": "", "settings": settings, "parent_id": question_id, "state": "running"}
     return _insert(connection, conversation_id, values)
 
 
-def write_answer(connection: Connection, turn: StoredTurn, result: ChatResult, state: State) -> bool:
-    """Write the answer as far as it came. Raises NotFoundError if it was deleted.
+def write_answer(
+    connection: Connection, turn: StoredTurn, result: ChatResult, state: State, *, writer: str = ""
+) -> bool:
+    """Write the answer as far as it came; ``writer`` is the process that goes on with it. Raises NotFoundError if it was
+    deleted.
 
     False, with nothing written, for an answer that is ``running`` here, and was ended by another process.
     """
     text = storable(result.text)
     row, settings = update(MessageRow).where(MessageRow.id == turn.answer_id), result_settings(result)
     if state == "running":
-        row, settings = row.where(MessageRow.state == "running"), {**settings, KEY: this_writer()}
+        row, settings = row.where(MessageRow.state == "running"), {**settings, KEY: writer}
     if not connection.execute(row.values(text=text, settings=settings, state=state)).rowcount:
         if connection.execute(select(MessageRow.id).where(MessageRow.id == turn.answer_id)).first():
             return False
@@ -109,11 +112,12 @@ def abandoned_answers(connection: Connection) -> list[int]:
     """Return the ids of the answers that nobody writes any more, though they are said to be written."""
     columns = (MessageRow.id, MessageRow.settings, MessageRow.created_at)
     overdue = time.time() - MAX_TURN_S - OVERDUE_S
-    running = connection.execute(select(*columns).where(MessageRow.state == "running"))
+    running = connection.execute(select(*columns).where(MessageRow.state == "running")).all()
+    members = set(connection.execute(select(ProcessRow.name)).scalars()) if running else set()
     return [
         message_id
         for message_id, settings, created_at in running
-        if created_at < overdue or not lives(str(settings.get(KEY, "")))
+        if created_at < overdue or not ((writer := str(settings.get(KEY, ""))) in members or lives(writer))
     ]
 
 

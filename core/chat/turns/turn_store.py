@@ -22,7 +22,7 @@ from braid.core.chat.turns.rows import (
     touch,
     write_answer,
 )
-from braid.core.chat.turns.writers import KEY, this_writer
+from braid.core.chat.turns.writers import KEY, writer_in
 from braid.core.chat.types import ChatRequest, ChatResult
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ledger.ledger import Ledger
@@ -40,7 +40,7 @@ class TurnStore:
 
         It follows the last answer, or becomes a variant of the question ``instead_of``.
         """
-        user_id = require_user(request)
+        user_id, writer = require_user(request), writer_in(self._database)
         with self._database.write() as connection:
             require_conversation(connection, user_id, conversation_id, lock=True)
             branches = read_branches(connection, conversation_id)
@@ -51,37 +51,44 @@ class TurnStore:
                 if not branches.is_question(instead_of):
                     raise NotFoundError(f"there is no question {instead_of} in this conversation")
             question_id = insert_question(connection, conversation_id, request, parent_id)
-            answer_id = insert_answer(connection, conversation_id, question_id)
+            answer_id = insert_answer(connection, conversation_id, question_id, writer=writer)
             touch(connection, conversation_id)
         return StoredTurn(conversation_id, question_id, answer_id)
 
     def begin_variant(self, user_id: int, conversation_id: int, answer_id: int) -> StoredTurn:
         """Store that another answer to the same question is about to be written."""
+        writer = writer_in(self._database)
         with self._database.write() as connection:
             require_conversation(connection, user_id, conversation_id, lock=True)
             question_id = _question_of(read_branches(connection, conversation_id), answer_id)
-            added_id = insert_answer(connection, conversation_id, question_id)
+            added_id = insert_answer(connection, conversation_id, question_id, writer=writer)
             touch(connection, conversation_id)
         return StoredTurn(conversation_id, question_id, added_id)
 
     def resume(self, user_id: int, conversation_id: int, answer_id: int) -> StoredTurn:
         """Store that an answer that is not complete is being continued. Raises InvalidInputError for one that is."""
+        writer = writer_in(self._database)
         with self._database.write() as connection:
             require_conversation(connection, user_id, conversation_id, lock=True)
             question_id = _question_of(read_branches(connection, conversation_id), answer_id)
             answer = MessageRow.id == answer_id
             settings = connection.execute(select(MessageRow.settings).where(answer)).scalar_one()
             row = update(MessageRow).where(answer, MessageRow.state.not_in(("complete", "running")))
-            values = {"state": "running", "created_at": time.time(), "settings": {**settings, KEY: this_writer()}}
+            values = {"state": "running", "created_at": time.time(), "settings": {**settings, KEY: writer}}
             if not connection.execute(row.values(**values)).rowcount:
                 raise InvalidInputError(f"the answer {answer_id} is complete, or is being written", field="message_id")
             touch(connection, conversation_id)
         return StoredTurn(conversation_id, question_id, answer_id)
 
+    def is_written_here(self, settings: Mapping[str, Any]) -> bool:
+        """Return whether this process writes the running answer that has these settings."""
+        return bool(settings.get(KEY) == writer_in(self._database))
+
     def save(self, turn: StoredTurn, result: ChatResult, state: State) -> bool:
         """Store the answer as far as it came. False for a ``running`` one that another process has ended."""
+        writer = writer_in(self._database)
         with self._database.write() as connection:
-            return write_answer(connection, turn, result, state)
+            return write_answer(connection, turn, result, state, writer=writer)
 
     def fail(self, turn: StoredTurn, reason: str) -> None:
         """Store that there is no answer, and why, in words that the user may read."""

@@ -1,10 +1,15 @@
-"""The process that writes an answer, by a name that is stored with it: others can tell whether it still lives."""
+"""The process that writes an answer, by a name that is stored with it: others can tell whether it still lives.
+
+In a fleet it is the name of the member, and the ledger has those that live.
+"""
 
 from __future__ import annotations
 
 import os
 import secrets
 from contextlib import suppress
+
+from braid.core.ledger.database import Database
 
 KEY = "writer"
 """Where the name is in the settings of an answer that is being written."""
@@ -16,6 +21,11 @@ def this_writer() -> str:
     """Return the name of this process; another process has another one, also with the same number."""
     pid = os.getpid()  # another one in the child of a fork
     return _named.get(pid) or _named.setdefault(pid, f"{pid}-{secrets.token_hex(4)}")
+
+
+def writer_in(database: Database) -> str:
+    """Return the name under which this process writes answers to the database."""
+    return database.process_name() or this_writer()
 
 
 def lives(writer: str) -> bool:

@@ -1,0 +1,119 @@
+"""Jobs and answers of a fleet: each has one process, and what a dead one left is taken up by the others."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from braid.core.chat.store import ConversationStore
+from braid.core.chat.turns.turn_store import TurnStore
+from braid.core.chat.types import ChatRequest
+from braid.core.datasets.registry import Registry
+from braid.core.jobs.store import JobStore, NewJob
+from braid.core.ledger.ledger import Ledger
+from braid.core.ledger.member import Member
+from tests.worlds import eventually
+
+LEASE_S = 0.3
+JOBS = 30
+
+
+@pytest.fixture(scope="module")
+def ledgers(new_postgres_url: Callable[[], str]) -> Iterator[list[Ledger]]:
+    """The ledger as three processes have it open."""
+    url = new_postgres_url()
+    opened = [Ledger(url) for _ in range(3)]
+    opened[0].add_user("ann")
+    yield opened
+    for ledger in opened:
+        ledger.close()
+
+
+@pytest.fixture
+def members(ledgers: list[Ledger]) -> list[Member]:
+    with ledgers[0].database.write() as connection:
+        connection.execute(text("DELETE FROM processes"))
+        connection.execute(text("DELETE FROM jobs"))
+    members = [Member(ledger.database, lease_s=LEASE_S) for ledger in ledgers]
+    for ledger, member in zip(ledgers, members, strict=True):
+        ledger.database.process_name = lambda member=member: member.name  # type: ignore[misc]
+        assert member.name
+    return members
+
+
+def bury(others: list[Member], dead: str) -> None:
+    def is_buried() -> bool:
+        for each in others:
+            each.beat()
+        names = others[0]._database.rows("SELECT name FROM processes")
+        return (dead,) not in names
+
+    eventually(is_buried)
+
+
+def test_each_job_is_started_once_however_many_look(ledgers: list[Ledger], members: list[Member]) -> None:
+    stores = [JobStore(ledger) for ledger in ledgers]
+    stores[0].add(1, [NewJob("upload", f"{number}", 7) for number in range(JOBS)])
+    ready, started = threading.Barrier(6), list[int]()
+
+    def start(number: int) -> None:
+        store = stores[number % 3]
+        ready.wait()
+        while len(started) < JOBS:
+            if job := store.claim(0):
+                started.append(job.id)
+
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(start, range(6)))
+
+    assert sorted(started) == sorted({job.id for job in stores[0].all(limit=100)})
+    assert {job.attempts for job in stores[0].all(limit=100)} == {1}
+
+
+def test_only_the_jobs_of_the_dead_are_queued_again_and_their_late_result_is_not_stored(
+    ledgers: list[Ledger], members: list[Member]
+) -> None:
+    stores = [JobStore(ledger) for ledger in ledgers]
+    stores[0].add(1, [NewJob("upload", "of the dead", 7), NewJob("upload", "of the living", 7)])
+    late, running = stores[0].claim(0), stores[1].claim(0)
+    assert late is not None
+    assert running is not None
+    assert stores[2].requeue() == 0, "all live"
+
+    bury(members[1:], members[0].name)
+
+    assert stores[2].requeue() == 1
+    assert stores[1].is_running(running)
+    again = stores[2].claim(0)
+    assert again is not None
+    assert (again.id, again.attempts) == (late.id, 2)
+    stores[0].finish(late, {"chunks": 1})
+    stores[0].hand_over(late)
+    assert not stores[0].progress(late, 1, 2)
+    assert stores[2].is_running(again)
+    stores[2].finish(again, {"chunks": 2})
+    assert stores[0].get(1, late.id).result == {"chunks": 2}
+
+
+def test_answers_of_the_dead_are_interrupted_and_those_of_the_living_are_not(
+    ledgers: list[Ledger], members: list[Member], tmp_path: Path
+) -> None:
+    registry = Registry(tmp_path / "shared_dbs.json", retired_ids=ledgers[0].retired_shared_ids)
+    conversations = ConversationStore(ledgers[0], registry)
+    turns = [TurnStore(ledger) for ledger in ledgers]
+    ids = [conversations.create(1).id for _ in range(2)]
+    begun = [turns[number].begin(ids[number], ChatRequest(1, "Where?")) for number in range(2)]
+    assert turns[2].interrupt_abandoned() == 0, "both live"
+
+    bury(members[1:], members[0].name)
+
+    assert turns[2].interrupt_abandoned() == 1
+    states = [conversations.messages(1, ids[n], ids=[begun[n].answer_id])[0].state for n in range(2)]
+    assert states == ["interrupted", "running"]
+    mine = conversations.messages(1, ids[1], ids=[begun[1].answer_id])[0].settings
+    assert [store.is_written_here(mine) for store in turns] == [False, True, False]
