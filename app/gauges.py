@@ -53,6 +53,7 @@ class Gauges(Collector):
         yield from self._connections()
         yield from _unless_out(self._indexes)
         yield from _unless_out(self._queue)
+        yield from _unless_out(self._members)
 
     def describe(self) -> list[Metric]:
         """Return nothing, so that registering asks nobody."""
@@ -146,6 +147,13 @@ class Gauges(Collector):
         oldest = self._jobs.oldest_waiting()
         waited = 0.0 if oldest is None else max(0.0, time.time() - oldest)
         yield GaugeMetricFamily("braid_oldest_waiting_job_seconds", "Age of the oldest queued job.", waited)
+
+    def _members(self) -> Iterator[Metric]:
+        if (living := self._braid.living()) is not None:
+            members = GaugeMetricFamily("braid_members", "Living processes of the fleet.", labels=["works"])
+            members.add_metric(["yes"], living.working)
+            members.add_metric(["no"], living.members - living.working)
+            yield members
 
     @property
     def _engine(self) -> Engine:

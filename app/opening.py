@@ -65,6 +65,7 @@ def open_braid(settings: Settings, *, must_own: bool = False, migrate: bool = Fa
         prompts=prompts_of(settings),
         strategies=settings.strategies,
         must_own=must_own,
+        work=settings.work,
         migrate=migrate,
     )
     connected = SiteModels(settings, braid.ledger, secret_key(braid.data_dir))

@@ -132,9 +132,22 @@ def _indexes(braid: Braid) -> Part:
     return Part()
 
 
+def _fleet(braid: Braid) -> Part:
+    """Return whether a member is there that works."""
+    try:
+        living = braid.living()
+    except SQLAlchemyError:
+        return Part("impaired", "the database does not say whether anybody works")
+    if living is not None and not living.working:
+        return Part("impaired", "nobody indexes or runs jobs: start a worker")
+    return Part()
+
+
 def _owner(braid: Braid) -> Part:
     if braid.closed:
         return Part("failed", "Braid is closed")
+    if braid.is_member:
+        return _fleet(braid)
     if braid.is_owner:
         return Part()
     try:

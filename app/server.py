@@ -56,27 +56,27 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 log = logging.getLogger(__name__)
 
 
-def serve(settings: Settings) -> None:
-    """Serve pages, API and MCP until SIGTERM or SIGINT.
+def serve(settings: Settings, *, only: Callable[[ASGI], ASGI] = lambda app: app) -> None:
+    """Serve pages, API and MCP until SIGTERM or SIGINT, or what ``only`` leaves of them.
 
     Raises NotOwnerError when another process owns the data directory, and InvalidInputError when the host is
     not this computer and no name is allowed, or the port cannot be opened.
     """
     _require_allowed_hosts(settings)
-    _set_up_logging(settings.log_level)
+    set_up_logging(settings.log_level)
     _raise_open_files()
     sys.setswitchinterval(SWITCH_S)
     with open_braid(settings, must_own=True, migrate=True) as braid, _listen(settings) as listener:
         first_start.begin(braid)
-        _run(settings, braid, listener)
+        _run(settings, braid, listener, only)
 
 
-def _run(settings: Settings, braid: Braid, listener: socket.socket) -> None:
+def _run(settings: Settings, braid: Braid, listener: socket.socket, only: Callable[[ASGI], ASGI]) -> None:
     url = address(settings.host, settings.port)
     app = create_app(settings, braid)
     here: Site = app.extensions[EXTENSION]
     config = uvicorn.Config(
-        _asgi(settings, app, here),
+        only(_asgi(settings, app, here)),
         http=timely_protocol(Limits(0 if settings.trusted_proxies else settings.connections_per_address)),
         h11_max_incomplete_event_size=MAX_HEAD_BYTES,
         lifespan="on",
@@ -214,7 +214,8 @@ class _OneLine(logging.Formatter):
         return super().format(record).replace("\n", " | ")
 
 
-def _set_up_logging(level: str) -> None:
+def set_up_logging(level: str) -> None:
+    """Log one line an event to stderr."""
     handler = logging.StreamHandler()
     handler.setFormatter(_OneLine("time=%(asctime)s level=%(levelname)s logger=%(name)s %(message)s"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler])

@@ -86,8 +86,7 @@ def insert_answer(connection: Connection, conversation_id: int, question_id: int
 def write_answer(
     connection: Connection, turn: StoredTurn, result: ChatResult, state: State, *, writer: str = ""
 ) -> bool:
-    """Write the answer as far as it came; ``writer`` is the process that goes on with it. Raises NotFoundError if it was
-    deleted.
+    """Write the answer as far as it came; ``writer`` goes on with it. Raises NotFoundError if it was deleted.
 
     False, with nothing written, for an answer that is ``running`` here, and was ended by another process.
     """

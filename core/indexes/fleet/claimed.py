@@ -106,7 +106,8 @@ class ClaimedIndex:
         self.stored = index.stored
         self.crash_safe = index.crash_safe
         self.count, self.ids, self.check = index.count, index.ids, index.check
-        self.collections, self.rest, self.close = index.collections, index.rest, index.close
+        self.collections, self.is_gone = index.collections, index.is_gone
+        self.rest, self.close = index.rest, index.close
         self._index = index
         self._log = log
         self._doubtful: dict[str, set[str]] = {}

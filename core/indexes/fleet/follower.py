@@ -73,6 +73,12 @@ class FleetFollower(IndexFollower):
             self._give_up(collection)
             return False
 
+    def _inspect(self, collection: str, state: IndexState | None, head: int) -> tuple[IndexState, bool]:
+        inspected, sound = super()._inspect(collection, state, head)
+        if state is None and sound:  # a report without a state would say that nothing is known of the index
+            self._claimed.set_state(self.name, collection, inspected)
+        return inspected, sound
+
     def _give_up(self, collection: str) -> None:
         """Forget the collection, which is another member's now."""
         self._claimed.following.pop(collection, None)

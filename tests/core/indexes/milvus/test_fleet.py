@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from braid.app.readiness import health_of
 from braid.core.braid import Braid, IndexOptions
 from braid.core.errors import InvalidInputError
 from braid.core.indexes.fleet.claimed import INDEX, ClaimedIndex, ClaimedLog, ClaimLostError
@@ -61,6 +62,10 @@ def new_dataset(braid: Braid, name: str = "ann") -> int:
     return braid.ledger.add_dataset(user.id, "notes").id
 
 
+def told(braid: Braid) -> list[tuple[str, str, int]]:
+    return [(part.leg, part.state, part.pending) for part in braid.indexer.progress()]
+
+
 def sources(braid: Braid, text: str, user_id: int = 1) -> set[str]:
     found = braid.search(text, user_id=user_id, mode="keyword")
     assert found.degraded == ()
@@ -71,6 +76,8 @@ def test_one_that_only_serves_shows_and_finds_what_another_indexes(open_member: 
     serving = open_member(work=False)
     assert (serving.is_member, serving.is_owner) == (True, False)
     assert serving.living() == Living(1, 0)
+    assert "start a worker" in health_of(serving).parts["owner"].reason
+    assert health_of(serving).status == 200, "what is indexed can be searched"
     dataset = new_dataset(serving)
     serving.ledger.put_document(dataset, document("pump", "the pump runs at 12 bar"))
     assert not serving.indexer.wait(0.1), "nobody indexes"
@@ -81,13 +88,13 @@ def test_one_that_only_serves_shows_and_finds_what_another_indexes(open_member: 
     assert serving.indexer.wait(WAIT_S)
 
     assert serving.living() == Living(2, 1)
+    assert health_of(serving).parts["owner"].state == "ok"
     for braid in (serving, working):
         assert sources(braid, "pump") == {"pump"}
         assert {part.hits[0].passage.source for part in [braid.search("pump", user_id=1, mode="semantic")]} == {"pump"}
-        assert [(part.leg, part.state, part.pending) for part in braid.indexer.progress()] == [
-            ("bm25", "ready", 0),
-            ("dense", "ready", 0),
-        ]
+        eventually(
+            lambda braid=braid: told(braid) == [("bm25", "ready", 0), ("dense", "ready", 0)]
+        )  # kept for a second
 
     serving.indexer.rebuild("bm25", "user_1")
     assert serving.indexer.states([("bm25", "user_1")])[0].state == "rebuilding"
@@ -95,7 +102,10 @@ def test_one_that_only_serves_shows_and_finds_what_another_indexes(open_member: 
     assert sources(serving, "pump") == {"pump"}
 
 
-def test_the_collections_are_shared_and_given_back(open_member: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_collections_are_shared_and_given_back(
+    open_member: Open, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "braid")
     slow = HashEmbeddings(delay_s=0.01)
     first, second = open_member(model=slow), open_member(model=slow)
     datasets = [new_dataset(first, f"user {number}") for number in range(6)]
@@ -114,6 +124,8 @@ def test_the_collections_are_shared_and_given_back(open_member: Open, monkeypatc
     assert first.indexer.wait(WAIT_S)
     assert second.indexer.wait(WAIT_S)
     assert first.dense.count("user_1") == 30
+    assert not [each.getMessage() for each in caplog.records if each.levelname == "ERROR"]
+    assert "rebuilding" not in caplog.text, "new collections are followed from their beginning"
     monkeypatch.setattr("braid.core.indexes.fleet.sharing.IDLE_S", 0.0)
     eventually(lambda: not follows(first) and not follows(second))
 
@@ -206,6 +218,7 @@ def test_what_cannot_be_indexed_is_told_to_all(open_member: Open, milvus: Milvus
         assert {part.leg for part in serving.search("pump", user_id=1).degraded} == {"bm25", "dense"}
         working.ledger.put_document(dataset, document("tank", "the tank"))
         eventually(lambda: any(part.state == "failed" for part in serving.indexer.progress()))
+        assert health_of(serving).parts["indexes"].state == "impaired"
     finally:
         milvus.start()
     assert serving.indexer.wait(WAIT_S)
