@@ -19,7 +19,6 @@ VERSION = re.compile(r"v?\d+\.\d+(\.\d+)?([-.\w]*)|RELEASE\.\d{4}-\d\d-\d\dT[\d-
 
 SOON = {"BRAID_SECRET_KEY", "BRAID_FILES_URL"}
 """Settings that compose.yaml and the Kubernetes files have before Braid: take out what Braid knows."""
-SOON_COMMANDS = ["serve --no-work", "worker --port 8000"]
 
 
 def check_settings(variables: Iterable[str]) -> None:
@@ -37,8 +36,6 @@ def check_values(environment: dict[str, str]) -> None:
 
 def check_command(words: Sequence[str]) -> None:
     """Fail for words after ``braid`` that the command line does not take."""
-    if " ".join(words) in SOON_COMMANDS:
-        return
     command = cli.commands[words[0]]
     with click.Context(command, info_name=words[0]) as context:
         command.make_parser(context).parse_args(list(words[1:]))
