@@ -69,7 +69,7 @@ def open_braid(settings: Settings, *, must_own: bool = False, migrate: bool = Fa
         migrate=migrate,
     )
     connected = SiteModels(settings, braid.ledger, secret_key(braid.data_dir))
-    braid.manager.use_models(connected.chat_models())
+    braid.manager.use_models(connected.chat_models)
     braid.on_close(spans.flush)
     return braid
 

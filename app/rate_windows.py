@@ -1,4 +1,4 @@
-"""Moving windows of attempts in memory, for the rate limits."""
+"""Moving windows of attempts, for the rate limits: in memory, or in the ledger, where several machines count them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import time
 from collections import deque
 
 from limits.storage import MemoryStorage
+
+from braid.core.accounts.attempt_windows import AttemptWindows
 
 SWEEP_EVERY = 1024
 """Attempts after which the keys whose windows are over are forgotten."""
@@ -72,3 +74,32 @@ class Windows(MemoryStorage):
         if self._taken % SWEEP_EVERY == 0:
             for key in [key for key, end in self._ends.items() if end < now]:
                 del self._attempts[key], self._ends[key]
+
+
+class SharedWindows(Windows):
+    """Moving windows that all processes of a fleet count together, in the ledger."""
+
+    def __init__(self, windows: AttemptWindows) -> None:
+        super().__init__()
+        self._shared = windows
+
+    def acquire_entry(self, key: str, limit: int, expiry: int, amount: int = 1) -> bool:
+        """Take ``amount`` of the ``limit`` per ``expiry`` seconds; False and nothing when they are not left."""
+        return self._shared.take(key, limit=limit, window_s=expiry, amount=amount)
+
+    def get_moving_window(self, key: str, limit: int, expiry: int) -> tuple[float, int]:
+        """When the oldest attempt in the window was, in seconds since the epoch, and how many there are."""
+        ago_s, count = self._shared.read(key, window_s=expiry)
+        return time.time() - ago_s, count
+
+    def give_back(self, key: str) -> None:
+        """Undo the last attempt, because it is not to count."""
+        self._shared.give_back(key)
+
+    def clear(self, key: str) -> None:
+        """Forget the key."""
+        self._shared.forget(key)
+
+    def reset(self) -> int:
+        """Forget every key; returns how many there were."""
+        return self._shared.forget()

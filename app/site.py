@@ -15,13 +15,14 @@ from braid.app.gauges import Gauges
 from braid.app.host import Host
 from braid.app.metrics import Metrics
 from braid.app.mounted import mount
-from braid.app.rate_windows import Windows
+from braid.app.rate_windows import SharedWindows, Windows
 from braid.config.backup import sources_of
 from braid.config.models import SiteModels
 from braid.config.retention import retention_days
 from braid.config.settings import Settings, config_file
 from braid.core.accounts.accounts import Accounts
 from braid.core.accounts.app_settings import AppSettings
+from braid.core.accounts.attempt_windows import AttemptWindows
 from braid.core.accounts.audit import AuditLog
 from braid.core.accounts.credentials import ApiTokens, WebSessions
 from braid.core.accounts.provider_keys import ProviderKeys
@@ -80,7 +81,7 @@ class Site:
         self.turn_store = TurnStore(ledger)
         self.turns = RunningTurns(self.turn_store)
         self.streams = LiveTurns()
-        self.windows = Windows()
+        self.windows = SharedWindows(AttemptWindows(ledger)) if braid.is_member else Windows()
         self.limiter = MovingWindowRateLimiter(self.windows)
         self.metrics = Metrics(
             Gauges(braid, min_free_mb=settings.min_free_disk_mb, embedding_model=settings.embedding_model)
@@ -88,15 +89,11 @@ class Site:
         secret = secret_key(braid.data_dir)
         self.provider_keys = ProviderKeys(ledger, secret)
         self.models = SiteModels(settings, ledger, secret)
-        self.use_chosen_models()
+        braid.manager.use_models(self.models.chat_models)
         self.checkup = Checkup(braid)
-        self.backups = Backups(braid.data_dir, lambda: _sources(settings, braid))
+        self.backups = Backups(braid, lambda: _sources(settings, braid))
         self.shared_datasets = SharedDatasets(braid, self.audit.add)
         self.background = _background(settings, braid)
-
-    def use_chosen_models(self) -> None:
-        """Let searches that bring no models ask those that administrators chose. Call it after each change."""
-        self.braid.manager.use_models(self.models.chat_models())
 
     def start_jobs(self) -> None:
         """Run queued jobs, mostly uploads, in this process as soon as it owns the indexes; a second call does nothing.

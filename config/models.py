@@ -35,6 +35,7 @@ class SiteModels:
         self._settings = settings
         self._chosen = AppSettings(ledger)
         self.connections = ModelConnections(ledger, secret)
+        self._made: tuple[tuple[ModelSettings | None, ...], ChatModels] = (), ChatModels()
 
     def default(self, role: Role) -> str:
         """Return the name of the role's model when nobody chooses one; empty for none."""
@@ -82,9 +83,16 @@ class SiteModels:
         self._chosen.set(MENUS[role], list(names))
 
     def chat_models(self) -> ChatModels:
-        """Return the models that administrators chose; None where they left it to the settings. None is loaded yet."""
+        """Return the models that administrators chose, in whichever process; None where they left it to the settings.
+
+        The same ones are returned until the choice is another one. None is loaded yet.
+        """
         search, summary = (self.model(role) if self.is_chosen(role) else None for role in CHOSEN)
-        return chat_models(search, summary)
+        made_of, made = self._made
+        if made_of != (search, summary):
+            made = chat_models(search, summary)
+            self._made = (search, summary), made
+        return made
 
     def _is_configured(self, role: Role, name: str) -> bool:
         configured = role_model(self._settings, role)

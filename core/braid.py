@@ -255,6 +255,13 @@ class Braid(DataDirectory):
         return self._options.milvus is not None
 
     @property
+    def is_member(self) -> bool:
+        """Whether this is one of any number of processes, on any machines: the ledger in PostgreSQL, the indexes in
+        Milvus, and nothing that others need in this one.
+        """
+        return self.is_in_milvus and self.ledger.database.engine.dialect.name == "postgresql"
+
+    @property
     def keeps_copy(self) -> bool:
         """Whether the vectors are copied to Chroma."""
         return self._options.milvus is None and is_installed("chromadb")

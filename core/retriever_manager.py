@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import replace
 from functools import cached_property, partial
@@ -75,7 +75,7 @@ class RetrieverManager:
     def __init__(self, context: SearchContext, registry: Registry, *, of: DataDirectory | None = None) -> None:
         self._context = context
         self._of = of
-        self._opened_with = context.models.chat
+        self._chosen: Callable[[], ChatModels] = ChatModels
         self._registry = registry
 
     @cached_property
@@ -100,18 +100,19 @@ class RetrieverManager:
     @property
     def search_models(self) -> SearchModels:
         """The models of searches that bring none."""
-        return self._context.models
+        return replace(self._context.models, chat=self.models)
 
     @property
     def models(self) -> ChatModels:
         """The chat models of searches that bring none."""
-        return self._context.models.chat
+        chosen, opened_with = self._chosen(), self._context.models.chat
+        return ChatModels(chosen.search or opened_with.search, chosen.summary or opened_with.summary)
 
-    def use_models(self, models: ChatModels) -> None:
-        """Ask these models from now on; where there is none, the one that the data directory was opened with."""
-        opened_with = self._opened_with
-        chat = ChatModels(models.search or opened_with.search, models.summary or opened_with.summary)
-        self._context = replace(self._context, models=replace(self._context.models, chat=chat))
+    def use_models(self, chosen: Callable[[], ChatModels]) -> None:
+        """Have each search that brings no models ask those that ``chosen`` returns then; where that has none, the one
+        that the data directory was opened with.
+        """
+        self._chosen = chosen
 
     @property
     def prompts(self) -> Prompts:
@@ -259,7 +260,7 @@ class RetrieverManager:
         if options.engine == "reference" and strategy != "basic":
             message = f"engine 'reference' knows strategy 'basic' only, not {strategy!r}"
             raise InvalidInputError(message, field="strategy")
-        return SearchRequest(scope, strategy, options, models or self._context.models)
+        return SearchRequest(scope, strategy, options, models or self.search_models)
 
     def _parameters(self, strategy: str, options: SearchOptions) -> Mapping[str, float]:
         return parameter_values(strategy, self._context.configured, options.parameters)

@@ -29,6 +29,7 @@ MAKE_ENGINE = database._make_engine
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--through", choices=PROXIES, help="let clients of the app come through this proxy, below a path")
+    parser.addoption("--apps", type=int, default=1, help="let clients of the app ask so many, one after the other")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -37,6 +38,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for mark in item.iter_markers("in_process"):
             if kind in mark.kwargs.get("of", PROXIES):
                 item.add_marker(pytest.mark.skip(reason=f"not through a proxy: {mark.args[0]}"))
+    for item in items if config.getoption("--apps") > 1 else ():
+        if item.get_closest_marker("one_app"):
+            item.add_marker(pytest.mark.skip(reason="it reaches into the app that its client asks"))
 
 
 @pytest.hookimpl(trylast=True)
@@ -72,6 +76,19 @@ def behind_a_proxy(request: pytest.FixtureRequest, tmp_path_factory: pytest.Temp
     from tests.through import through  # which loads the server
 
     with through(kind, tmp_path_factory.mktemp(kind)):
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_of_several_apps(request: pytest.FixtureRequest) -> Iterator[None]:
+    """With the option, each request goes to another one."""
+    number = request.config.getoption("--apps")
+    if number == 1:
+        yield
+        return
+    from tests.rotating import rotating  # which loads the app
+
+    with rotating(number):
         yield
 
 

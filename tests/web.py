@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 PASSWORD = "correct horse"
 PROXIES: list[Through] = []
 """The proxy that all apps of the tests are behind, where `pytest --through` names one."""
+SIBLINGS = 0
+"""How many more apps each app of the tests has, where `pytest --apps` gives a number."""
 SIGN_INS = ("user.signed_in", "user.sign_in_failed", "user.sign_in_refused")
 
 
@@ -72,6 +74,10 @@ def make_app(braid: Braid, settings: Settings | None = None, *, jobs: bool = Fal
     if jobs:
         site_of(app).start_jobs()
     app.testing = True
+    if SIBLINGS:
+        from tests.rotating import add_siblings
+
+        add_siblings(app, number=SIBLINGS, jobs=jobs)
     here = site_of(app)
     if here.accounts.need_setup():
         first = next(iter(braid.ledger.users()), None)

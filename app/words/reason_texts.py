@@ -151,6 +151,7 @@ FILES = (
 JOBS = (
     N_("the server stopped %(times)s times while running this job; try it again by hand"),
     N_("internal error; the log says more under job %(job)s"),
+    N_("it was interrupted, because its process ended; start it again"),
     N_("the database does not answer; try again in a moment"),
     N_("all connections to the database are in use; try again in a moment"),
     N_("another program keeps the database locked; try again in a moment"),

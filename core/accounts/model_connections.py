@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypedDict
@@ -60,7 +59,6 @@ class ModelConnections:
     def __init__(self, ledger: Ledger, secret: bytes) -> None:
         self._settings = AppSettings(ledger)
         self._secret = secret
-        self._lock = threading.Lock()
 
     def all(self) -> list[Connection]:
         """Return the connections by name."""
@@ -89,33 +87,37 @@ class ModelConnections:
     def put(self, made: Connection) -> None:
         """Store a connection in place of the one of the same name, whose key goes with its address."""
         secret = encrypt(self._secret, _purpose(made.base_url), made.key) if made.key else ""
-        with self._lock:
-            stored = self._settings.get(SETTING, {})
+
+        def add(stored: dict[str, _Stored]) -> dict[str, _Stored]:
             if made.name not in stored and len(stored) >= MAX_CONNECTIONS:
                 raise InvalidInputError(f"{MAX_CONNECTIONS} servers are connected; remove one first")
-            stored[made.name] = _Stored(
-                provider=made.provider, base_url=made.base_url, secret=secret, models=list(made.models)
-            )
-            self._settings.set(SETTING, stored)
+            row = _Stored(provider=made.provider, base_url=made.base_url, secret=secret, models=list(made.models))
+            return {**stored, made.name: row}
+
+        self._settings.change(SETTING, {}, add)
 
     def set_models(self, name: str, base_url: str, models: Sequence[str]) -> None:
         """Replace the list of a server's models. Raises NotFoundError when it was removed meanwhile, or replaced."""
-        with self._lock:
-            stored = self._settings.get(SETTING, {})
+
+        def set_list(stored: dict[str, _Stored]) -> dict[str, _Stored]:
             if name not in stored or stored[name]["base_url"] != base_url:
                 raise NotFoundError(f"no model server {name[:60]!r} is connected at {base_url}")
-            stored[name]["models"] = list(models)
-            self._settings.set(SETTING, stored)
+            return {**stored, name: {**stored[name], "models": list(models)}}
+
+        self._settings.change(SETTING, {}, set_list)
 
     def remove(self, name: str) -> Connection:
         """Delete a connection with its key, and return it. Raises NotFoundError."""
-        with self._lock:
-            stored = self._settings.get(SETTING, {})
+        removed: list[Connection] = []
+
+        def take_out(stored: dict[str, _Stored]) -> dict[str, _Stored]:
             if name not in stored:
                 raise NotFoundError(f"no model server {name[:60]!r} is connected")
-            removed = self._read(name, stored.pop(name))
-            self._settings.set(SETTING, stored)
-        return removed
+            removed.append(self._read(name, stored[name]))
+            return {other: row for other, row in stored.items() if other != name}
+
+        self._settings.change(SETTING, {}, take_out)
+        return removed[0]
 
     def _read(self, name: str, stored: _Stored) -> Connection:
         secret = stored["secret"]

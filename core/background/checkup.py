@@ -6,13 +6,18 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
 
+from sqlalchemy.exc import SQLAlchemyError
+
+from braid.core.background.shared_work import SharedWork
 from braid.core.braid import Braid
 from braid.core.doctor import Finding, examine, repair
 from braid.core.errors import BraidError
 from braid.core.ledger.outages import log_failure, outage_of
+
+Running = Literal["", "examining", "repairing"]
 
 logger = logging.getLogger(__name__)
 
@@ -21,7 +26,7 @@ logger = logging.getLogger(__name__)
 class CheckupState:
     """The state of the examination, with the ``findings`` of the last one that ended."""
 
-    running: Literal["", "examining", "repairing"] = ""
+    running: Running = ""
     findings: Sequence[Finding] = ()
     at: float | None = None
     """End of that examination, in seconds since the epoch; None before the first."""
@@ -29,18 +34,19 @@ class CheckupState:
 
 
 class Checkup:
-    """Runs one examination at a time. Its state is lost when the process ends; nothing depends on it."""
+    """Runs one examination at a time, of all processes. Each of them sees its state, also after a start."""
 
     def __init__(self, braid: Braid) -> None:
         self._braid = braid
-        self._lock = threading.Lock()
-        self._state = CheckupState()
+        self._work = SharedWork(braid.ledger, "checkup")
 
     @property
     def state(self) -> CheckupState:
         """The state now."""
-        with self._lock:
-            return self._state
+        found, is_running = self._work.read()
+        findings = tuple(Finding(**form) for form in found.get("findings", ()))
+        running: Running = found.get("running", "") if is_running else ""
+        return CheckupState(running, findings, found.get("at"), found.get("error", ""))
 
     def examine(self) -> bool:
         """Start comparing the ledger with the indexes. False when an examination or a repair is running already."""
@@ -57,22 +63,21 @@ class Checkup:
         return self._begin("repairing", repair_and_examine)
 
     def _begin(self, what: Literal["examining", "repairing"], work: Callable[[], Sequence[Finding]]) -> bool:
-        with self._lock:
-            if self._state.running:
-                return False
-            self._state = replace(self._state, running=what, error="")
+        if not self._work.begin(running=what, error=""):
+            return False
         threading.Thread(target=self._run, args=(work,), name="braid-checkup", daemon=True).start()
         return True
 
     def _run(self, work: Callable[[], Sequence[Finding]]) -> None:
         try:
-            state = CheckupState(findings=work(), at=time.time())
+            found: dict[str, Any] = {"findings": [asdict(finding) for finding in work()], "at": time.time()}
         except BraidError as error:
-            state = replace(self.state, running="", error=str(error))
+            found = {"error": str(error)}
         except Exception as error:  # the edge of a thread: the page must not wait for ever
             log_failure(logger, "the examination", error)
             outage = outage_of(error)
-            said = outage.text if outage else f"internal error ({type(error).__name__}); the log says more"
-            state = replace(self.state, running="", error=said)
-        with self._lock:
-            self._state = state
+            found = {"error": outage.text if outage else f"internal error ({type(error).__name__}); the log says more"}
+        try:
+            self._work.end(**found)
+        except SQLAlchemyError as error:  # it counts as interrupted
+            log_failure(logger, "the examination", error)

@@ -5,12 +5,26 @@ from __future__ import annotations
 import logging
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, CursorResult, Engine, PoolProxiedConnection, create_engine, event, make_url
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    CursorResult,
+    Double,
+    Engine,
+    PoolProxiedConnection,
+    cast,
+    create_engine,
+    event,
+    func,
+    literal,
+    make_url,
+)
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from braid.core import spans
@@ -249,6 +263,13 @@ class Database:
         else:
             self._watching.release()
             self._use.go_on()
+
+
+def clock(connection: Connection) -> ColumnElement[float]:
+    """Return the time in seconds since the epoch: by the clock of the server, which all machines have in common."""
+    if connection.dialect.name == "postgresql":
+        return cast(func.extract("epoch", func.clock_timestamp()), Double)
+    return literal(time.time())
 
 
 def execute(connection: Connection, statement: str, **parameters: Value) -> CursorResult[Any]:

@@ -26,6 +26,19 @@ DATASETS_IN_COLLECTIONS = f"{_DATASETS} AND collection IN :collections ORDER BY 
 DATASET = f"{_DATASETS} AND id = :dataset_id"
 ALL_DATASETS = f"{_DATASETS} ORDER BY id"
 
+# ---------------------------------------------------------------- settings, and what processes share
+
+APP_SETTING = "SELECT value FROM app_settings WHERE name = :name"
+ADD_APP_SETTING = "INSERT INTO app_settings (name, value) VALUES (:name, :value) ON CONFLICT (name) DO NOTHING"
+SET_APP_SETTING = """
+    INSERT INTO app_settings (name, value) VALUES (:name, :value)
+    ON CONFLICT (name) DO UPDATE SET value = excluded.value"""
+
+ADD_ATTEMPT_WINDOW = """
+    INSERT INTO attempt_windows (key, attempts, ends_at) VALUES (:key, :attempts, 0) ON CONFLICT (key) DO NOTHING"""
+ADD_SHARED_WORK = """
+    INSERT INTO shared_work (name, worker, state, seen_at) VALUES (:name, '', '{}', 0) ON CONFLICT (name) DO NOTHING"""
+
 # ---------------------------------------------------------------- passages, under a scope
 
 _SELECTED = """

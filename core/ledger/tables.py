@@ -409,6 +409,31 @@ class AppSettingRow(Base):
     value: Mapped[str]
 
 
+class AttemptWindowRow(Base):
+    """Attempts in a moving window, which several processes count."""
+
+    __tablename__ = "attempt_windows"
+
+    key: Mapped[str] = mapped_column(primary_key=True)
+    """SHA-256 of what is counted."""
+    attempts: Mapped[bytes] = mapped_column(LargeBinary)
+    """Times in seconds since the epoch, the oldest first; float64, little-endian."""
+    ends_at: Mapped[float]
+
+
+class SharedWorkRow(Base):
+    """Work that one process does for all, such as a backup, and how far it is."""
+
+    __tablename__ = "shared_work"
+
+    name: Mapped[str] = mapped_column(primary_key=True)
+    worker: Mapped[str]
+    """What does it now; empty for nothing."""
+    state: Mapped[dict[str, Any]]
+    seen_at: Mapped[float]
+    """When the worker was last known to live."""
+
+
 class ProviderKeyRow(Base):
     """A user's key for a provider of models, encrypted."""
 

@@ -5,13 +5,20 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
 from limits import parse
 from limits.strategies import MovingWindowRateLimiter
+from sqlalchemy import select
 
 from braid.app import rate_windows as windows
-from braid.app.rate_windows import Windows
+from braid.app.rate_windows import SharedWindows, Windows
+from braid.core.accounts import attempt_windows
+from braid.core.accounts.attempt_windows import AttemptWindows
+from braid.core.ledger.ledger import Ledger
+from braid.core.ledger.tables import AttemptWindowRow
 
 THREADS = 32
 
@@ -53,13 +60,25 @@ def test_thirty_two_attempts_at_once_are_all_counted_after_a_pause_too() -> None
         sys.setswitchinterval(was)
 
 
-def test_attempts_leave_the_window_and_can_be_given_back() -> None:
-    storage = Windows()
+def in_memory(_: Ledger) -> Windows:
+    return Windows()
+
+
+def in_the_ledger(ledger: Ledger) -> Windows:
+    return SharedWindows(AttemptWindows(ledger))
+
+
+@pytest.mark.parametrize("make", [in_memory, in_the_ledger])
+def test_attempts_leave_the_window_and_can_be_given_back(ledger: Ledger, make: Callable[[Ledger], Windows]) -> None:
+    storage = make(ledger)
     assert [storage.acquire_entry("key", 2, 3600) for _ in range(3)] == [True, True, False]
     storage.give_back("key")
     assert storage.get_moving_window("key", 2, 3600)[1] == 1
     assert storage.acquire_entry("key", 2, 3600)
     assert not storage.acquire_entry("key", 2, 3600, 3)
+    at, count = storage.get_moving_window("key", 2, 3600)
+    assert count == 2
+    assert 0 <= time.time() - at < 60
     storage.clear("key")
     assert storage.get_moving_window("key", 2, 3600)[1] == 0
     storage.give_back("key")  # nothing to give back
@@ -72,3 +91,30 @@ def test_keys_whose_windows_are_over_are_forgotten() -> None:
     for number in range(3 * windows.SWEEP_EVERY):
         storage.acquire_entry(f"stranger {number}", 10, -1)
     assert storage.reset() < 2 * windows.SWEEP_EVERY
+
+
+def test_processes_take_together_what_there_is_for_one(ledger: Ledger) -> None:
+    processes = [MovingWindowRateLimiter(in_the_ledger(ledger)) for _ in range(4)]
+    limit, together = parse("30/hour"), threading.Barrier(4)
+
+    def take(limiter: MovingWindowRateLimiter) -> int:
+        together.wait()
+        return sum(limiter.hit(limit, "user", str(each % 2)) for each in range(40))
+
+    with ThreadPoolExecutor(4) as pool:
+        assert sum(pool.map(take, processes)) == 2 * 30
+    assert [processes[0].get_window_stats(limit, "user", str(each)).remaining for each in range(2)] == [0, 0]
+
+
+def test_the_ledger_keeps_no_names_and_forgets_windows_that_are_over(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attempt_windows, "SWEEP_EVERY", 8)
+    attempts = AttemptWindows(ledger)
+    for number in range(7):
+        attempts.take(f"ann-{number}", limit=10, window_s=-1)
+    attempts.take("login/ann/192.0.2.1", limit=10, window_s=60)
+    with ledger.database.read() as connection:
+        [row] = connection.execute(select(AttemptWindowRow.key, AttemptWindowRow.attempts)).all()
+    assert "ann" not in row.key
+    assert len(row.attempts) == 8

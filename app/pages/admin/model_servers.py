@@ -32,7 +32,6 @@ def connect_server() -> tuple[str, int] | Response:
     except (InvalidInputError, ModelError) as error:
         return models_page(problem=str(error), connecting=typed), 400
     audit("models.connected", made.name, made.base_url)
-    site().use_chosen_models()
     return _done_at(made, _("%(name)s connected. Choose a model.", name=made.host))
 
 
@@ -57,7 +56,6 @@ def remove_server(name: str) -> Response:
     for role in ROLES:
         _forget(role, f"{name}:")
     audit("models.disconnected", name, removed.base_url)
-    site().use_chosen_models()
     return done(_("%(name)s and its key have been deleted.", name=removed.host), "models")
 
 

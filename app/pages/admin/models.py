@@ -114,7 +114,6 @@ def choose_for_everyone(roles: list[Role], name: str) -> None:
     for role in roles:
         site().models.choose(role, name)
         audit("models.chosen", role, name or "settings")
-    site().use_chosen_models()
 
 
 # ---------------------------------------------------------------- tests

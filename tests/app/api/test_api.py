@@ -197,6 +197,7 @@ def test_a_conversation_over_all_keeps_to_all(ann: Caller, library: None, app: F
     assert (stored.dataset_ids, stored.everything) == ("all", True)
 
 
+@pytest.mark.one_app
 def test_what_is_asked_is_counted_once(ann: Caller, app: Flask) -> None:
     ann("POST", "/search", {"query": "printer"})
     ann("POST", "/chat", {"message": "printer error?"})

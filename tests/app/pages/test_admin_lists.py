@@ -82,6 +82,7 @@ def test_users_are_searched_by_name_and_group(admin: FlaskClient) -> None:
     assert "No user matches." in page(admin, "/admin/users?q=%25")
 
 
+@pytest.mark.one_app
 def test_collections_are_paged_and_searched(admin: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(site_of(admin.application).braid.indexer, "progress", tuple)  # as if all were indexed
     assert "999 collections" in page(admin, "/admin/indexes")
@@ -93,6 +94,7 @@ def test_collections_are_paged_and_searched(admin: FlaskClient, monkeypatch: pyt
     assert "No collection matches." in page(admin, "/admin/indexes?q=user_0987")
 
 
+@pytest.mark.one_app
 def test_a_collection_in_trouble_comes_first(admin: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
     indexer = site_of(admin.application).braid.indexer
     failed = LegProgress("dense", "user_900", "failed", error="the disk is full")

@@ -536,6 +536,7 @@ def _when_still(client: FlaskClient) -> str:
 # ---------------------------------------------------------------- backups
 
 
+@pytest.mark.one_app
 def test_the_overview_makes_a_backup_and_says_how_old_the_last_one_is(
     app: Flask, admin: FlaskClient, braid: Braid, monkeypatch: pytest.MonkeyPatch
 ) -> None:

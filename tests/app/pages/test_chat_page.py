@@ -262,6 +262,7 @@ def test_a_stopped_answer_is_stored_as_far_as_it_came(
     assert "You stopped this answer." in model_client.get("/chat/1").get_data(as_text=True)
 
 
+@pytest.mark.one_app
 def test_a_closed_connection_does_not_end_the_answer(
     model_client: FlaskClient, model: ModelServer, library: Braid
 ) -> None:
@@ -296,6 +297,7 @@ def test_who_comes_back_is_told_only_what_is_new(model_client: FlaskClient, mode
     assert kinds[-1] == "answer"
 
 
+@pytest.mark.one_app
 def test_an_answer_that_was_interrupted_says_so_and_is_continued(
     model_client: FlaskClient, model: ModelServer, library: Braid
 ) -> None:
@@ -404,6 +406,7 @@ def test_an_edited_question_is_a_branch_and_the_old_one_stays(client: FlaskClien
     assert stored(library)[2].settings["options"]["mode"] == "keyword"
 
 
+@pytest.mark.one_app
 def test_a_turn_that_fails_is_there_and_can_be_asked_again(
     app: Flask, client: FlaskClient, library: Braid, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -420,6 +423,7 @@ def test_a_turn_that_fails_is_there_and_can_be_asked_again(
     assert "Rankings are fused by rank" in stored(library)[1].text
 
 
+@pytest.mark.one_app
 def test_too_many_questions_at_once_are_refused(model_client: FlaskClient, model: ModelServer, library: Braid) -> None:
     turns = site_of(model_client.application).turns
     turns._most_of_a_user = 1

@@ -469,6 +469,7 @@ def test_shared_datasets_are_read_by_users_and_filled_by_administrators(
     assert admin.get(f"/datasets/{shared.id}").status_code == 200
 
 
+@pytest.mark.one_app
 def test_limits_are_said(ann: FlaskClient, here: Site, dataset: Dataset) -> None:
     limits = {"max_user_documents": 1, "max_user_datasets": 1, "max_waiting_jobs": 1, "min_free_disk_mb": 10**7}
     here.braid.ledger.put_document(dataset.id, DocumentInput("a.md", "A", "md", (ChunkInput("one"),)))

@@ -1,0 +1,48 @@
+"""Work that one process does for all: two processes over one ledger."""
+
+from __future__ import annotations
+
+import pytest
+
+from braid.core.background import shared_work
+from braid.core.background.shared_work import INTERRUPTED, SharedWork
+from braid.core.ledger.ledger import Ledger
+from tests.worlds import eventually
+
+
+def test_one_works_and_all_see_how_far_it_is(ledger: Ledger) -> None:
+    one, other = SharedWork(ledger, "backup"), SharedWork(ledger, "backup")
+    assert other.read() == ({}, False)
+    assert one.begin(done=0, error="")
+    assert not other.begin()
+    assert not one.begin()
+    one.show(done=3)
+    assert other.read() == ({"done": 3, "error": ""}, True)
+    assert SharedWork(ledger, "checkup").begin()
+    one.end(error="the disk is full")
+    assert other.read() == ({"done": 3, "error": "the disk is full"}, False)
+    assert other.begin(error="")
+
+
+def test_who_died_at_work_is_replaced_and_changes_nothing_any_more(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dead, next_one = SharedWork(ledger, "backup"), SharedWork(ledger, "backup")
+    assert dead.begin(done=1, error="")
+    monkeypatch.setattr(shared_work, "DEAD_S", -1.0)
+    assert next_one.read() == ({"done": 1, "error": INTERRUPTED}, False)
+    assert next_one.begin(done=0, error="")
+    monkeypatch.undo()
+    dead.show(done=9)
+    dead.end(error="late")
+    assert dead.read() == ({"done": 0, "error": ""}, True)
+
+
+def test_who_lives_is_seen(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_work, "BEAT_S", 0.01)
+    work = SharedWork(ledger, "backup")
+    beats: list[None] = []
+    monkeypatch.setattr(work, "show", lambda: beats.append(None))
+    work.begin()
+    eventually(lambda: len(beats) > 2)
+    work.end()
