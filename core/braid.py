@@ -332,11 +332,6 @@ class Braid(DataDirectory):
         """Call ``start`` as soon as this process indexes: now, or in a thread when it takes over from the owner."""
         self._roles.when_owner(start)
 
-    @property
-    def is_member(self) -> bool:
-        """Whether this process is one of a fleet: the ledger is in PostgreSQL and the indexes are in Milvus."""
-        return self.is_in_milvus and self.ledger.database.engine.dialect.name == "postgresql"
-
     def each_beat(self, act: Callable[[], object]) -> None:
         """Call ``act`` every few seconds in a working member of a fleet, and never elsewhere: others may have died."""
         self._roles.each_beat(act)
