@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 from braid.app.mounted import url_for
 from braid.app.pages.search.answer import Missing
+from braid.app.pages.search.readable import readable
 from braid.app.pages.search.reasons import Reason, Reasoning
 from braid.app.user.strategy_menu import NAMES
 from braid.app.web.markdown import answer_html
@@ -21,6 +22,8 @@ from braid.app.words.gaps import gaps_of_notes
 from braid.core.chat.feedback import Kind
 from braid.core.chat.store import StoredCitation, StoredMessage
 from braid.core.chat.turns.rows import State
+from braid.core.ingest.formats import FORMATS
+from braid.core.ingest.plan import file_type_of
 from braid.core.text.scripts import display_language
 from braid.core.types import Dataset, LegScore
 
@@ -41,6 +44,8 @@ class Source:
     citation: StoredCitation
     dataset: str
     href: str
+    excerpt: str
+    """The passage as plain text."""
     language: str
     thumb: str
 
@@ -234,9 +239,16 @@ def _source(citation: StoredCitation, asked: str, query: str, shelf: Shelf) -> S
         citation=citation,
         dataset=shelf.dataset_name(citation.dataset_id),
         href="" if citation.deleted else shelf.href(citation.chunk_id, asked),
+        excerpt=readable(citation.text, _file_type(citation.source)),
         language=display_language(citation.text),
         thumb=shelf.thumbs.get((query, citation.chunk_id), ""),
     )
+
+
+def _file_type(source: str) -> str:
+    """Return the format that the source's name tells of; that of a plain text for a page, a note or a label."""
+    named = file_type_of(source)
+    return named if any(form.file_type == named for form in FORMATS) else "txt"
 
 
 # ---------------------------------------------------------------- how it was found

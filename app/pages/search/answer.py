@@ -10,7 +10,8 @@ from markupsafe import Markup
 
 from braid.app.mounted import url_for
 from braid.app.pages.search.form import Carried, SearchForm
-from braid.app.pages.search.marking import PROSE, Segment, flow, snippet, wanted_tokens
+from braid.app.pages.search.marking import Segment, snippet, wanted_tokens
+from braid.app.pages.search.readable import is_prose, readable
 from braid.app.pages.search.reasons import Reason, Reasoning
 from braid.app.site import site
 from braid.app.user.dataset_picker import ALL
@@ -155,10 +156,10 @@ def _show_hit(
         passage=hit.passage,
         dataset=_dataset_name(hit.passage.dataset_id, names),
         href=document_href(hit.passage.chunk_id, carried),
-        snippet=snippet(analyzer, flow(hit.passage.text, hit.passage.file_type), wanted),
+        snippet=snippet(analyzer, readable(hit.passage.text, hit.passage.file_type), wanted),
         language=display_language(hit.passage.text),
         title_language=display_language(hit.passage.title),
-        prose=hit.passage.file_type in PROSE,
+        prose=is_prose(hit.passage.file_type),
         reasons=Reasoning().reasons(hit.legs),
         also_in=tuple(_show_place(place, names, carried) for place in hit.also_in),
         rerank_score="" if hit.rerank_score is None else f"{hit.rerank_score:.3f}",

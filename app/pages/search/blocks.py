@@ -103,7 +103,7 @@ def _block(text: str, lines: Sequence[_Line], at: int, is_markdown: bool) -> Gen
     if _is_row(line):
         end = _while(lines, at, _is_row)
         if end - at > 1:
-            yield _table(lines[at:end])
+            yield _table(text, lines[at:end], is_markdown)
             return end
     if _QUOTE.match(line.text) and is_markdown:
         end = _while(lines, at, lambda one: bool(_QUOTE.match(one.text)))
@@ -150,14 +150,14 @@ def _is_row(line: _Line) -> bool:
     return " | " in line.text or line.text.lstrip().startswith("|")
 
 
-def _table(lines: Sequence[_Line]) -> Block:
+def _table(text: str, lines: Sequence[_Line], is_markdown: bool) -> Block:
     has_header = len(lines) > 1 and bool(_RULE.fullmatch(lines[1].text))
     rows = [line for line in lines if not _RULE.fullmatch(line.text)]
-    return Block("table", tuple(tuple(_cells(line)) for line in rows), has_header=has_header)
+    return Block("table", tuple(tuple(_cells(line, text, is_markdown)) for line in rows), has_header=has_header)
 
 
-def _cells(line: _Line) -> Iterator[Cell]:
-    """Yield the cells of a row, without the bars at either end of it."""
+def _cells(line: _Line, text: str = "", is_markdown: bool = False) -> Iterator[Cell]:
+    """Yield the cells of a row of the text, without the bars at either end of it."""
     bars = [bar.start() for bar in _BAR.finditer(line.text)]
     cuts = [-1, *bars, len(line.text)]
     for number, (left, right) in enumerate(pairwise(cuts)):
@@ -166,7 +166,8 @@ def _cells(line: _Line) -> Iterator[Cell]:
         if is_end and bars and not cell.strip() and line.text.strip().startswith("|"):
             continue
         start = line.start + left + 1 + len(cell) - len(cell.lstrip())
-        yield (Span(start, start + len(cell.strip())),)
+        end = start + len(cell.strip())
+        yield tuple(_inline(text, start, end)) if is_markdown else (Span(start, end),)
 
 
 def _text(text: str, lines: Sequence[_Line], skipped: int, is_markdown: bool) -> tuple[tuple[Cell, ...], ...]:

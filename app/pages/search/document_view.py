@@ -23,10 +23,15 @@ MARKDOWN = frozenset({"md", "ipynb"})
 WRAPPED = frozenset({"md", "pdf", "txt"})
 """File types in which a line break inside a paragraph has no meaning."""
 STRUCTURED = frozenset(
-    {*MARKDOWN, *WRAPPED, "html", "docx", "pptx", "eml", "epub", "odt", "odp", "rtf", "msg", "hwpx", "srt", "vtt"}
+    {
+        *MARKDOWN,
+        *WRAPPED,
+        *("html", "docx", "doc", "pptx", "ppt", "odt", "odp", "rtf", "hwpx", "hwp"),
+        *("eml", "msg", "epub", "srt", "vtt", "png", "jpg", "tiff", "webp"),
+    }
 )
 """File types whose texts have paragraphs, lists and tables; `TABLES` have rows, and all others are lines of code."""
-TABLES = frozenset({"csv", "tsv", "xlsx", "ods"})
+TABLES = frozenset({"csv", "tsv", "xlsx", "xls", "ods"})
 NOT_NUMBERED = frozenset({"json", "jsonl"})
 """File types with lines that are not shown as they stand in the file."""
 MAX_BLANK_LINES = 500

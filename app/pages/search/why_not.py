@@ -15,7 +15,8 @@ from braid.app.auth.identity import identity
 from braid.app.pages.search.answer import document_href
 from braid.app.pages.search.blueprint import address, back_address, form_of_request, search, template_values
 from braid.app.pages.search.form import SearchForm
-from braid.app.pages.search.marking import PROSE, Segment, flow, snippet, wanted_tokens
+from braid.app.pages.search.marking import Segment, snippet, wanted_tokens
+from braid.app.pages.search.readable import is_prose, readable
 from braid.app.site import site
 from braid.app.user.datasets import readable_datasets
 from braid.app.user.models import choose_models, model_shelf
@@ -137,9 +138,9 @@ def _why(form: SearchForm, document: Document) -> Why:
         steps=tuple(_steps(explanation, form, passage)),
         detail=explanation.detail,
         passage=passage,
-        snippet=snippet(here.braid.analyzer, flow(passage.text, passage.file_type), wanted),
+        snippet=snippet(here.braid.analyzer, readable(passage.text, passage.file_type), wanted),
         language=display_language(passage.text),
-        prose=passage.file_type in PROSE,
+        prose=is_prose(passage.file_type),
         href=document_href(passage.chunk_id, form.query_arguments()),
     )
 

@@ -13,7 +13,7 @@ _SPLIT_ROW_CHARS = 350
 """A passage of one row as long as this may hold a part of it only."""
 _LABELLED = re.compile(r"([^:\n]{1,80}): (.+)")
 _TITLE = re.compile(r"[#\s*_]*(.{1,120}?)[\s*_:：]*")
-TABLE_TYPES = frozenset({"xlsx", "csv", "tsv", "ods"})
+TABLE_TYPES = frozenset({"xlsx", "xls", "csv", "tsv", "ods"})
 
 
 @dataclass(frozen=True, slots=True)

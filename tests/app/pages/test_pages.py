@@ -28,6 +28,7 @@ from braid.app import first_start, server
 from braid.app.auth.access import rule_of
 from braid.app.factory import create_app
 from braid.app.pages.search.marking import flow, mark, snippet, wanted_tokens
+from braid.app.pages.search.readable import readable
 from braid.app.pages.status import index_status
 from braid.app.site import EXTENSION, Site
 from braid.config.settings import Settings
@@ -382,6 +383,37 @@ def test_snippet_shows_the_part_with_the_marks() -> None:
     assert shown.startswith("… ")
     assert shown.endswith(" …")
     assert len(shown) < 400
+
+
+@pytest.mark.parametrize(
+    ("text", "file_type", "shown"),
+    [
+        ("| Day | Fee |\n| :-- | --: |\n| 1 | `10` EUR |\n| 2 | a \\| b |", "md", "Day · Fee\n1 · 10 EUR\n2 · a \\| b"),
+        ("品目 | 単価\n布 | 1,200 円", "xlsx", "品目 · 単価\n布 · 1,200 円"),
+        ("Fees of\nthe day:\n\nDay | Fee\n1 | 10", "docx", "Fees of the day:\nDay · Fee\n1 · 10"),
+        (
+            "# Fees\n\nRun **now**:\n\n```sh\nmake all\n  make | sort\n```",
+            "md",
+            "Fees\nRun now:\nmake all\n  make | sort",
+        ),
+        ("- one\n- [two](https://a.example)\n3. three", "md", "• one\n• two\n3. three"),
+        ("x = a | b\ny = `c` | d", "py", "x = a | b\ny = `c` | d"),
+        ("either a || b or `c`", "txt", "either a || b or `c`"),
+        ("", "md", ""),
+    ],
+)
+def test_a_card_shows_words_without_the_signs_of_tables_and_markdown(text: str, file_type: str, shown: str) -> None:
+    assert readable(text, file_type) == shown
+
+
+def test_what_matches_in_a_table_is_marked_in_its_card() -> None:
+    analyzer = Analyzer(("en",))
+    text = readable("Employee | Salary\n" + "\n".join(f"Person {n} | {n},000 EUR" for n in range(99)), "xlsx")
+    segments = snippet(analyzer, text, wanted_tokens(analyzer, "77"))
+    shown = "".join(segment.text for segment in segments)
+    assert "Person 77 · 77,000 EUR" in shown
+    assert "|" not in shown
+    assert {segment.text for segment in segments if segment.marked} == {"77"}
 
 
 @pytest.mark.parametrize(
