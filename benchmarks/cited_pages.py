@@ -34,9 +34,9 @@ from braid.core.originals.placing import find_passage
 
 FONTS = {"en": "Times-Roman", "ja": "HeiseiMin-W3", "ko": "HYSMyeongJo-Medium"}
 SETS = {"en": "scifact", "ja": "jsquad-valid", "ko": "ko-strategyqa-facts"}
-PARAGRAPHS = 120
-"""Per file."""
-LEFT_OUT = frozenset(" \t\r\n\x02\ufffe\u00ad-\u2010\u2011|\ufffd\u3000")
+CHARS_PER_CITATION = 2_500
+"""Of a file's text, so that it has at least as many passages as are cited."""
+LEFT_OUT = frozenset("\x02\ufffe\u00ad-\u2010\u2011|\ufffd")
 
 
 def main() -> None:
@@ -44,11 +44,12 @@ def main() -> None:
     args = arguments(__doc__ or "", add=_options)
     dice = random.Random(7)
     rows, shown_ms, again_ms = [], [], []
+    seen: set[tuple[Path, int | None]] = set()
     pool = ParsePool()
     with scratch_folder(args.scratch) as scratch:
         for language, columns in [(language, columns) for language in FONTS for columns in (1, 2)]:
             path = scratch / f"{language}-{columns}.pdf"
-            path.write_bytes(_file(language, columns))
+            path.write_bytes(_file(language, columns, chars=args.citations // 6 * CHARS_PER_CITATION))
             document = pool.parse(Incoming.from_file(path, path.name), IngestOptions())
             chosen = dice.sample(document.chunks, min(len(document.chunks), args.citations // 6))
             counts = {"right": 0, "not placed": 0, "wrong": 0}
@@ -56,7 +57,9 @@ def main() -> None:
             for chunk in chosen:
                 drawn, first_ms = _draw(pool, pictures, path, document.content_hash, chunk.page or 1)
                 _, later_ms = _draw(pool, pictures, path, document.content_hash, chunk.page or 1)
-                shown_ms.append(first_ms)
+                if (path, chunk.page) not in seen:
+                    shown_ms.append(first_ms)
+                seen.add((path, chunk.page))
                 again_ms.append(later_ms)
                 counts[_outcome(chunk.text, drawn, ends_here=chunk.page == (chunk.page_end or chunk.page))] += 1
             rows.append([language, columns, drawn.pages, len(chosen), *counts.values()])
@@ -69,7 +72,7 @@ def main() -> None:
     totals = [sum(row[at] for row in rows) for at in range(3, 7)]
     rows.append(["all", "", "", *totals])
     columns_shown = ["language", "columns", "pages", "citations", "right", "not placed", "wrong"]
-    times = {"first, or again": percentiles(shown_ms), "again": percentiles(again_ms)}
+    times = {"first": percentiles(shown_ms), "again": percentiles(again_ms)}
     timing = ("A page", ["time", *next(iter(times.values()))], [[name, *each.values()] for name, each in times.items()])
     shown = {"rows": rows, "times": times, "memory": memory[2]}
     show(shown, [("Marks", columns_shown, rows), timing, memory], as_json=args.json)
@@ -103,9 +106,13 @@ def _long(scratch: Path, pages: int) -> list[object]:
     return [pages, len(document.chunks), round(read_ms), round(worst_ms), round(most_mb)]
 
 
-def _file(language: str, columns: int) -> bytes:
+def _file(language: str, columns: int, *, chars: int) -> bytes:
     need(EVAL / SETS[language])
-    texts = [document.text for document in read_set(EVAL / SETS[language]).documents][:PARAGRAPHS]
+    texts, left = [], chars
+    for document in read_set(EVAL / SETS[language]).documents:
+        if left > 0:
+            texts.append(document.text)
+            left -= len(document.text)
     if language != "en":
         pdfmetrics.registerFont(UnicodeCIDFont(FONTS[language]))
     style = ParagraphStyle(
@@ -163,7 +170,7 @@ def _letters(text: str, ranges: Sequence[range]) -> str:
 
 
 def _plain(text: str) -> str:
-    return "".join(character for character in text if character not in LEFT_OUT)
+    return "".join(character for character in text if character not in LEFT_OUT and not character.isspace())
 
 
 if __name__ == "__main__":
