@@ -1,5 +1,5 @@
 """Scanned pages in the app: read by machine after the rest, cited with the place marked, waiting where nothing reads
-them. A small program stands in for Tesseract; the real one is tried in `tests/browser/test_scans.py`.
+them. A small program stands in for Tesseract; the real one is tried in `tests/browser/test_evidence.py`.
 """
 
 from __future__ import annotations

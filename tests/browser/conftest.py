@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -94,9 +95,9 @@ def administrator(site: Site) -> dict[str, str]:
     return site.cookie()
 
 
-@pytest.fixture
-def open_anonymous(chromium: Browser, site: Site) -> Iterator[Callable[..., Page]]:
-    """Open the app in a fresh profile; at the end, nothing may stand in the browser's console.
+@contextmanager
+def opening(chromium: Browser, site: Site) -> Iterator[Callable[..., Page]]:
+    """Yield a function that opens the app in a fresh profile; at the end, nothing may stand in the browser's console.
 
     ``cookies`` are of `Site.cookie`; further options are those of Playwright's ``new_context``.
     """
@@ -117,6 +118,13 @@ def open_anonymous(chromium: Browser, site: Site) -> Iterator[Callable[..., Page
     for context in contexts:
         context.close()
     assert complaints == []
+
+
+@pytest.fixture
+def open_anonymous(chromium: Browser, site: Site) -> Iterator[Callable[..., Page]]:
+    """Open the app as `opening` says, for one test."""
+    with opening(chromium, site) as open_with:
+        yield open_with
 
 
 @pytest.fixture
