@@ -252,7 +252,7 @@ class _Patience:
 
 def _is_complete(braid: Braid, leg: Leg, collections: Sequence[str]) -> bool:
     changes = ChangeLog(braid.ledger.database)
-    heads, states = changes.heads(), changes.states(leg)
+    heads, states = changes.heads(), changes.states(braid.indexer.followers[leg].name)
     return all(
         name in states
         and states[name].state == "ready"
