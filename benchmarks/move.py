@@ -26,6 +26,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from benchmarks.common import ROOT, arguments, note, scratch_folder, show
 from benchmarks.passages import LowRankVectors, scale_passages, word_queries
 from braid.core.accounts.accounts import Accounts
+from braid.core.accounts.secret_key import secret_key
 from braid.core.braid import Braid, IndexOptions
 from braid.core.chat.store import ConversationStore
 from braid.core.indexes.milvus.options import MilvusOptions
@@ -98,6 +99,7 @@ def _postgres() -> Iterator[str]:
 
 def _fill(data_dir: Path, passages: Sequence[tuple[str, str]], model: Counted) -> None:
     with Braid(data_dir, embedding_model=model) as braid:
+        secret_key(data_dir)
         accounts, conversations = Accounts(braid.ledger), ConversationStore(braid.ledger, braid.registry)
         users = [accounts.add(f"user {number}", groups=[f"group {number % 3}"]).id for number in range(USERS)]
         for number in range(CONVERSATIONS):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,16 @@ FEW_S = 10.0
 """The same for a sample of fewer chunks."""
 
 
-_INDEX = {"field_name": "vector", "index_type": "AUTOINDEX", "metric_type": "COSINE"}
+_INDEX = {
+    "field_name": "vector",
+    "index_type": "HNSW",
+    "metric_type": "COSINE",
+    "params": {"M": 16, "efConstruction": 200},
+}
+LEAST_EF, EF_PER_HIT = 512, 4
+"""Candidates that a search keeps while it walks the graph, at least and for each hit. With Milvus's 64, five to thirteen
+of a small collection's 100 nearest vectors are missing, since those of others are in the way; with these, one in 1,000.
+"""
 
 
 class MilvusVectorIndex(MilvusIndex):
@@ -114,7 +124,8 @@ class MilvusVectorIndex(MilvusIndex):
         found: dict[str, list[ScoredChunk]] = {collection: [] for collection in where}
         for expression in within(where):
             left_s = deadline - time.monotonic()
-            query, options = vector.tolist(), {"metric_type": "COSINE"}
+            query = vector.tolist()
+            options = {"metric_type": "COSINE", "params": {"ef": max(LEAST_EF, EF_PER_HIT * k)}}
             for hit in store.search(query, expression, k, field="vector", parameters=options, timeout_s=left_s):
                 found[hit.collection].append(ScoredChunk(hit.chunk_id, round(hit.distance, DECIMALS)))
         answers: dict[str, list[ScoredChunk] | BraidError] = {}
@@ -122,7 +133,7 @@ class MilvusVectorIndex(MilvusIndex):
             answers[name] = sorted(hits, key=lambda hit: (-hit.score, hit.chunk_id))[:k]
             if not hits:
                 try:
-                    self._require_some(name, self._changes.embedded_count(name, store.shape.version))
+                    self._require_some(name, partial(self._changes.embedded_count, name, store.shape.version))
                 except IndexUnavailableError as error:
                     answers[name] = error
         return answers

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from braid.core.errors import IndexUnavailableError
 from braid.core.indexes.milvus.server import MilvusServer, Store, within
 from braid.core.ledger.change_log import ChangeLog, IndexedChunk
+
+SEEN_S = 10.0
+"""Time for which a collection that had something is taken to have something."""
 
 
 class MilvusIndex(ABC):
@@ -56,6 +60,7 @@ class MilvusIndex(ABC):
     def drop(self, collection: str) -> None:
         """Delete the collection's chunks, also from stores of other versions and of another ``apart``."""
         store = self._store(collection)
+        self._server.seen.pop((store.name, collection), None)
         for name in {store.name, *self._server.stores(self._kind)}:
             Store(self._server, name, store.shape).delete(collection)
 
@@ -82,12 +87,19 @@ class MilvusIndex(ABC):
         """Close the connection, which both legs share."""
         self._server.close()
 
-    def _require_some(self, collection: str, expected: int) -> None:
-        """Raise IndexUnavailableError when Milvus has nothing of a collection of which the ledger has something."""
-        if expected and not self.count(collection):
+    def _require_some(self, collection: str, expected: Callable[[], int]) -> None:
+        """Raise IndexUnavailableError when Milvus has nothing of a collection of which the ledger has something.
+
+        Counting costs more than a search: a collection that had something is counted again after 10 seconds.
+        """
+        key = self._store(collection).name, collection
+        if time.monotonic() < self._server.seen.get(key, 0.0) or not expected():
+            return
+        if not self.count(collection):
             raise IndexUnavailableError(
                 f"Milvus has nothing of the {self._kind} index of {collection}, which is made again"
             )
+        self._server.seen[key] = time.monotonic() + SEEN_S
 
 
 def _all_of(collection: str) -> str:

@@ -7,7 +7,7 @@ import time
 from base64 import b32encode
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -44,7 +44,7 @@ class MilvusKeywordIndex(MilvusIndex):
     def __init__(self, server: MilvusServer, changes: ChangeLog, analyzer: Analyzer) -> None:
         super().__init__(server, changes, "keyword")
         self._analyzer = analyzer
-        self.version = f"{analyzer.version}:milvus"
+        self.version = f"{analyzer.version}:milvus:2"
         self._shape = Shape("keyword", self.version, _add_fields, _INDEX)
         self._samples = LeastRecentlyUsed[object, _Sample](SAMPLES)
 
@@ -77,7 +77,7 @@ class MilvusKeywordIndex(MilvusIndex):
             hits = store.search(question, part, k, field="bm25", parameters={"metric_type": "BM25"}, timeout_s=left_s)
             found.update((hit.chunk_id, abs(hit.distance)) for hit in hits)  # Milvus Lite has them negative
         if not found:
-            self._require_some(collection, self._changes.chunk_count(collection))
+            self._require_some(collection, partial(self._changes.chunk_count, collection))
         ranked = [ScoredChunk(chunk_id, score) for chunk_id, score in found.items()]
         return sorted(ranked, key=lambda hit: (-hit.score, hit.chunk_id))[:k]
 
@@ -93,7 +93,7 @@ class MilvusKeywordIndex(MilvusIndex):
             _joined(tokens), expression, n, field="bm25", parameters={"metric_type": "BM25"}, timeout_s=TIMEOUT_S
         )
         if not hits:
-            self._require_some(collection, self._changes.chunk_count(collection))
+            self._require_some(collection, partial(self._changes.chunk_count, collection))
         return [hit.chunk_id for hit in hits], max(len(hits), store.count(expression) if len(hits) == n else 0)
 
     def statistics(

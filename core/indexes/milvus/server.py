@@ -32,6 +32,8 @@ ROWS_PER_WRITE = 1_000
 ROWS_PER_READ = 1_000
 MOST_HITS = 16_384
 """Milvus's own limit of hits."""
+PARTITIONS = 16
+"""Partitions of a store; a collection is in one of them, which it shares with others. Milvus's default."""
 MAX_ID_CHARS = 128
 MAX_NAME_BYTES = 512
 _NO_SUCH_COLLECTION = 100
@@ -73,6 +75,8 @@ class MilvusServer:
         self._lock = threading.Lock()
         self._refused_until = 0.0
         self._known: set[str] = set()
+        self.seen: dict[tuple[str, str], float] = {}
+        """Until when a collection of a store need not be counted; forgotten with each error."""
 
     def store(self, collection: str, shape: Shape) -> Store:
         """Return the store that has the collection's chunks of this shape; it is made by the first write."""
@@ -94,7 +98,7 @@ class MilvusServer:
             with span("milvus", **{"db.operation.name": call}) if call else NOTHING:
                 yield self._client()
         except (MilvusException, grpc.RpcError, OSError) as error:
-            self._known.clear()  # somebody may have deleted a store, or the server has started again
+            self._forget()  # somebody may have deleted a store, or the server has started again
             raise self._translation(error) from error
 
     def is_there(self, name: str, timeout_s: float = TIMEOUT_S) -> bool:
@@ -104,10 +108,15 @@ class MilvusServer:
         if name not in self._known:
             with self.answering() as client:
                 if not client.has_collection(name, timeout=timeout_s) or not client.list_indexes(name):
+                    self.seen.clear()
                     return False  # or it was being made when its process was killed
                 client.load_collection(name, timeout=timeout_s)
             self._known.add(name)
         return True
+
+    def _forget(self) -> None:
+        self._known.clear()
+        self.seen.clear()
 
     def create(self, name: str, shape: Shape) -> None:
         """Create the store unless it is there. Two processes may do so at once."""
@@ -123,9 +132,10 @@ class MilvusServer:
             schema.add_field("document_id", DataType.INT64)
             shape.add_fields(schema)
             indexes = client.prepare_index_params()
-            indexes.add_index(**shape.index)
+            # pymilvus lays "params" open; in another one they arrive as they are, which Milvus Lite needs and Milvus reads.
+            indexes.add_index(**{**shape.index, "params": {"params": shape.index["params"]}})
             try:
-                client.create_collection(name, schema=schema, consistency_level="Strong")
+                client.create_collection(name, schema=schema, consistency_level="Strong", num_partitions=PARTITIONS)
             except Exception:
                 if not client.has_collection(name, timeout=TIMEOUT_S):  # another process has just made it
                     raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, get_args
@@ -15,9 +16,12 @@ from pymilvus import DataType
 from pymilvus.exceptions import MilvusException
 
 from braid.core import spans
-from braid.core.braid import IndexOptions
+from braid.core.braid import Braid, IndexOptions
 from braid.core.doctor import examine, repair
 from braid.core.errors import InvalidInputError
+from braid.core.evaluation.beir import read_sets
+from braid.core.evaluation.evaluation import measure
+from braid.core.evaluation.judged_store import stored_sets
 from braid.core.extras import MissingExtraError
 from braid.core.indexes.chroma.errors import StoreUnreachableError
 from braid.core.indexes.milvus import keyword
@@ -25,10 +29,11 @@ from braid.core.indexes.milvus.options import MilvusOptions
 from braid.core.indexes.milvus.server import MAX_DOCUMENTS, within
 from braid.core.indexes.vector_block import EVERYTHING
 from braid.core.types import Filters, Mode
+from tests.core.evaluation.test_evaluation import write_set
 from tests.core.indexes.test_indexer import TEXTS, WAIT_S, Shelf, Shifted, open_shelf
 from tests.fakes import HashEmbeddings
 from tests.milvus_server import MilvusLite
-from tests.worlds import chunk_ids, document, eventually
+from tests.worlds import add_notes, chunk_ids, document, eventually
 
 
 @pytest.fixture
@@ -77,6 +82,19 @@ def test_it_finds_what_the_local_indexes_find(shelf: Shelf, tmp_path: Path) -> N
                     assert [hit.score for hit in here.hits] == pytest.approx(expected, abs=1e-5)
                 assert here.degraded == ()
     assert shelf.complete()
+
+
+def test_a_score_is_that_of_the_formula_with_the_same_constants(tmp_path: Path, in_milvus: IndexOptions) -> None:
+    """Robertson and Zaragoza, The Probabilistic Relevance Framework (2009), with k1 1.2 and b 0.75."""
+    with Braid(tmp_path / "data", embedding_model=HashEmbeddings(), index_options=in_milvus) as braid:
+        add_notes(braid.ledger)
+        for name, text in {"a.md": "pump pump pump pump pump", "b.md": "tank bar"}.items():
+            braid.ledger.put_document(1, document(name, text))
+        assert braid.indexer.wait(WAIT_S)
+        [hit] = braid.bm25.search("user_1", {"pump": 1.0}, 10)
+    often, length, average = 5, 5, 3.5
+    expected = math.log(2) * often * 2.2 / (often + 1.2 * (0.25 + 0.75 * length / average))
+    assert hit.score == pytest.approx(expected, rel=1e-4)
 
 
 def test_a_spread_is_that_of_the_local_index(shelf: Shelf, tmp_path: Path) -> None:
@@ -195,6 +213,30 @@ def test_one_lost_collection_of_several_is_named_in_a_pooled_search(shelf: Shelf
     }
     assert found.hits, "the other collection answers"
     assert shelf.braid.manager.find_exact("cat sat on", user_id=1, dataset_ids=[shelf.ids[1]]).missing
+
+
+def test_a_collection_without_a_hit_is_not_counted_at_each_search(shelf: Shelf) -> None:
+    vector = np.array(HashEmbeddings().embed_query("cat"), dtype=np.float32)
+    where, exporter = dict.fromkeys(("user_1", "shared_main"), EVERYTHING), InMemorySpanExporter()
+    spans.begin(SimpleSpanProcessor(exporter))
+    try:
+        with spans.root("searches"):
+            for _ in range(3):
+                found = shelf.braid.dense.search_all(where, vector, 1, pooled=True)
+                assert sorted(map(len, found.hits.values())) == [0, 1]  # type: ignore[arg-type]
+    finally:
+        spans.end()
+    calls = [(span.attributes or {}).get("db.operation.name") for span in exporter.get_finished_spans()]
+    assert (calls.count("search"), calls.count("count")) == (3, 1)
+
+
+def test_an_evaluation_waits_until_all_is_in_milvus(tmp_path: Path, milvus: MilvusLite) -> None:
+    folder = write_set(tmp_path / "animals", {"x": "the cat", "y": "a dog"}, {"q": "cat"}, [("q", "x", 1)])
+    where = MilvusOptions(milvus.url)
+    with stored_sets(
+        read_sets([folder]), scratch_dir=tmp_path / "scratch", embedding_model=HashEmbeddings(), milvus=where
+    ) as stored:
+        assert measure(stored, each=True).all["recall@10"] == 1.0
 
 
 def test_an_error_of_grpc_is_an_outage_too(shelf: Shelf) -> None:

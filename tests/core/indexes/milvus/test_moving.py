@@ -15,7 +15,12 @@ from tests.fakes import HashEmbeddings
 from tests.milvus_server import MilvusLite
 from tests.worlds import add_notes, chunk_ids, document
 
-TEXTS = ("the pump runs at 12 bar", "the tank holds 40 litres", "ポンプの圧力は 12 バールです", "펌프의 압력은 12 바입니다")
+TEXTS = (
+    "the pump runs at 12 bar",
+    "the tank holds 40 litres",
+    "ポンプの圧力は 12 バールです",
+    "펌프의 압력은 12 바입니다",
+)
 
 
 def found(data_dir: Path, **options: Any) -> dict[str, set[str]]:
