@@ -132,7 +132,7 @@ class MilvusServer:
             schema.add_field("document_id", DataType.INT64)
             shape.add_fields(schema)
             indexes = client.prepare_index_params()
-            # pymilvus lays "params" open; in another one they arrive as they are, which Milvus Lite needs and Milvus reads.
+            # pymilvus lays "params" open. Within another one they arrive as such: Milvus Lite knows them only so.
             indexes.add_index(**{**shape.index, "params": {"params": shape.index["params"]}})
             try:
                 client.create_collection(name, schema=schema, consistency_level="Strong", num_partitions=PARTITIONS)
