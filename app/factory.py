@@ -78,7 +78,7 @@ def create_app(settings: Settings | None = None, braid: Braid | None = None) -> 
     braid = braid or _open_until_exit(settings)
     app = Flask(__name__, static_folder=None, template_folder=None)
     app.config.update(
-        SECRET_KEY=secret_key(braid.data_dir),
+        SECRET_KEY=secret_key(braid.data_dir, settings.secret_key),
         SESSION_COOKIE_NAME="braid_session",
         SESSION_COOKIE_SAMESITE="Lax",
         PERMANENT_SESSION_LIFETIME=timedelta(days=SESSION_DAYS),

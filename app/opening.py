@@ -68,7 +68,7 @@ def open_braid(settings: Settings, *, must_own: bool = False, migrate: bool = Fa
         work=settings.work,
         migrate=migrate,
     )
-    connected = SiteModels(settings, braid.ledger, secret_key(braid.data_dir))
+    connected = SiteModels(settings, braid.ledger, secret_key(braid.data_dir, settings.secret_key))
     braid.manager.use_models(connected.chat_models)
     braid.on_close(spans.flush)
     return braid

@@ -30,6 +30,7 @@ from braid.app.web.probes import with_probes
 from braid.app.web.request_bodies import ASGI, allow_streamed_bodies, timely_bodies
 from braid.app.web.sub_path import take_off
 from braid.config.settings import Settings
+from braid.core.accounts.secret_key import unused_file
 from braid.core.braid import Braid
 from braid.core.errors import InvalidInputError
 
@@ -92,6 +93,8 @@ def _run(settings: Settings, braid: Braid, listener: socket.socket, only: Callab
     if hasattr(signal, "SIGHUP"):
         signal.signal(signal.SIGHUP, signal.default_int_handler if sys.stdin.isatty() else _stay)
     here.start_jobs()
+    if problem := unused_file(braid.data_dir, settings.secret_key):
+        log.warning("event=another_secret %s", problem)
     after_start = AfterStart(braid)
 
     def on_ready() -> None:

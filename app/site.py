@@ -86,9 +86,9 @@ class Site:
         self.metrics = Metrics(
             Gauges(braid, min_free_mb=settings.min_free_disk_mb, embedding_model=settings.embedding_model)
         )
-        secret = secret_key(braid.data_dir)
-        self.provider_keys = ProviderKeys(ledger, secret)
-        self.models = SiteModels(settings, ledger, secret)
+        self.secret = secret_key(braid.data_dir, settings.secret_key)
+        self.provider_keys = ProviderKeys(ledger, self.secret)
+        self.models = SiteModels(settings, ledger, self.secret)
         braid.manager.use_models(self.models.chat_models)
         self.checkup = Checkup(braid)
         self.backups = Backups(braid, lambda: _sources(settings, braid))

@@ -45,8 +45,8 @@ class Form:
 
     pattern: str
     words: str
-    secret: bool = False
-    """Whether the text may hold a password, so that messages and logs mask it."""
+    secret: Literal["", "url", "all"] = ""
+    """What messages and logs mask: passwords in a URL, or all of the text."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return no_info_after_validator_function(self._check, handler(source))
@@ -64,6 +64,12 @@ def _resolve_path(value: object, info: ValidationInfo) -> Path:
     return Path(info.context or "") / os.path.expanduser(value)
 
 
+MIN_SECRET_CHARS = 32
+SECRET_FORM = (
+    rf"|(?!base64:)\S{{{MIN_SECRET_CHARS},500}}"
+    r"|base64:(?=.{44})([A-Za-z0-9+/]{4})+([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?"
+)
+"""Words, or with ``base64:`` the bytes of a file, as `braid.core.accounts.secret_key.secret_key` takes them."""
 MODEL_NAME = r"|[a-z][a-z0-9_]*:(?!//)\S+"
 FilePath = Annotated[Path, BeforeValidator(_resolve_path)]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -72,8 +78,8 @@ ModelName = Annotated[
     str,
     Form(MODEL_NAME, "empty or `provider:model` such as openai:gpt-4.1-mini or ollama:qwen3"),
 ]
-ModelUrl = Annotated[str, Form(r"|https?://\S+", "empty or a URL such as http://localhost:11434/v1", secret=True)]
-Key = Annotated[str, Form(r"\S*", "empty or a key", secret=True)]
+ModelUrl = Annotated[str, Form(r"|https?://\S+", "empty or a URL such as http://localhost:11434/v1", secret="url")]
+Key = Annotated[str, Form(r"\S*", "empty or a key", secret="all")]
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
 
 
@@ -96,7 +102,7 @@ class Settings:
         Form(
             r"|[a-z][a-z0-9+_]*://.*",
             "empty or an SQLAlchemy URL such as postgresql+psycopg://user:password@host/braid",
-            secret=True,
+            secret="url",
         ),
         "Database of the ledger; empty means SQLite in `data_dir`",
     ] = ""
@@ -105,6 +111,16 @@ class Settings:
         Field(ge=5, le=1000),
         "Connections to the database that a process opens at most, fewer than PostgreSQL's `max_connections`",
     ] = 30
+    secret_key: Annotated[
+        str,
+        Form(
+            SECRET_FORM,
+            f"empty or at least {MIN_SECRET_CHARS} characters without blanks, such as `openssl rand -hex 32` prints",
+            secret="all",
+        ),
+        "Secret that signs cookies and encrypts stored keys, the same in all processes of a site; empty means the file "
+        "`secret_key` in `data_dir`, which is made at the first start",
+    ] = ""
     shared_dbs: Annotated[FilePath, "File that lists the shared datasets"] = Path("shared_dbs.json")
     host: Annotated[str, Form(r"\S+", "a host name or an address"), "Address that the app listens on"] = "127.0.0.1"
     port: Annotated[int, Field(ge=1, le=65535), "Port that the app listens on"] = 8000
@@ -132,7 +148,7 @@ class Settings:
         "Connections that one other computer may have open; behind `trusted_proxies`, requests at a time",
     ] = 100
     metrics_tokens: Annotated[
-        tuple[Annotated[str, Form(r"\S{24,}", "keys of at least 24 characters", secret=True)], ...],
+        tuple[Annotated[str, Form(r"\S{24,}", "keys of at least 24 characters", secret="all")], ...],
         BeforeValidator(_as_tuple),
         "Bearer tokens that open `/metrics` and nothing else; two, while one is replaced by the other",
     ] = ()
@@ -181,12 +197,12 @@ class Settings:
     ] = 1024
     chroma_url: Annotated[
         str,
-        Form(r"|https?://\S+", "empty or a URL such as http://localhost:8001", secret=True),
+        Form(r"|https?://\S+", "empty or a URL such as http://localhost:8001", secret="url"),
         "Address of a Chroma server for the copy of the vectors; empty means embedded in `data_dir`",
     ] = ""
     milvus_url: Annotated[
         str,
-        Form(r"|https?://\S+", "empty or a URL such as http://localhost:19530", secret=True),
+        Form(r"|https?://\S+", "empty or a URL such as http://localhost:19530", secret="url"),
         "Address of a Milvus server that has both legs' indexes; empty means indexes in `data_dir`",
     ] = ""
     milvus_token: Annotated[Key, "Key, or `user:password`, for the Milvus server"] = ""
@@ -225,7 +241,7 @@ class Settings:
     ] = 0
     reranker_base_url: Annotated[
         str,
-        Form(r"|https?://\S+", "empty or a URL such as http://localhost:8010", secret=True),
+        Form(r"|https?://\S+", "empty or a URL such as http://localhost:8010", secret="url"),
         "Address of the server for `cohere:` rerankers; empty means Cohere's own",
     ] = ""
     reranker_api_key: Annotated[
@@ -362,7 +378,7 @@ class Settings:
     log_level: Annotated[LogLevel, "Lowest severity that is logged"] = "INFO"
     otlp_endpoint: Annotated[
         str,
-        Form(r"|https?://\S+", "empty or a URL such as http://localhost:4318", secret=True),
+        Form(r"|https?://\S+", "empty or a URL such as http://localhost:4318", secret="url"),
         "Address of an OpenTelemetry collector that is told how long requests, searches and their parts take, without "
         "any text of them; empty means nobody",
     ] = ""
@@ -581,7 +597,7 @@ def _show(name: str, value: object) -> str:
     """Return the value for messages and logs: shortened, and masked if it may hold a password."""
     form = _form(_HINTS[name])
     if form and form.secret:
-        value = _mask(value) if isinstance(value, str) else "***"
+        value = _mask(value, form) if isinstance(value, str) else "***"
     text = repr(str(value) if isinstance(value, Path) else value)
     return text if len(text) <= 200 else text[:197] + "..."
 
@@ -591,11 +607,11 @@ def holds_secret(name: str, value: object) -> bool:
     form = _form(_HINTS[name])
     if form is None or not form.secret:
         return False
-    return bool(value) if not isinstance(value, str) else _mask(value) != value
+    return bool(value) if not isinstance(value, str) else _mask(value, form) != value
 
 
-def _mask(url: str) -> str:
-    if url and "://" not in url:
+def _mask(url: str, form: Form) -> str:
+    if url and (form.secret == "all" or "://" not in url):
         return "***"
     return _QUERY_PASSWORD.sub(r"\1***", _URL_PASSWORD.sub(r"\1***@", url))
 

@@ -1,4 +1,4 @@
-"""The secret of a data directory, which signs cookies and encrypts stored keys."""
+"""The secret of a site, which signs cookies and encrypts stored keys."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import base64
 import os
 import re
 import secrets
+import shlex
 from pathlib import Path
 
 from cryptography.fernet import Fernet, InvalidToken
@@ -15,15 +16,35 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from braid.core.errors import InvalidInputError
 from braid.core.ledger.durable import sync_folder
 
+FILE = "secret_key"
 SECRET_BYTES = 32
+BASE64 = "base64:"
+"""Beginning of a secret whose bytes are given in Base64, such as those of the file of a data directory."""
 
 
-def secret_key(data_dir: Path) -> bytes:
-    """Return the secret. The first call creates it, readable only by its owner; nobody ever finds half of it."""
-    path = data_dir / "secret_key"
+def secret_key(data_dir: Path, given: str = "") -> bytes:
+    """Return the secret ``given``, or that of the data directory where none is.
+
+    The first call creates the directory's, readable only by its owner; nobody ever finds half of it.
+    """
+    if given:
+        return base64.b64decode(given.removeprefix(BASE64)) if given.startswith(BASE64) else given.encode()
+    path = data_dir / FILE
     if not path.exists() or not path.stat().st_size:  # empty: it was lost in a power cut
         _make(path)
     return path.read_bytes()
+
+
+def unused_file(data_dir: Path, given: str) -> str:
+    """Say that the data directory has another secret than the one ``given``, and how it is kept; else empty."""
+    path = data_dir / FILE
+    if not given or not path.is_file() or path.read_bytes() in (b"", secret_key(data_dir, given)):
+        return ""
+    keep = f'BRAID_SECRET_KEY="{BASE64}$(base64 -w0 {shlex.quote(str(path))})"'
+    return (
+        f"the setting secret_key is used, and not the file {str(path)!r}: everybody signs in again, and stored keys of "
+        f"models are entered again. To keep them, set {keep}; to be rid of this message, delete the file"
+    )
 
 
 def _make(path: Path) -> None:

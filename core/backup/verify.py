@@ -89,7 +89,10 @@ def lacks(manifest: Manifest) -> list[str]:
     """Return what a backup does not have, in words for its administrator."""
     lacking = []
     if SECRET_KEY not in manifest.files:
-        lacking.append("secret_key: everybody signs in again, and stored keys of models are entered again")
+        lacking.append(
+            "secret_key: unless the setting of this name has it, everybody signs in again, and stored keys of models "
+            "are entered again"
+        )
     if manifest.missing:
         lacking.append(f"{len(manifest.missing)} files that were gone: of uploads that waited, or of documents")
     return lacking

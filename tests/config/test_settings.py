@@ -295,6 +295,26 @@ def test_keys_are_masked() -> None:
     assert "very secret" not in message(env={"BRAID_SEARCH_MODEL_API_KEY": "very secret"})
 
 
+@pytest.mark.parametrize("given", ["k" * 32, "postgresql://secret@looks/like/a/url", "base64:" + "A" * 43 + "="])
+def test_a_secret_is_taken_and_never_shown(given: str) -> None:
+    settings = load_settings(env={"BRAID_SECRET_KEY": given})
+    assert settings.secret_key == given
+    assert given not in repr(settings)
+    assert given not in settings_file(settings, with_keys=False, paths={})
+    assert f'secret_key = "{given}"' in settings_file(settings, with_keys=True, paths={})
+
+
+@pytest.mark.parametrize(
+    "given", ["k" * 31, "at least 32 characters of your own", "base64:c2hvcnQ=", "base64:" + "k" * 45]
+)
+def test_a_secret_that_can_be_guessed_is_refused_without_showing_it(given: str) -> None:
+    said = message(env={"BRAID_SECRET_KEY": given})
+    assert said == (
+        "secret_key is '***' (environment variable BRAID_SECRET_KEY); it must be empty or at least 32 characters "
+        "without blanks, such as `openssl rand -hex 32` prints"
+    )
+
+
 def test_custom_prompts_file(tmp_path: Path) -> None:
     assert prompts_of(load_settings(env={})) == Prompts()
     write_toml(tmp_path / "prompts.toml", '[hyde]\nsystem = "Write."\n')

@@ -17,8 +17,8 @@ DEPLOY = ROOT / "deploy"
 VERSION = re.compile(r"v?\d+\.\d+(\.\d+)?([-.\w]*)|RELEASE\.\d{4}-\d\d-\d\dT[\d-]+Z")
 
 
-SOON = {"BRAID_SECRET_KEY", "BRAID_FILES_URL"}
-"""Settings that compose.yaml and the Kubernetes files have before Braid: take out what Braid knows."""
+SOON = {"BRAID_FILES_URL"}
+"""Settings that the Kubernetes files have before Braid: take out what Braid knows."""
 
 
 def check_settings(variables: Iterable[str]) -> None:

@@ -15,6 +15,7 @@ import yaml
 from lightkube.models import apps_v1, autoscaling_v2, core_v1, networking_v1, policy_v1
 
 from braid.app.server import OVERDUE_S
+from braid.core.errors import InvalidInputError
 from tests.deploy.named import DEPLOY, check_command, check_image, check_settings, check_values
 
 BASE = DEPLOY / "kubernetes" / "base"
@@ -89,7 +90,8 @@ def test_the_kustomization_names_every_file_and_sets_the_image() -> None:
 
 def test_settings_are_settings_with_values_that_braid_takes() -> None:
     configured: Object = ALL["ConfigMap", "braid"]["data"]
-    secret: Object = ALL["Secret", "braid"]["stringData"]
+    example: Object = ALL["Secret", "braid"]["stringData"]
+    secret = example | {"BRAID_SECRET_KEY": "k" * 43, "BRAID_METRICS_TOKENS": "t" * 43}
     s3 = set(re.findall(r"BRAID_\w+", (DEPLOY / "kubernetes" / "s3" / "kustomization.yaml").read_text()))
     for part in PARTS:
         own = {each["name"]: each.get("value", "10.0.0.1") for each in _container(part)["env"]}
@@ -98,6 +100,9 @@ def test_settings_are_settings_with_values_that_braid_takes() -> None:
         assert own["BRAID_ALLOWED_HOSTS"] == "10.0.0.1,10.0.0.1"
         check_settings([*configured, *secret, *own, *s3])
         check_values({**configured, **secret, **own})
+        for name in ("BRAID_SECRET_KEY", "BRAID_METRICS_TOKENS"):
+            with pytest.raises(InvalidInputError):  # what everybody knows is no secret
+                check_values({**configured, **secret, **own, name: example[name]})
         assert [next(iter(each)) for each in _container(part)["envFrom"]] == ["configMapRef", "secretRef"]
         assert _pod(part)["enableServiceLinks"] is False, "a Service named braid makes BRAID_PORT tcp://…"
 

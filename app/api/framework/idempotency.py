@@ -13,7 +13,6 @@ from braid.app.api.framework.requests import InvalidRequestError
 from braid.app.auth.identity import identity
 from braid.app.site import site
 from braid.core.accounts.idempotency import IdempotencyKeys, KeptAnswer
-from braid.core.accounts.secret_key import secret_key
 
 HEADER = "Idempotency-Key"
 KEY_PATTERN = r"^[!-~]{1,200}$"
@@ -51,10 +50,10 @@ def answer_once(answer: Callable[[], Response]) -> Response:
 def _fingerprint() -> str:
     """Return a hash that distinguishes this request from others.
 
-    It is stored for a day and must not allow guessing passwords, so it is keyed with the secret of the data directory.
+    It is stored for a day and must not allow guessing passwords, so it is keyed with the site's secret.
     """
     named = f"{HEADER} {request.method} {request.full_path} {request.mimetype}"
-    found = hmac.new(secret_key(site().braid.data_dir), named.encode(), "sha256")
+    found = hmac.new(site().secret, named.encode(), "sha256")
     if request.mimetype != "multipart/form-data":
         found.update(request.get_data())
         return found.hexdigest()

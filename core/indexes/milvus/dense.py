@@ -41,7 +41,8 @@ _INDEX = {
 }
 LEAST_EF, EF_PER_HIT = 512, 4
 """Candidates that a search keeps while it walks the graph: at least, and for each hit. With Milvus's own 64, 3 to 13 of
-the 100 nearest vectors of a small collection are missed, since those of others are in the way; with these, one in 1,000.
+the 100 nearest vectors of a small collection are missed, since those of others are in the way; with these, one in
+1,000.
 """
 
 

@@ -400,6 +400,24 @@ def test_signing_out_ends_the_session_and_not_the_cookie_alone(app: Flask, new_u
     assert not is_signed_in(thief)
 
 
+def test_the_secret_of_the_settings_holds_for_all_apps_that_have_it(app: Flask, new_user: Callable[[], str]) -> None:
+    one, other = Settings(secret_key="of-all-processes-of-the-site-0123"), Settings(secret_key="of-another-site" * 3)
+    braid, name = site_of(app).braid, new_user()
+    asked, same, stranger = (create_app(settings, braid) for settings in (one, one, other))
+    signed_in = sign_in(asked, name).get_cookie("braid_session")
+    assert signed_in is not None
+    statuses = []
+    for each in (same, stranger, app):
+        client = each.test_client()
+        client.set_cookie("braid_session", signed_in.value)
+        statuses.append(client.get("/account").status_code)
+    assert statuses == [200, 302, 302]
+    site_of(asked).provider_keys.set(1, "openai", "sk-1")
+    read = [site_of(each).provider_keys.of_user(1)["openai"] for each in (same, stranger, app)]
+    site_of(asked).provider_keys.remove(1, "openai")
+    assert read == ["sk-1", "", ""]
+
+
 def test_a_forged_cookie_is_nobody(app: Flask) -> None:
     client = app.test_client()
     client.set_cookie("braid_session", "eyJfdXNlcl9pZCI6IjEifQ.aaaa.bbbb")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import stat
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from braid.core.accounts.secret_key import SECRET_BYTES, secret_key
+from braid.core.accounts.secret_key import SECRET_BYTES, secret_key, unused_file
 from tests.chaos.disk import breakable_disk
 
 
@@ -23,6 +24,21 @@ def test_all_who_ask_first_get_the_same_and_nobody_else_can_read_it(tmp_path: Pa
 def test_a_file_that_a_power_cut_left_empty_is_written_again(tmp_path: Path) -> None:
     (tmp_path / "secret_key").touch()
     assert len(secret_key(tmp_path)) == SECRET_BYTES
+
+
+def test_one_that_is_given_takes_the_place_of_the_file(tmp_path: Path) -> None:
+    given = "of-all-processes-of-the-site-0123"
+    assert secret_key(tmp_path, given) == given.encode()
+    assert unused_file(tmp_path, given) == ""
+    assert not list(tmp_path.iterdir())
+    of_file = secret_key(tmp_path)
+    said = unused_file(tmp_path, given)
+    assert "everybody signs in again" in said
+    assert given not in said
+    command = said.partition('BRAID_SECRET_KEY="')[2].partition('";')[0]
+    kept = subprocess.run(["bash", "-c", f'printf %s "{command}"'], capture_output=True, text=True, check=True).stdout
+    assert secret_key(tmp_path, kept) == of_file
+    assert unused_file(tmp_path, kept) == ""
 
 
 def test_it_is_there_after_a_disk_broke_at_once(tmp_path: Path) -> None:
