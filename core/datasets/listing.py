@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 from sqlalchemy import ColumnElement, case, func, literal, or_, select
 
+from braid.core.ledger.change_log import StateNames
 from braid.core.ledger.database import Database, storable
 from braid.core.ledger.queries import document_of, select_documents
 from braid.core.ledger.tables import DatasetRow, DocumentMetadataRow, DocumentRow, IndexStateRow, JobRow
 from braid.core.metadata.gaps import GAPS
-from braid.core.types import Dataset, Document, Leg
+from braid.core.types import Dataset, Document
 
 DocumentState = Literal["waiting", "done", "incomplete", "failed"]
 """Not in both indexes yet, in both, readable only in part, or not readable."""
-LEGS: tuple[Leg, ...] = get_args(Leg)
 NAMES = (DocumentRow.title, DocumentRow.source)
 
 
@@ -36,7 +36,7 @@ class Overview:
         return bool(self.jobs or self.waiting)
 
 
-def overviews(database: Database, datasets: Sequence[Dataset]) -> dict[int, Overview]:
+def overviews(database: Database, datasets: Sequence[Dataset], *, index_names: StateNames) -> dict[int, Overview]:
     """Return dataset id → overview, in three statements however many datasets there are.
 
     Jobs are counted before documents: a job that ends in between has become a document, so nothing is missed.
@@ -49,7 +49,7 @@ def overviews(database: Database, datasets: Sequence[Dataset]) -> dict[int, Over
     )
     with database.read() as connection:
         running = {row[0]: row[1] for row in connection.execute(jobs)}
-    waiting = _waiting(_applied_seqs(database, {dataset.collection for dataset in datasets}))
+    waiting = _waiting(_applied_seqs(database, {dataset.collection for dataset in datasets}, index_names))
     documents = (
         select(
             DocumentRow.dataset_id,
@@ -74,6 +74,7 @@ def find_documents(
     database: Database,
     dataset: Dataset,
     *,
+    index_names: StateNames,
     name: str = "",
     state: DocumentState | None = None,
     limit: int = 50,
@@ -84,7 +85,7 @@ def find_documents(
     if part := storable(name).strip():
         conditions.append(_is_called(part))
     if state is not None:
-        conditions.append(_in_state(database, dataset, state))
+        conditions.append(_in_state(database, dataset, state, index_names))
     order = (DocumentRow.updated_at.desc(), DocumentRow.id.desc())
     page = select_documents().where(*conditions).order_by(*order).limit(limit).offset(offset)
     with database.read() as connection:
@@ -115,14 +116,16 @@ def _is_called(part: str) -> ColumnElement[bool]:
     return or_(*(name.icontains(part, autoescape=True) for name in NAMES))
 
 
-def _in_state(database: Database, dataset: Dataset, state: DocumentState) -> ColumnElement[bool]:
+def _in_state(
+    database: Database, dataset: Dataset, state: DocumentState, index_names: StateNames
+) -> ColumnElement[bool]:
     if state == "failed":
         return DocumentRow.state == "failed"
     if state == "incomplete":
         named = (DocumentMetadataRow.document_id == DocumentRow.id, DocumentMetadataRow.key.in_(GAPS))
         says_something = or_(DocumentMetadataRow.text != "", DocumentMetadataRow.number > 0)
         return select(DocumentMetadataRow.document_id).where(*named, says_something).exists()
-    applied = _applied_seqs(database, {dataset.collection}).get(dataset.collection, -1)
+    applied = _applied_seqs(database, {dataset.collection}, index_names).get(dataset.collection, -1)
     behind = DocumentRow.changed_seq > applied if state == "waiting" else DocumentRow.changed_seq <= applied
     return (DocumentRow.state == "ready") & behind
 
@@ -134,14 +137,14 @@ def _waiting(applied: dict[str, int]) -> ColumnElement[bool]:
     return (DocumentRow.state == "ready") & (DocumentRow.changed_seq > known)
 
 
-def _applied_seqs(database: Database, collections: Collection[str]) -> dict[str, int]:
+def _applied_seqs(database: Database, collections: Collection[str], index_names: StateNames) -> dict[str, int]:
     """Return collection → the last change that both indexes have, if neither is missing or being rebuilt."""
     states = (
         select(IndexStateRow.collection, func.min(IndexStateRow.applied_seq))
-        .where(IndexStateRow.leg.in_(LEGS), IndexStateRow.collection.in_(collections))
+        .where(IndexStateRow.leg.in_(index_names.values()), IndexStateRow.collection.in_(collections))
         .where(IndexStateRow.state != "rebuilding")
         .group_by(IndexStateRow.collection)
-        .having(func.count() == len(LEGS))
+        .having(func.count() == len(index_names))
     )
     with database.read() as connection:
         return {row[0]: row[1] for row in connection.execute(states)}

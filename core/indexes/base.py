@@ -14,14 +14,12 @@ from numpy.typing import NDArray
 
 from braid.core.indexes.answers import Bm25Statistics, DenseAnswer, Where
 from braid.core.indexes.vector_block import Selection
-from braid.core.ledger.change_log import IndexedChunk
+from braid.core.ledger.change_log import IndexedChunk, StateName
 from braid.core.types import Leg, ScoredChunk
 from braid.core.vector import Vector
 
 IndexName = Literal["bm25", "dense", "chroma"]
 """A leg's index, or the copy of the vectors in Chroma."""
-StateName = Literal["bm25", "dense", "chroma", "milvus_bm25", "milvus_dense"]
-"""The name under which the ledger keeps how far an index is: a leg's is another one where its index is in Milvus."""
 
 
 class LegIndex(Protocol):

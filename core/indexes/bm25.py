@@ -23,8 +23,7 @@ from tantivy import Occur, Query
 
 from braid.core.errors import IndexUnavailableError
 from braid.core.indexes.answers import Bm25Counts, Bm25Statistics
-from braid.core.indexes.base import StateName
-from braid.core.ledger.change_log import IndexedChunk
+from braid.core.ledger.change_log import IndexedChunk, StateName
 from braid.core.priority import SearchPriority
 from braid.core.text.analyzer import Analyzer
 from braid.core.types import Leg, ScoredChunk

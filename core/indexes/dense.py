@@ -15,12 +15,11 @@ import numpy as np
 from braid.core.errors import BraidError, EmbeddingError, IndexUnavailableError, InvalidInputError
 from braid.core.indexes.answering_models import AnsweringModels
 from braid.core.indexes.answers import DenseAnswer, Where
-from braid.core.indexes.base import StateName
 from braid.core.indexes.chroma.copy import ChromaCopy
 from braid.core.indexes.chroma.filters import selection_filter
 from braid.core.indexes.vector_block import EVERYTHING, SAMPLE, Found, Selection
 from braid.core.indexes.vector_memory import DenseSearch, Loaded, VectorMemory
-from braid.core.ledger.change_log import ChangeLog, IndexedChunk
+from braid.core.ledger.change_log import ChangeLog, IndexedChunk, StateName
 from braid.core.types import Leg, ScoredChunk
 from braid.core.vector import Vector
 

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, func, select
 
 from braid.core.data_directory import DataDirectory
 from braid.core.errors import EmbeddingError
+from braid.core.ledger.change_log import StateNames
 from braid.core.ledger.tables import ChunkRow, DocumentRow, EmbeddingRow, IndexStateRow
 from braid.core.types import Leg
 
@@ -55,7 +56,7 @@ def document_progress(
     wanted = (DocumentRow.dataset_id == dataset_id, DocumentRow.id.in_(document_ids))
     with directory.ledger.database.read() as connection:
         documents = connection.execute(select(*columns).where(*wanted)).all()
-        applied = _read_applied(connection, dataset.collection)
+        applied = _read_applied(connection, dataset.collection, directory.index_names)
         embedded = _count_embedded(connection, _model(directory, dataset.collection), [row.id for row in documents])
     return {
         row.id: DocumentProgress(
@@ -71,10 +72,11 @@ def document_progress(
     }
 
 
-def _read_applied(connection: Connection, collection: str) -> dict[Leg, int]:
+def _read_applied(connection: Connection, collection: str, names: StateNames) -> dict[Leg, int]:
     """Return leg → the last change that its index has, without indexes that are being built."""
-    states = connection.execute(select(IndexStateRow).where(IndexStateRow.collection == collection))
-    return {row.leg: row.applied_seq for row in states if row.state != "rebuilding"}
+    statement = select(IndexStateRow).where(IndexStateRow.collection == collection, IndexStateRow.state != "rebuilding")
+    applied = {row.leg: row.applied_seq for row in connection.execute(statement)}
+    return {leg: applied[name] for leg, name in names.items() if name in applied}
 
 
 def _model(directory: DataDirectory, collection: str) -> str:

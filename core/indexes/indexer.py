@@ -9,13 +9,13 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any, get_args
 
 from braid.core.indexes.answering_models import AnsweringModels
-from braid.core.indexes.base import IndexName, KeywordIndex, LegIndex, StateName, VectorIndex
+from braid.core.indexes.base import IndexName, KeywordIndex, LegIndex, VectorIndex
 from braid.core.indexes.chroma.copy import ChromaCopy
 from braid.core.indexes.embedder import ChunkEmbedder
 from braid.core.indexes.follower import IndexFollower
 from braid.core.indexes.leg_progress import RESTS, Counting, LegProgress
 from braid.core.indexes.sources import Bm25Source, ChunkSource, CopySource, DenseSource, StoredDenseSource
-from braid.core.ledger.change_log import ChangeLog, IndexState
+from braid.core.ledger.change_log import ChangeLog, IndexState, StateName
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.outages import log_failure
 from braid.core.priority import SearchPriority, lower_thread_priority

@@ -9,8 +9,7 @@ from sqlalchemy import Connection, delete, select
 
 from braid.core.data_directory import DataDirectory
 from braid.core.errors import BraidError
-from braid.core.indexes.base import StateName
-from braid.core.ledger.change_log import ChangeLog
+from braid.core.ledger.change_log import ChangeLog, StateName
 from braid.core.ledger.document_writes import log_chunks, mark_changed, require_dataset
 from braid.core.ledger.tables import ChunkRow, DocumentRow, EmbeddingRow
 from braid.core.models.embeddings import EmbeddingModel

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,7 +13,7 @@ from braid.core.ledger import prepared
 from braid.core.ledger.database import Database, execute
 from braid.core.ledger.document_writes import lock_datasets
 from braid.core.ledger.tables import ChangeRow, ChunkRow, DatasetRow, EmbeddingRow
-from braid.core.types import indexed_text
+from braid.core.types import Leg, indexed_text
 
 if TYPE_CHECKING:  # see `braid.core.ledger.database`
     import numpy as np
@@ -23,6 +23,12 @@ if TYPE_CHECKING:  # see `braid.core.ledger.database`
 
 VECTORS_PER_BATCH = 4096
 State = Literal["ready", "writing", "rebuilding"]
+StateName = Literal["bm25", "dense", "chroma", "milvus_bm25", "milvus_dense"]
+"""The name under which the ledger keeps how far an index is: a leg's is another one where its index is in Milvus."""
+StateNames = Mapping[Leg, StateName]
+"""The names of the legs' indexes, see `braid.core.data_directory.DataDirectory.index_names`."""
+LOCAL: StateNames = {"bm25": "bm25", "dense": "dense"}
+IN_MILVUS: StateNames = {"bm25": "milvus_bm25", "dense": "milvus_dense"}
 
 
 @dataclass(frozen=True, slots=True)

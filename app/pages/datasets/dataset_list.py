@@ -80,7 +80,8 @@ def dataset_list() -> DatasetList:
     name = request.args.get("name", "")[:200].strip()
     wanted, page = request.args.get("order", ""), min(max(0, request.args.get("page", 0, type=int)), MAX_PAGE)
     order = next((known for known in ORDERS if known == wanted), ORDERS[0])
-    about = overviews(site().braid.ledger.database, visible_datasets().readable().all)
+    braid = site().braid
+    about = overviews(braid.ledger.database, visible_datasets().readable().all, index_names=braid.index_names)
     readable = visible_datasets().readable()  # read afterwards, so that the counts of idle datasets are final
     personal, shared = (_found(datasets, about, name, order) for datasets in readable)
     folds = len(readable.all) >= MANY and not name

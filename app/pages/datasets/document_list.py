@@ -77,12 +77,19 @@ def document_list(dataset: Dataset) -> DocumentList:
     Reads the progress first: if nothing is in progress then, the rows read afterwards are final.
     """
     here = site()
-    about = overviews(here.braid.ledger.database, [dataset])[dataset.id]
+    names = here.braid.index_names
+    about = overviews(here.braid.ledger.database, [dataset], index_names=names)[dataset.id]
     name, wanted = request.args.get("name", "")[:200], request.args.get("state", "")
     state = next((known for known in FILTERS if known == wanted), None)
     page = min(max(0, request.args.get("page", 0, type=int)), MAX_PAGE)
     found, total = find_documents(
-        here.braid.ledger.database, dataset, name=name, state=state, limit=PER_PAGE, offset=page * PER_PAGE
+        here.braid.ledger.database,
+        dataset,
+        index_names=names,
+        name=name,
+        state=state,
+        limit=PER_PAGE,
+        offset=page * PER_PAGE,
     )
     waiting, failed = _jobs(dataset) if visible_datasets().may_write(dataset) else ([], [])
     # jobs are listed above the first page; their documents have no name to search for yet

@@ -11,11 +11,10 @@ from pathlib import Path
 import numpy as np
 
 from braid.core.errors import IndexUnavailableError
-from braid.core.indexes.base import StateName
 from braid.core.indexes.chroma.errors import StoreUnreachableError
 from braid.core.indexes.chroma.process import ChromaProcess
 from braid.core.indexes.chroma.store import abandon, check_url
-from braid.core.ledger.change_log import IndexedChunk
+from braid.core.ledger.change_log import IndexedChunk, StateName
 from braid.core.types import Leg, ScoredChunk
 from braid.core.vector import Vector
 

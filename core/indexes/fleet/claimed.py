@@ -8,10 +8,10 @@ from dataclasses import asdict
 
 from sqlalchemy import and_
 
-from braid.core.indexes.base import LegIndex, StateName
+from braid.core.indexes.base import LegIndex
 from braid.core.indexes.leg_progress import LegProgress
 from braid.core.ledger import prepared
-from braid.core.ledger.change_log import ChangeLog, IndexedChunk, IndexState, in_collection
+from braid.core.ledger.change_log import ChangeLog, IndexedChunk, IndexState, StateName, in_collection
 from braid.core.ledger.database import Database, execute
 from braid.core.ledger.document_writes import lock_datasets, log_chunks
 from braid.core.ledger.member import Member

@@ -9,11 +9,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from braid.core.errors import BraidError
-from braid.core.indexes.base import StateName
 from braid.core.indexes.leg_progress import LegProgress
 from braid.core.indexes.sources import ChunkSource
 from braid.core.ledger import prepared
-from braid.core.ledger.change_log import ChangeLog
+from braid.core.ledger.change_log import ChangeLog, StateName
 from braid.core.ledger.database import Database
 from braid.core.types import Leg
 

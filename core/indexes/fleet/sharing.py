@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable, Mapping
 
 from braid.core.errors import BraidError
-from braid.core.indexes.base import StateName
 from braid.core.indexes.fleet.claimed import INDEX
 from braid.core.ledger import prepared
+from braid.core.ledger.change_log import StateName
 from braid.core.ledger.database import Database
 from braid.core.ledger.member import Member
 

@@ -12,12 +12,11 @@ import numpy as np
 from braid.core.errors import BraidError, EmbeddingError, IndexUnavailableError, InvalidInputError
 from braid.core.indexes.answering_models import AnsweringModels
 from braid.core.indexes.answers import DenseAnswer, Where
-from braid.core.indexes.base import StateName
 from braid.core.indexes.dense import TIMEOUT_S
 from braid.core.indexes.milvus.index import MilvusIndex
 from braid.core.indexes.milvus.server import MilvusServer, Shape, Store, within
 from braid.core.indexes.vector_block import EVERYTHING, Selection
-from braid.core.ledger.change_log import ChangeLog, IndexedChunk
+from braid.core.ledger.change_log import ChangeLog, IndexedChunk, StateName
 from braid.core.lru import LeastRecentlyUsed
 from braid.core.types import Leg, ScoredChunk
 from braid.core.vector import Vector

@@ -14,11 +14,10 @@ from typing import Any, NamedTuple
 from numpy.typing import NDArray
 
 from braid.core.indexes.answers import Bm25Counts, Bm25Statistics
-from braid.core.indexes.base import StateName
 from braid.core.indexes.bm25 import K1, B
 from braid.core.indexes.milvus.index import MilvusIndex
 from braid.core.indexes.milvus.server import TIMEOUT_S, MilvusServer, Row, Shape, Store, within
-from braid.core.ledger.change_log import ChangeLog, IndexedChunk
+from braid.core.ledger.change_log import ChangeLog, IndexedChunk, StateName
 from braid.core.lru import LeastRecentlyUsed
 from braid.core.text.analyzer import Analyzer
 from braid.core.types import Leg, ScoredChunk

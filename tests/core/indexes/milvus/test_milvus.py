@@ -15,8 +15,10 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from pymilvus import DataType
 from pymilvus.exceptions import MilvusException
 
+from braid.app.user.index_progress import progress_with
 from braid.core import spans
 from braid.core.braid import Braid, IndexOptions
+from braid.core.datasets.listing import DocumentState, find_documents, overviews
 from braid.core.doctor import examine, repair
 from braid.core.errors import InvalidInputError
 from braid.core.evaluation.beir import read_sets
@@ -24,6 +26,7 @@ from braid.core.evaluation.evaluation import measure
 from braid.core.evaluation.judged_store import stored_sets
 from braid.core.extras import MissingExtraError
 from braid.core.indexes.chroma.errors import StoreUnreachableError
+from braid.core.indexes.document_progress import document_progress
 from braid.core.indexes.milvus import keyword
 from braid.core.indexes.milvus.options import MilvusOptions
 from braid.core.indexes.milvus.server import MAX_DOCUMENTS, within
@@ -49,6 +52,35 @@ def degraded(shelf: Shelf) -> Mapping[str, str]:
 
 
 # ---------------------------------------------------------------- what is found
+
+
+def test_documents_count_as_indexed_and_those_of_others_do_not_count(shelf: Shelf) -> None:
+    braid, (_, shared) = shelf.braid, shelf.ids
+    database, dataset, names = braid.ledger.database, braid.ledger.dataset(shared), braid.index_names
+    other = braid.registry.add("Appendix", "shared_main").id
+    braid.mirror_registry()
+
+    def stages() -> list[str]:
+        documents, _ = find_documents(database, dataset, index_names=names)
+        progress = document_progress(braid, shared, [each.id for each in documents])
+        return [progress[each.id].stage for each in documents]
+
+    def listed(state: DocumentState) -> list[str]:
+        return [each.source for each in find_documents(database, dataset, index_names=names, state=state)[0]]
+
+    assert stages() == ["done"]
+    assert (listed("done"), listed("waiting")) == (["b"], [])
+    assert not overviews(database, [dataset], index_names=names)[shared].busy
+
+    shelf.embeddings.failing = True
+    shelf.put("new", "one passage more", dataset=1)
+    braid.ledger.put_document(other, document("theirs", "two", "passages"))
+    braid.wake()
+    assert braid.indexer.wait(WAIT_S, ["bm25"])
+    assert stages() == ["keyword_ready", "done"]
+    assert (listed("done"), listed("waiting")) == (["b"], ["new"])
+    assert overviews(database, [dataset], index_names=names)[shared].waiting == 1
+    assert eventually(lambda: {part.leg: part.pending for part in progress_with(braid, [dataset])}["dense"] == 1)
 
 
 def test_a_search_is_traced_down_to_milvus(shelf: Shelf) -> None:
