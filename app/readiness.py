@@ -110,8 +110,11 @@ def _ledger(braid: Braid) -> Part:
 
 
 def _registry(braid: Braid) -> Part:
-    if not braid.registry.problem():
-        return Part()
+    try:
+        if not braid.registry.problem():
+            return Part()
+    except SQLAlchemyError:
+        return Part("impaired", "the list of shared datasets is in the database, which does not answer")
     if braid.registry.entries():
         return Part("impaired", "the list of shared datasets has an error; its last valid version is in effect")
     return Part("failed", "the list of shared datasets has an error, and there is no valid version of it")

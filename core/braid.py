@@ -127,6 +127,7 @@ class Braid(DataDirectory):
     ) -> None:
         options = index_options or IndexOptions()
         _require_packages(options, embedding_model)
+        self._options = options  # before the ledger is open, which asks whether this is a member
         super().__init__(
             path,
             database_url=database_url,
@@ -139,7 +140,7 @@ class Braid(DataDirectory):
         )
         try:
             self._configured = _checked(strategies)
-            self._open_search(options, rerankers, models, prompts)
+            self._open_search(rerankers, models, prompts)
             self._roles = self._take_role(work=work)
             self._roles.begin(must_own=must_own)
         except BaseException:
@@ -149,7 +150,6 @@ class Braid(DataDirectory):
 
     def _open_search(
         self,
-        options: IndexOptions,
         rerankers: Rerankers | None,
         models: ChatModels | None,
         prompts: Prompts | None,
@@ -161,7 +161,7 @@ class Braid(DataDirectory):
         from braid.core.search.context import SearchModels, SearchThreads
         from braid.core.text.analyzer import Analyzer
 
-        self._options = options
+        options = self._options
         self._manager: RetrieverManager | None = None
         self.to_reembed: Mapping[str, int] = {}
         self.analyzer = Analyzer(tuple(options.languages))

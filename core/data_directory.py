@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Self
 
 from braid.core.backup.upgrade import upgrading
 from braid.core.datasets.registry import Registry
+from braid.core.datasets.shared_list import ListInLedger
 from braid.core.errors import EmbeddingError, InvalidInputError, NotFoundError, RegistryError
 from braid.core.forks import tell_of_forks
 from braid.core.ledger.change_log import LOCAL, StateNames
@@ -41,10 +42,10 @@ class DataDirectory:
 
     Any number of processes may have the same directory open and write to it; the one that owns its indexes opens a
     `braid.core.braid.Braid` instead and notices what the others write within a second. ``database_url`` is a SQLite
-    file in the directory and ``shared_dbs`` its ``shared_dbs.json`` unless given. ``embedding_model`` embeds every
-    collection for which the registry names no other: a name, or any LangChain embeddings object, see
-    `braid.core.models.embeddings.named_model`. ``embedding_threads`` 0 means all cores. ``database_connections`` are
-    open at a time at most, and who needs another one waits for 10 seconds.
+    file in the directory and ``shared_dbs`` its ``shared_dbs.json`` unless given; the ledger of a fleet has
+    that list itself. ``embedding_model`` embeds every collection for which the registry names no other: a name, or any
+    LangChain embeddings object, see `braid.core.models.embeddings.named_model`. ``embedding_threads`` 0 means all
+    cores. ``database_connections`` are open at a time at most, and who needs another one waits for 10 seconds.
     The ledger of an earlier version is upgraded, after a copy into the folder ``backups``; with ``migrate=False`` it is
     refused instead.
 
@@ -81,11 +82,7 @@ class DataDirectory:
         self._closing = ExitStack()  # what `close` calls, the last first; a subclass adds what it opens
         self._closing.callback(self.ledger.close)
         try:
-            self.registry = Registry(
-                shared_dbs,
-                retired_ids=self.ledger.retired_shared_ids,
-                used_ids=self.ledger.shared_ids,
-            )
+            self.registry = self._open_registry(shared_dbs)
             self._registered_version = -1
             self._models = _Models(embedding_model, embedding_threads, self.embedding_options, self.registry)
             self.mirror_registry()
@@ -93,6 +90,22 @@ class DataDirectory:
         except BaseException:
             self.close()
             raise
+
+    @property
+    def is_member(self) -> bool:
+        """Whether this is one of any number of processes, on any machines, that have only the ledger in common."""
+        return False
+
+    def _open_registry(self, path: Path) -> Registry:
+        in_ledger = ListInLedger(self.ledger.database)
+        if self.is_member:
+            in_ledger.take_over(path, has_shared=bool(self.ledger.shared_ids()))
+        return Registry(
+            path,
+            retired_ids=self.ledger.retired_shared_ids,
+            used_ids=self.ledger.shared_ids,
+            kept_in=in_ledger if in_ledger.is_there else None,
+        )
 
     def model_of(self, collection: str) -> EmbeddingModel:
         """Return the embedding model of a collection. Raises EmbeddingError."""
@@ -112,7 +125,7 @@ class DataDirectory:
         if dataset_id < 0:
             self.mirror_registry()
             if self.registry.get(dataset_id) is None:
-                raise NotFoundError(f"there is no shared dataset {dataset_id} in {self.registry.path.name}")
+                raise NotFoundError(f"there is no shared dataset {dataset_id} in {self.registry.name}")
         return self.ledger.dataset(dataset_id)
 
     def remove_dataset(self, dataset_id: int) -> None:
@@ -231,7 +244,7 @@ class _Models:
                 try:
                     return self.named(entry.embedding_model)
                 except InvalidInputError as error:  # a mistake in shared_dbs.json, not in the request
-                    raise EmbeddingError(f"{self._registry.path.name}: {error}") from error
+                    raise EmbeddingError(f"{self._registry.name}: {error}") from error
         return self._default
 
     def named(self, spec: str) -> EmbeddingModel:

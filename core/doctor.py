@@ -167,7 +167,7 @@ def _find_unlisted(braid: Braid) -> Iterable[Finding]:
                 "unlisted",
                 dataset.collection,
                 f"shared dataset {dataset.id} ({dataset.name}) with {dataset.documents} documents is not in "
-                f"{braid.registry.path.name}, so nobody can read it; put its entry back, or delete it with "
+                f"{braid.registry.name}, so nobody can read it; put its entry back, or delete it with "
                 f"shared-db remove {dataset.id}",
             )
 

@@ -8,7 +8,6 @@ that whatever one keeps to itself and another needs is missed.
 from __future__ import annotations
 
 import itertools
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -22,11 +21,11 @@ from werkzeug.test import run_wsgi_app
 from werkzeug.wsgi import get_current_url
 
 from braid.app.factory import create_app
-from braid.app.pages.chat.stream import follow
 from braid.app.rate_windows import SharedWindows
 from braid.app.site import EXTENSION, Site
 from braid.core.accounts.attempt_windows import AttemptWindows
 from braid.core.braid import Braid
+from braid.core.chat.turns.turn_store import TurnStore
 from tests import web
 
 APPS = "tests.apps"
@@ -39,7 +38,7 @@ def rotating(number: int) -> Iterator[None]:
     before, web.SIBLINGS = web.SIBLINGS, number - 1
     with pytest.MonkeyPatch.context() as patch:
         # they are one process, whose name is with each answer that it writes
-        patch.setattr(sys.modules[follow.__module__], "this_writer", lambda: "another")
+        patch.setattr(TurnStore, "is_written_here", lambda store, settings: False)
         yield
     web.SIBLINGS = before
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
 
 import click
 
 from braid.app.cli.common import ACTOR, BraidGroup, choose_user, current_settings, find_user, json_option, record
 from braid.app.cli.output import complain, plural, print_json, print_table
 from braid.app.opening import open_data_directory
+from braid.core.errors import RegistryError
 
 if TYPE_CHECKING:
     from braid.core.data_directory import DataDirectory
@@ -107,7 +109,7 @@ def transfer_dataset(dataset_id: int, new_owner: str, as_json: bool) -> None:
         click.echo(f"Dataset {found.id}, {found.name}, is now of user {owner.id}, {owner.name}.")
 
 
-def confirm(question: str, yes: bool) -> None:
+def confirm(question: str, yes: bool, *, kept: str = "Nothing was removed") -> None:
     """Ask for confirmation on stderr unless ``yes`` was given; exit with status 1 if it is denied.
 
     Raises UsageError without a terminal to ask on.
@@ -117,9 +119,9 @@ def confirm(question: str, yes: bool) -> None:
     try:
         agreed = click.confirm(question, err=True)
     except click.Abort:
-        raise click.UsageError("Nothing was removed: there was no answer; pass --yes.") from None
+        raise click.UsageError(f"{kept}: there was no answer; pass --yes.") from None
     if not agreed:
-        click.echo("Nothing was removed.", err=True)
+        click.echo(f"{kept}.", err=True)
         click.get_current_context().exit(1)
 
 
@@ -135,7 +137,7 @@ def _shared_datasets(directory: DataDirectory) -> SharedDatasets:
 
 @click.group("shared-db", cls=BraidGroup)
 def shared_db() -> None:
-    """Add, list and remove shared datasets."""
+    """Add, list and remove shared datasets, and edit the list of them."""
 
 
 @shared_db.command("add")
@@ -180,6 +182,54 @@ def list_shared(as_json: bool) -> None:
         print_table(("id", "name", "collection", "open to", "enabled", "description"), rows, right=("id",))
     if problem:
         click.get_current_context().exit(1)
+
+
+@shared_db.command("export")
+@click.argument("file", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path, allow_dash=True))
+def export_shared(file: Path) -> None:
+    """Write the list of shared datasets into the new FILE, as it is stored; - is the standard output."""
+    with open_data_directory(current_settings()) as directory:
+        text, _ = directory.registry.text()
+    text = text or "[]\n"
+    if str(file) == "-":
+        click.echo(text, nl=False)
+        return
+    try:
+        with file.open("x", encoding="utf-8") as new:
+            new.write(text)
+    except FileExistsError:
+        raise click.UsageError(f"{file} exists already; name another file, nothing is overwritten.") from None
+    click.echo(f"Wrote the list of shared datasets into {file}.")
+
+
+@shared_db.command("import")
+@click.argument("file", metavar="FILE", type=click.File("rb"))
+@YES_OPTION
+def import_shared(file: IO[bytes], yes: bool) -> None:
+    """Put FILE in place of the list of shared datasets, once it is checked; - is the standard input.
+
+    The lines that change are shown first. The documents of datasets that leave the list stay; nobody can read them.
+    """
+    from difflib import unified_diff
+
+    from braid.core.datasets.entry import decode, validate
+
+    with open_data_directory(current_settings()) as directory:
+        try:
+            text = decode(file.read())
+            validate(text, retired_ids=directory.ledger.retired_shared_ids())
+        except RegistryError as error:
+            raise click.UsageError(f"{file.name}: {error}") from error
+        before, fingerprint = directory.registry.text()
+        changed = list(unified_diff(before.splitlines(), text.splitlines(), "now", file.name, lineterm="", n=1))
+        for line in changed:
+            click.echo(line, err=True)
+        if not changed:
+            click.echo("The list of shared datasets is this one already.")
+            return
+        confirm("Put this list in the place of the one that there is?", yes, kept="Nothing was changed")
+        _shared_datasets(directory).replace_text(text, expected_fingerprint=fingerprint, by=ACTOR)
+    click.echo("The list of shared datasets is changed.")
 
 
 @shared_db.command("remove", context_settings=NEGATIVE_IDS)

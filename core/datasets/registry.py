@@ -1,45 +1,26 @@
 """The registry, shared_dbs.json: the shared datasets, edited by people, the admin page and several processes.
 
-The file is validated before it takes effect, and written atomically under a lock. While the file on disk is invalid
-or missing, the last valid version stays in effect and `Registry.problem` says why.
+The list is validated before it takes effect, and written atomically under a lock. While it is invalid or missing, the
+last valid version stays in effect and `Registry.problem` says why. A fleet has it in the ledger instead of the file.
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import logging
-import os
-import stat
 import threading
-import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-
-from braid.core.datasets.entry import (
-    MAX_FILE_BYTES,
-    SharedDataset,
-    as_plain,
-    decode,
-    parse,
-    render,
-    require_size,
-    validate,
-)
+from braid.core.datasets.entry import SharedDataset, as_plain, decode, parse, render, require_size, validate
+from braid.core.datasets.shared_list import ListFile, SharedList, State, fingerprint
 from braid.core.errors import NotFoundError, RegistryConflictError, RegistryError
 from braid.core.forks import tell_of_forks
-from braid.core.ledger.durable import sync_folder
 
 __all__ = ["Registry", "SharedDataset", "render", "validate"]
 
-LOCK_TIMEOUT_S = 10.0
-SETTLED_NS = 2_000_000_000
-"""Age from which a later write shows in the file's times, however coarse the file system's clock."""
-
-_GONE = "the file was deleted; put it back or save the list again"
+Put = Callable[[str], None]
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +30,7 @@ class Registry:
 
     ``retired_ids`` returns the ids of removed datasets, which are rejected and never used again; it is called
     whenever a changed file is validated. ``used_ids`` returns every id that ever had documents; no new entry gets one
-    of them, even if the file has lost it.
+    of them, even if the list has lost it. ``kept_in`` is where the list is, if not in the file at ``path``.
 
     >>> registry = Registry(data_dir / "shared_dbs.json")
     >>> entry = registry.add("Handbook", "shared_handbook", allowed_groups=["engineers"])
@@ -63,22 +44,25 @@ class Registry:
         *,
         retired_ids: Callable[[], Collection[int]] = frozenset,
         used_ids: Callable[[], Collection[int]] = frozenset,
+        kept_in: SharedList | None = None,
     ) -> None:
         self.path = path
+        self._list = kept_in or ListFile(path)
         self._retired_ids = retired_ids
         self._used_ids = used_ids
         self._lock = threading.Lock()
         self._entries: tuple[SharedDataset, ...] = ()
         self._version = 0
+        self._changes = 0
         self._problem: str | None = None
         self._loaded = False
         self._content: bytes | None = None
-        self._signature: tuple[int, int, int] | None = None
+        self._state: State = None
         self._lowest_id = 0
         tell_of_forks(self)
 
     def before_fork(self) -> None:
-        """Wait until no other thread reads the file: it would hold the lock in the child for ever."""
+        """Wait until no other thread reads the list: it would hold the lock in the child for ever."""
         self._lock.acquire()
 
     def after_fork(self, *, in_child: bool) -> None:
@@ -86,23 +70,30 @@ class Registry:
         self._lock.release()
 
     @property
+    def name(self) -> str:
+        """What messages call the list: the name of its file, or where else it is."""
+        return self._list.name
+
+    @property
+    def is_file(self) -> bool:
+        """Whether the list is the file at `path`."""
+        return isinstance(self._list, ListFile)
+
+    @property
     def version(self) -> int:
         """Number that grows with every accepted change, whoever made it."""
-        with self._lock:
-            self._refresh()
-            return self._version
+        self._refresh()
+        return self._version
 
     def entries(self) -> tuple[SharedDataset, ...]:
-        """Return the current entries in the order of the file, disabled ones included."""
-        with self._lock:
-            self._refresh()
-            return self._entries
+        """Return the current entries in the order of the list, disabled ones included."""
+        self._refresh()
+        return self._entries
 
     def problem(self) -> str | None:
-        """Return why the file on disk is not in effect; None when it is."""
-        with self._lock:
-            self._refresh()
-            return self._problem
+        """Return why the list is not in effect as it is now; None when it is."""
+        self._refresh()
+        return self._problem
 
     def get(self, dataset_id: int) -> SharedDataset | None:
         """Return the entry with this id; None when there is none."""
@@ -117,9 +108,9 @@ class Registry:
         allowed_groups: Sequence[str] = (),
         embedding_model: str = "",
     ) -> SharedDataset:
-        """Add an entry with the next free negative id. Raises RegistryError, like every change of the file."""
-        with self._exclusive():
-            entries = self._on_disk()
+        """Add an entry with the next free negative id. Raises RegistryError, like every change of the list."""
+        with self._exclusive() as put:
+            entries = self._now()
             added = {
                 "id": min(*(e.id for e in entries), *self._retired_ids(), *self._used_ids(), self._lowest_id, 0) - 1,
                 "name": name,
@@ -128,68 +119,72 @@ class Registry:
                 "allowed_groups": allowed_groups,
                 "embedding_model": embedding_model,
             }
-            return self._put([*map(as_plain, entries), added])[-1]
+            return self._put([*map(as_plain, entries), added], put)[-1]
 
     def update(self, dataset_id: int, /, **changes: object) -> SharedDataset:
         """Change the named fields of an entry. Raises NotFoundError for an unknown id."""
         if "id" in changes:
             raise RegistryError(f"the id of shared dataset {dataset_id} cannot change; add a new one instead")
-        with self._exclusive():
-            entries = self._on_disk()
+        with self._exclusive() as put:
+            entries = self._now()
             place = entries.index(_entry_of(entries, dataset_id))
-            return self._put([as_plain(e) | (changes if e.id == dataset_id else {}) for e in entries])[place]
+            return self._put([as_plain(e) | (changes if e.id == dataset_id else {}) for e in entries], put)[place]
 
     def remove(self, dataset_id: int) -> SharedDataset:
         """Remove an entry and return it. Raises NotFoundError for an unknown id."""
-        with self._exclusive():
-            entries = self._on_disk()
+        with self._exclusive() as put:
+            entries = self._now()
             removed = _entry_of(entries, dataset_id)
-            self._put([as_plain(e) for e in entries if e is not removed])
+            self._put([as_plain(e) for e in entries if e is not removed], put)
             return removed
 
     def text(self) -> tuple[str, str]:
-        """Return the file's text, valid or not, and its fingerprint; both are empty when there is no file."""
-        try:
-            content, _ = _read(self.path)
-        except FileNotFoundError:
-            return "", ""
-        except OSError as error:
-            raise RegistryError(f"{self.path.name}: it cannot be read: {error.strerror}; fix that") from error
-        return content.decode("utf-8", "replace"), _fingerprint(content)
+        """Return the list's text, valid or not, and its fingerprint; both are empty when there is none."""
+        content = self._read()
+        return ("", "") if content is None else (content.decode("utf-8", "replace"), fingerprint(content))
 
     def replace_text(self, text: str, *, of: str | None = None) -> None:
-        """Replace the file's text, if the new one is valid; the old one need not be.
+        """Replace the list's text, if the new one is valid; the old one need not be.
 
-        With ``of``, the fingerprint of the version that was edited, raises RegistryConflictError when the file has
+        With ``of``, the fingerprint of the version that was edited, raises RegistryConflictError when the list has
         changed since.
         """
-        with self._exclusive():
+        with self._exclusive() as put:
             validate(text, retired_ids=self._retired_ids())
             if of is not None and self.text()[1] != of:
                 raise RegistryConflictError(
-                    f"{self.path.name} was changed by somebody else meanwhile; compare with its text now"
+                    f"{self.name} was changed by somebody else meanwhile; compare with its text now"
                 )
-            self._write(text)
+            put(text)
 
     # ------------------------------------------------------------ reading
 
     def _refresh(self) -> None:
-        """Load a changed file, or record why it cannot take effect."""
-        try:
-            found = self.path.stat()
-            if self._signature == _signature(found):
-                return
-            content, found = _read(self.path)
-        except FileNotFoundError:
-            self._forget(_GONE if self._loaded else None)
-        except OSError as error:
-            self._forget(f"it cannot be read: {error.strerror}; fix that")
-        else:
-            if content != self._content:
-                self._judge(content)
-            self._content = content
-            settled = time.time_ns() - found.st_mtime_ns > SETTLED_NS
-            self._signature = _signature(found) if settled else None
+        """Load a changed list, or record why it cannot take effect.
+
+        A database that does not answer is waited for without the lock; who was overtaken meanwhile looks again.
+        """
+        while True:
+            known, changes = self._state, self._changes
+            try:
+                found, reason = self._list.look(known), self._list.gone if self._loaded else None
+            except RegistryError as error:
+                found, reason = (None, None), str(error)
+            with self._lock:
+                if self._changes == changes:
+                    if found is not None:
+                        self._take(*found, reason)
+                    return
+
+    def _take(self, content: bytes | None, state: State, reason: str | None) -> None:
+        """Have the content take effect; ``reason`` says why there is none."""
+        if content != self._content:
+            self._changes += 1
+        if content is None:
+            self._set_problem(reason)
+        elif content != self._content:
+            self._judge(content)
+        self._content, self._state = content, state
 
     def _judge(self, content: bytes) -> None:
         try:
@@ -204,69 +199,48 @@ class Registry:
         self._loaded = True
         self._lowest_id = min(self._lowest_id, *(e.id for e in entries), 0)
 
-    def _forget(self, reason: str | None) -> None:
-        """Record that there is no file to read, so that it is read again when it is back."""
-        self._content = self._signature = None
-        self._set_problem(reason)
-
     def _set_problem(self, reason: str | None) -> None:
         stays = "the last valid version stays in effect" if self._loaded else "no shared dataset is offered"
-        problem = f"{self.path.name}: {reason}; until then {stays}" if reason else None
+        problem = f"{self.name}: {reason}; until then {stays}" if reason else None
         if problem and problem != self._problem:
             logger.error("%s", problem)
         elif self._problem and not problem:
-            logger.info("%s is in effect again", self.path.name)
+            logger.info("%s is in effect again", self.name)
         self._problem = problem
 
-    # ------------------------------------------------------------ writing, under the file lock
+    # ------------------------------------------------------------ writing, while nobody else does
 
     @contextlib.contextmanager
-    def _exclusive(self) -> Iterator[None]:
-        """Keep other threads and processes from writing, not from reading."""
-        target = self.path.resolve()
-        lock = FileLock(target.with_name(f".{target.name}.lock"), timeout=LOCK_TIMEOUT_S)
-        try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            held = lock.acquire(poll_interval=0.01)
-        except Timeout as error:
-            raise RegistryError(
-                f"{target.name} has been locked by another process for {LOCK_TIMEOUT_S:g} s; try again"
-            ) from error
-        except OSError as error:
-            raise self._unwritable(error) from error
-        with held:
-            yield
+    def _exclusive(self) -> Iterator[Put]:
+        """Keep other threads and processes from writing, not from reading; yields what replaces the text."""
 
-    def _on_disk(self) -> tuple[SharedDataset, ...]:
-        """Return the current entries, whoever wrote them. Raises RegistryError: an invalid file is not overwritten."""
-        try:
-            content, _ = _read(self.path)
-        except FileNotFoundError:
-            if self._loaded:
-                raise RegistryError(f"{self.path.name}: {_GONE}") from None
-            return ()
-        except OSError as error:
-            raise RegistryError(f"{self.path.name}: it cannot be read: {error.strerror}; fix that") from error
-        return validate(decode(content))
+        def put(text: str) -> None:
+            require_size(len(text.encode()))
+            write(text.encode())
 
-    def _put(self, plain: list[dict[str, Any]]) -> tuple[SharedDataset, ...]:
+        with self._list.alone() as write:
+            yield put
+        self._refresh()
+
+    def _now(self) -> tuple[SharedDataset, ...]:
+        """Return the current entries, whoever wrote them. Raises RegistryError: an invalid list is not overwritten."""
+        content = self._read()
+        if content is not None:
+            return validate(decode(content))
+        if self._loaded:
+            raise RegistryError(f"{self.name}: {self._list.gone}")
+        return ()
+
+    def _read(self) -> bytes | None:
+        try:
+            return self._list.read()
+        except RegistryError as error:
+            raise RegistryError(f"{self.name}: {error}") from error
+
+    def _put(self, plain: list[dict[str, Any]], put: Put) -> tuple[SharedDataset, ...]:
         entries = parse(plain, self._retired_ids())
-        self._write(render(entries))
+        put(render(entries))
         return entries
-
-    def _write(self, text: str) -> None:
-        require_size(len(text.encode()))
-        try:
-            _replace_file(self.path.resolve(), text.encode())
-        except OSError as error:
-            raise self._unwritable(error) from error
-        with self._lock:
-            self._refresh()
-
-    def _unwritable(self, error: OSError) -> RegistryError:
-        return RegistryError(
-            f"{self.path.name} cannot be written: {error.strerror}; it is unchanged. Fix that and try again"
-        )
 
 
 def _entry_of(entries: Sequence[SharedDataset], dataset_id: int) -> SharedDataset:
@@ -274,34 +248,3 @@ def _entry_of(entries: Sequence[SharedDataset], dataset_id: int) -> SharedDatase
         if entry.id == dataset_id:
             return entry
     raise NotFoundError(f"there is no shared dataset {dataset_id}; the ids are {[e.id for e in entries]}")
-
-
-def _read(path: Path) -> tuple[bytes, os.stat_result]:
-    """Read the content, cut just over the limit, and the file's state from before it was read."""
-    with path.open("rb") as file:
-        found = os.fstat(file.fileno())
-        return file.read(MAX_FILE_BYTES + 1), found
-
-
-def _fingerprint(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
-
-
-def _signature(found: os.stat_result) -> tuple[int, int, int]:
-    return found.st_mtime_ns, found.st_size, found.st_ino
-
-
-def _replace_file(target: Path, content: bytes) -> None:
-    """Replace the file atomically, even if the machine stops; it keeps its permissions."""
-    temporary = target.with_name(f".{target.name}.tmp")
-    try:
-        with temporary.open("wb") as file:
-            if target.exists():
-                os.chmod(temporary, stat.S_IMODE(target.stat().st_mode))
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(target)
-        sync_folder(target.parent)
-    finally:
-        temporary.unlink(missing_ok=True)

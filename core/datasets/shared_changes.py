@@ -1,4 +1,4 @@
-"""Changes of the shared datasets: each writes shared_dbs.json, the ledger's mirror of it and the audit log."""
+"""Changes of the shared datasets: each writes the list of them, the ledger's mirror of it and the audit log."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class DirectoryParts(Protocol):
     registry: Registry
 
     def mirror_registry(self) -> object:
-        """Bring the ledger's mirror of the shared datasets up to date with shared_dbs.json."""
+        """Bring the ledger's mirror of the shared datasets up to date with the list of them."""
 
     def remove_dataset(self, dataset_id: int) -> None:
         """Delete a dataset with its documents, and its entry."""
@@ -38,7 +38,7 @@ class DirectoryParts(Protocol):
 class SharedDatasets:
     """Adds, updates, switches and removes shared datasets for the person named by ``by``.
 
-    All methods raise RegistryError when shared_dbs.json cannot be changed so, and then change nothing.
+    All methods raise RegistryError when the list cannot be changed so, and then change nothing.
 
     >>> audit = lambda *entry: print(entry)
     >>> handbook = SharedDatasets(braid, audit).add("Handbook", "shared_handbook", by="ann")
@@ -84,13 +84,13 @@ class SharedDatasets:
         return removed
 
     def replace_text(self, text: str, *, expected_fingerprint: str, by: str) -> None:
-        """Replace the text of shared_dbs.json, which was read with ``expected_fingerprint``.
+        """Replace the text of the list, which was read with ``expected_fingerprint``.
 
-        Raises RegistryConflictError when the file has another fingerprint by now.
+        Raises RegistryConflictError when the list has another fingerprint by now.
         """
         before, _ = self._registry.text()
         self._registry.replace_text(text, of=expected_fingerprint)
-        self._publish(by, "shared_dbs.saved", self._registry.path.name, _line_counts(before, text))
+        self._publish(by, "shared_dbs.saved", self._registry.name, _line_counts(before, text))
 
     def _publish(self, by: str, action: str, target: str, detail: str = "") -> None:
         self._directory.mirror_registry()

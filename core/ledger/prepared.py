@@ -34,6 +34,14 @@ SET_APP_SETTING = """
     INSERT INTO app_settings (name, value) VALUES (:name, :value)
     ON CONFLICT (name) DO UPDATE SET value = excluded.value"""
 
+SHARED_LIST_VERSION = "SELECT version FROM shared_list"
+SHARED_LIST = "SELECT text, version FROM shared_list"
+LOCK_SHARED_LIST = f"{SHARED_LIST_VERSION} FOR UPDATE"
+ADD_SHARED_LIST = "INSERT INTO shared_list (id, text, version) VALUES (1, :text, 1) ON CONFLICT (id) DO NOTHING"
+SET_SHARED_LIST = """
+    INSERT INTO shared_list (id, text, version) VALUES (1, :text, 1)
+    ON CONFLICT (id) DO UPDATE SET text = excluded.text, version = shared_list.version + 1"""
+
 ADD_ATTEMPT_WINDOW = """
     INSERT INTO attempt_windows (key, attempts, ends_at) VALUES (:key, :attempts, 0) ON CONFLICT (key) DO NOTHING"""
 ADD_SHARED_WORK = """

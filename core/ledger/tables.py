@@ -409,6 +409,17 @@ class AppSettingRow(Base):
     value: Mapped[str]
 
 
+class SharedListRow(Base):
+    """The text of the list of shared datasets, where no file has it: one row."""
+
+    __tablename__ = "shared_list"
+
+    id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    text: Mapped[str]
+    version: Mapped[int]
+    """Grows with each change."""
+
+
 class AttemptWindowRow(Base):
     """Attempts in a moving window, which several processes count."""
 

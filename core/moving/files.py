@@ -27,11 +27,13 @@ class File:
     place: str
 
 
-def files_of(source: Sources) -> list[File]:
-    """Return the files that belong to the ledger: the secret, the list of shared datasets, originals, and what waits
-    to be read or fetched. Indexes and pictures of pages are made again; backups stay where they are.
+def files_of(source: Sources, *, has_list: bool) -> list[File]:
+    """Return the files that belong to the ledger: the secret, the list of shared datasets unless the ledger itself
+    ``has_list``, originals, and what waits to be read or fetched. Indexes and pictures of pages are made again; backups
+    stay where they are.
     """
-    small = [File(source.data_dir / SECRET_KEY, SECRET_KEY), File(source.shared_dbs, SHARED_DBS)]
+    small = [File(source.data_dir / SECRET_KEY, SECRET_KEY)]
+    small += [] if has_list else [File(source.shared_dbs, SHARED_DBS)]
     found = [file for file in small if file.path.is_file()]
     found += [File(path, f"{UPLOADS}{path.name}") for path in _files(source.data_dir / UPLOADS, _UPLOAD)]
     for folder in sorted(_folders(source.data_dir / ORIGINALS)):

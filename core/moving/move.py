@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection, Engine, delete, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from braid.core.backup.archive import Progress
 from braid.core.backup.make import Sources, opened, revision_of
+from braid.core.backup.manifest import SHARED_DBS
+from braid.core.datasets.shared_list import ListFile
 from braid.core.errors import NotOwnerError
 from braid.core.ledger.database import LACKS_NEWEST, file_of
 from braid.core.ledger.live_copy import take_back
 from braid.core.ledger.outages import words_of
 from braid.core.ledger.owner import OwnerLock
 from braid.core.ledger.schema import current_revision, newest_revision
+from braid.core.ledger.tables import SharedListRow
 from braid.core.moving.files import compare_files, copy_files, files_of
 from braid.core.moving.notes import Move, begin, copied, end
 from braid.core.moving.places import Destination, MoveError, open_destination, require_empty, shown
@@ -56,7 +60,8 @@ def move(source: Sources, to: Destination, *, on_progress: Progress = lambda wha
 
 
 def _move(source: Sources, reading: Connection, target: Engine, to: Destination, on_progress: Progress) -> Moved:
-    files = [] if to.folder is None else files_of(source)
+    has_list = reading.execute(select(SharedListRow.id)).first() is not None
+    files = [] if to.folder is None else files_of(source, has_list=has_list)
     went_on = _begin(source, target, to)
     _copy_tables(reading, target, on_progress)
     if to.folder is not None:
@@ -72,12 +77,23 @@ def _finish(target: Engine, given: Mapping[str, int], to: Destination) -> None:
     """Carry the last ids over, and let the destination be opened."""
     with target.execution_options(braid_write=True).begin() as writing:
         set_last_ids(writing, given)
+        if to.folder is not None and target.dialect.name == "sqlite":
+            _back_into_a_file(writing, to.folder / SHARED_DBS)
         if last_ids(writing) != given:
             raise MoveError(f"the last ids at {to.shown} are not those of the source; run the move again")
         end(writing)
     if target.dialect.name == "postgresql":
         with target.connect() as connection:  # PostgreSQL plans without it as if the tables were empty
             connection.execution_options(isolation_level="AUTOCOMMIT").exec_driver_sql("ANALYZE")
+
+
+def _back_into_a_file(writing: Connection, path: Path) -> None:
+    """Take the list of shared datasets out of the ledger, where no fleet will be: administrators edit the file."""
+    text = writing.execute(select(SharedListRow.text)).scalar()
+    if text is not None:
+        with ListFile(path).alone() as write:
+            write(text.encode())
+        writing.execute(delete(SharedListRow))
 
 
 def _begin(source: Sources, target: Engine, to: Destination) -> bool:

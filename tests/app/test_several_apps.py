@@ -17,6 +17,7 @@ from werkzeug.test import Client
 from braid.app.site import Site
 from braid.config.settings import Settings
 from braid.core.braid import Braid
+from braid.core.datasets.shared_list import ListInLedger
 from braid.core.doctor import examine
 from tests.model_server import ModelServer, model_server
 from tests.rotating import ALL, rotating
@@ -48,6 +49,20 @@ def app(shelf: Braid, model: ModelServer) -> Iterator[Flask]:
         shelf.indexer.wait(20)
         yield made
         site_of(made).close()
+
+
+@pytest.fixture
+def listed(app: Flask) -> Iterator[None]:
+    """The list of shared datasets is in the ledger, as members of a fleet have it."""
+    here = site_of(app).braid
+    in_ledger = ListInLedger(here.ledger.database)
+    in_ledger.take_over(here.data_dir / "nowhere.json", has_shared=False)
+    files = [site.braid.registry._list for site in sites(app)]
+    for site in sites(app):
+        site.braid.registry._list = in_ledger
+    yield
+    for site, file in zip(sites(app), files, strict=True):
+        site.braid.registry._list = file
 
 
 @pytest.fixture
@@ -129,6 +144,30 @@ def test_a_running_answer_is_followed_and_stopped_from_other_processes(
     assert "word5" in page
     assert "word399" not in page
     assert not any(site.turns.find(1, 2) for site in sites(app))
+
+
+def test_shared_datasets_are_edited_and_closed_for_all(app: Flask, listed: None, client: FlaskClient) -> None:
+    eve = add_user(app, "eve")
+    headers, caller = bearer(app, eve), app.test_client()
+    admin, new = bearer(app, site_of(app).accounts.all()[0], "admin"), {"name": "Pay", "collection_name": "shared_pay"}
+    added = app.test_client().post(f"{API}/shared-databases", json=new, headers=admin)
+    where, asked = added.headers["Location"], {"query": "pay", "dataset_ids": [added.get_json()["id"]]}
+    for _ in range(3):
+        assert caller.get(where, headers=headers).get_json()["name"] == "Pay"
+        assert not caller.post(f"{API}/search", json=asked, headers=headers).get_json()["unresolved_dataset_ids"]
+    page = client.get("/admin/shared/file").text
+    assert "List of shared datasets" in page
+    form = {name: re.findall(rf'name="{name}" value="([^"]+)"', page)[0] for name in ("csrf_token", "fingerprint")}
+    closed = '[{"id": %d, "name": "Pay", "collection_name": "shared_pay", "allowed_groups": ["board"]}]'
+    form |= {"text": closed % added.get_json()["id"], "action": "save"}
+    assert client.post("/admin/shared/file", data=form).status_code == 302
+    for _ in range(3):
+        assert caller.get(where, headers=headers).status_code == 404
+        answer = caller.post(f"{API}/search", json=asked, headers=headers)
+        assert answer.get_json()["unresolved_dataset_ids"] == asked["dataset_ids"]
+    again = client.post("/admin/shared/file", data={**form, "text": "[]"})
+    assert again.status_code == 409
+    assert "Someone else has changed the list" in again.text
 
 
 def test_limits_hold_for_all_processes_together(app: Flask) -> None:

@@ -1,4 +1,4 @@
-"""The page of the raw shared_dbs.json, which is validated and compared with the file before it is saved."""
+"""The page of the raw list of shared datasets, which is validated and compared before it is saved."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class DiffLine:
 @admin.get("/shared/file")
 @rule("admin")
 def registry_file() -> str:
-    """Show the file's text, valid or not."""
+    """Show the list's text, valid or not."""
     text, fingerprint = site().braid.registry.text()
     return _page(text or "[]\n", fingerprint)
 
@@ -56,11 +56,11 @@ def edit_registry_file() -> tuple[str, int] | Response:
         return _page(text, fingerprint, diff=list(diff_lines(on_disk, text)), ask=True), 200
     try:
         site().shared_datasets.replace_text(text, expected_fingerprint=fingerprint, by=identity().account.name)
-    except RegistryConflictError:  # the file changed after the comparison above
+    except RegistryConflictError:  # the list changed after the comparison above
         return _conflict(text), 409
     except RegistryError as error:
         return _page(text, fingerprint, problem=str(error)), 400
-    return done(_("File saved. The changes are in effect."), "shared")
+    return done(_("List saved. The changes are in effect."), "shared")
 
 
 def diff_lines(before: str, after: str) -> Iterator[DiffLine]:
@@ -79,10 +79,10 @@ def diff_lines(before: str, after: str) -> Iterator[DiffLine]:
 
 
 def _conflict(text: str) -> str:
-    """Show the submitted text, compared with the file as somebody else has changed it meanwhile."""
+    """Show the submitted text, compared with the list as somebody else has changed it meanwhile."""
     on_disk, now = site().braid.registry.text()
     problem = _(
-        "Someone else has changed the file in the meantime. This is how your text differs from the current file."
+        "Someone else has changed the list in the meantime. This is how your text differs from the current list."
     )
     return _page(text, now, problem=problem, diff=list(diff_lines(on_disk, text)), ask=True)
 
@@ -97,7 +97,7 @@ def _page(text: str, fingerprint: str, *, problem: str = "", diff: Sequence[Diff
         diff=diff,
         ask=ask,
         dropped=_names_without_entry(text) if ask else [],
-        file=registry.path.name,
+        title=registry.name if registry.is_file else _("List of shared datasets"),
         registry_problem=registry.problem(),
         rows=min(40, max(12, text.count("\n") + 2)),
     )

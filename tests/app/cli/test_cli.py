@@ -365,6 +365,27 @@ def test_a_broken_registry_is_said(run: CommandLine) -> None:
     assert "shared_dbs.json" in result.stderr
 
 
+def test_the_list_of_shared_datasets_is_exported_edited_and_imported(run: CommandLine, tmp_path: Path) -> None:
+    run("shared-db", "add", "Handbook", "--collection", "shared_handbook")
+    run("shared-db", "add", "Salaries", "--collection", "shared_pay")
+    copy = tmp_path / "list.json"
+    run("shared-db", "export", copy)
+    assert copy.read_text() == (run.folder / "shared_dbs.json").read_text() == run("shared-db", "export", "-").stdout
+    assert "exists already" in run("shared-db", "export", copy, status=2).stderr
+    assert "this one already" in run("shared-db", "import", copy).stdout
+    entries = json.loads(copy.read_text())
+    copy.write_text(json.dumps([{**entries[0], "collection_name": "main"}]))
+    assert "line 1: entry 1 (id -1): collection_name is 'main'" in run("shared-db", "import", copy, status=2).stderr
+    copy.write_text(json.dumps([{**entries[0], "name": "House rules"}], indent=2))
+    refused = run("shared-db", "import", copy, answer="n\n", status=1).stderr
+    assert re.search(r'-    "name": "Salaries"', refused)
+    assert re.search(r'\+    "name": "House rules"', refused)
+    assert len(run.json("shared-db", "list")) == 2
+    assert "is changed" in run("shared-db", "import", copy, "--yes").stdout
+    assert [found["name"] for found in run.json("shared-db", "list")] == ["House rules"]
+    assert "shared_dbs.saved" in run("audit").stdout
+
+
 # ---------------------------------------------------------------- ingest and documents, beside an owner
 
 

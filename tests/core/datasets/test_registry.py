@@ -15,7 +15,7 @@ from filelock import FileLock
 from hypothesis import given
 from hypothesis import strategies as st
 
-from braid.core.datasets import registry as registry_module
+from braid.core.datasets import shared_list as list_module
 from braid.core.datasets.entry import MAX_FILE_BYTES
 from braid.core.datasets.registry import Registry, SharedDataset, render, validate
 from braid.core.errors import NotFoundError, RegistryConflictError, RegistryError
@@ -243,7 +243,7 @@ def test_a_settled_file_is_not_read_again(path: Path, monkeypatch: pytest.Monkey
     registry = Registry(path)
     registry.entries()
     reads = []
-    monkeypatch.setattr(registry_module, "_read", reads.append)
+    monkeypatch.setattr(list_module, "_read", reads.append)
     assert len(registry.entries()) == 2
     assert not reads
 
@@ -493,7 +493,7 @@ def test_a_write_that_fails_changes_nothing_and_leaves_nothing(
     registry = Registry(path)
     before, good = path.read_bytes(), registry.entries()
     with monkeypatch.context() as patched:
-        patched.setattr(registry_module.os, step, fail)
+        patched.setattr(list_module.os, step, fail)
         with pytest.raises(RegistryError, match="cannot be written: No space left on device"):
             registry.remove(-1)
     assert path.read_bytes() == before
@@ -511,7 +511,7 @@ def test_a_temporary_file_left_by_a_crash_is_written_over(path: Path) -> None:
 
 
 def test_a_lock_held_too_long_is_said(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry_module, "LOCK_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(list_module, "LOCK_TIMEOUT_S", 0.05)
     with (
         FileLock(path.with_name(f".{path.name}.lock")),
         pytest.raises(RegistryError, match=r"locked by another process for 0\.05 s; try again"),

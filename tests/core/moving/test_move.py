@@ -17,6 +17,7 @@ from braid.core.accounts.credentials import ApiTokens, WebSessions
 from braid.core.accounts.secret_key import secret_key
 from braid.core.backup.make import Sources
 from braid.core.data_directory import DataDirectory
+from braid.core.datasets.shared_list import ListInLedger
 from braid.core.errors import InvalidInputError, NotOwnerError
 from braid.core.ingest.incoming import Incoming
 from braid.core.ingest.ingest import ingest_bytes
@@ -65,6 +66,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> tuple[Sources, dict[str, 
         }
         with made.ledger.database.write() as connection:
             for each in tables.tables():
+                if each.name == "shared_list":  # a file has it here
+                    continue
                 if not connection.execute(select(func.count()).select_from(each)).scalar_one():
                     add_rows(connection, each)
     return Sources(folder / "data", folder / "data" / "shared_dbs.json"), known
@@ -144,15 +147,21 @@ def test_it_is_moved_to_postgresql_and_back_although_it_is_killed(
     there = destination_of(new_postgres_url(), tmp_path / "files")
     up = moved_with_a_kill(source, there, after=12)
     assert (source.data_dir / "ledger.db").read_bytes() == before
-    assert all(each.rows for each in up.tables.values()), up.tables
+    assert [name for name, each in up.tables.items() if not each.rows] == ["shared_list"]
     assert up.files == 4  # the secret, the list, the upload, the original
+    with closing(Ledger(there.url)) as ledger:
+        ListInLedger(ledger.database).take_over(tmp_path / "files" / "shared_dbs.json", has_shared=True)
+    (tmp_path / "files" / "shared_dbs.json").write_text("an old one")
     in_postgres = Sources(tmp_path / "files", tmp_path / "files" / "shared_dbs.json", there.url)
     back = destination_of(str(tmp_path / "back"))
     down = moved_with_a_kill(in_postgres, back, after=40)
-    assert (down.tables, down.files) == (up.tables, up.files)
+    assert {**down.tables, "shared_list": up.tables["shared_list"]} == up.tables
+    assert (down.tables["shared_list"].rows, down.files) == (1, up.files - 1)
+    assert SHARED in (tmp_path / "back" / "shared_dbs.json").read_text(), "administrators edit the file there"
     for path, url in ((tmp_path / "files", there.url), (tmp_path / "back", "")):
         with opened(path, url) as found:
             require_all(found, known)
+            assert found.registry.is_file == (path == tmp_path / "back")
             assert found.ledger.add_dataset(1, "new").id == 3, "ids are never given again"
     with opened(source.data_dir) as untouched:
         assert secret_key(tmp_path / "back") == secret_key(untouched.data_dir)

@@ -86,6 +86,10 @@ def test_one_that_only_serves_shows_and_finds_what_another_indexes(open_member: 
 
     working = open_member()
     assert serving.indexer.wait(WAIT_S)
+    working.registry.add("Handbook", "shared_main", allowed_groups=["board"])
+    assert [entry.allowed_groups for entry in serving.registry.entries()] == [("board",)]
+    assert not working.registry.is_file
+    assert not working.registry.path.exists()
 
     assert serving.living() == Living(2, 1)
     assert health_of(serving).parts["owner"].state == "ok"
