@@ -104,7 +104,9 @@ class ListFile:
             raise self._unwritable(error) from error
 
     def _unwritable(self, error: OSError) -> RegistryError:
-        return RegistryError(f"{self.name} cannot be written: {error.strerror}; it is unchanged. Fix that and try again")
+        return RegistryError(
+            f"{self.name} cannot be written: {error.strerror}; it is unchanged. Fix that and try again"
+        )
 
 
 class ListInLedger:
