@@ -31,6 +31,7 @@ NAMES = (
     "filters",
     "growth",
     "scale",
+    "waking",
     "start",
     "journeys",
     "reading",

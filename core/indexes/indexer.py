@@ -217,7 +217,7 @@ class Indexer:
         return {name: state.applied_seq for name, state in states.items() if state.state == "ready"}
 
     def _run(self, index: IndexName) -> None:
-        wake, retry_s = self._wakes[index], _poll_s(index)
+        wake, retry_s = self._wakes[index], self._pause_s(index)
         look, has_worked = _Look(self.followers[index], self._changes, self._before_work), True
         lower_thread_priority()
         if index == "chroma":
@@ -240,7 +240,7 @@ class Indexer:
                     has_worked = busy
                     look.done()
                 self._looked[index].set()
-                retry_s = _poll_s(index, time.monotonic() - began)
+                retry_s = self._pause_s(index, time.monotonic() - began)
             except Exception as error:  # the edge of a thread, which must survive an outage of the database
                 log_failure(logger, f"indexing {index}, which will be tried again", error)
                 retry_s = min(2 * retry_s, 30.0)
@@ -249,6 +249,9 @@ class Indexer:
                     self._keywords_done.set()
                 look.follower.index.rest()
                 wake.wait(retry_s)
+
+    def _pause_s(self, index: IndexName, took_s: float = 0.0) -> float:
+        return _poll_s(index, took_s)
 
     def _prune(self) -> None:
         """Remove from the log what every index has applied."""

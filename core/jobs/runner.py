@@ -10,6 +10,7 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, get_args
 
 from braid.core.errors import BraidError
@@ -19,6 +20,8 @@ from braid.core.priority import SearchPriority, lower_thread_priority
 
 POLL_S = 1.0
 """Seconds between two looks for jobs that another process has queued."""
+SLOW_POLL_S = 10.0
+"""The same in a process that is woken when one is queued."""
 PROGRESS_EVERY_S = 0.5
 RECORD_PAUSES_S = (0.5, 2.0, 10.0)
 """Pauses between attempts to record how a job ended. The last one repeats."""
@@ -52,7 +55,8 @@ class JobRunner:
 
     ``on_done`` is called with a job that succeeded, after that is recorded. Each of the kinds ``apart`` has a
     thread of its own: such jobs may take an hour, and others do not wait for them. Of the others one user has at most
-    ``per_user`` running, so with more workers than that nobody waits for the slow jobs of one other user.
+    ``per_user`` running, so with more workers than that nobody waits for the slow jobs of one other user. ``is_woken``
+    says whether `wake` is called for jobs that other processes queue.
     """
 
     def __init__(
@@ -65,6 +69,7 @@ class JobRunner:
         apart: Collection[JobKind] = (),
         on_done: Callable[[Job], None] = lambda job: None,
         priority: SearchPriority | None = None,
+        is_woken: Callable[[], bool] = lambda: False,
     ) -> None:
         self._store = store
         self._handlers = handlers
@@ -73,7 +78,10 @@ class JobRunner:
         self._priority = priority or SearchPriority()
         self._stopping = threading.Event()
         self._abandoned = threading.Event()
+        self._is_woken = is_woken
         self._wake = threading.Condition()
+        self._wakes = 0
+        """How often it was woken: a thread that was looking meanwhile looks again."""
         self._claiming = threading.Lock()
         self._running: dict[int, Job] = {}
         shared = _Lane(tuple(kind for kind in get_args(JobKind) if kind not in apart))
@@ -93,6 +101,7 @@ class JobRunner:
     def wake(self) -> None:
         """Look for jobs now instead of within a second."""
         with self._wake:
+            self._wakes += 1
             self._wake.notify_all()
 
     def close(self, timeout_s: float = 10.0) -> None:
@@ -115,6 +124,7 @@ class JobRunner:
         changed: Callable[[], bool] | None = None
         look = True
         while not self._stopping.is_set():
+            seen = self._wakes
             try:
                 changed = changed or self._store.watch()
                 if changed() or look:
@@ -127,9 +137,12 @@ class JobRunner:
                     look = False
             except Exception as error:  # the edge of a thread: it must outlive an outage of the database
                 log_failure(logger, "looking for jobs", error)
+            pause_s = SLOW_POLL_S if self._is_woken() and not look else POLL_S
             with self._wake:
-                if not self._stopping.is_set():
-                    look |= self._wake.wait(POLL_S)
+                look |= self._wake.wait_for(partial(self._is_woken_since, seen), pause_s)
+
+    def _is_woken_since(self, seen: int) -> bool:
+        return self._stopping.is_set() or self._wakes != seen
 
     def _claim(self, lane: _Lane) -> Job | None:
         with self._claiming:

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Row, Select, delete, func, insert, select,
 
 from braid.core.batches import batches
 from braid.core.errors import InvalidInputError, NotFoundError
-from braid.core.ledger.database import ROWS_PER_STATEMENT, storable
+from braid.core.ledger.database import ROWS_PER_STATEMENT, storable, tell
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.tables import JobRow, ProcessRow
 
@@ -96,6 +96,7 @@ class JobStore:
             added: dict[int, Job] = {}
             for batch in batches(ids, ROWS_PER_STATEMENT):
                 added |= {row.id: _job(row) for row in connection.execute(_select().where(JobRow.id.in_(batch)))}
+            tell(connection, "jobs")
         return [added[job_id] for job_id in ids]
 
     def of_user(
@@ -283,7 +284,10 @@ class JobStore:
                 .where(running, JobRow.attempts >= MAX_ATTEMPTS)
                 .values(state="failed", error=died, finished_at=time.time())
             )
-            return connection.execute(update(JobRow).where(running).values(state="queued", started_at=None)).rowcount
+            queued = connection.execute(update(JobRow).where(running).values(state="queued", started_at=None)).rowcount
+            if queued:
+                tell(connection, "jobs")
+            return queued
 
     # ------------------------------------------------------------ rows
 
@@ -293,9 +297,10 @@ class JobStore:
 
     def _update(self, job_id: int, condition: ColumnElement[bool], **values: Any) -> bool:
         with self._ledger.database.write() as connection:
-            return (
-                connection.execute(update(JobRow).where(JobRow.id == job_id, condition).values(**values)).rowcount == 1
-            )
+            if values.get("state") == "queued":
+                tell(connection, "jobs")
+            changed = update(JobRow).where(JobRow.id == job_id, condition).values(**values)
+            return connection.execute(changed).rowcount == 1
 
 
 _COLUMNS = (

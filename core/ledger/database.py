@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from sqlalchemy import (
     ColumnElement,
@@ -56,7 +56,11 @@ FORK_PATIENCE_S = 5.0
 """Longest time that a fork waits for running transactions."""
 ROWS_PER_STATEMENT = 1000  # far below SQLite's limit of 32,766 variables
 CHANNEL = "braid"
-"""PostgreSQL's channel by which processes of a fleet wake each other."""
+"""PostgreSQL's channel by which processes of a fleet wake each other, see `braid.core.ledger.listener`."""
+News = Literal["changes", "jobs"]
+"""What is new: something for the indexes, or jobs."""
+NEWS = "braid_news"
+"""What `tell` was given in the running transaction of a connection, in its ``info``."""
 NUMBERS_PER_ROW = 16
 """Numbers that take the memory of a remembered row."""
 
@@ -126,8 +130,12 @@ class Database:
         """
         is_sqlite = self.engine.dialect.name == "sqlite"
         turn = self._turns.turn(SQLITE_BUSY_TIMEOUT_S) if is_sqlite else nullcontext()
+        news: set[News] = set()
         with self._use, turn, self._writer.begin() as connection:
+            connection.info[NEWS] = news
             yield connection
+        for each in sorted(news):
+            self.notify(each)
 
     def rows(self, statement: str, **parameters: Value) -> list[Any]:
         """Return the rows of one statement of `braid.core.ledger.prepared`, as tuples, of one state of the database.
@@ -215,12 +223,16 @@ class Database:
         """Return whether PostgreSQL takes no changes now, like a standby. A file may not take any, either: try it."""
         return self.engine.dialect.name == "postgresql" and self._rows("SHOW transaction_read_only", {}) == [("on",)]
 
-    def notify(self) -> None:
-        """Wake the processes of a fleet that work: there are new jobs or changes, which are committed already. They
-        look anyway soon, so that nothing fails with the message.
+    def notify(self, news: News) -> None:
+        """Wake the processes of a fleet that work: there is something new, which is committed already. They look anyway
+        soon, so that nothing fails with the message.
+
+        In the transaction itself, it would have those of all processes commit one after another. Without PostgreSQL
+        there is no fleet, and nothing to do.
         """
-        with suppress(SQLAlchemyError), self.write() as connection:
-            connection.exec_driver_sql(f"NOTIFY {CHANNEL}")
+        if self.engine.dialect.name == "postgresql":
+            with suppress(SQLAlchemyError):
+                self._rows(f"SELECT pg_notify('{CHANNEL}', '{news}')", {})
 
     def _connect_watcher(self) -> sqlite3.Connection:
         """Open the file that the engine opens, also where the URL names it in SQLite's own way."""
@@ -270,6 +282,11 @@ def clock(connection: Connection) -> ColumnElement[float]:
     if connection.dialect.name == "postgresql":
         return cast(func.extract("epoch", func.clock_timestamp()), Double)
     return literal(time.time())
+
+
+def tell(connection: Connection, news: News) -> None:
+    """Wake the processes of a fleet that work, see `Database.notify`, once this transaction of `write` is committed."""
+    connection.info[NEWS].add(news)
 
 
 def execute(connection: Connection, statement: str, **parameters: Value) -> CursorResult[Any]:

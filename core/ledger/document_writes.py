@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Connection, delete, insert, literal, selec
 
 from braid.core.errors import InvalidInputError, JobCancelledError, NotFoundError
 from braid.core.ledger import prepared
-from braid.core.ledger.database import execute, execute_each, storable
+from braid.core.ledger.database import execute, execute_each, storable, tell
 from braid.core.ledger.queries import document_of
 from braid.core.ledger.tables import ChangeRow, ChunkRow, DatasetRow, DocumentRow, JobRow, SyncedFolderRow
 from braid.core.metadata import clean_metadata
@@ -150,7 +150,8 @@ def store_vectors(connection: Connection, model: str, chunk_ids: Sequence[str], 
     execute_each(connection, prepared.STORE_VECTOR, rows)
 
 
-def _lock_log(connection: Connection) -> None:
+def _begin_to_log(connection: Connection) -> None:
+    tell(connection, "changes")
     # Sequence numbers must become visible in their order, or an index would skip a late one. SQLite has only one
     # writer at a time.
     if connection.dialect.name == "postgresql":
@@ -161,7 +162,7 @@ def log_chunks(connection: Connection, collection: str, chunk_ids: Sequence[str]
     """Record in the change log that these chunks came, went or moved. False when there are none."""
     if not chunk_ids:
         return False
-    _lock_log(connection)
+    _begin_to_log(connection)
     execute_each(connection, prepared.LOG_CHUNK, [{"collection": collection, "chunk_id": each} for each in chunk_ids])
     return True
 
@@ -173,7 +174,7 @@ def mark_changed(connection: Connection, collection: str, document_ids: Collecti
 
 def log_dataset(connection: Connection, dataset_id: int, collection: str) -> None:
     """Record in the change log that every chunk of a dataset came or went."""
-    _lock_log(connection)
+    _begin_to_log(connection)
     chunks = select(literal(collection), ChunkRow.id).where(ChunkRow.dataset_id == dataset_id)
     connection.execute(insert(ChangeRow).from_select(["collection", "chunk_id"], chunks))
     execute(connection, prepared.MARK_DATASET_CHANGED, collection=collection, dataset_id=dataset_id)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from sqlalchemy.exc import IntegrityError
 
 from braid.core.ledger import prepared
-from braid.core.ledger.database import Database, execute
+from braid.core.ledger.database import Database, execute, tell
 
 LEASE_S = 15.0
 """Time without a heartbeat after which a process is dead."""
@@ -85,8 +85,11 @@ class Member:
         name, was_sure, began = self.name, self.is_sure, _clock()
         with self._database.write() as connection:
             is_there = bool(execute(connection, prepared.BEAT, name=name).rowcount)
-            if is_there and was_sure:
-                execute(connection, prepared.BURY, lease_s=self.lease_s)
+            buried = execute(connection, prepared.BURY, lease_s=self.lease_s).rowcount if is_there and was_sure else 0
+            if buried:  # what they had claimed is free
+                tell(connection, "changes")
+        if buried:
+            logger.warning("event=buried processes=%d", buried)
         if is_there:
             self._confirmed = began
             return True
@@ -103,6 +106,7 @@ class Member:
         if name:
             with self._database.write() as connection:
                 execute(connection, prepared.LEAVE, name=name)
+                tell(connection, "changes")
 
     def _join(self) -> None:
         host, began = socket.gethostname(), _clock()
@@ -133,6 +137,7 @@ class Member:
         if mine:
             with self._database.write() as connection:
                 execute(connection, prepared.RELEASE, process=name, whats=mine)
+                tell(connection, "changes")
 
     def holder(self, what: str) -> str:
         """Return the name under which this process has claimed it; empty when it has not, or cannot be sure."""

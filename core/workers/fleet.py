@@ -7,12 +7,16 @@ import threading
 import weakref
 from collections.abc import Callable
 from contextlib import ExitStack
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 from braid.core.indexes.opened import Indexes
-from braid.core.ledger.database import Database
+from braid.core.ledger.database import Database, News
+from braid.core.ledger.listener import Listener
 from braid.core.ledger.member import BEATS, LEASE_S, Living, Member
 from braid.core.ledger.outages import log_failure
+
+if TYPE_CHECKING:
+    from braid.core.indexes.fleet.indexer import FleetIndexer
 
 BEAT_AGAIN_S = 1.0
 """Time after which a heartbeat that failed is tried again, at most a third of the lease."""
@@ -47,6 +51,8 @@ class Fleet:
         self._stopping = threading.Event()
         self._beating: threading.Thread | None = None
         self._each_beat: list[Callable[[], object]] = []
+        self._to_wake: list[tuple[News, Callable[[], object]]] = []
+        self._listener = Listener(self._database.engine, _weakly(self.hear))
         self._closed = False
         member = self.member = Member(self._database, works=works, lease_s=LEASE_S, on_join=self._keep_beating)
         self._database.process_name = lambda: member.name
@@ -80,6 +86,10 @@ class Fleet:
         running.callback(indexes.indexer.stop)
         indexes.indexer.start()
         host.use_indexes(indexes)
+        if self.member.works:
+            self.when_woken("changes", cast("FleetIndexer", indexes.indexer).wake_here)
+            running.callback(self._listener.stop)
+            self._listener.start()
 
     def when_owner(self, start: Callable[[], object]) -> None:
         """Call this now in a member that works, and never in another."""
@@ -99,9 +109,20 @@ class Fleet:
             self.member.claim([what])
         return bool(self.member.works and self.member.holder(what))
 
+    def when_woken(self, news: News, act: Callable[[], object]) -> None:
+        """Call this in a member that works when others say what is new, in the listener's thread: it must be quick."""
+        if self.member.works:
+            self._to_wake.append((news, act))
+
     def is_woken(self) -> bool:
         """Whether this process hears at once of new work."""
-        return False
+        return self._listener.is_connected
+
+    def hear(self, said: str) -> None:
+        """Wake whom it concerns; with "" something may have been missed, which may concern everybody."""
+        for news, act in self._to_wake:
+            if said in ("", news):
+                act()
 
     def living(self) -> Living:
         """Count the living members."""
@@ -125,7 +146,8 @@ class Fleet:
 
     def begin_as_child(self) -> None:
         """Start over in the child of a fork: it serves only, and joins when it has to have a name."""
-        _of_the_parent.append((self._opened, self._running, self.member, self._beating))
+        _of_the_parent.append((self._opened, self._running, self.member, self._beating, self._listener))
+        self._listener.forget_in_child()
         was_closed = self._closed
         self._start_over(works=False)
         self._closed = was_closed
@@ -157,6 +179,16 @@ class Fleet:
                 log_failure(logger, "the heartbeat of this process", error)
                 pause_s = min(pause_s, BEAT_AGAIN_S)
         return pause_s
+
+
+def _weakly(hear: Callable[[str], object]) -> Callable[[str], object]:
+    method = weakref.WeakMethod(hear)
+
+    def hear_while_it_is_there(said: str) -> None:
+        if this := method():
+            this(said)
+
+    return hear_while_it_is_there
 
 
 def _beat(fleet: weakref.ref[Fleet], stopping: threading.Event) -> None:

@@ -12,6 +12,7 @@ from typing import Protocol
 
 from braid.core.errors import BraidError, InvalidInputError, NotOwnerError
 from braid.core.indexes.opened import Indexes
+from braid.core.ledger.database import News
 from braid.core.ledger.outages import log_failure
 from braid.core.ledger.owner import OwnerLock, read_note
 from braid.core.workers.calls import OpenedWith
@@ -96,6 +97,13 @@ class Roles:
 
     def each_beat(self, act: Callable[[], object]) -> None:
         """Do nothing: nobody else does what this process does, and so nobody has to hear that it lives."""
+
+    def when_woken(self, news: News, act: Callable[[], object]) -> None:
+        """Do nothing: nobody says what is new, and everybody looks."""
+
+    def is_woken(self) -> bool:
+        """Whether this process hears at once of new work."""
+        return False
 
     def holds(self, what: str) -> bool:
         """Whether this process alone does this now: as the owner it does everything."""

@@ -12,7 +12,7 @@ from braid.core.indexes.base import LegIndex
 from braid.core.indexes.leg_progress import LegProgress
 from braid.core.ledger import prepared
 from braid.core.ledger.change_log import ChangeLog, IndexedChunk, IndexState, StateName, in_collection
-from braid.core.ledger.database import Database, execute
+from braid.core.ledger.database import Database, execute, tell
 from braid.core.ledger.document_writes import lock_datasets, log_chunks
 from braid.core.ledger.member import Member
 
@@ -75,6 +75,7 @@ class ClaimedLog(ChangeLog):
         """Ask whoever follows the index to ``inspect`` or to ``rebuild`` it."""
         with self._database.write() as connection:
             execute(connection, prepared.WANT, leg=leg, collection=collection, wanted=wanted)
+            tell(connection, "changes")
 
     def log_again(self, collection: str, chunk_ids: Sequence[str]) -> None:
         """Have whoever follows the collection index these chunks as they are then."""
@@ -136,6 +137,11 @@ class ClaimedIndex:
     def reset(self) -> bool:
         """Return False: other members use the store."""
         return False
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether something may have been written after its claim was lost."""
+        return bool(self._doubtful or self._emptied)
 
     def set_right(self) -> None:
         """Have the next follower look at what is doubtful in collections that are not followed here any more."""

@@ -44,7 +44,9 @@ class FleetFollower(IndexFollower):
             self._board.begin(collection)
         self._guarded.set_right()
         self._hear()
-        return super().work(stopping)
+        busy = super().work(stopping)
+        self.is_idle = self.is_idle and not self._guarded.is_doubtful
+        return busy
 
     def say(self, progress: LegProgress) -> None:
         """Tell the other members how far an index is."""

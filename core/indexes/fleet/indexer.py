@@ -83,7 +83,7 @@ class FleetIndexer(Indexer):
     def wake(self) -> None:
         """Have the working members look at the log now."""
         self.wake_here()
-        self._database.notify()
+        self._database.notify("changes")
 
     def wake_here(self) -> None:
         """Look at the log now in this member."""
@@ -97,8 +97,12 @@ class FleetIndexer(Indexer):
         on_progress: Callable[[int, int], None] = lambda done, total: None,
     ) -> bool:
         """Wait until these legs have applied all that is in the log now, whoever does it. False after ``timeout_s``."""
-        self._database.notify()
+        self._database.notify("changes")
         return super().wait(timeout_s, legs, on_progress=on_progress)
+
+    def _pause_s(self, index: IndexName, took_s: float = 0.0) -> float:
+        pause_s = super()._pause_s(index, took_s)
+        return max(SLOW_POLL_S, pause_s) if self._is_woken() and self.followers[index].is_idle else pause_s
 
     def _wake(self, names: Sequence[IndexName]) -> None:
         self._look_for_work.set()
@@ -147,4 +151,4 @@ class FleetIndexer(Indexer):
 
     def _want(self, index: IndexName, collection: str, wanted: str) -> None:
         ClaimedLog(self._database, self._member).want(self.followers[index].name, collection, wanted)
-        self.wake()
+        self.wake_here()

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import text
@@ -14,8 +15,10 @@ from braid.core.chat.store import ConversationStore
 from braid.core.chat.turns.turn_store import TurnStore
 from braid.core.chat.types import ChatRequest
 from braid.core.datasets.registry import Registry
-from braid.core.jobs.store import JobStore, NewJob
+from braid.core.jobs import runner
+from braid.core.jobs.store import Job, JobStore, NewJob
 from braid.core.ledger.ledger import Ledger
+from braid.core.ledger.listener import Listener
 from braid.core.ledger.member import Member
 from tests.worlds import eventually
 
@@ -73,6 +76,40 @@ def test_each_job_is_started_once_however_many_look(ledgers: list[Ledger], membe
 
     assert sorted(started) == sorted({job.id for job in stores[0].all(limit=100)})
     assert {job.attempts for job in stores[0].all(limit=100)} == {1}
+
+
+def test_a_job_is_run_by_a_process_that_is_woken_for_it_also_while_it_looks(
+    ledgers: list[Ledger], members: list[Member], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "SLOW_POLL_S", 600.0)
+    queued, running = JobStore(ledgers[0]), JobStore(ledgers[1])
+    claim, done = running.claim, list[str]()
+
+    def claim_and_miss_one(*args: Any, **options: Any) -> Job | None:
+        found = claim(*args, **options)
+        if found is None and not done:
+            queued.add(1, [NewJob("upload", "while it looks", 7)])
+            eventually(lambda: runs._wakes)
+        return found
+
+    monkeypatch.setattr(running, "claim", claim_and_miss_one)
+    runs = runner.JobRunner(
+        running,
+        {"upload": lambda job, progress: done.append(job.title) or {}},  # type: ignore[func-returns-value]
+        workers=1,
+        is_woken=lambda: listener.is_connected,
+    )
+    listener = Listener(ledgers[1].database.engine, lambda said: runs.wake() if said else None)
+    listener.start()
+    try:
+        eventually(lambda: listener.is_connected)
+        runs.start()
+        eventually(lambda: done == ["while it looks"])
+        queued.add(1, [NewJob("upload", "while it waits", 7)])
+        eventually(lambda: done[1:] == ["while it waits"])
+    finally:
+        listener.stop()
+        runs.close()
 
 
 def test_only_the_jobs_of_the_dead_are_queued_again_and_their_late_result_is_not_stored(

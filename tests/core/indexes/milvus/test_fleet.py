@@ -22,6 +22,7 @@ from tests.worlds import document, eventually
 
 WAIT_S = 60
 LEASE_S = 1.5
+NEVER_S = 600.0
 
 Open = Callable[..., Braid]
 
@@ -30,8 +31,9 @@ Open = Callable[..., Braid]
 def open_member(
     tmp_path: Path, new_postgres_url: Callable[[], str], in_milvus: IndexOptions, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Open]:
-    """Opens one more member of the same fleet."""
+    """Opens one more member of the same fleet. They look for work only when they are woken."""
     monkeypatch.setattr("braid.core.workers.fleet.LEASE_S", LEASE_S)
+    monkeypatch.setattr("braid.core.indexes.fleet.indexer.SLOW_POLL_S", NEVER_S)
     url = new_postgres_url()
     with ExitStack() as opened:
 

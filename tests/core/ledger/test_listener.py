@@ -1,0 +1,75 @@
+"""A listener hears what others say, also after its connection was cut, and has one connection or none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from braid.core.ledger import listener
+from braid.core.ledger.database import Database
+from braid.core.ledger.listener import Listener
+from tests.worlds import eventually
+
+LISTENING = "SELECT pid FROM pg_stat_activity WHERE query = 'LISTEN braid' AND application_name = 'listens'"
+
+
+@pytest.fixture(scope="module")
+def database(new_postgres_url: Callable[[], str]) -> Iterator[Database]:
+    opened = Database(f"{new_postgres_url()}&application_name=listens")
+    yield opened
+    opened.close()
+
+
+def test_it_hears_what_is_said_and_connects_again_and_never_has_two_connections(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listener, "FIRST_PAUSE_S", 0.01)
+    heard: list[str] = []
+    listening = Listener(database.engine, heard.append)
+    listening.start()
+    for _ in range(3):
+        eventually(lambda: heard == [""])  # what was said before the connection was there may concern it
+        assert listening.is_connected
+        database.notify("jobs")
+        eventually(lambda: heard == ["", "jobs"])
+        database.notify("changes")
+        eventually(lambda: heard == ["", "jobs", "changes"])
+        [(pid,)] = database.rows(LISTENING)
+        heard.clear()
+        database.rows(f"SELECT pg_terminate_backend({pid})")
+    eventually(lambda: heard == [""])
+    listening.stop()
+    assert not listening.is_connected
+    eventually(lambda: not database.rows(LISTENING))
+
+
+def test_an_outage_is_outlived_and_named(
+    database: Database, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(listener, "FIRST_PAUSE_S", 0.01)
+    heard: list[str] = []
+    listening = Listener(database.engine, heard.append)
+    where = database.engine.dialect.create_connect_args
+    is_away = [([], {"host": "127.0.0.1", "port": 1})] * 3
+    monkeypatch.setattr(
+        database.engine.dialect, "create_connect_args", lambda url: is_away.pop() if is_away else where(url)
+    )
+    listening.start()
+    try:
+        eventually(lambda: heard == [""])
+    finally:
+        listening.stop()
+    assert not is_away
+    assert not [record for record in caplog.records if record.exc_info], "an outage is no fault"
+
+
+def test_without_postgresql_nothing_listens(tmp_path: Path) -> None:
+    database = Database(f"sqlite:///{tmp_path / 'ledger.db'}")
+    listening = Listener(database.engine, lambda said: pytest.fail(said))
+    listening.start()
+    database.notify("jobs")
+    assert not listening.is_connected
+    listening.stop()
+    database.close()
