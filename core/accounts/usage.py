@@ -9,13 +9,15 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, func, insert, literal, select, update
+from sqlalchemy import func, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import InstrumentedAttribute
 
+from braid.core.ledger.database import execute
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.outages import log_failure
-from braid.core.ledger.tables import UsageRow, UserRow
+from braid.core.ledger.prepared import ADD_USAGE
+from braid.core.ledger.tables import UsageRow
 
 WRITE_EVERY_S = 5.0
 
@@ -32,6 +34,7 @@ class Usage:
     def __init__(self, ledger: Ledger) -> None:
         self._database = ledger.database
         self._lock = threading.Lock()
+        self._writing = threading.Lock()
         self._unwritten: Counter[tuple[str, int, str]] = Counter()
         self._writer: threading.Timer | None = None
 
@@ -45,7 +48,11 @@ class Usage:
                 self._writer.start()
 
     def write(self) -> None:
-        """Write the counts collected so far."""
+        """Write the counts collected so far; those that another thread is writing are written when this returns."""
+        with self._writing:
+            self._write()
+
+    def _write(self) -> None:
         with self._lock:
             counted, self._unwritten = self._unwritten, Counter()
             if self._writer is not None:
@@ -53,8 +60,9 @@ class Usage:
                 self._writer = None
         try:
             with self._database.write() as connection:
-                for key, times in counted.items():
-                    _add(connection, *key, times)
+                # in one order for all processes, of which two would wait for each other otherwise
+                for (day, user_id, kind), times in sorted(counted.items()):
+                    execute(connection, ADD_USAGE, day=day, user_id=user_id, kind=kind, times=times)
         except SQLAlchemyError:
             with self._lock:
                 self._unwritten += counted
@@ -81,15 +89,6 @@ class Usage:
         with self._database.read() as connection:
             rows = connection.execute(statement.group_by(by, UsageRow.kind).order_by(by, UsageRow.kind))
             return [(key, kind, int(count)) for key, kind, count in rows]
-
-
-def _add(connection: Connection, day: str, user_id: int, kind: str, times: int) -> None:
-    """Add to a stored count; does nothing for a user who was deleted meanwhile."""
-    key = (UsageRow.day == day, UsageRow.user_id == user_id, UsageRow.kind == kind)
-    if connection.execute(update(UsageRow).where(*key).values(count=UsageRow.count + times)).rowcount:
-        return
-    user = select(literal(day), UserRow.id, literal(kind), literal(times)).where(UserRow.id == user_id)
-    connection.execute(insert(UsageRow).from_select(["day", "user_id", "kind", "count"], user))
 
 
 def last_days(days: int) -> Sequence[str]:

@@ -44,6 +44,11 @@ SET_SHARED_LIST = """
 
 ADD_ATTEMPT_WINDOW = """
     INSERT INTO attempt_windows (key, attempts, ends_at) VALUES (:key, :attempts, 0) ON CONFLICT (key) DO NOTHING"""
+# Nothing for a user who was deleted meanwhile.
+ADD_USAGE = """
+    INSERT INTO usage_counts (day, user_id, kind, count)
+    SELECT :day, u.id, :kind, CAST(:times AS INTEGER) FROM users u WHERE u.id = :user_id
+    ON CONFLICT (day, user_id, kind) DO UPDATE SET count = usage_counts.count + excluded.count"""
 ADD_SHARED_WORK = """
     INSERT INTO shared_work (name, worker, state, seen_at) VALUES (:name, '', '{}', 0) ON CONFLICT (name) DO NOTHING"""
 

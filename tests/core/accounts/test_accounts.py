@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
-from sqlalchemy import select, update
+from sqlalchemy import event, select, update
 
 from braid.core.accounts.accounts import Accounts
 from braid.core.accounts.audit import AuditLog
@@ -264,6 +266,25 @@ def test_counting_writes_nothing_at_once_and_loses_nothing(
     assert eventually(lambda: _stored(ledger), 10) == [(ana.id, "search", 2)]
     usage.count(ana.id, "search")
     assert usage.by_user(days=1) == [(ana.id, "search", 3)]
+
+
+def test_processes_that_count_the_same_do_not_wait_for_each_other(accounts: Accounts, ledger: Ledger) -> None:
+    users = [accounts.add(f"user {number}").id for number in range(2)]
+    counting, other = Usage(ledger), Usage(ledger)
+    written: list[int] = []
+
+    def write_first(_connection: object, _cursor: object, statement: str, values: Any, *_: object) -> None:
+        if "usage_counts" in statement:
+            written.append(values["user_id"])
+
+    for usage, order in ((counting, users), (other, users[::-1])):
+        for user in order:
+            usage.count(user, "search")
+        event.listen(ledger.database.engine, "before_cursor_execute", write_first)
+        usage.write()
+        event.remove(ledger.database.engine, "before_cursor_execute", write_first)
+    assert written == users * 2, "in one order: what two processes have locked, each in another, is a deadlock"
+    assert _stored(ledger) == [(user, "search", 2) for user in users]
 
 
 def _stored(ledger: Ledger) -> list[tuple[int, str, int]]:
