@@ -18,18 +18,15 @@ class Rate(NamedTuple):
     limit: RateLimitItem
     key: tuple[str, str]
 
-    def left(self, here: Site) -> int:
-        """Return how many more requests are answered within the next `seconds_left`."""
-        return int(here.limiter.get_window_stats(self.limit, *self.key).remaining)
-
-    def seconds_left(self, here: Site) -> int:
-        """Return the seconds until more requests are answered, at least 1."""
-        return max(1, math.ceil(here.limiter.get_window_stats(self.limit, *self.key).reset_time - time.time()))
+    def left(self, here: Site) -> tuple[int, int]:
+        """Return how many more requests are answered, and the seconds until there will be more, at least 1."""
+        stats = here.limiter.get_window_stats(self.limit, *self.key)
+        return int(stats.remaining), max(1, math.ceil(stats.reset_time - time.time()))
 
     def take(self, here: Site) -> None:
-        """Count one request. Raises TooManyRequests, whose ``retry_after`` is `seconds_left`."""
+        """Count one request. Raises TooManyRequests, whose ``retry_after`` is the second one of `left`."""
         if not here.limiter.hit(self.limit, *self.key):
-            seconds = self.seconds_left(here)
+            _, seconds = self.left(here)
             raise TooManyRequests(f"at most {self.limit} are answered; try again in {seconds} s", retry_after=seconds)
 
 

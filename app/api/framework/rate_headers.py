@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import logging
+
 from flask import Response, g
+from sqlalchemy.exc import SQLAlchemyError
 
 from braid.app.auth.identity import signed_in
 from braid.app.auth.rates import Rate, rate_of
 from braid.app.site import site
+from braid.core.ledger.outages import log_failure
+
+logger = logging.getLogger(__name__)
 
 
 def count_request() -> None:
@@ -18,10 +24,19 @@ def count_request() -> None:
 
 
 def add_headers(response: Response) -> Response:
-    """Add how many requests are left, and when there will be more."""
-    if "braid_rate" in g:
-        rate: Rate = g.braid_rate
-        response.headers["RateLimit-Limit"] = str(rate.limit.amount)
-        response.headers["RateLimit-Remaining"] = str(rate.left(site()))
-        response.headers["RateLimit-Reset"] = str(rate.seconds_left(site()))
+    """Add how many requests are left, and when there will be more; nothing while the database is out that counts them.
+
+    What has been done is answered so then, too.
+    """
+    if "braid_rate" not in g:
+        return response
+    rate: Rate = g.braid_rate
+    try:
+        left, seconds = rate.left(site())
+    except SQLAlchemyError as error:
+        log_failure(logger, "counting the requests that are left", error)
+        return response
+    response.headers["RateLimit-Limit"] = str(rate.limit.amount)
+    response.headers["RateLimit-Remaining"] = str(left)
+    response.headers["RateLimit-Reset"] = str(seconds)
     return response

@@ -31,6 +31,7 @@ from tests.chaos.disk import filled, small_disk
 from tests.chaos.drill import LONG, drill, read_only, stopped
 from tests.chaos.load import Place
 from tests.fakes import HashEmbeddings
+from tests.rotating import count_together
 from tests.web import bearer, csrf_token, make_app, serving, sign_in, site_of
 from tests.worlds import eventually
 
@@ -136,6 +137,20 @@ def test_the_connection_stays_open_for_the_request_after(shelf: Braid) -> None:
         with _down(shelf):
             assert [status(path) for path in ("/", "/datasets", "/api/v1/datasets", "/admin/")] == [503] * 4
         assert status("/datasets") == 200
+
+
+def test_where_the_database_counts_requests_an_answer_leaves_out_how_many_are_left(shelf: Braid) -> None:
+    app = make_app(shelf)
+    here = site_of(app)
+    count_together(here)
+    token = bearer(app, here.accounts.all()[0])
+    answered = app.test_client().get("/api/v1/me", headers=token)
+    assert int(answered.headers["RateLimit-Remaining"]) == 599
+    with _down_after_sign_in(app, shelf):
+        answer = app.test_client().get("/api/v1/datasets", headers=token)
+    assert answer.status_code == 503
+    assert answer.get_json()["detail"] == "the database does not answer; try again in a moment"
+    assert "RateLimit-Remaining" not in answer.headers
 
 
 @contextmanager
