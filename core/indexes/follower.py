@@ -11,10 +11,11 @@ from dataclasses import replace
 
 from braid.core.errors import BraidError, EmbeddingError, IndexUnavailableError
 from braid.core.indexes.base import LegIndex
+from braid.core.indexes.chroma.errors import StoreUnreachableError
 from braid.core.indexes.inspection import Doubt, Inspection
 from braid.core.indexes.leg_progress import LegProgress, ProgressBoard
 from braid.core.indexes.rebuild import Rebuild
-from braid.core.indexes.retries import Retries
+from braid.core.indexes.retries import LAST_RETRY_S, OUTAGE_RETRY_S, Retries
 from braid.core.indexes.sources import ChunkSource
 from braid.core.ledger.change_log import Change, ChangeLog, IndexState
 from braid.core.ledger.outages import log_outage, outage_of
@@ -179,7 +180,8 @@ class IndexFollower:
 
     def _fail(self, collection: str, error: BraidError) -> None:
         """Report the error, and have the collection tried again after a pause."""
-        pause = self._retries.postpone(collection)
+        is_away = isinstance(error, StoreUnreachableError)
+        pause = self._retries.postpone(collection, most_s=OUTAGE_RETRY_S if is_away else LAST_RETRY_S)
         if outage := outage_of(error):
             log_outage(logger, outage, f"the {self.name} index of {collection}, which will be tried again")
         else:

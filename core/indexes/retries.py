@@ -6,6 +6,8 @@ import time
 
 FIRST_RETRY_S = 1.0
 LAST_RETRY_S = 60.0
+OUTAGE_RETRY_S = 10.0
+"""Longest pause while a server does not answer: what waits for it is to be found soon after its return."""
 
 
 class Retries:
@@ -19,9 +21,9 @@ class Retries:
         """Return whether the collection may be tried now."""
         return time.monotonic() >= self._due.get(collection, 0.0)
 
-    def postpone(self, collection: str) -> float:
-        """Put the next attempt off; returns the pause in seconds, twice the one before."""
-        pause = min(2 * self._pause.get(collection, FIRST_RETRY_S / 2), LAST_RETRY_S)
+    def postpone(self, collection: str, *, most_s: float = LAST_RETRY_S) -> float:
+        """Put the next attempt off; returns the pause in seconds, twice the one before, at most ``most_s``."""
+        pause = min(2 * self._pause.get(collection, FIRST_RETRY_S / 2), most_s)
         self._pause[collection] = pause
         self._due[collection] = time.monotonic() + pause
         return pause

@@ -56,8 +56,17 @@ class SharedProgress:
         if not collections:
             return []
         heads, rows = self._changes.heads(collections), self._rows(self._legs, collections)
-        found = [self._progress(leg, name, rows.get((leg, name)), heads.get(name)) for leg, name in legs]
-        return [replace(each, state="ready") if each.state == "failed" else each for each in found]
+        return [self._of_search(leg, name, rows.get((leg, name)), heads.get(name)) for leg, name in legs]
+
+    def _of_search(self, leg: Leg, collection: str, row: _Row | None, head: int | None) -> LegProgress:
+        found = self._progress(leg, collection, row, head)
+        if found.state != "failed" or row is None:
+            return found
+        found = replace(found, state="ready")
+        if head is None or found.pending or row.applied_seq >= head:
+            return found
+        # it is tried again after a pause, and what has come since then is missing when the server answers again
+        return replace(found, pending=self._changes.pending(collection, row.applied_seq))
 
     def all(self) -> tuple[LegProgress, ...]:
         """Return the progress of every index, as it was at most a second ago."""

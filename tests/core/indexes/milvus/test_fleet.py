@@ -13,6 +13,7 @@ from braid.core.braid import Braid, IndexOptions
 from braid.core.errors import InvalidInputError
 from braid.core.indexes.fleet.claimed import INDEX, ClaimedIndex, ClaimedLog, ClaimLostError
 from braid.core.indexes.fleet.indexer import FleetIndexer
+from braid.core.indexes.leg_progress import LegProgress
 from braid.core.ledger.change_log import IndexState
 from braid.core.ledger.member import Living
 from braid.core.workers.fleet import Fleet
@@ -229,6 +230,26 @@ def test_what_cannot_be_indexed_is_told_to_all(open_member: Open, milvus: Milvus
         milvus.start()
     assert serving.indexer.wait(WAIT_S)
     assert sources(serving, "tank") == {"tank"}
+
+
+def test_what_came_after_a_failure_is_said_to_be_missing(open_member: Open) -> None:
+    braid = open_member(work=False)
+    dataset = new_dataset(braid)
+    braid.ledger.put_document(dataset, document("pump", "the pump"))
+    fleet = fleet_of(braid)
+    fleet.member.claim([INDEX + "user_1"])
+    log = ClaimedLog(braid.ledger.database, fleet.member)
+    log.following["user_1"] = fleet.member.name
+    log.set_state("milvus_bm25", "user_1", IndexState(braid.bm25.version, log.heads()["user_1"], "ready"))
+    failed = LegProgress("bm25", "user_1", "failed", error="the server did not answer")
+    log.report("milvus_bm25", braid.bm25.version, failed)
+    assert [part.pending for part in braid.indexer.states([("bm25", "user_1")])] == [0]
+
+    braid.ledger.put_document(dataset, document("tank", "the tank"))
+
+    [found] = braid.indexer.states([("bm25", "user_1")])
+    assert (found.state, found.pending) == ("ready", 1), "the server may answer, and does not have it"
+    assert found.shortfall
 
 
 def test_a_search_that_finds_nothing_left_has_it_made_again(open_member: Open, milvus: MilvusLite) -> None:
