@@ -10,8 +10,6 @@ if TYPE_CHECKING:
 
 FILLER = "the printer needs paper"
 """In every text, and found by a search for it in either mode."""
-SEARCHED_ALONE = 40
-"""Documents of which each is searched for by itself, in both modes; all are looked for in one answer per mode."""
 ALL = 1000
 MODES = ("keyword", "semantic")
 
@@ -71,7 +69,7 @@ def _search_all(client: Client, mode: str, listed: set[str], wrong: Wrong) -> di
 
 def _search_alone(client: Client) -> Wrong:
     wrong: Wrong = []
-    certain, half = client.certain(), SEARCHED_ALONE // 2
+    certain, half = client.certain(), client.searched_alone // 2
     for source in dict.fromkeys(certain[-half:] + client.dice.sample(certain, min(len(certain), half))):
         text = client.text_of(source)
         for mode, query in zip(MODES, (first_word(text), text), strict=True):

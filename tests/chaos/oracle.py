@@ -48,6 +48,10 @@ class Client:
     None stands for a document that is not there.
     """
 
+    searched_alone = 40
+    """Documents that a check searches for one by one, in both modes; all are looked for in one answer per mode."""
+    catch_up_s = CATCH_UP_S
+
     def __init__(self, key: str, name: str, figures: Figures, seed: int) -> None:
         self._headers = {"Authorization": f"Bearer {key}"}
         self._http = httpx.Client(timeout=30, limits=LIMITS, headers=self._headers)
@@ -82,7 +86,7 @@ class Client:
         with self.figures.lock:
             self.figures.took.setdefault(kind, []).append(time.perf_counter() - started)
         if response.status_code >= 400:
-            self._note(kind, f"{response.status_code} {_reason(response)}", under_fault)
+            self._note(kind, f"{response.status_code} {reason_of(response)}", under_fault)
         response.raise_for_status()
         with self.figures.lock:
             self.figures.acknowledged[kind] += 1
@@ -202,7 +206,7 @@ class Client:
         Raises httpx.TimeoutException when the server does not answer.
         """
         started = said = time.monotonic()
-        while (wrong := self._looked()) and time.monotonic() < started + CATCH_UP_S:
+        while (wrong := self._looked()) and time.monotonic() < started + self.catch_up_s:
             if time.monotonic() > said + SAY_S:
                 said = time.monotonic()
                 kinds = Counter(kind for kind, _ in wrong)
@@ -223,7 +227,8 @@ class Client:
             return [("lost", f"a check has no answer: {error}")]
 
 
-def _reason(response: httpx.Response) -> str:
+def reason_of(response: httpx.Response) -> str:
+    """What a refusal says."""
     try:
         problem = response.json()
         return str(problem.get("detail") or problem.get("title"))[:150]
