@@ -23,7 +23,7 @@ from braid.core.ingest.parse_pool import TIMEOUT_S, ParsePool, ParseStoppedError
 from braid.core.ingest.plan import IngestOptions
 from braid.core.ingest.spool import Readable, Spool
 from braid.core.jobs.runner import Handler, JobRunner, JobStopped, Progress
-from braid.core.jobs.store import Job, JobKind, JobStore, NewJob
+from braid.core.jobs.store import Job, JobKind, JobStore, NewJob, Same
 from braid.core.ledger.outages import log_failure
 from braid.core.originals.pages import PagePictures
 from braid.core.originals.store import Originals
@@ -170,12 +170,12 @@ class Background:
             elif self._wanted:
                 self._braid.when_owner(self._start)
 
-    def add(self, user_id: int, jobs: Sequence[NewJob]) -> list[Job]:
-        """Queue jobs, all or none, and wake the runner.
+    def add(self, user_id: int, jobs: Sequence[NewJob], *, same: Same | None = None) -> list[Job]:
+        """Queue jobs, all or none, and wake the runner; ``same`` as for `JobStore.add`.
 
         While searches run it returns a moment later: a browser that uploads 500 files calls it 500 times.
         """
-        added = self.store.add(user_id, jobs)
+        added = self.store.add(user_id, jobs, same=same)
         self._runner.wake()
         self._priority.rest()
         return added

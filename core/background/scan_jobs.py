@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ from braid.core.ingest.scans.program import LANGUAGES, PAGE_S, Tesseract, find_t
 from braid.core.ingest.scans.reading import PageReading
 from braid.core.ingest.spool import Spool
 from braid.core.jobs.runner import JobStopped, Progress
-from braid.core.jobs.store import OPEN, Job, JobKind, JobStore, NewJob
+from braid.core.jobs.store import OPEN, AddJobs, Job, JobKind, JobStore, NewJob
 from braid.core.metadata.gaps import PAGES_TO_READ, PAGES_WITHOUT_TEXT, SCAN_CONFIDENCE, SCANNED_PAGES
 from braid.core.originals.scans import Scans
 from braid.core.originals.store import Originals
@@ -54,7 +54,7 @@ class ScanJobs:
 
     directory: DataDirectory
     jobs: JobStore
-    add: Callable[[int, Sequence[NewJob]], list[Job]]
+    add: AddJobs
     spool: Spool
     originals: Originals
     pool: ParsePool
@@ -95,7 +95,8 @@ class ScanJobs:
         if document is None or not document.metadata.get(PAGES_TO_READ) or self._is_queued(document):
             return
         payload = {} if self.keeps_files or incoming.path is None else self._copy(incoming.path)
-        self.add(job.user_id, [_new(document, payload)])
+        if not self.add(job.user_id, [_new(document, payload)], same=_reading) and payload:
+            self.spool.remove(payload["file"])
 
     def queue_waiting(self, user_id: int, *, dataset_ids: Collection[int] | None = None) -> tuple[int, int]:
         """Queue the reading of all documents with pages that wait, as far as their files are there.
@@ -107,16 +108,14 @@ class ScanJobs:
             return 0, 0
         found = self.store.waiting_documents(dataset_ids=dataset_ids)
         with_file = self.originals.ids_with_file(found) if found else set()
-        new = [_new(each, {}) for each in found if each.id in with_file and not self._is_queued(each)]
-        if new:
-            self.add(user_id, new)
-        return len(new), sum(each.id not in with_file for each in found)
+        new = [_new(each, {}) for each in found if each.id in with_file]
+        added = self.add(user_id, new, same=_reading) if new else []
+        return len(added), sum(each.id not in with_file for each in found)
 
     def _is_queued(self, document: Document) -> bool:
         titles = [document.source]
         found = self.jobs.of_dataset(document.dataset_id, kinds=SCAN, states=OPEN, titles=titles)
-        same = (document.id, document.content_hash)  # a job for earlier bytes ends without having read these
-        return any((each.payload.get("document_id"), each.payload.get("content_hash")) == same for each in found)
+        return (document.id, document.content_hash) in map(_reading, found)
 
     def _copy(self, path: Path) -> dict[str, Any]:
         with path.open("rb") as stream:
@@ -228,6 +227,11 @@ class ScanJobs:
 def _new(document: Document, payload: Mapping[str, Any]) -> NewJob:
     more = {"document_id": document.id, "content_hash": document.content_hash, "size_bytes": document.size_bytes}
     return NewJob("scan", document.source, document.dataset_id, {**more, **payload})
+
+
+def _reading(job: NewJob | Job) -> tuple[Any, Any]:
+    """Return which bytes of which document a scan job reads: one for earlier bytes ends without having read these."""
+    return job.payload.get("document_id"), job.payload.get("content_hash")
 
 
 def _filename(document: Document) -> str:

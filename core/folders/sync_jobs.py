@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from braid.core.accounts.accounts import Accounts
@@ -15,7 +14,7 @@ from braid.core.folders.sync import FolderSync
 from braid.core.ingest.incoming import Parse
 from braid.core.ingest.plan import IngestOptions
 from braid.core.jobs.runner import Progress
-from braid.core.jobs.store import MAX_TITLE_CHARS, OPEN, Job, JobKind, JobState, JobStore, NewJob
+from braid.core.jobs.store import MAX_TITLE_CHARS, OPEN, AddJobs, Job, JobKind, JobState, JobStore, NewJob
 
 SYNC: tuple[JobKind, ...] = ("sync",)
 ENDED: tuple[JobState, ...] = ("done", "failed", "cancelled")
@@ -35,7 +34,7 @@ class SyncJobs:
         directory: DataDirectory,
         folders: SyncedFolders,
         jobs: JobStore,
-        add: Callable[[int, Sequence[NewJob]], list[Job]],
+        add: AddJobs,
         *,
         parse: Parse,
         options: IngestOptions,
@@ -49,7 +48,6 @@ class SyncJobs:
         self._options = options
         self._rest = rest
         self._accounts = Accounts(directory.ledger)
-        self._queueing = threading.Lock()
         self._syncs: dict[int, FolderSync] = {}
         """Syncs by folder id, for the thread of sync jobs alone. They are kept because each knows the unreadable files.
         """
@@ -85,13 +83,12 @@ class SyncJobs:
         return next((job for job in self._find(folder, ENDED) if has_changes(job)), None)
 
     def queue(self, folder: SyncedFolder) -> Job | None:
-        """Queue a job; None when one is queued or running."""
-        with self._queueing:
-            if self.find_active(folder) is not None:
-                return None
-            [job] = self._add(folder.user_id, [new_sync_job(folder)])
+        """Queue a job; None when one is queued or running, whichever process queued it."""
+        added = self._add(folder.user_id, [new_sync_job(folder)], same=_folder_of)
+        if not added:
+            return None
         self._forget_old(folder)
-        return job
+        return added[0]
 
     def cancel(self, folder: SyncedFolder) -> None:
         """Cancel the job of a folder that was removed from the list; documents that it has stored stay."""
@@ -151,6 +148,12 @@ class SyncJobs:
 def has_changes(job: Job) -> bool:
     """Return whether a sync job is done and stored, renamed or removed documents."""
     return job.state == "done" and any(job.result.get(count) for count in ("put", "renamed", "removed"))
+
+
+def _folder_of(job: NewJob | Job) -> int:
+    """Return the id of the folder that a sync job is for: another one may have had the same path."""
+    folder_id: int = job.payload["folder_id"]
+    return folder_id
 
 
 def new_sync_job(folder: SyncedFolder) -> NewJob:

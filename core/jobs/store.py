@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Protocol, get_args
 
-from sqlalchemy import ColumnElement, Row, Select, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, delete, func, insert, select, update
 
 from braid.core.batches import batches
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ledger.database import ROWS_PER_STATEMENT, storable, tell
 from braid.core.ledger.ledger import Ledger
-from braid.core.ledger.tables import JobRow, ProcessRow
+from braid.core.ledger.tables import DatasetRow, JobRow, ProcessRow
 
 JobKind = Literal["upload", "url", "text", "reembed", "import", "export", "sync", "scan"]
 JobState = Literal["queued", "running", "done", "failed", "cancelled"]
@@ -69,6 +69,17 @@ class Job:
         return self.state not in OPEN
 
 
+Same = Callable[[NewJob | Job], Hashable]
+"""What jobs have in common that do the same, besides their kind, dataset and title."""
+
+
+class AddJobs(Protocol):
+    """Queues jobs as `JobStore.add` does, and wakes who runs them."""
+
+    def __call__(self, user_id: int, jobs: Sequence[NewJob], *, same: Same | None = None) -> list[Job]:
+        """Return those that were queued."""
+
+
 class JobStore:
     """The ledger's jobs. A method with a user id reads and changes that user's jobs only."""
 
@@ -81,8 +92,11 @@ class JobStore:
 
     # ------------------------------------------------------------ for users
 
-    def add(self, user_id: int, jobs: Sequence[NewJob]) -> list[Job]:
-        """Queue all of these jobs, or none. Raises NotFoundError when there is no such user."""
+    def add(self, user_id: int, jobs: Sequence[NewJob], *, same: Same | None = None) -> list[Job]:
+        """Queue all of these jobs, or none. Raises NotFoundError when there is no such user.
+
+        With ``same``, those are left out of which one is queued or running already, whichever process queued it.
+        """
         for job in jobs:
             if job.kind not in get_args(JobKind):
                 known = ", ".join(get_args(JobKind))
@@ -91,6 +105,8 @@ class JobStore:
             raise NotFoundError(f"there is no user {user_id}; add one first")
         now = time.time()
         with self._ledger.database.write() as connection:
+            if same is not None:
+                jobs = _not_open(connection, jobs, same)
             statement = insert(JobRow).returning(JobRow.id)
             ids = [connection.execute(statement, _values(user_id, job, now)).scalar_one() for job in jobs]
             added: dict[int, Job] = {}
@@ -329,6 +345,21 @@ def _select() -> Select[*tuple[Any, ...]]:
 
 def _job(row: Row[Any]) -> Job:
     return Job(**row._mapping)
+
+
+def _not_open(connection: Connection, jobs: Sequence[NewJob], same: Same) -> list[NewJob]:
+    """Return the jobs of which none is open, and let nobody else ask about their datasets until the commit."""
+    datasets = {job.dataset_id for job in jobs}
+    connection.execute(
+        select(DatasetRow.id).where(DatasetRow.id.in_(datasets)).order_by(DatasetRow.id).with_for_update()
+    )
+    wanted = (JobRow.dataset_id.in_(datasets), JobRow.kind.in_({job.kind for job in jobs}), JobRow.state.in_(OPEN))
+    there = {_likeness(job, same) for job in map(_job, connection.execute(_select().where(*wanted)))}
+    return [job for job in jobs if _likeness(job, same) not in there]
+
+
+def _likeness(job: NewJob | Job, same: Same) -> tuple[Hashable, ...]:
+    return job.kind, job.dataset_id, storable(job.title)[:MAX_TITLE_CHARS], same(job)
 
 
 def _values(user_id: int, job: NewJob, now: float) -> dict[str, Any]:

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
+from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
 from braid.core.ledger import prepared
@@ -161,6 +162,13 @@ class Member:
         """Count the living processes."""
         [(members, working)] = self._database.rows(prepared.LIVING, lease_s=self.lease_s)
         return Living(int(members), int(working))
+
+
+def living_names(connection: Connection) -> list[str]:
+    """Return the names of the living processes of a fleet that have this ledger open, whoever asks."""
+    if connection.dialect.name != "postgresql":
+        return []
+    return list(execute(connection, prepared.LIVING_NAMES, lease_s=LEASE_S).scalars())
 
 
 def _clock() -> float:

@@ -160,6 +160,10 @@ BURY = f"""
 LIVING = f"""
     SELECT COUNT(*), COALESCE(SUM(CASE WHEN works THEN 1 ELSE 0 END), 0) FROM processes
     WHERE seen_at >= {_NOW} - CAST(:lease_s AS DOUBLE PRECISION)"""
+# A row that was moved here may be of a server whose clock is ahead.
+LIVING_NAMES = f"""
+    SELECT name FROM processes
+    WHERE abs(seen_at - {_NOW}) <= CAST(:lease_s AS DOUBLE PRECISION) ORDER BY name"""
 CLAIM = """
     INSERT INTO claims (what, process)
     SELECT w.what, p.name FROM unnest(CAST(:whats AS TEXT[])) AS w (what) JOIN processes p ON p.name = :process

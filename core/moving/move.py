@@ -23,7 +23,14 @@ from braid.core.ledger.schema import current_revision, newest_revision
 from braid.core.ledger.tables import SharedListRow
 from braid.core.moving.files import compare_files, copy_files, files_of
 from braid.core.moving.notes import Move, begin, copied, end
-from braid.core.moving.places import Destination, MoveError, open_destination, require_empty, shown
+from braid.core.moving.places import (
+    Destination,
+    MoveError,
+    open_destination,
+    require_empty,
+    require_no_member,
+    shown,
+)
 from braid.core.moving.tables import Digest, copy_table, count_rows, digest_of, last_ids, set_last_ids, tables
 
 LOCK_PATIENCE = "30s"
@@ -194,6 +201,7 @@ def _unwritten(reader: Engine) -> Iterator[Connection]:
             names = ", ".join(f'"{table.name}"' for table in tables())
             reading.exec_driver_sql(f"SET LOCAL lock_timeout = '{LOCK_PATIENCE}'")
             reading.exec_driver_sql(f"LOCK TABLE {names} IN SHARE MODE")
+        require_no_member(reading)  # from now on none can join
         yield reading
         reading.rollback()
 

@@ -19,8 +19,8 @@ from braid.core.ledger.schema import (
     current_revision,
     newest_revision,
 )
-from braid.core.ledger.tables import DocumentRow, UserRow
-from braid.core.moving.places import MoveError
+from braid.core.ledger.tables import DocumentRow, ProcessRow, UserRow
+from braid.core.moving.places import MoveError, require_no_member
 
 NOTES = Table("moving", MetaData(), Column("name", Text, primary_key=True), Column("value", Text, nullable=False))
 """Gone when the move has ended."""
@@ -117,6 +117,8 @@ def _require_same(connection: Connection, move: Move, where: str) -> None:
 
 def _require_no_tables(connection: Connection, revision: str | None, where: str) -> None:
     if revision is not None:
+        if inspect(connection).has_table(ProcessRow.__tablename__):
+            require_no_member(connection)
         users, documents = _count(connection, UserRow), _count(connection, DocumentRow)
         what = f"a ledger of Braid with {users} users and {documents} documents"
     else:

@@ -6,13 +6,14 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlalchemy import URL, Engine, make_url
+from sqlalchemy import URL, Connection, Engine, make_url
 from sqlalchemy.exc import ArgumentError
 
 from braid.core.backup.make import Sources
 from braid.core.backup.manifest import LEDGER
 from braid.core.errors import BraidError
 from braid.core.ledger.database import make_engine
+from braid.core.ledger.member import LEASE_S, living_names
 
 DRIVERS = ("sqlite+pysqlite", "postgresql+psycopg")
 POSTGRESQL_PORT = 5432
@@ -87,6 +88,16 @@ def require_empty(folder: Path, *, ledger: bool) -> None:
     there = sorted(name for name in os.listdir(folder) if not (ledger and name.startswith(LEDGER)))
     if there:
         raise MoveError(f"{folder} is not empty, it has {there[0]!r}; nothing was changed, name a new folder")
+
+
+def require_no_member(connection: Connection) -> None:
+    """Raise MoveError while a process of a fleet has this database open; it has no lock on a data directory."""
+    if names := living_names(connection):
+        where = connection.engine.url.render_as_string(hide_password=True)
+        raise MoveError(
+            f"{len(names)} processes of a fleet have {where} open, such as {names[0].partition('/')[0]}; stop them "
+            f"first, and wait {LEASE_S:.0f} s for those that were killed; nothing was changed"
+        )
 
 
 def shown(url: str) -> str:

@@ -107,16 +107,20 @@ def write_answer(
     return True
 
 
-def abandoned_answers(connection: Connection) -> list[int]:
-    """Return the ids of the answers that nobody writes any more, though they are said to be written."""
+def abandoned_answers(connection: Connection, *, in_fleet: bool) -> list[int]:
+    """Return the ids of the answers that nobody writes any more, though they are said to be written.
+
+    In a fleet a process lives while the ledger has it, and one of the same number on this machine means nothing.
+    """
     columns = (MessageRow.id, MessageRow.settings, MessageRow.created_at)
     overdue = time.time() - MAX_TURN_S - OVERDUE_S
     running = connection.execute(select(*columns).where(MessageRow.state == "running")).all()
-    members = set(connection.execute(select(ProcessRow.name)).scalars()) if running else set()
+    members = set(connection.execute(select(ProcessRow.name)).scalars()) if running and in_fleet else set()
+    writes = members.__contains__ if in_fleet else lives
     return [
         message_id
         for message_id, settings, created_at in running
-        if created_at < overdue or not ((writer := str(settings.get(KEY, ""))) in members or lives(writer))
+        if created_at < overdue or not writes(str(settings.get(KEY, "")))
     ]
 
 

@@ -109,11 +109,12 @@ class TurnStore:
 
     def interrupt_abandoned(self) -> int:
         """End the answers whose process has died, in the middle of writing; returns how many there were."""
+        in_fleet = bool(self._database.process_name())
         with self._database.read() as connection:
-            if not abandoned_answers(connection):
+            if not abandoned_answers(connection, in_fleet=in_fleet):
                 return 0
         with self._database.write() as connection:
-            abandoned = abandoned_answers(connection)
+            abandoned = abandoned_answers(connection, in_fleet=in_fleet)
             return end_answers(connection, MessageRow.id.in_(abandoned), state="interrupted")
 
     def choose(self, user_id: int, conversation_id: int, message_id: int) -> None:

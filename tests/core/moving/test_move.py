@@ -24,6 +24,7 @@ from braid.core.ingest.ingest import ingest_bytes
 from braid.core.ingest.spool import Spool
 from braid.core.jobs.store import JobStore, NewJob
 from braid.core.ledger.ledger import Ledger
+from braid.core.ledger.member import Member
 from braid.core.ledger.owner import OwnerLock
 from braid.core.moving import tables
 from braid.core.moving.move import Moved, move
@@ -247,6 +248,26 @@ def test_nobody_writes_to_the_source_meanwhile(source: Sources, tmp_path: Path, 
             move(source, destination_of(str(tmp_path / "other")))
     finally:
         lock.release()
+
+
+def test_a_place_that_a_process_of_a_fleet_has_open_is_refused(
+    new_postgres_url: Callable[[], str], source: Sources, tmp_path: Path, migrating: None
+) -> None:
+    url = new_postgres_url()
+    with opened(tmp_path / "data", url) as made:
+        member = Member(made.ledger.database)
+        name = member.name.partition("/")[0]
+        fleet = Sources(tmp_path / "data", tmp_path / "data" / "shared_dbs.json", url)
+        with pytest.raises(MoveError, match=f"1 processes of a fleet have postgres.* such as {name}; stop them"):
+            move(fleet, destination_of(str(tmp_path / "back")))
+        with pytest.raises(MoveError, match=f"such as {name}; stop them"):
+            move(source, destination_of(url))
+        assert member.beat(), "nothing holds it up"
+        member.leave()
+        with pytest.raises(MoveError, match="it has a ledger of Braid"):
+            move(source, destination_of(url))
+        assert not member.claims()
+    move(fleet, destination_of(str(tmp_path / "back")))
 
 
 def test_a_row_that_cannot_be_stored_is_named(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -112,6 +113,34 @@ def test_a_job_is_run_by_a_process_that_is_woken_for_it_also_while_it_looks(
         runs.close()
 
 
+def test_of_the_same_job_one_is_open_whoever_queues_it(ledgers: list[Ledger], members: list[Member]) -> None:
+    dataset = ledgers[0].add_dataset(1, "synced").id
+    stores = [JobStore(ledger) for ledger in ledgers]
+    ready = threading.Barrier(6)
+
+    def folder_of(job: NewJob | Job) -> int:
+        return int(job.payload["folder_id"])
+
+    def new(folder_id: int) -> NewJob:
+        return NewJob("sync", "/srv/guide", dataset, {"folder_id": folder_id})
+
+    def queue(number: int) -> list[Job]:
+        ready.wait()
+        return stores[number % 3].add(1, [new(7)], same=folder_of)
+
+    with ThreadPoolExecutor(6) as pool:
+        [[only]] = [added for added in pool.map(queue, range(6)) if added]
+
+    [other] = stores[1].add(1, [new(7), new(8)], same=folder_of)
+    assert other.payload == {"folder_id": 8}
+    running = stores[2].claim(0)
+    assert running is not None
+    assert running.id == only.id
+    assert stores[0].add(1, [new(7)], same=folder_of) == []
+    stores[2].finish(running, {})
+    assert stores[0].add(1, [new(7)], same=folder_of)
+
+
 def test_only_the_jobs_of_the_dead_are_queued_again_and_their_late_result_is_not_stored(
     ledgers: list[Ledger], members: list[Member]
 ) -> None:
@@ -146,6 +175,11 @@ def test_answers_of_the_dead_are_interrupted_and_those_of_the_living_are_not(
     ids = [conversations.create(1).id for _ in range(2)]
     begun = [turns[number].begin(ids[number], ChatRequest(1, "Where?")) for number in range(2)]
     assert turns[2].interrupt_abandoned() == 0, "both live"
+    outside = conversations.create(1).id
+    ledgers[2].database.process_name = lambda: f"{os.getppid()}-of-before"  # type: ignore[method-assign]
+    TurnStore(ledgers[2]).begin(outside, ChatRequest(1, "Who?"))
+    ledgers[2].database.process_name = lambda: members[2].name  # type: ignore[method-assign]
+    assert turns[2].interrupt_abandoned() == 1, "a process of that number lives here, and is another one"
 
     bury(members[1:], members[0].name)
 
