@@ -71,7 +71,7 @@ def neighbours(site: Site) -> Iterator[Neighbours]:
 def opened(chromium: Browser, cookie: dict[str, str] | None, address: str, **options: object) -> Iterator[Page]:
     context = chromium.new_context(**({"locale": "en-US", "viewport": {"width": 1000, "height": 900}} | options))
     if cookie:
-        context.add_cookies([cookie])
+        context.add_cookies([cookie | {"path": "/"}])  # below another path than the one where it was made
     page = context.new_page()
     page.goto(address)
     yield page
