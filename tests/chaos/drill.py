@@ -30,8 +30,8 @@ from tests.served import Served
 from tests.worlds import eventually
 
 LONG = "long.txt"
-LONG_LINES = 12_000
-"""Of the upload that is being read when the outage begins."""
+LONG_LINES, LONGER_LINES = 48_000, 120_000
+"""Lines of the upload that is being read when the outage of a database begins, or when a disk is full, which takes longer."""
 OTHER_LINES = 6
 """A minute, at most: what an index says that is tried again after longer and longer pauses."""
 RECOVERY_S = 10.0
@@ -276,7 +276,7 @@ def _full_disk(stack: ExitStack, folder: Path, seconds: float) -> tuple[Figures,
     if refused := stack.enter_context(small_disk(folder / "data", megabytes=64)):
         raise _NotHereError(refused)
     served, place = _serve(stack, folder)
-    figures = drill(place, filled(served.data_dir), _lines(served), seconds=seconds, long_lines=10 * LONG_LINES)
+    figures = drill(place, filled(served.data_dir), _lines(served), seconds=seconds, long_lines=LONGER_LINES)
     return figures, "disk_full"
 
 
