@@ -11,8 +11,9 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, delete, func, ins
 
 from braid.core.batches import batches
 from braid.core.errors import InvalidInputError, NotFoundError
-from braid.core.ledger.database import ROWS_PER_STATEMENT, storable, tell
+from braid.core.ledger.database import ROWS_PER_STATEMENT, execute, storable, tell
 from braid.core.ledger.ledger import Ledger
+from braid.core.ledger.prepared import WAIT_BRIEFLY
 from braid.core.ledger.tables import DatasetRow, JobRow, ProcessRow
 
 JobKind = Literal["upload", "url", "text", "reembed", "import", "export", "sync", "scan"]
@@ -295,6 +296,8 @@ class JobStore:
         if self._ledger.database.process_name():
             running &= JobRow.process.not_in(select(ProcessRow.name))
         with self._ledger.database.write() as connection:
+            if self._ledger.database.process_name():
+                execute(connection, WAIT_BRIEFLY)
             connection.execute(
                 update(JobRow)
                 .where(running, JobRow.attempts >= MAX_ATTEMPTS)

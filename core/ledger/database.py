@@ -49,6 +49,8 @@ KEPT_CONNECTIONS = 10
 """Connections that stay open when nobody uses them."""
 POOL_TIMEOUT_S = 10
 """How long a thread waits for a connection when all are in use."""
+IDLE_IN_TRANSACTION_S = 30
+"""Longest time between two statements of a transaction in PostgreSQL."""
 WAL_KEPT_BYTES = 4 * 2**20
 """Size to which SQLite cuts ``ledger.db-wal`` when it begins again, which it does from 1,000 pages (4 MB) on unless
 somebody reads. Without a limit the file stays as large as it ever was."""
@@ -324,13 +326,16 @@ def _make_engine(url: str, connections: int = CONNECTIONS) -> Engine:
     if parsed.get_backend_name() != "sqlite":
         if parsed.get_driver_name() == "psycopg":
             require("postgresql", "a ledger in PostgreSQL", "psycopg")
-        return create_engine(
+        engine = create_engine(
             parsed,
             hide_parameters=True,
             pool_pre_ping=True,
             pool_use_lifo=True,
             **pool,
         )
+        if engine.dialect.name == "postgresql":
+            event.listen(engine, "connect", _configure_postgresql)
+        return engine
     if parsed.database:
         Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
     engine = create_engine(
@@ -359,6 +364,13 @@ def _autocommit(pooled: PoolProxiedConnection) -> Iterator[None]:
     except BaseException:
         pooled.invalidate()
         raise
+
+
+def _configure_postgresql(connection: Any, _record: object) -> None:
+    """Have the server end a transaction whose process is suspended or cut off: others wait for what it has locked."""
+    with closing(connection.cursor()) as cursor:
+        cursor.execute(f"SET idle_in_transaction_session_timeout = '{IDLE_IN_TRANSACTION_S}s'")
+    connection.commit()
 
 
 def _configure_sqlite(connection: sqlite3.Connection, _record: object) -> None:

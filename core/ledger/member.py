@@ -86,19 +86,28 @@ class Member:
         name, was_sure, began = self.name, self.is_sure, _clock()
         with self._database.write() as connection:
             is_there = bool(execute(connection, prepared.BEAT, name=name).rowcount)
-            buried = execute(connection, prepared.BURY, lease_s=self.lease_s).rowcount if is_there and was_sure else 0
-            if buried:  # what they had claimed is free
-                tell(connection, "changes")
-        if buried:
-            logger.warning("event=buried processes=%d", buried)
         if is_there:
             self._confirmed = began
+            if was_sure:
+                self._bury()
             return True
         logger.warning("event=declared_dead process=%s", name)
         with self._changing:
             self.lost += 1
             self._join()
         return False
+
+    def _bury(self) -> None:
+        """Delete the processes that are dead. One that was suspended within a transaction may hold what it has claimed:
+        its turn comes when the server has ended the transaction.
+        """
+        with self._database.write() as connection:
+            execute(connection, prepared.WAIT_BRIEFLY)
+            buried = execute(connection, prepared.BURY, lease_s=self.lease_s).rowcount
+            if buried:  # what they had claimed is free
+                tell(connection, "changes")
+        if buried:
+            logger.warning("event=buried processes=%d", buried)
 
     def leave(self) -> None:
         """End: others may have at once what this process held."""

@@ -125,7 +125,7 @@ ALL_PENDING = """
     SELECT s.collection, COUNT(*) FROM index_state s JOIN changes c ON c.collection = s.collection
     WHERE s.leg = :leg AND c.seq > s.applied_seq GROUP BY s.collection"""
 TO_FOLLOW = """
-    SELECT n.collection, c.head, s.version, s.applied_seq, s.state, s.wanted
+    SELECT n.collection, c.head, s.version, s.applied_seq, s.state, s.wanted, s.report
     FROM (SELECT DISTINCT collection FROM datasets) n
         CROSS JOIN LATERAL (
             SELECT COALESCE(MAX(seq), 0) AS head FROM changes WHERE changes.collection = n.collection) c
@@ -152,6 +152,7 @@ HEARD = "UPDATE index_state SET wanted = '' WHERE leg = :leg AND collection = :c
 _NOW = "CAST(EXTRACT(EPOCH FROM clock_timestamp()) AS DOUBLE PRECISION)"
 JOIN = f"INSERT INTO processes (name, host, works, started_at, seen_at) SELECT :name, :host, :works, {_NOW}, {_NOW}"
 BEAT = f"UPDATE processes SET seen_at = {_NOW} WHERE name = :name"
+WAIT_BRIEFLY = "SET LOCAL lock_timeout = '1s'"
 LEAVE = "DELETE FROM processes WHERE name = :name"
 BURY = f"""
     DELETE FROM processes WHERE name IN (
@@ -168,7 +169,8 @@ CLAIM = """
     INSERT INTO claims (what, process)
     SELECT w.what, p.name FROM unnest(CAST(:whats AS TEXT[])) AS w (what) JOIN processes p ON p.name = :process
     ORDER BY w.what
-    ON CONFLICT DO NOTHING RETURNING what"""
+    ON CONFLICT (what) DO UPDATE SET process = excluded.process WHERE claims.process = excluded.process
+    RETURNING what"""
 RELEASE = "DELETE FROM claims WHERE process = :process AND what IN :whats"
 CLAIMS = "SELECT what, process FROM claims"
 IS_HELD = "SELECT 1 FROM claims WHERE what = :what AND process = :process"

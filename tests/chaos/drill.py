@@ -31,7 +31,7 @@ from tests.worlds import eventually
 
 LONG = "long.txt"
 LONG_LINES, LONGER_LINES = 48_000, 120_000
-"""Lines of the upload that is being read when the outage of a database begins, or when a disk is full, which takes longer."""
+"""Lines of the upload that is being read when a database goes out, or when a disk is full, which takes longer."""
 OTHER_LINES = 6
 """A minute, at most: what an index says that is tried again after longer and longer pauses."""
 RECOVERY_S = 10.0

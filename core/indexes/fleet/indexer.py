@@ -146,7 +146,11 @@ class FleetIndexer(Indexer):
             self._want(index, collection, "inspect")
 
     def rebuild(self, index: IndexName, collection: str) -> None:
-        """Have whoever follows one index build it again from the ledger, without embedding again."""
+        """Have whoever follows one index build it again from the ledger, without embedding again.
+
+        Raises EmbeddingError when the collection's model cannot be made.
+        """
+        self._sources[cast(Leg, index)].version(collection)
         self._want(index, collection, "rebuild")
 
     def _want(self, index: IndexName, collection: str, wanted: str) -> None:

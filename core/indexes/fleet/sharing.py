@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import time
 from collections.abc import Callable, Mapping
@@ -42,8 +43,9 @@ class Sharing:
         too_many = [name for name in busy[part + 1 :] if not work[name]]
         if idle or too_many:
             self._member.release([INDEX + name for name in (*idle, *too_many)])
-        claims = self._member.claims()
-        free = [name for name in work if INDEX + name not in claims]
+        claims, name_here = self._member.claims(), self._member.name
+        # A claim of this process that it does not know: an answer of the database was lost.
+        free = [name for name in work.keys() - mine if claims.get(INDEX + name, name_here) == name_here]
         taken = random.sample(free, min(len(free), max(0, part - len(busy))))
         if taken:
             self._member.claim([INDEX + name for name in taken])
@@ -53,15 +55,21 @@ class Sharing:
         """Return the collections that have work in a leg, and whether one of their indexes is being rebuilt."""
         found: dict[str, bool] = {}
         for leg, version_of in self._versions.items():
-            for collection, head, version, applied, state, wanted in self._database.rows(prepared.TO_FOLLOW, leg=leg):
+            for collection, *found_state in self._database.rows(prepared.TO_FOLLOW, leg=leg):
+                head, version, applied, state, wanted, report = found_state
                 if state is None:
                     has_work = head > 0
                 else:
-                    has_work = bool(wanted) or state != "ready" or applied != head
+                    has_work = bool(wanted) or state != "ready" or applied != head or _is_ill(report)
                     has_work = has_work or _is_other(version, version_of, collection)
                 if has_work:
                     found[collection] = found.get(collection, False) or state == "rebuilding"
         return found
+
+
+def _is_ill(report: str) -> bool:
+    """Return whether the follower's last word was not that the index is ready: it is tried again until it is."""
+    return bool(report) and json.loads(report).get("state", "ready") != "ready"
 
 
 def _is_other(version: str, version_of: Callable[[str], str], collection: str) -> bool:

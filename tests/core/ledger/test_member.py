@@ -8,8 +8,10 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from sqlalchemy import text
+from sqlalchemy.exc import OperationalError
 
-from braid.core.ledger.database import Database
+from braid.core.ledger.database import IDLE_IN_TRANSACTION_S, Database
 from braid.core.ledger.member import LEASE_S, Living, Member
 
 LEASE = 0.3
@@ -137,3 +139,37 @@ def test_the_living_are_counted(new_member: Callable[..., Member]) -> None:
     time.sleep(LEASE + 0.05)
     members[1].beat()
     assert members[1].living() == Living(1, 0)
+
+
+def test_a_dead_one_that_holds_a_lock_stops_nobodys_heart(
+    new_member: Callable[..., Member], database: Database
+) -> None:
+    """It was suspended within a transaction: its row cannot be deleted until the server has ended that."""
+    dead, living = new_member(), new_member(lease_s=LEASE_S)
+    dead.claim(["tidy"])
+    assert living.name
+    with database.engine.connect() as suspended:
+        suspended.exec_driver_sql("SELECT 1 FROM claims WHERE what = 'tidy' FOR SHARE")
+        with database.write() as connection:
+            connection.execute(text("UPDATE processes SET seen_at = 0 WHERE name = :name"), {"name": dead.name})
+        confirmed = living._confirmed
+        with pytest.raises(OperationalError, match="lock timeout"):
+            living.beat()
+        assert living._confirmed > confirmed
+        assert living.is_sure
+    assert living.beat()
+    assert living.claims() == {}
+
+
+def test_a_transaction_that_nobody_ends_is_ended_by_the_server(database: Database) -> None:
+    with database.engine.connect() as connection:
+        [(limit,)] = connection.exec_driver_sql("SHOW idle_in_transaction_session_timeout")
+    assert limit == f"{IDLE_IN_TRANSACTION_S}s"
+
+
+def test_a_claim_whose_answer_was_lost_is_found_again(new_member: Callable[..., Member], database: Database) -> None:
+    member = new_member()
+    member.claim(["tidy"])
+    member._held.clear()
+    member.claim(["tidy"])
+    assert member.holder("tidy") == member.name

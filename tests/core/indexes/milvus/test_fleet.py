@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -10,8 +11,9 @@ import pytest
 
 from braid.app.readiness import health_of
 from braid.core.braid import Braid, IndexOptions
-from braid.core.errors import InvalidInputError
+from braid.core.errors import EmbeddingError, IndexUnavailableError, InvalidInputError
 from braid.core.indexes.fleet.claimed import INDEX, ClaimedIndex, ClaimedLog, ClaimLostError
+from braid.core.indexes.fleet.follower import FleetFollower
 from braid.core.indexes.fleet.indexer import FleetIndexer
 from braid.core.indexes.leg_progress import LegProgress
 from braid.core.ledger.change_log import IndexState
@@ -250,6 +252,71 @@ def test_what_came_after_a_failure_is_said_to_be_missing(open_member: Open) -> N
     [found] = braid.indexer.states([("bm25", "user_1")])
     assert (found.state, found.pending) == ("ready", 1), "the server may answer, and does not have it"
     assert found.shortfall
+
+
+def at_rest(braid: Braid) -> ClaimedLog:
+    """A collection with a document, both of whose indexes are said to be complete, claimed by nobody."""
+    braid.ledger.put_document(new_dataset(braid), document("pump", "the pump"))
+    member = fleet_of(braid).member
+    member.claim([INDEX + "user_1"])
+    log = ClaimedLog(braid.ledger.database, member)
+    log.following["user_1"] = member.name
+    versions = {"milvus_bm25": braid.bm25.version, "milvus_dense": braid.model_of("user_1").fingerprint}
+    for name, version in versions.items():
+        log.set_state(name, "user_1", IndexState(version, log.heads()["user_1"], "ready"))
+    return log
+
+
+def test_what_has_failed_is_tried_until_it_is_ready(open_member: Open) -> None:
+    """Also where nothing is to be applied, and nobody's search asks for it."""
+    braid = open_member(work=False)
+    log = at_rest(braid)
+    assert isinstance(braid.indexer, FleetIndexer)
+    assert braid.indexer._sharing._with_work() == {}
+    log.report("milvus_bm25", braid.bm25.version, LegProgress("bm25", "user_1", "failed", error="no answer"))
+    assert braid.indexer._sharing._with_work() == {"user_1": False}
+    log.report("milvus_bm25", braid.bm25.version, LegProgress("bm25", "user_1", "ready"))
+    assert braid.indexer._sharing._with_work() == {}
+
+
+def test_a_wish_that_cannot_be_fulfilled_is_told_and_holds_nobody_up(
+    open_member: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    braid = open_member(work=False)
+    log = at_rest(braid)
+    log.want("milvus_dense", "user_1", "rebuild")
+    follower = braid.indexer.followers["dense"]
+    assert isinstance(follower, FleetFollower)
+
+    def none(collection: str) -> str:
+        raise EmbeddingError("there is no model nonesuch")
+
+    monkeypatch.setattr(follower._source, "version", none)
+    follower.work(threading.Event())
+    assert log.wanted("milvus_dense") == []
+    assert "no model nonesuch" in braid.indexer.leg_progress("dense", "user_1").error
+    with pytest.raises(EmbeddingError, match="nonesuch"):
+        braid.indexer.rebuild("dense", "user_1")
+
+
+def test_an_index_that_cannot_be_deleted_says_nothing_of_others(
+    open_member: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    braid = open_member(work=False)
+    follower = braid.indexer.followers["bm25"]
+    assert isinstance(follower, FleetFollower)
+    follower._claimed.following |= at_rest(braid).following
+    follower._board.report("user_1", "ready")
+
+    def fail(collection: str) -> None:
+        raise IndexUnavailableError("the server did not answer")
+
+    monkeypatch.setattr(follower.index, "drop", fail)
+    follower._store_is_broken = True
+    with pytest.raises(IndexUnavailableError):
+        follower._drop("user_2")
+    assert [part.state for part in braid.indexer.progress()] == ["ready", "ready"]
+    assert follower._board.state("user_1") == "ready"
 
 
 def test_a_search_that_finds_nothing_left_has_it_made_again(open_member: Open, milvus: MilvusLite) -> None:
