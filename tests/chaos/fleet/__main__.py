@@ -29,6 +29,7 @@ from tests.chaos.fleet.outages import Kind, Outages
 from tests.chaos.fleet.report import FleetReport
 from tests.chaos.fleet.scenario import SETTINGS, Scenario
 from tests.chaos.fleet.warden import Warden
+from tests.chaos.oracle import CATCH_UP_S
 from tests.chaos.server import ADMIN
 from tests.milvus_server import milvus_lite
 from tests.model_server import model_server
@@ -140,6 +141,8 @@ class Chaos:
     def end(self) -> None:
         """Let all come to rest, check everything, and stop all processes in order."""
         self.fleet.wait_ready()
+        for client in self.clients:
+            client.catch_up_s = CATCH_UP_S
         with ThreadPoolExecutor(len(self.clients)) as pool:
             list(pool.map(FleetClient.check, self.clients))
         report, leases = self.report, self.leases

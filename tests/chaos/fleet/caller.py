@@ -38,6 +38,8 @@ class FleetFigures(Figures):
     """Requests that were answered with 503 while the database was not there, or just after."""
     named: int = 0
     """Searches that said that something was missing while Milvus was not there."""
+    checked_s: list[float] = field(default_factory=list)
+    """How long each check of a client took until all was found, and nothing was said to be missing."""
     broken_off: int = 0
     """Requests without an answer because their process was killed."""
 

@@ -28,6 +28,8 @@ class FleetClient(Client):
     """Writes into datasets of its own, asks, and tries to read what is others'."""
 
     searched_alone = 10
+    catch_up_s = 300.0
+    """Longer than in a fleet that is let be: a worker that has just taken over may be killed, too, and the next one."""
 
     def __init__(self, caller: Caller, person: Person, seed: int) -> None:
         super().__init__(person.key, person.name, caller.figures, seed)
@@ -187,7 +189,10 @@ class FleetClient(Client):
 
     def check(self) -> None:
         """Also count the conversations: none that was acknowledged is lost, and none is there twice."""
+        started = time.monotonic()
         super().check()
+        with self.fleet_figures.lock:
+            self.fleet_figures.checked_s.append(time.monotonic() - started)
         most = len(self.conversations) + self.doubtful_conversations
         try:
             path = "/conversations"

@@ -84,6 +84,7 @@ class FleetReport:
                 f"s until {_WHAT[kind]:18}{_spread(seconds)}   limit {TAKEN_S:g}, times {len(seconds)}"
                 for kind, seconds in taken.items()
             ),
+            f"s until a client found all {_spread(self.figures.checked_s)}, times {len(self.figures.checked_s)}",
             f"claims that nobody needed {sum(each.idle for each in deaths)}",
             *(
                 f"{each.kind + ' out':26}{each.up - each.down:6.1f} s, whole {each.whole_s:.1f} s after its return"
