@@ -174,7 +174,8 @@ def main() -> None:
     with ExitStack() as stack:
         chaos = Chaos(stack, folder, args.seed)
         failed = _run(chaos, args)
-        chaos.end()
+        if not args.breaks:
+            chaos.end()
     if args.breaks:
         print("every promise that was broken was found to be")
     else:

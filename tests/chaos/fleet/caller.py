@@ -17,7 +17,8 @@ from tests.chaos.fleet.machines import Fleet, Process
 from tests.chaos.fleet.outages import Outages
 from tests.chaos.oracle import LIMITS, Figures, reason_of
 
-TIMEOUT_S = 30.0
+TIMEOUT_S = 90.0
+"""Longer than an answer takes whose parts have all the time that they may have."""
 NOBODY_S = 0.1
 LOOK_AGAIN_S = 0.3
 
