@@ -91,16 +91,24 @@ def _ends(wanted: str, there: str, at: list[int]) -> list[range]:
 
 
 def _pieces(passage: str, wanted: str, there: str, at: list[int]) -> list[range]:
-    """Return where the passage's sentences are, which running heads or columns may part."""
-    found, covered, start = [], 0, 0
+    """Return where the passage's sentences and rows are, which running heads or columns may part.
+
+    A short one is looked for together with those after it.
+    """
+    found, covered, start, letters = [], 0, 0, ""
     for piece in _PIECE.findall(passage):
-        letters, _ = _letters(piece)
-        place = there.find(letters, start) if len(letters) >= MIN_CHARACTERS else -1
-        if place < 0:
+        letters += _letters(piece)[0]
+        if len(letters) < MIN_CHARACTERS:
             continue
-        start = place + len(letters)
+        place = there.find(letters, start)
+        if place >= 0:
+            start = place + len(letters)
+            covered += len(letters)
+            found.append(range(at[place], at[start - 1] + 1))
+        letters = ""
+    if letters and found and there.startswith(letters, start):
         covered += len(letters)
-        found.append(range(at[place], at[start - 1] + 1))
+        found.append(range(at[start], at[start + len(letters) - 1] + 1))
     return found if covered >= MIN_SHARE * len(wanted) else []
 
 

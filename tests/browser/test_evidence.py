@@ -28,6 +28,7 @@ with_tesseract = pytest.mark.skipif(find_tesseract() is None, reason="Tesseract 
 Picture = Callable[[Page, str], None]
 LOCALES = {"en": "en-GB", "ja": "ja-JP", "ko": "ko-KR"}
 READ_S = 100_000
+IS_SCAN = {"en": "This page is a scan.", "ja": "このページはスキャンです。", "ko": "이 페이지는 스캔한 것이에요."}
 GUIDE_KO = """# 회의실 안내
 
 ## 예약
@@ -93,6 +94,7 @@ def workbook() -> bytes:
 
 
 FILLER = ["The parties agree on the following terms of delivery.", "Each order is confirmed within two days."] * 4
+KOREAN = ["계약 기간은 삼 년으로 하며 갱신할 수 있습니다.", "보증금은 돌려주지 않습니다."] * 8
 JAPANESE = ["契約の期間は三年とし、更新することができる。", "保証金は返還しない。"] * 3
 
 
@@ -103,6 +105,7 @@ def scanned_files() -> dict[str, bytes]:
         "rotated.pdf": scans.pdf([scans.page([*FILLER, "The elevator carries eleven persons.", *FILLER], turn=90)]),
         "half.pdf": scans.pdf([FILLER, scans.page([*FILLER, "The warehouse opens at sunrise.", *FILLER])]),
         "receipt.jpg": scans.encoded(scans.page([*FILLER, "Paid in cash to the florist.", *FILLER]), "JPEG"),
+        "gyeyak.pdf": scans.pdf([scans.page(KOREAN, "ko", columns=2)]),
         "keiyaku.png": scans.encoded(scans.page(JAPANESE, "ja")),
     }
 
@@ -186,23 +189,31 @@ def covers(panel: Locator, words: str) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("language", "kind", "question", "number", "words"),
+    ("language", "kind", "question", "number", "words", "answer"),
     [
-        ("en", "fact", "Where does the gatekeeper keep the spare lantern?", 58, "The gatekeeper of the northern"),
-        ("en", "table", "What did Pump P83 cost?", 85, "Pump P83"),
-        ("en", "figure", "What was the inflow of reservoir R91?", 91, "Figure 91"),
-        ("ja", "fact", "北水門の番人は予備の提灯をどこにしまっていますか。", 58, "北水門の番人は"),
-        ("ja", "table", "ポンプP83の点検の費用はいくらですか。", 85, "ポンプP83"),
-        ("ja", "figure", "貯水池R91の流入量の図はどこですか。", 91, "図91"),
-        ("ko", "fact", "북쪽 수문의 문지기는 예비 등불을 어디에 보관하나요?", 58, "북쪽 수문의 문지기는"),
-        ("ko", "table", "펌프 P83을 83회 점검하는 데 든 비용은 얼마인가요?", 85, "펌프 P83"),
-        ("ko", "figure", "그림 91은 저수지 R91의 무엇을 보여 주나요?", 91, "그림 91"),
+        (
+            "en",
+            "fact",
+            "Where does the gatekeeper keep the spare lantern?",
+            58,
+            "The gatekeeper of the northern",
+            "under the staircase",
+        ),
+        ("en", "table", "What did Pump P83 cost?", 85, "Pump P83", "Pump P83 · Cost: 83,400 EUR"),
+        ("en", "figure", "What was the inflow of reservoir R91?", 91, "Figure 91", "Figure 91: inflow"),
+        ("ja", "fact", "北水門の番人は予備の提灯をどこにしまっていますか。", 58, "北水門の番人は", "階段の下"),
+        ("ja", "table", "ポンプP83の点検の費用はいくらですか。", 85, "ポンプP83", "ポンプP83 · 費用: 83万円"),
+        ("ja", "figure", "貯水池R91の流入量の図はどこですか。", 91, "図91", "貯水池R91の四半期ごとの流入量"),
+        ("ko", "fact", "북쪽 수문의 문지기는 예비 등불을 어디에 보관하나요?", 58, "북쪽 수문의 문지기는", "계단 밑에"),
+        ("ko", "table", "펌프 P83의 점검 비용은 얼마인가요?", 85, "펌프 P83", "펌프 P83 · 비용: 83만 원"),
+        ("ko", "figure", "그림 91은 저수지 R91의 무엇을 보여 주나요?", 91, "그림 91", "분기별 유입량"),
     ],
 )
 def test_a_report_of_a_hundred_pages_opens_at_the_place(
-    reader: Reader, picture: Picture, language: str, kind: str, question: str, number: int, words: str
+    reader: Reader, picture: Picture, language: str, kind: str, question: str, number: int, words: str, answer: str
 ) -> None:
     page, panel = reader.opens(language, question)
+    expect(page.locator(".turn .prose").last).to_contain_text(answer)
     expect(panel.locator("svg image")).to_have_attribute("href", re.compile(rf"/page/{number}\.png"))
     assert covers(panel, words)
     picture(page, f"evidence-report-{language}-{kind}")
@@ -213,7 +224,7 @@ def test_a_report_of_a_hundred_pages_opens_at_the_place(
     [
         ("docx", "ja", "有機溶媒の廃液は何曜日に回収に出しますか", "毎週金曜日に赤い容器へ"),
         ("md", "ko", "회의실은 몇 시간까지 예약할 수 있나요?", "두 시간"),
-        ("xlsx", "en", "When did Person 41 start?", "Person"),
+        ("xlsx", "en", "When did Person 41 start?", "Person 41"),
         ("hwpx", "ko", "대출은 한 사람에 몇 권까지인가요?", "대출은 한 사람에 열 권까지이고 기간은 두 주일입니다."),
         ("odt", "ja", "貸出は一人につき何冊までですか。", "貸出は一人につき十冊まで、期間は二週間です。"),
         (
@@ -266,6 +277,7 @@ def test_what_is_calculated_from_a_sheet_shows_its_sql_its_rows_and_its_source(
         ("rotated", "en", "How many persons does the elevator carry?", "The elevator carries eleven persons"),
         ("half", "en", "When does the warehouse open at sunrise?", "The warehouse opens at sunrise"),
         ("receipt", "en", "Who was paid in cash, the florist?", "Paid in cash to the florist"),
+        ("gyeyak", "ko", "보증금은 돌려주나요?", "보증금은 돌려주지 않습니다."),
         ("keiyaku", "ja", "保証金は返還されますか。", "保証金は返還しない"),
     ],
 )
@@ -278,6 +290,6 @@ def test_scans_are_read_asked_about_and_marked_on_their_pictures(
     expect(row.locator(".state")).to_have_text("Done", ignore_case=True, timeout=READ_S)
     expect(row.locator(".about")).to_contain_text("passage")
     page, panel = reader.opens(language, question)
-    expect(panel).to_contain_text("This page is a scan." if language == "en" else "このページはスキャンです。")
+    expect(panel).to_contain_text(IS_SCAN[language])
     assert covers(panel, words)
     picture(page, f"evidence-scan-{name}")

@@ -68,6 +68,8 @@ class _Candidate:
     heading: frozenset[str]
     value: str = ""
     """The quoted cells of a row; empty for a sentence."""
+    name: frozenset[str] = frozenset()
+    """The terms of a row's first cell."""
 
 
 def extract(
@@ -152,7 +154,7 @@ class _Scorer:
         positions = named or range(1, len(row.cells))
         columns = self._terms(" ".join(row.columns[position] for position in named))
         value = " ".join(row.cells[position] for position in positions)
-        return _Candidate(number, row.quote(positions), own | columns, heading, value or row.text)
+        return _Candidate(number, row.quote(positions), own | columns, heading, value or row.text, name)
 
     def _said(self, column: str) -> float:
         """Return the number of letters of a column's name that the question has, of a script without spaces."""
@@ -167,8 +169,12 @@ def _first_of_each(candidates: Sequence[_Candidate]) -> list[_Candidate]:
 
 
 def _choose(asked: Asked, candidates: Sequence[_Candidate], nearness: Nearness) -> list[_Candidate]:
-    """Choose candidates for what they add; among equals those of better passages, ranked by more than words."""
-    by_words = sorted(candidates, key=lambda each: -_score(asked, each, 0.0, frozenset()))
+    """Choose candidates for what they add; among equals rows whose name is asked for, which another row may have as a
+    number, and those of better passages, ranked by more than words.
+    """
+    by_words = sorted(
+        candidates, key=lambda each: (-_score(asked, each, 0.0, frozenset()), -coverage(asked.weights, each.name))
+    )
     near = dict(zip(by_words, nearness([each.text for each in by_words]), strict=True))
     chosen: list[_Candidate] = []
     covered: frozenset[str] = frozenset()

@@ -10,9 +10,6 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 _CJK = "\u3001-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff01-\uff9f"
-_HANGUL = re.compile("[\uac00-\ud7a3]")
-LEAST_SPACE = 0.3
-"""Of a line's height: what stands closer is one Korean word, which Tesseract parts into syllables."""
 _ENDS_IN_CJK, _BEGINS_IN_CJK = re.compile(f"[{_CJK}]$"), re.compile(f"^[{_CJK}]")
 
 
@@ -109,10 +106,7 @@ def _gap(before: Word, word: Word) -> str:
         return "\n\n"
     if word.line != before.line:
         return "\n"
-    if _ENDS_IN_CJK.search(before.text) and _BEGINS_IN_CJK.search(word.text):
-        return ""
-    is_close = 0 <= word.left - before.right < LEAST_SPACE * max(before.bottom - before.top, word.bottom - word.top)
-    return "" if is_close and _HANGUL.search(before.text[-1]) and _HANGUL.search(word.text[0]) else " "
+    return "" if _ENDS_IN_CJK.search(before.text) and _BEGINS_IN_CJK.search(word.text) else " "
 
 
 def _split(word: Word) -> list[tuple[int, int, int, int]]:

@@ -16,12 +16,13 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-import numpy as np
 from PIL import Image
 
 from braid.core.errors import ReadingInterruptedError, UnreadableDocumentError
+from braid.core.ingest.scans.columns import columns_of
 from braid.core.ingest.scans.program import ORIENTATION, Tesseract
 from braid.core.ingest.scans.reading import PageReading, Word
+from braid.core.ingest.scans.skew import skew_of
 
 DPI = 300
 SURE = 0.8
@@ -32,16 +33,22 @@ LEAST_PAGE = 0.4
 """A page that is read with less confidence has no text: it is a drawing or a photograph."""
 _COLUMNS, _ONE_COLUMN, _BLOCK, _VERTICAL_BLOCK, _ORIENTATION_ONLY = 3, 4, 6, 5, 0
 """Tesseract's modes of page segmentation."""
+_OWN_COLUMNS = -1
+"""The columns are found by `columns_of`, and each is read as a block: Tesseract takes Korean spaces for gutters."""
+_SYLLABLES = "kor"
+"""Tesseract tells where the syllables of this language are; which of them are one word, its text alone says."""
 LEAST_TURN = 2.0
 """Least confidence with which a page is taken to be turned, as Tesseract counts it; sure ones have 10 and more."""
-STEEPEST = 8.0
-"""Degrees that a page may be askew."""
 GAP, MOST_BROKEN = 1.2, 0.1
 """Widest gap between words in heights of a line, and share of lines that may begin after a narrower one."""
 _SCRIPTS = {"Latin": "eng", "Japanese": "jpn", "Han": "jpn", "Hangul": "kor", "Korean": "kor"}
 _OTHERS = frozenset({"jpn", "jpn_vert", "kor", "kor_vert", "chi_sim", "chi_tra"})
 """Languages that are not written in Latin letters; each is tried alone."""
 _PR_SET_PDEATHSIG = 1
+_TABS = 11
+"""In a line of Tesseract's table of words."""
+_PER_COLUMN = 10**9
+"""More than any number of a line or paragraph."""
 _KEPT = ("PATH", "TESSDATA_PREFIX", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT", "TMPDIR", "TEMP", "TMP")
 
 _libc = ctypes.CDLL(None) if sys.platform == "linux" else None
@@ -62,7 +69,7 @@ def read_picture(
     read = _Reader(tesseract, time.monotonic() + timeout_s)
     turn, script = read.orientation(picture)
     upright = picture.rotate(-turn, expand=True) if turn else picture
-    skew = _skew(upright)
+    skew = skew_of(upright)
     straight = upright.rotate(skew, Image.Resampling.BICUBIC, fillcolor=255) if skew else upright
     attempts = _attempts(tesseract, languages, script)
     best = PageReading((), *upright.size, turn=turn, skew=skew)
@@ -119,11 +126,16 @@ def _attempts(tesseract: Tesseract, languages: Sequence[str], script: str) -> li
     likely = _SCRIPTS.get(script, "")
     groups.sort(key=lambda group: likely not in group.split("+"))
     first = groups[0]
-    attempts = [_Attempt(first, _COLUMNS), _Attempt(first, _ONE_COLUMN), _Attempt(first, _BLOCK)]
+    others = (_COLUMNS, _ONE_COLUMN) if first == _SYLLABLES else (_ONE_COLUMN, _BLOCK)
+    attempts = [_Attempt(first, mode) for mode in (_columns_of(first), *others)]
     if vertical := tesseract.vertical(first):
         attempts.append(_Attempt(vertical, _VERTICAL_BLOCK))
-    attempts += [_Attempt(group, _COLUMNS) for group in groups[1:]]
+    attempts += [_Attempt(group, _columns_of(group)) for group in groups[1:]]
     return attempts
+
+
+def _columns_of(group: str) -> int:
+    return _OWN_COLUMNS if group == _SYLLABLES else _COLUMNS
 
 
 class _Reader:
@@ -145,9 +157,26 @@ class _Reader:
 
     def words(self, picture: Image.Image, attempt: _Attempt) -> tuple[Word, ...]:
         """Return the words on the picture in reading order."""
-        mode = ("--psm", str(attempt.mode), "-c", "tessedit_create_tsv=1")
-        table = self._run(picture, "-l", attempt.languages, *mode)
-        return tuple(_words(csv.DictReader(io.StringIO(table), delimiter="\t", quoting=csv.QUOTE_NONE)))
+        if attempt.mode != _OWN_COLUMNS:
+            return tuple(self._words(picture, attempt.languages, attempt.mode))
+        columns = enumerate(columns_of(picture))
+        return tuple(
+            _moved(word, column.left, column.top, number)
+            for number, column in columns
+            for word in self._words(picture.crop(column), attempt.languages, _BLOCK)
+        )
+
+    def _words(self, picture: Image.Image, languages: str, mode: int) -> Iterator[Word]:
+        has_syllables = languages == _SYLLABLES
+        text_as_well = ("-c", "tessedit_create_txt=1") if has_syllables else ()
+        said = self._run(
+            picture, "-l", languages, "--psm", str(mode), "-c", "tessedit_create_tsv=1", *text_as_well
+        ).split("\n")
+        table = (line for line in said if line.count("\t") == _TABS)
+        words = _words(csv.DictReader(table, delimiter="\t", quoting=csv.QUOTE_NONE))
+        if not has_syllables:
+            return words
+        return _joined(words, "\n".join(line for line in said if line.count("\t") != _TABS))
 
     def _run(self, picture: Image.Image, *arguments: str, must: bool = True) -> str:
         left_s = self._deadline - time.monotonic()
@@ -183,6 +212,48 @@ def _words(rows: Iterator[Mapping[str, str]]) -> Iterator[Word]:
         yield Word(text, *box, round(confidence), of_paragraph * 1000 + line, of_paragraph)
 
 
+def _joined(words: Iterator[Word], text: str) -> Iterator[Word]:
+    """Yield the words with those joined that stand in the text, which has them all, with nothing between them."""
+    last: Word | None = None
+    end = 0
+    for word in words:
+        start = text.find(word.text, end)
+        if last is not None and start == end and word.line == last.line:
+            last = _one(last, word)
+        else:
+            if last is not None:
+                yield last
+            last = word
+        end = start + len(word.text) if start >= 0 else end
+    if last is not None:
+        yield last
+
+
+def _one(first: Word, second: Word) -> Word:
+    letters = len(first.text), len(second.text)
+    sure = (first.confidence * letters[0] + second.confidence * letters[1]) / sum(letters)
+    return first._replace(
+        text=first.text + second.text,
+        left=min(first.left, second.left),
+        top=min(first.top, second.top),
+        right=max(first.right, second.right),
+        bottom=max(first.bottom, second.bottom),
+        confidence=round(sure),
+    )
+
+
+def _moved(word: Word, right: int, down: int, column: int) -> Word:
+    """Return a word of a column where it is on the page."""
+    return word._replace(
+        left=word.left + right,
+        top=word.top + down,
+        right=word.right + right,
+        bottom=word.bottom + down,
+        line=word.line + column * _PER_COLUMN,
+        paragraph=word.paragraph + column * _PER_COLUMN,
+    )
+
+
 def _portable(picture: Image.Image) -> bytes:
     """Return the picture in grey as a file that takes no time to write."""
     stream = io.BytesIO()
@@ -194,27 +265,3 @@ def _die_with_parent() -> None:  # pragma: no cover - runs between fork and exec
     """End with the process that parses, which is killed when it takes too long or its job is cancelled."""
     if _libc is not None:
         _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-
-
-def _skew(picture: Image.Image) -> float:
-    """Return by how many degrees the lines are askew, clockwise: the angle at which rows of pixels differ most.
-
-    Projection profiles, after W. Postl, "Detection of linear oblique structures and skew scan in digitized documents",
-    1986.
-    """
-    small = picture.convert("L")
-    small.thumbnail((1000, 1000), Image.Resampling.BOX)
-    ink = 255 - np.asarray(small, dtype=np.float32)
-    if ink.std() < 4:
-        return 0.0
-    dark = Image.fromarray(np.where(ink > ink.mean() + ink.std(), 255, 0).astype(np.uint8))
-    coarse = max(np.arange(-STEEPEST, STEEPEST + 0.5, 1.0), key=lambda angle: _contrast(dark, angle))
-    fine = max(np.arange(coarse - 1, coarse + 1.05, 0.1), key=lambda angle: _contrast(dark, angle))
-    gain = _contrast(dark, fine) / max(_contrast(dark, 0.0), 1.0)
-    return round(float(fine), 1) if abs(fine) >= 0.3 and gain > 1.05 else 0.0
-
-
-def _contrast(dark: Image.Image, angle: float) -> float:
-    """Return how much rows of the picture differ when it is turned by so many degrees against the clock."""
-    rows = np.asarray(dark.rotate(float(angle)), dtype=np.float64).sum(axis=1)
-    return float(np.square(np.diff(rows)).sum())

@@ -78,6 +78,11 @@ def test_a_row_without_a_named_column_is_quoted_as_a_whole() -> None:
     assert quotes("Tell me about Sales", SHEET)[1] == "- Sales · Q1: 31,000 EUR · Q2: 30,400 EUR · Q3: 33,700 EUR [1]"
 
 
+def test_the_row_that_is_named_is_quoted_and_not_one_with_the_same_number() -> None:
+    sheet = "name | started | loans\nPerson 39 | 2023-04-23 | 41.5\nPerson 41 | 2023-04-25 | 43.5"
+    assert quotes("When did Person 41 start?", sheet)[1] == "- Person 41 · started: 2023-04-25 [1]"
+
+
 def test_tables_of_markdown_and_of_parts_without_header() -> None:
     markdown = "Rates.\n\n| Country | Full day |\n| --- | ---: |\n| **Japan** | 6,500 JPY |\n\nAsk the office."
     prose, rows = split_tables(markdown)

@@ -73,7 +73,7 @@ def pieces_of(page: pypdfium2.PdfPage, found: pypdfium2.PdfTextPage, text: str) 
 
 def character_boxes(page: pypdfium2.PdfPage, found: pypdfium2.PdfTextPage, count: int) -> Corners:
     """Return the box of each of the first ``count`` characters."""
-    return Turn(page).shown(_loose_boxes(found, 0, count))
+    return Turn(page).shown(loose_boxes(found, 0, count))
 
 
 class Turn:
@@ -109,7 +109,7 @@ def _parts(found: pypdfium2.PdfTextPage, start: int, end: int, turn: Turn) -> It
     if len(shown) < 2 or not _gaps(shown).any():
         yield start, end
         return
-    boxes = turn.shown(_loose_boxes(found, start, end - start))
+    boxes = turn.shown(loose_boxes(found, start, end - start))
     visible = np.flatnonzero((boxes[:, 2] > boxes[:, 0]) & (boxes[:, 3] > boxes[:, 1]))
     inked = visible[[not chr(raw.FPDFText_GetUnicode(found, start + int(at))).isspace() for at in visible]]
     first = start
@@ -132,7 +132,8 @@ def _rectangles(found: pypdfium2.PdfTextPage, start: int, end: int) -> list[Box]
     return [found.get_rect(index) for index in range(found.count_rects(start, end - start))]
 
 
-def _loose_boxes(found: pypdfium2.PdfTextPage, start: int, count: int) -> Corners:
+def loose_boxes(found: pypdfium2.PdfTextPage, start: int, count: int) -> Corners:
+    """Return the boxes of characters as the file has them, as high as their font; empty ones where there is none."""
     box = raw.FS_RECTF()
     corners = np.zeros((count, 4))
     for index in range(count):
@@ -148,7 +149,7 @@ def _box(found: pypdfium2.PdfTextPage, text: str, start: int, end: int, turn: Tu
     if not len(drawn) or not inked:
         return None
     some = {inked[0], inked[len(inked) // 2], inked[-1]}
-    fonts = turn.shown(np.concatenate([_loose_boxes(found, at, 1) for at in sorted(some)]))
+    fonts = turn.shown(np.concatenate([loose_boxes(found, at, 1) for at in sorted(some)]))
     font = fonts[np.argmax(fonts[:, 3] - fonts[:, 1])]
     if drawn[:, 3].max() - drawn[:, 1].min() > 2 * (font[3] - font[1]):  # a line that runs downwards
         return (*drawn[:, :2].min(axis=0), *drawn[:, 2:].max(axis=0))

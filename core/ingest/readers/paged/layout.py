@@ -7,7 +7,7 @@ it from those below. A table has gaps as well, but its cells do not fill their c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from statistics import median
@@ -36,12 +36,37 @@ Row = tuple[Piece, ...]
 
 
 @dataclass(frozen=True, slots=True)
+class Table:
+    """Cells between ruled lines, and the box of all, in points."""
+
+    grid: tuple[tuple[int, ...], ...]
+    """A row of numbers of cells per row; a merged cell is in several places."""
+    cells: Mapping[int, tuple[Piece, ...]]
+    """The pieces of each cell that has text, in the order in which they are drawn."""
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    @property
+    def pieces(self) -> list[Piece]:
+        """The pieces of all cells, row by row."""
+        return [piece for cell in self.cells.values() for piece in cell]
+
+
+@dataclass(frozen=True, slots=True)
 class Block:
-    """Rows that follow each other in one column, and where the column is."""
+    """Rows that follow each other in one column, and where the column is; or a table, which has none."""
 
     rows: tuple[Row, ...]
     left: float
     right: float
+    table: Table | None = None
+
+    @property
+    def pieces(self) -> list[Piece]:
+        """All pieces in reading order."""
+        return self.table.pieces if self.table else [piece for row in self.rows for piece in row]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,24 +80,28 @@ class Layout:
     @property
     def pieces(self) -> list[Piece]:
         """All pieces in reading order."""
-        rows = (*self.head, *(row for block in self.body for row in block.rows), *self.foot)
-        return [piece for row in rows for piece in row]
+        head, foot = ([piece for row in rows for piece in row] for rows in (self.head, self.foot))
+        return [*head, *(piece for block in self.body for piece in block.pieces), *foot]
 
 
-def layout_of(pieces: Sequence[Piece], height: float) -> Layout:
-    """Return the reading order of a page of ``height`` points.
+def layout_of(pieces: Sequence[Piece], height: float, tables: Sequence[Table] = ()) -> Layout:
+    """Return the reading order of a page of ``height`` points; ``tables`` have pieces of their own.
 
     >>> def line(text, left, top): return Piece(0, 20, left, top, left + 200, top + 10, text)
     >>> page = [line(n, left, 200 + 12 * n) for n in range(4) for left in (50, 300)]
     >>> [piece.left for piece in layout_of(page, 800).pieces]
     [50, 50, 50, 50, 300, 300, 300, 300]
     """
-    rows = _rows([piece for piece in pieces if not _is_vertical(piece)])
+    in_tables = {piece for table in tables for piece in table.pieces}
+    rows = _rows([piece for piece in (*pieces, *in_tables) if not _is_vertical(piece)])
     head = _margin(rows, lambda row: max(piece.bottom for piece in row) <= MARGIN * height)
     foot = _margin(rows[len(head) :][::-1], lambda row: min(piece.top for piece in row) >= (1 - MARGIN) * height)[::-1]
+    head, foot = ([] if any(in_tables.intersection(row) for row in rows) else rows for rows in (head, foot))
     in_margins = {piece for row in (*head, *foot) for piece in row}
-    body = [piece for piece in pieces if piece not in in_margins]
-    return Layout(tuple(head), tuple(_blocks(body)), tuple(foot))
+    blocks = _blocks([piece for piece in pieces if piece not in in_margins])
+    for table in tables:
+        blocks = _with_table(blocks, table)
+    return Layout(tuple(head), tuple(blocks), tuple(foot))
 
 
 def _blocks(pieces: list[Piece]) -> list[Block]:
@@ -83,6 +112,22 @@ def _blocks(pieces: list[Piece]) -> list[Block]:
     blocks = _split(upright, gutter, _MAX_DEPTH)
     sideways = tuple((piece,) for piece in pieces if _is_vertical(piece))
     return [*blocks, *([_block(sideways)] if sideways else [])]
+
+
+def _with_table(blocks: Sequence[Block], table: Table) -> list[Block]:
+    """Return the blocks with the table before what is below it in its column."""
+    made, last = Block((), table.left, table.right, table), len(blocks)
+    for at, block in enumerate(blocks):
+        if block.right <= table.left or block.left >= table.right:
+            continue
+        last = at + 1
+        tops = [row[0].top for row in block.rows] or [block.table.top if block.table else 0.0]
+        below = next((number for number, top in enumerate(tops) if top >= table.top), None)
+        if below is not None:
+            above = [_block(block.rows[:below])] if below else []
+            rest = _block(block.rows[below:]) if block.rows else block
+            return [*blocks[:at], *above, made, rest, *blocks[at + 1 :]]
+    return [*blocks[:last], made, *blocks[last:]]
 
 
 def _block(rows: tuple[Row, ...]) -> Block:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import Any
@@ -13,8 +14,7 @@ from PIL import Image
 from pypdfium2 import raw
 
 from braid.core.errors import UnreadableDocumentError
-from braid.core.ingest.readers.paged.characters import character_boxes, page_text, pieces_of
-from braid.core.ingest.readers.paged.layout import layout_of
+from braid.core.ingest.readers.paged.characters import character_boxes, page_text
 from braid.core.ingest.readers.paged.pdf import MAX_OBJECTS
 from braid.core.ingest.readers.paged.picture import (
     FINEST_SIDE,
@@ -22,13 +22,18 @@ from braid.core.ingest.readers.paged.picture import (
     READ_DPI,
     draw_picture,
     for_reading,
+    readable,
     shown,
 )
+from braid.core.ingest.readers.paged.ruled import page_layout
 from braid.core.ingest.readers.sniff import sniff
 
 PER_POINT = 10
 """Units of a box per point, 1/72 inch."""
 POINTS_PER_INCH = 72
+LEAST_DPI = 100
+LARGE_SHARE = 0.05
+"""Of the page, that an image of a scan has: some have one for the paper and a finer one for the letters."""
 MAX_CHARACTERS = 100_000
 
 
@@ -65,8 +70,23 @@ def page_for_reading(content: bytes, number: int) -> Image.Image:
     if not _is_pdf(content):
         return for_reading(content, number)
     with _opened_page(content, number) as (_, page):
-        longest = max(*page.get_size(), 1.0)
-        return _picture(page, min(READ_DPI / POINTS_PER_INCH, FINEST_SIDE / longest)).convert("L")
+        dpi = min(_resolution(page), FINEST_SIDE / max(*page.get_size(), 1.0) * POINTS_PER_INCH)
+        return readable(_picture(page, dpi / POINTS_PER_INCH).convert("L"), dpi)
+
+
+def _resolution(page: pypdfium2.PdfPage) -> float:
+    """Return the dots per inch of the finest large image on a page, from `LEAST_DPI` to `READ_DPI`; the latter without
+    one.
+    """
+    width, height = page.get_size()
+    found = []
+    for image in page.get_objects(filter=[raw.FPDF_PAGEOBJ_IMAGE], max_depth=3):
+        left, bottom, right, top = image.get_bounds()
+        area = (right - left) * (top - bottom)
+        if area >= LARGE_SHARE * width * height > 0:
+            across, down = image.get_px_size()
+            found.append(math.sqrt(across * down / area) * POINTS_PER_INCH)
+    return min(max(*found, LEAST_DPI), READ_DPI) if found else READ_DPI
 
 
 def _is_pdf(content: bytes) -> bool:
@@ -100,7 +120,7 @@ def _characters(page: pypdfium2.PdfPage) -> tuple[str, NDArray[np.int64]]:
     with closing(page.get_textpage()) as found:
         text = page_text(found)
         corners = character_boxes(page, found, min(len(text), MAX_CHARACTERS))
-        layout = layout_of(pieces_of(page, found, text[:MAX_CHARACTERS]), page.get_height())
+        layout = page_layout(page, found, text[:MAX_CHARACTERS])
     at = [index for piece in layout.pieces for index in (*range(piece.start, piece.end), -1)]
     shown = np.concatenate([corners, np.zeros((1, 4))])[at]
     boxes: NDArray[np.int64] = np.rint(shown * PER_POINT).astype(np.int64)

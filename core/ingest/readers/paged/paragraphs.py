@@ -8,12 +8,17 @@ within words by some programs and between them by others: the words of the docum
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from itertools import pairwise
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby, pairwise
 from statistics import median
 
 from braid.core.ingest.readers.document import CJK
-from braid.core.ingest.readers.paged.layout import Block, Layout, Row
+from braid.core.ingest.readers.paged.characters import Piece
+from braid.core.ingest.readers.paged.layout import Block, Layout, Row, Table
+
+Grid = list[list[str]]
+Part = str | Grid
+"""Paragraphs, or the texts of a table's cells row by row."""
 
 _CJK = re.compile(f"[{CJK}]")
 _HANGUL = re.compile("[\uac00-\ud7a3]")
@@ -60,14 +65,47 @@ class Words:
         return isinstance(word, str) and word.strip(".,;:!?()[]「」'\"“”‘’").casefold() in self._words
 
 
-def page_paragraphs(text: str, layout: Layout, left_out: set[Row], words: Words) -> str:
-    """Return the text of a page in reading order, without the rows that are left out."""
+def page_parts(text: str, layout: Layout, left_out: set[Row], words: Words) -> list[Part]:
+    """Return the paragraphs and tables of a page in reading order, without the rows that are left out."""
+    found: list[Part] = []
+    for is_table, blocks in groupby(_blocks(layout, left_out), key=lambda block: block.table is not None):
+        if is_table:
+            found += [_cells(text, block.table, words) for block in blocks if block.table]
+        elif paragraphs := _paragraphs(text, list(blocks), words):
+            found.append(paragraphs)
+    return found
+
+
+def _blocks(layout: Layout, left_out: set[Row]) -> list[Block]:
+    head, foot = (
+        [Block((row,), row[0].left, row[-1].right) for row in rows if row not in left_out]
+        for rows in (layout.head, layout.foot)
+    )
+    return [*head, *layout.body, *foot]
+
+
+def _cells(text: str, table: Table, words: Words) -> Grid:
+    """Return the texts of a table's cells, those of merged cells in each of their places."""
+    texts = {number: _cell(text, pieces, words) for number, pieces in table.cells.items()}
+    rows = [[texts.get(number, "") for number in row] for row in table.grid]
+    return [row[:1] if len(set(numbers)) == 1 else row for row, numbers in zip(rows, table.grid, strict=True)]
+
+
+def _cell(text: str, pieces: Sequence[Piece], words: Words) -> str:
+    joined = ""
+    for piece in pieces:
+        joined = join_lines(joined, " ".join(text[piece.start : piece.end].split()), words)
+    return _plain(joined)
+
+
+def _plain(text: str) -> str:
+    return _SHY.sub("", _MARK.sub("-", text)).strip()
+
+
+def _paragraphs(text: str, blocks: Sequence[Block], words: Words) -> str:
     parts: list[str] = []
-    margins = (Block((row,), row[0].left, row[-1].right) for row in (*layout.head, *layout.foot) if row not in left_out)
-    heads = len([row for row in layout.head if row not in left_out])
-    outside = list(margins)
     before: tuple[Block, Row] | None = None
-    for block in (*outside[:heads], *layout.body, *outside[heads:]):
+    for block in blocks:
         lines = list(_block_text(text, block, words))
         if not lines:
             continue
@@ -77,7 +115,7 @@ def page_paragraphs(text: str, layout: Layout, left_out: set[Row], words: Words)
         else:
             parts.append(joined)
         before = (block, block.rows[-1])
-    return _SHY.sub("", _MARK.sub("-", "\n\n".join(parts))).strip()
+    return _plain("\n\n".join(parts))
 
 
 def join_lines(before: str, after: str, words: Words) -> str:

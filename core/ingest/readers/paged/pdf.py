@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from typing import Final
 
 import pypdfium2  # type: ignore[import-untyped]
 from pypdfium2 import raw
 
-from braid.core.ingest.readers.document import ParsedDocument, Section, SourceFile, first_title, is_title
-from braid.core.ingest.readers.paged.characters import page_text, pieces_of
-from braid.core.ingest.readers.paged.layout import Layout, layout_of
-from braid.core.ingest.readers.paged.paragraphs import Words, page_paragraphs
+from braid.core.ingest.readers.document import (
+    Outline,
+    ParsedDocument,
+    Section,
+    SourceFile,
+    first_title,
+    is_title,
+)
+from braid.core.ingest.readers.paged.characters import page_text
+from braid.core.ingest.readers.paged.layout import Layout
+from braid.core.ingest.readers.paged.paragraphs import Part, Words, page_parts
+from braid.core.ingest.readers.paged.ruled import page_layout
 from braid.core.ingest.readers.paged.running_heads import is_page_number, running_rows, text_of
+from braid.core.ingest.readers.table_rows import CAPTION, add_table
 from braid.core.metadata.gaps import PAGES_WITHOUT_TEXT
 
 ERRORS = (pypdfium2.PdfiumError,)
@@ -40,10 +50,11 @@ def read(file: SourceFile) -> ParsedDocument:
         raise file.unreadable("is a PDF document that was cut off: its end is missing; copy or download it again")
     with _PDFIUM:
         information, pages, scanned = _extract(file)
-    texts, heads = _texts(pages)
-    sections = tuple(Section(text, page=number) for number, text in enumerate(texts, start=1) if text)
-    metadata = _metadata(information, texts, heads)
-    return ParsedDocument(first_title(information.get("Title")), "pdf", sections, metadata, scanned)
+    parts, heads = _parts(pages)
+    sections = [section for number, each in enumerate(parts, start=1) for section in _sections(each, number)]
+    blank = [number for number, each in enumerate(parts, start=1) if not each]
+    metadata = _metadata(information, len(pages), blank, heads)
+    return ParsedDocument(first_title(information.get("Title")), "pdf", tuple(sections), metadata, scanned)
 
 
 def _extract(file: SourceFile) -> tuple[dict[str, str], list[Page], tuple[int, ...]]:
@@ -79,7 +90,7 @@ def _pages(file: SourceFile, document: pypdfium2.PdfDocument) -> Iterator[tuple[
                 )
             with closing(page.get_textpage()) as found:
                 text = page_text(found)
-                layout = layout_of(pieces_of(page, found, text), page.get_height())
+                layout = page_layout(page, found, text)
             yield (text, layout), _is_picture(page, text)
 
 
@@ -97,21 +108,33 @@ def _is_picture(page: pypdfium2.PdfPage, text: str) -> bool:
     return any((right - left) * (top - bottom) > width * height / 2 for left, bottom, right, top in boxes)
 
 
-def _texts(pages: list[Page]) -> tuple[list[str], list[str]]:
-    """Return the text of each page, and the running heads, which it is without."""
+def _parts(pages: list[Page]) -> tuple[list[list[Part]], list[str]]:
+    """Return the paragraphs and tables of each page, and the running heads, which it is without."""
     words = Words(pages)
     running = running_rows(pages)
-    texts = [page_paragraphs(*page, rows, words) for page, rows in zip(pages, running, strict=True)]
+    parts = [page_parts(*page, rows, words) for page, rows in zip(pages, running, strict=True)]
     heads = (text_of(text, row) for (text, _), rows in zip(pages, running, strict=True) for row in rows)
-    return texts, [head for head in dict.fromkeys(heads) if not is_page_number(head)]
+    return parts, [head for head in dict.fromkeys(heads) if not is_page_number(head)]
 
 
-def _metadata(information: dict[str, str], texts: list[str], heads: list[str]) -> dict[str, str]:
-    blank = [str(number) for number, text in enumerate(texts, start=1) if not text.strip()]
+def _sections(parts: Sequence[Part], number: int) -> Iterator[Section]:
+    """Yield the sections of a page: one, unless it has a long table."""
+    outline = Outline()
+    for before, part in zip(["", *parts], parts, strict=False):
+        if isinstance(part, str):
+            outline.add(part)
+        else:
+            above = before.rpartition("\n")[2] if isinstance(before, str) else ""
+            add_table(outline, part, above if CAPTION.match(above) else "")
+    for section in outline.sections():
+        yield replace(section, page=number)
+
+
+def _metadata(information: dict[str, str], pages: int, blank: Sequence[int], heads: Sequence[str]) -> dict[str, str]:
     author = information.get("Author", "")
     return {
         "author": author if is_title(author) else "",
-        "pages": str(len(texts)),
+        "pages": str(pages),
         "running_heads": "; ".join(heads[:MAX_HEADS]),
-        PAGES_WITHOUT_TEXT: ", ".join(blank),
+        PAGES_WITHOUT_TEXT: ", ".join(map(str, blank)),
     }

@@ -1,0 +1,252 @@
+"""Tables of a page of a PDF by their ruled lines: the cells between the lines, and the characters in each.
+
+A table is lines that cross each other, at least two columns and two rows of cells, most of them with text. Where the
+line between two cells is missing they are one. A page without drawn lines costs nothing but a look at its objects.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import NamedTuple
+
+import numpy as np
+import pypdfium2  # type: ignore[import-untyped]
+from numpy.typing import NDArray
+from pypdfium2 import raw
+
+from braid.core.ingest.readers.paged.characters import Box, Corners, Piece, Turn, loose_boxes, pieces_of
+from braid.core.ingest.readers.paged.layout import Layout, Table, layout_of
+
+MAX_OBJECTS, MAX_SEGMENTS = 20_000, 5_000
+"""Of a page on which tables are looked for."""
+MAX_RULES, MAX_COLUMNS, MAX_ROWS = 1_000, 60, 300
+_STRAIGHT, _MIN_LENGTH, _NEAR = 0.5, 6.0, 3.0
+"""Points: a line may be askew by; is at least as long as; lines are one, and cross, when they are as near as."""
+_MIN_FILLED = 0.4
+"""Share of the cells that have text."""
+_MAX_CHARACTERS = 1_500
+"""Of a cell: what has more is a frame around text."""
+
+
+Owners = NDArray[np.signedinteger]
+"""(rows, columns): for each cell the number of the first cell that it is one with."""
+
+
+class _Rule(NamedTuple):
+    """A straight line along one axis: its place on the other, its start and its end, in points."""
+
+    at: float
+    start: float
+    end: float
+
+
+class _Characters(NamedTuple):
+    """The characters of a page, and how it is turned."""
+
+    found: pypdfium2.PdfTextPage
+    text: str
+    turn: Turn
+
+
+def page_layout(page: pypdfium2.PdfPage, found: pypdfium2.PdfTextPage, text: str) -> Layout:
+    """Return the reading order of a page, its ruled tables as tables."""
+    characters = _Characters(found, text, Turn(page))
+    pieces = pieces_of(page, found, text)
+    tables: list[Table] = []
+    for grid in _grids(*_rules(page, characters.turn)):
+        table, pieces = _table(grid, pieces, characters)
+        tables += [table] if table else []
+    return layout_of(pieces, page.get_height(), tables)
+
+
+# ---------------------------------------------------------------- lines
+
+
+def _rules(page: pypdfium2.PdfPage, turn: Turn) -> tuple[list[_Rule], list[_Rule]]:
+    """Return the horizontal and the vertical lines that the page draws."""
+    count = raw.FPDFPage_CountObjects(page)
+    segments: list[Box] = []
+    for index in range(count if count <= MAX_OBJECTS else 0):
+        found = raw.FPDFPage_GetObject(page, index)
+        if raw.FPDFPageObj_GetType(found) == raw.FPDF_PAGEOBJ_PATH:
+            segments += _segments(found, MAX_SEGMENTS - len(segments))
+            if len(segments) >= MAX_SEGMENTS:
+                return [], []
+    if len(segments) < 4:
+        return [], []
+    boxes = turn.shown(np.array(segments))
+    width, height = boxes[:, 2] - boxes[:, 0], boxes[:, 3] - boxes[:, 1]
+    flat = boxes[(height <= _STRAIGHT) & (width >= _MIN_LENGTH)]
+    upright = boxes[(width <= _STRAIGHT) & (height >= _MIN_LENGTH)]
+    return _joined(flat[:, [1, 0, 2]]), _joined(upright[:, [0, 1, 3]])
+
+
+def _segments(path: object, most: int) -> list[Box]:
+    """Return the straight lines of a path that is drawn; nothing for one with curves or more lines than ``most``."""
+    count = raw.FPDFPath_CountSegments(path)
+    fill, stroke, matrix = ctypes.c_int(), ctypes.c_int(), raw.FS_MATRIX()
+    raw.FPDFPath_GetDrawMode(path, fill, stroke)
+    if not (fill.value or stroke.value) or not count > 1 or not raw.FPDFPageObj_GetMatrix(path, matrix):
+        return []
+    if count > most:
+        return [(0.0, 0.0, 0.0, 0.0)] * most
+    lines: list[Box] = []
+    x, y = ctypes.c_float(), ctypes.c_float()
+    start = last = (0.0, 0.0)
+    for index in range(count):
+        segment = raw.FPDFPath_GetPathSegment(path, index)
+        kind = raw.FPDFPathSegment_GetType(segment)
+        if kind == raw.FPDF_SEGMENT_BEZIERTO:
+            return []
+        raw.FPDFPathSegment_GetPoint(segment, x, y)
+        point = (
+            matrix.a * x.value + matrix.c * y.value + matrix.e,
+            matrix.b * x.value + matrix.d * y.value + matrix.f,
+        )
+        if kind == raw.FPDF_SEGMENT_MOVETO:
+            start = point
+        else:
+            lines.append((*last, *point))
+        if raw.FPDFPathSegment_GetClose(segment):
+            lines.append((*point, *start))
+        last = point
+    return lines
+
+
+def _joined(lines: NDArray[np.float64]) -> list[_Rule]:
+    """Return lines (n, 3) of place, start and end, those joined that go on in each other."""
+    rules: list[_Rule] = []
+    for near in _clusters(lines[np.argsort(lines[:, 0], kind="stable")]):
+        at, first = float(np.mean(near[:, 0])), len(rules)
+        for _, start, end in near[np.argsort(near[:, 1], kind="stable")]:
+            if len(rules) > first and start <= rules[-1].end + _NEAR:
+                rules[-1] = rules[-1]._replace(end=max(rules[-1].end, float(end)))
+            else:
+                rules.append(_Rule(at, float(start), float(end)))
+    return rules
+
+
+def _clusters(lines: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
+    """Yield lines, sorted by their place, in groups of those at nearly one place."""
+    start = 0
+    for index in range(1, len(lines) + 1):
+        if index == len(lines) or lines[index, 0] - lines[start, 0] > _NEAR:
+            yield lines[start:index]
+            start = index
+
+
+# ---------------------------------------------------------------- grids
+
+
+@dataclass(frozen=True, slots=True)
+class _Grid:
+    """Places of lines across and down in points, and which of the cells between them are one."""
+
+    rows: Sequence[float]
+    columns: Sequence[float]
+    owners: Owners
+
+    def covers(self, piece: Piece) -> bool:
+        """Return whether a piece is within the outermost lines, at least in part."""
+        is_beside = piece.right < self.columns[0] or piece.left > self.columns[-1]
+        return not is_beside and piece.bottom >= self.rows[0] and piece.top <= self.rows[-1]
+
+    def cells_of(self, boxes: Corners) -> Owners:
+        """Return the cell in which the middle of each box is; -1 outside."""
+        row = np.searchsorted(self.rows, (boxes[:, 1] + boxes[:, 3]) / 2)
+        column = np.searchsorted(self.columns, (boxes[:, 0] + boxes[:, 2]) / 2)
+        return np.pad(self.owners, 1, constant_values=-1)[row, column]
+
+
+def _grids(across: Sequence[_Rule], down: Sequence[_Rule]) -> Iterator[_Grid]:
+    """Yield the grids of lines that cross each other, also by way of others, from the top of the page."""
+    if not (3 <= len(across) <= MAX_RULES and 3 <= len(down) <= MAX_RULES):
+        return
+    flat, upright = np.array(across), np.array(down)
+    crosses = (
+        (upright[None, :, 0] >= flat[:, None, 1] - _NEAR)
+        & (upright[None, :, 0] <= flat[:, None, 2] + _NEAR)
+        & (flat[:, None, 0] >= upright[None, :, 1] - _NEAR)
+        & (flat[:, None, 0] <= upright[None, :, 2] + _NEAR)
+    )
+    left = set(range(len(across)))
+    while left:
+        rows, columns, fresh = set[int](), set[int](), {min(left)}
+        while fresh:
+            rows |= fresh
+            new = set(np.flatnonzero(crosses[sorted(fresh)].any(axis=0)).tolist()) - columns
+            columns |= new
+            fresh = set(np.flatnonzero(crosses[:, sorted(new)].any(axis=1)).tolist()) - rows
+        left -= rows
+        grid = _grid([across[row] for row in sorted(rows)], [down[column] for column in sorted(columns)])
+        if grid:
+            yield grid
+
+
+def _grid(across: Sequence[_Rule], down: Sequence[_Rule]) -> _Grid | None:
+    rows, columns = ([*dict.fromkeys(rule.at for rule in rules)] for rules in (across, down))
+    if not (3 <= len(rows) <= MAX_ROWS + 1 and 3 <= len(columns) <= MAX_COLUMNS + 1):
+        return None
+    owners = np.arange((len(rows) - 1) * (len(columns) - 1)).reshape(len(rows) - 1, -1)
+    for row, column in zip(*np.nonzero(~_lines(down, columns, rows).T[:, 1:-1]), strict=True):
+        _unite(owners, owners[row, column], owners[row, column + 1])
+    for row, column in zip(*np.nonzero(~_lines(across, rows, columns)[1:-1]), strict=True):
+        _unite(owners, owners[row, column], owners[row + 1, column])
+    return _Grid(rows, columns, owners)
+
+
+def _lines(rules: Sequence[_Rule], places: Sequence[float], others: Sequence[float]) -> NDArray[np.bool_]:
+    """Return for each place of a line whether one is drawn there between each two neighbours of the others."""
+    middles = (np.array(others[:-1]) + np.array(others[1:])) / 2
+    numbers = {place: number for number, place in enumerate(places)}
+    drawn = np.zeros((len(places), len(middles)), dtype=np.bool_)
+    for rule in rules:
+        drawn[numbers[rule.at]] |= (rule.start <= middles) & (middles <= rule.end)
+    return drawn
+
+
+def _unite(owners: Owners, one: int, other: int) -> None:
+    owners[owners == max(one, other)] = min(one, other)
+
+
+# ---------------------------------------------------------------- text
+
+
+def _table(grid: _Grid, pieces: list[Piece], characters: _Characters) -> tuple[Table | None, list[Piece]]:
+    """Return the table of a grid, and the pieces that are not in it; None where the grid is none."""
+    cells: dict[int, list[Piece]] = defaultdict(list)
+    others: list[Piece] = []
+    for piece in pieces:
+        for owner, part in _parts(piece, grid, characters) if grid.covers(piece) else [(-1, piece)]:
+            (others if owner < 0 else cells[owner]).append(part)
+    filled = np.isin(grid.owners, list(cells))
+    letters = max((sum(part.end - part.start for part in parts) for parts in cells.values()), default=0)
+    is_table = (
+        filled.any(axis=0).sum() >= 2
+        and filled.any(axis=1).sum() >= 2
+        and len(cells) >= _MIN_FILLED * len(np.unique(grid.owners))
+        and letters <= _MAX_CHARACTERS
+    )
+    if not is_table:
+        return None, pieces
+    kept = grid.owners[filled.any(axis=1)][:, filled.any(axis=0)]
+    numbers = tuple(tuple(row) for row in kept.tolist())
+    box = (grid.columns[0], grid.rows[0], grid.columns[-1], grid.rows[-1])
+    return Table(numbers, {owner: tuple(parts) for owner, parts in sorted(cells.items())}, *box), others
+
+
+def _parts(piece: Piece, grid: _Grid, characters: _Characters) -> Iterator[tuple[int, Piece]]:
+    """Yield the parts of a piece with the cell that each is in; -1 outside of the table."""
+    found, text, turn = characters
+    boxes = turn.shown(loose_boxes(found, piece.start, piece.end - piece.start))
+    has_box = (boxes[:, 2] > boxes[:, 0]) & (boxes[:, 3] > boxes[:, 1])
+    inked = [int(at) for at in np.flatnonzero(has_box) if not text[piece.start + at].isspace()]
+    for cell, group in groupby(zip(grid.cells_of(boxes[inked]), inked, strict=True), key=lambda pair: pair[0]):
+        places = [at for _, at in group]
+        (left, top), (right, bottom) = boxes[places, :2].min(axis=0), boxes[places, 2:].max(axis=0)
+        box = (float(left), float(top), float(right), float(bottom))
+        yield int(cell), Piece(piece.start + places[0], piece.start + places[-1] + 1, *box, piece.line)
