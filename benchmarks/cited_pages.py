@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import io
+import math
 import random
 import resource
 import time
@@ -33,7 +34,7 @@ from braid.core.originals.pages import PagePictures
 from braid.core.originals.placing import find_passage
 
 FONTS = {"en": "Times-Roman", "ja": "HeiseiMin-W3", "ko": "HYSMyeongJo-Medium"}
-SETS = {"en": "scifact", "ja": "jsquad-valid", "ko": "ko-strategyqa-facts"}
+SETS = {"en": ("scifact",), "ja": ("jsquad-valid",), "ko": ("ko-strategyqa-facts", "gimphelp-ko")}
 CHARS_PER_CITATION = 2_500
 """Of a file's text, so that it has at least as many passages as are cited."""
 LEFT_OUT = frozenset("\x02\ufffe\u00ad-\u2010\u2011|\ufffd")
@@ -44,14 +45,15 @@ def main() -> None:
     args = arguments(__doc__ or "", add=_options)
     dice = random.Random(7)
     rows, shown_ms, again_ms = [], [], []
+    per_file = math.ceil(args.citations / 6)
     seen: set[tuple[Path, int | None]] = set()
     pool = ParsePool()
     with scratch_folder(args.scratch) as scratch:
         for language, columns in [(language, columns) for language in FONTS for columns in (1, 2)]:
             path = scratch / f"{language}-{columns}.pdf"
-            path.write_bytes(_file(language, columns, chars=args.citations // 6 * CHARS_PER_CITATION))
+            path.write_bytes(_file(language, columns, chars=per_file * CHARS_PER_CITATION))
             document = pool.parse(Incoming.from_file(path, path.name), IngestOptions())
-            chosen = dice.sample(document.chunks, min(len(document.chunks), args.citations // 6))
+            chosen = dice.sample(document.chunks, min(len(document.chunks), per_file))
             counts = {"right": 0, "not placed": 0, "wrong": 0}
             pictures = PagePictures(scratch / "pages")
             for chunk in chosen:
@@ -107,9 +109,10 @@ def _long(scratch: Path, pages: int) -> list[object]:
 
 
 def _file(language: str, columns: int, *, chars: int) -> bytes:
-    need(EVAL / SETS[language])
     texts, left = [], chars
-    for document in read_set(EVAL / SETS[language]).documents:
+    for name in SETS[language]:
+        need(EVAL / name)
+    for document in (each for name in SETS[language] for each in read_set(EVAL / name).documents):
         if left > 0:
             texts.append(document.text)
             left -= len(document.text)

@@ -114,14 +114,15 @@ def _gutter(ink: Ink, least: int) -> Box | None:
 
 def _between_lines(ink: Ink, strip: Box) -> Box:
     """Return the strip without the lower half of a line above it, and the upper half of one below it."""
-    blank = np.logical_not(np.any(ink, axis=1))
+    blank = np.asarray(ink.sum(axis=1)) == 0
     top, bottom = strip.top, strip.bottom
-    above = np.flatnonzero(blank[top : top + _HALF_LINE]) if top > 0 else ()
-    below = np.flatnonzero(blank[bottom - _HALF_LINE : bottom]) if bottom < len(ink) else ()
-    return strip._replace(
-        top=top + int(above[0]) if len(above) else top,
-        bottom=bottom - _HALF_LINE + int(below[-1]) + 1 if len(below) else bottom,
-    )
+    above = np.flatnonzero(blank[top : top + _HALF_LINE])
+    below = np.flatnonzero(blank[bottom - _HALF_LINE : bottom])
+    if top > 0 and len(above):
+        top += int(above[0])
+    if bottom < len(ink) and len(below):
+        bottom += int(below[-1]) + 1 - _HALF_LINE
+    return strip._replace(top=top, bottom=bottom)
 
 
 def _is_text(ink: Ink) -> bool:

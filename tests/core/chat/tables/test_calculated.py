@@ -16,8 +16,12 @@ from braid.core.chat.store import ConversationStore
 from braid.core.chat.tables.process import MAX_PROCESSES, table_process
 from braid.core.chat.types import ChatRequest, ChatResult, Draft
 from braid.core.errors import ModelError
+from braid.core.ingest.incoming import Incoming
+from braid.core.ingest.parse import parse_here
+from braid.core.ingest.plan import IngestOptions
 from braid.core.models.chat import ChatModels
 from braid.core.types import ChunkInput, DocumentInput
+from tests.core.ingest.test_ruled_tables import around, pdf
 
 STAFF = "Employee | Department | Salary\nAnna | Sales | 61,000 EUR\nBo [2] | Sales | 52,000 EUR\nCy | IT | 70,000 EUR"
 SECRET = "Employee | Department | Salary\nZoe | Sales | 900,000 EUR\nYan | Sales | 1 EUR"
@@ -80,6 +84,18 @@ def test_the_answer_has_the_value_its_rows_the_sql_and_a_citation_of_the_sheet(
     assert result.calculation.used.count == 2
     assert [(each.passage.source, each.passage.heading_path) for each in result.citations] == [("staff.xlsx", "Staff")]
     assert result.generator == "extractive"
+
+
+def test_a_ruled_table_of_a_pdf_page_is_calculated_with(shelf: Braid, tmp_path: Path) -> None:
+    owner = shelf.ledger.add_user("pia")
+    place = shelf.ledger.add_dataset(owner.id, "budgets").id
+    path = tmp_path / "budgets.pdf"
+    path.write_bytes(pdf(around))
+    shelf.ledger.put_document(place, parse_here(Incoming.from_file(path, path.name), IngestOptions()))
+    assert shelf.indexer.wait(60)
+    result = ask(shelf, (owner.id, place), "Which team has the highest budget?")
+    assert result.calculation is not None
+    assert result.calculation.rows == (("Press", "61,000 EUR"),)
 
 
 def test_only_tables_that_the_user_may_read_are_asked(shelf: Braid, dataset: tuple[int, int]) -> None:
