@@ -201,7 +201,8 @@ def _score(asked: Asked, each: _Candidate, near: float, covered: frozenset[str])
 
 def _factor(asked: Asked, each: _Candidate) -> float:
     factor = 1.0
-    if wants_number(asked.text) and has_number(each.value or each.text, asked.text):
+    known = "" if each.value else asked.text  # a cell may have the number of its row
+    if wants_number(asked.text) and has_number(each.value or each.text, known):
         factor *= NUMBER_FACTOR
     new = each.terms - asked.weights.keys()
     if is_question(each.text) or (not each.value and len(new) < FEW_NEW_TERMS * len(each.terms)):

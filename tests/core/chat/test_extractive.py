@@ -83,6 +83,11 @@ def test_the_row_that_is_named_is_quoted_and_not_one_with_the_same_number() -> N
     assert quotes("When did Person 41 start?", sheet)[1] == "- Person 41 · started: 2023-04-25 [1]"
 
 
+def test_a_cell_may_have_the_number_that_its_row_is_named_by() -> None:
+    sheet = "ポンプ | 点検回数 | 費用\nポンプP81 | 81回 | 81万円\nポンプP83 | 83回 | 83万円"
+    assert quotes("ポンプP83の点検の費用はいくらですか。", sheet)[1] == "- ポンプP83 · 費用: 83万円 [1]"
+
+
 def test_tables_of_markdown_and_of_parts_without_header() -> None:
     markdown = "Rates.\n\n| Country | Full day |\n| --- | ---: |\n| **Japan** | 6,500 JPY |\n\nAsk the office."
     prose, rows = split_tables(markdown)
