@@ -22,6 +22,7 @@ from braid.core.braid import Braid
 from braid.core.errors import BraidError
 from braid.core.jobs.store import JobStore
 from braid.core.ledger.outages import times_met
+from braid.core.ledger.waiting_changes import WaitingChanges
 from braid.core.models.failures import failures
 from braid.core.version import version
 
@@ -37,6 +38,7 @@ class Gauges(Collector):
         self._min_free_mb = min_free_mb
         self._embedding_model = embedding_model
         self._jobs = JobStore(braid.ledger)
+        self._changes = WaitingChanges(braid.ledger.database, braid.index_names)
         self._sizes: dict[str, int] = {}
         self._sized_at = -SIZES_KEPT_S
 
@@ -136,6 +138,12 @@ class Gauges(Collector):
             failed.add_metric([leg], sum(part.state == "failed" for part in parts))
         yield waiting
         yield failed
+        oldest = GaugeMetricFamily(
+            "braid_oldest_change_seconds", "Age of the oldest change not yet in the index.", labels=["leg"]
+        )
+        for leg, age in self._changes.ages().items():
+            oldest.add_metric([leg], age)
+        yield oldest
 
     def _queue(self) -> Iterator[Metric]:
         jobs = GaugeMetricFamily("braid_jobs", "Jobs by state.", labels=["state"])
@@ -154,6 +162,8 @@ class Gauges(Collector):
             members.add_metric(["yes"], living.working)
             members.add_metric(["no"], living.members - living.working)
             yield members
+            died = living.found_dead
+            yield CounterMetricFamily("braid_members_died", "Processes of the fleet that this one found dead.", died)
 
     @property
     def _engine(self) -> Engine:

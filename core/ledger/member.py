@@ -13,7 +13,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
@@ -36,6 +36,8 @@ class Living:
     members: int
     working: int
     """Those of them that index and run jobs."""
+    found_dead: int = field(default=0, compare=False)
+    """Processes that this one has found dead since it started; each is found by one."""
 
 
 class Member:
@@ -56,6 +58,7 @@ class Member:
         self.lease_s = lease_s
         self.lost = 0
         """How often it was declared dead while it lived."""
+        self.found_dead = 0
         self._database = database
         self._on_join = on_join
         self._changing = threading.RLock()
@@ -107,6 +110,7 @@ class Member:
             if buried:  # what they had claimed is free
                 tell(connection, "changes")
         if buried:
+            self.found_dead += buried
             logger.warning("event=buried processes=%d", buried)
 
     def leave(self) -> None:
@@ -170,7 +174,7 @@ class Member:
     def living(self) -> Living:
         """Count the living processes."""
         [(members, working)] = self._database.rows(prepared.LIVING, lease_s=self.lease_s)
-        return Living(int(members), int(working))
+        return Living(int(members), int(working), self.found_dead)
 
 
 def living_names(connection: Connection) -> list[str]:

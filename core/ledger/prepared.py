@@ -99,6 +99,14 @@ HEADS_OF_COLLECTIONS = _ENDS.format(end="MAX", condition="WHERE collection IN :c
 FIRST_SEQS = _ENDS.format(end="MIN", condition="")
 CHANGES = "SELECT seq, chunk_id FROM changes WHERE collection = :collection AND seq > :seq ORDER BY seq LIMIT :limit"
 PENDING = "SELECT COUNT(*) FROM changes WHERE collection = :collection AND seq > :seq"
+NEWEST_CHANGE = "SELECT COALESCE(MAX(seq), 0) FROM changes"
+OLDEST_WAITING = """
+    SELECT MIN(w.seq)
+    FROM (SELECT (SELECT MIN(c.seq) FROM changes c
+            WHERE c.collection = n.collection AND c.seq > COALESCE(s.applied_seq, 0)) AS seq
+        FROM (SELECT DISTINCT collection FROM datasets) n
+            LEFT JOIN index_state s ON s.collection = n.collection AND s.leg = :leg
+        WHERE s.state IS NULL OR s.state <> 'rebuilding') w"""
 # Small documents first, and of documents of like size each a passage in turn.
 UNEMBEDDED_CHANGES = """
     SELECT c.id

@@ -200,6 +200,7 @@ def _unwritten(reader: Engine) -> Iterator[Connection]:
         if reading.dialect.name == "postgresql":
             names = ", ".join(f'"{table.name}"' for table in tables())
             reading.exec_driver_sql(f"SET LOCAL lock_timeout = '{LOCK_PATIENCE}'")
+            reading.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout = 0")  # while the copy is hashed
             reading.exec_driver_sql(f"LOCK TABLE {names} IN SHARE MODE")
         require_no_member(reading)  # from now on none can join
         yield reading

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from braid.app.gauges import Gauges
 from braid.app.readiness import health_of
 from braid.core.braid import Braid, IndexOptions
 from braid.core.errors import EmbeddingError, IndexUnavailableError, InvalidInputError
@@ -71,6 +72,16 @@ def told(braid: Braid) -> list[tuple[str, str, int]]:
     return [(part.leg, part.state, part.pending) for part in braid.indexer.progress()]
 
 
+def metric(gauges: Gauges, name: str, **labels: str) -> float:
+    [value] = [
+        sample.value
+        for family in gauges.collect()
+        for sample in family.samples
+        if (sample.name, sample.labels) == (name, labels)
+    ]
+    return value
+
+
 def sources(braid: Braid, text: str, user_id: int = 1) -> set[str]:
     found = braid.search(text, user_id=user_id, mode="keyword")
     assert found.degraded == ()
@@ -88,6 +99,9 @@ def test_one_that_only_serves_shows_and_finds_what_another_indexes(open_member: 
     assert not serving.indexer.wait(0.1), "nobody indexes"
     assert [part.pending for part in serving.indexer.states([("bm25", "user_1")])] == [1]
     assert "not in the" in serving.search("pump", user_id=1).degraded[0].reason
+    gauges = Gauges(serving, min_free_mb=0, embedding_model="")
+    assert (metric(gauges, "braid_members", works="yes"), metric(gauges, "braid_members", works="no")) == (0, 1)
+    assert all(metric(gauges, "braid_oldest_change_seconds", leg=leg) > 0 for leg in ("bm25", "dense"))
 
     working = open_member()
     assert serving.indexer.wait(WAIT_S)
@@ -97,6 +111,8 @@ def test_one_that_only_serves_shows_and_finds_what_another_indexes(open_member: 
     assert not working.registry.path.exists()
 
     assert serving.living() == Living(2, 1)
+    assert metric(gauges, "braid_members", works="yes") == 1
+    assert [metric(gauges, "braid_oldest_change_seconds", leg=leg) for leg in ("bm25", "dense")] == [0, 0]
     assert health_of(serving).parts["owner"].state == "ok"
     for braid in (serving, working):
         assert sources(braid, "pump") == {"pump"}
@@ -158,6 +174,7 @@ def test_another_takes_over_from_one_that_was_cut_off_which_comes_back_as_a_new_
     fleet_of(first).beat()
     assert fleet_of(first).member.name != before
     assert second.living() == Living(2, 2)
+    assert metric(Gauges(second, min_free_mb=0, embedding_model=""), "braid_members_died_total") == 1
 
 
 def test_one_that_closes_frees_its_collections_at_once(open_member: Open, monkeypatch: pytest.MonkeyPatch) -> None:
