@@ -14,6 +14,7 @@ from sqlalchemy import Connection, Engine, inspect
 
 from braid.core.backup.archive import ArchiveWriter, Progress
 from braid.core.backup.manifest import LEDGER, TABLES, BackupError
+from braid.core.ledger.database import take_time
 from braid.core.ledger.schema import VERSION_TABLE, current_revision
 
 PAGES_PER_STEP = 2000
@@ -58,6 +59,7 @@ def snapshot_of(engine: Engine, hold: Hold) -> Iterator[Snapshot]:
                     f"the database at {_shown(engine)} has no tables of Braid; there is nothing to back up"
                 )
             hold(*_spooled(reading))
+        take_time(reading)  # while the files are linked
         snapshot = Sqlite if engine.dialect.name == "sqlite" else Postgres
         yield snapshot(reading, revision, _originals(reading))
 

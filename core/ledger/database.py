@@ -286,6 +286,14 @@ def clock(connection: Connection) -> ColumnElement[float]:
     return literal(time.time())
 
 
+def take_time(connection: Connection) -> None:
+    """Let this transaction be without a statement for as long as it needs: PostgreSQL would end it, see
+    `IDLE_IN_TRANSACTION_S`.
+    """
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout = 0")
+
+
 def tell(connection: Connection, news: News) -> None:
     """Wake the processes of a fleet that work, see `Database.notify`, once this transaction of `write` is committed."""
     connection.info[NEWS].add(news)

@@ -15,7 +15,7 @@ from braid.core.backup.make import Sources, opened, revision_of
 from braid.core.backup.manifest import SHARED_DBS
 from braid.core.datasets.shared_list import ListFile
 from braid.core.errors import NotOwnerError
-from braid.core.ledger.database import LACKS_NEWEST, file_of
+from braid.core.ledger.database import LACKS_NEWEST, file_of, take_time
 from braid.core.ledger.live_copy import take_back
 from braid.core.ledger.outages import words_of
 from braid.core.ledger.owner import OwnerLock
@@ -200,9 +200,9 @@ def _unwritten(reader: Engine) -> Iterator[Connection]:
         if reading.dialect.name == "postgresql":
             names = ", ".join(f'"{table.name}"' for table in tables())
             reading.exec_driver_sql(f"SET LOCAL lock_timeout = '{LOCK_PATIENCE}'")
-            reading.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout = 0")  # while the copy is hashed
             reading.exec_driver_sql(f"LOCK TABLE {names} IN SHARE MODE")
         require_no_member(reading)  # from now on none can join
+        take_time(reading)  # while the copy is written and compared
         yield reading
         reading.rollback()
 

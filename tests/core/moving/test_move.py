@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sqlite3
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -23,6 +24,7 @@ from braid.core.ingest.incoming import Incoming
 from braid.core.ingest.ingest import ingest_bytes
 from braid.core.ingest.spool import Spool
 from braid.core.jobs.store import JobStore, NewJob
+from braid.core.ledger import database
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.member import Member
 from braid.core.ledger.owner import OwnerLock
@@ -251,7 +253,11 @@ def test_nobody_writes_to_the_source_meanwhile(source: Sources, tmp_path: Path, 
 
 
 def test_a_place_that_a_process_of_a_fleet_has_open_is_refused(
-    new_postgres_url: Callable[[], str], source: Sources, tmp_path: Path, migrating: None
+    new_postgres_url: Callable[[], str],
+    source: Sources,
+    tmp_path: Path,
+    migrating: None,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     url = new_postgres_url()
     with opened(tmp_path / "data", url) as made:
@@ -266,8 +272,15 @@ def test_a_place_that_a_process_of_a_fleet_has_open_is_refused(
         member.leave()
         with pytest.raises(MoveError, match="it has a ledger of Braid"):
             move(source, destination_of(url))
-        assert not member.claims()
-    move(fleet, destination_of(str(tmp_path / "back")))
+    monkeypatch.setattr(database, "IDLE_IN_TRANSACTION_S", 0.1)
+    slow = [0.3]
+
+    def compare_slowly(what: str, _done: int, _total: int) -> None:
+        if slow and what == "comparing the tables":
+            time.sleep(slow.pop())
+
+    move(fleet, destination_of(str(tmp_path / "back")), on_progress=compare_slowly)
+    assert not slow
 
 
 def test_a_row_that_cannot_be_stored_is_named(

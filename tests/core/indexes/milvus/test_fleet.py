@@ -27,6 +27,7 @@ from tests.worlds import document, eventually
 WAIT_S = 60
 LEASE_S = 1.5
 NEVER_S = 600.0
+SOON_S = 0.1
 
 Open = Callable[..., Braid]
 
@@ -35,9 +36,14 @@ Open = Callable[..., Braid]
 def open_member(
     tmp_path: Path, new_postgres_url: Callable[[], str], in_milvus: IndexOptions, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Open]:
-    """Opens one more member of the same fleet. They look for work only when they are woken."""
+    """Opens one more member of the same fleet. They look for work only when they are woken, and what has failed is
+    tried again soon.
+    """
     monkeypatch.setattr("braid.core.workers.fleet.LEASE_S", LEASE_S)
     monkeypatch.setattr("braid.core.indexes.fleet.indexer.SLOW_POLL_S", NEVER_S)
+    monkeypatch.setattr("braid.core.indexes.fleet.progress.KEPT_S", SOON_S)
+    monkeypatch.setattr("braid.core.indexes.retries.FIRST_RETRY_S", SOON_S)
+    monkeypatch.setattr("braid.core.indexes.follower.OUTAGE_RETRY_S", 4 * SOON_S)
     url = new_postgres_url()
     with ExitStack() as opened:
 
@@ -152,6 +158,7 @@ def test_the_collections_are_shared_and_given_back(
     assert not [each.getMessage() for each in caplog.records if each.levelname == "ERROR"]
     assert "rebuilding" not in caplog.text, "new collections are followed from their beginning"
     monkeypatch.setattr("braid.core.indexes.fleet.sharing.IDLE_S", 0.0)
+    first.indexer.wake()
     eventually(lambda: not follows(first) and not follows(second))
 
 
