@@ -23,7 +23,7 @@ _EDGE = 0.15
 """Share of the width, on the left and on the right, where no gutter is."""
 _MIN_LINES = 3
 _FILLED, _MIN_FILLED = 0.6, 0.6
-"""A line fills its column when it goes over this share of its width; so many of the lines do."""
+"""A line fills its column when it goes over this share of its width; so much of the length of all lines is of such."""
 _HALF_LINE = 12
 """Pixels that are looked at."""
 _ROOM = 12
@@ -126,7 +126,7 @@ def _between_lines(ink: Ink, strip: Box) -> Box:
 
 
 def _is_text(ink: Ink) -> bool:
-    """Return whether most lines fill the width."""
+    """Return whether most of what stands there is in lines that fill the width."""
     columns = np.flatnonzero(ink.any(axis=0))
     if not len(columns):
         return False
@@ -134,5 +134,6 @@ def _is_text(ink: Ink) -> bool:
     has_ink = np.concatenate([[False], ink.any(axis=1), [False]])
     edges = np.flatnonzero(has_ink[1:] != has_ink[:-1])
     lines = [np.flatnonzero(ink[start:end].any(axis=0)) for start, end in zip(edges[::2], edges[1::2], strict=True)]
-    filled = [line for line in lines if line[-1] - line[0] >= _FILLED * width]
-    return len(filled) >= max(_MIN_LINES, _MIN_FILLED * len(lines))
+    lengths = [int(line[-1]) - int(line[0]) + 1 for line in lines]
+    filled = [length for length in lengths if length >= _FILLED * width]
+    return len(filled) >= _MIN_LINES and sum(filled) >= _MIN_FILLED * sum(lengths)

@@ -37,6 +37,11 @@ def test_columns_whose_lines_stand_at_different_heights_are_read_one_after_the_o
     assert min(left.bottom, right.bottom) > 1500
 
 
+def test_columns_of_short_and_long_lines_are_columns() -> None:
+    lines = ["Each of the contracts ends after three years.", "It may be renewed once."] * 16
+    assert len(columns_of(scans.page(lines, columns=2))) == 2
+
+
 def table() -> Image.Image:
     dice, page = random.Random(3), scans.page([])
     draw, font = ImageDraw.Draw(page), ImageFont.truetype(str(scans.SANS), 44)
