@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from pathlib import Path
 
 from braid.app.opening import FIRST_DATASET, LOCAL_USER, SAMPLE_DESCRIPTION, SAMPLE_NAME
 from braid.core.braid import Braid
-from braid.core.datasets.registry import SharedDataset
+from braid.core.datasets.registry import SharedDataset, render
+from braid.core.errors import InvalidInputError, RegistryConflictError
 from braid.core.ingest.ingest import ingest_bytes
 from braid.core.ledger.change_log import ChangeLog
 
@@ -30,8 +32,9 @@ def begin(braid: Braid) -> None:
     """Do the part of `prepare` that takes no time: list the sample, which `load_sample` stores, and add the user."""
     _sample_entry(braid)
     if not braid.ledger.users():
-        user = braid.ledger.add_user(LOCAL_USER)
-        braid.ledger.add_dataset(user.id, FIRST_DATASET)
+        with suppress(InvalidInputError):  # another process of a fleet, which starts at the same time, was first
+            user = braid.ledger.add_user(LOCAL_USER)
+            braid.ledger.add_dataset(user.id, FIRST_DATASET)
 
 
 def load_sample(braid: Braid) -> None:
@@ -53,5 +56,9 @@ def _sample_entry(braid: Braid) -> SharedDataset | None:
     """Return the sample's entry, or None if there are other shared datasets only. Adds it if there are none at all."""
     entries = braid.registry.entries()
     if not entries and not braid.registry.problem() and not braid.ledger.shared_ids():
-        return braid.registry.add(SAMPLE_NAME, SAMPLE_COLLECTION, description=SAMPLE_DESCRIPTION)
+        _, nothing = braid.registry.text()
+        sample = SharedDataset(-1, SAMPLE_NAME, SAMPLE_COLLECTION, description=SAMPLE_DESCRIPTION)
+        with suppress(RegistryConflictError):  # here, too
+            braid.registry.replace_text(render([sample]), of=nothing)
+        entries = braid.registry.entries()
     return next((entry for entry in entries if entry.name == SAMPLE_NAME), None)

@@ -24,6 +24,7 @@ from braid.core.jobs.store import JobStore
 from braid.core.ledger.outages import times_met
 from braid.core.ledger.waiting_changes import WaitingChanges
 from braid.core.models.failures import failures
+from braid.core.originals.store import Originals
 from braid.core.version import version
 
 SIZES_KEPT_S = 60.0
@@ -109,7 +110,11 @@ class Gauges(Collector):
         yield "bm25", _size_of_folder(folder / "indexes" / "bm25")
         yield "dense", _size_of_folder(folder / "indexes" / "dense")
         yield "uploads", _size_of_folder(folder / "uploads")
-        yield "originals", _size_of_folder(folder / "originals")
+        if self._braid.bucket is None:
+            yield "originals", _size_of_folder(folder / "originals")
+        else:
+            with suppress(SQLAlchemyError):
+                yield "originals", Originals(self._braid).count()[1]
 
     def _outages(self) -> Iterator[Metric]:
         met = CounterMetricFamily("braid_outages", "Times that an outage was met, by its cause.", labels=["cause"])

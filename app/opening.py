@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from braid.app.terminal import log_briefly
+from braid.core.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from braid.config.settings import Settings
@@ -46,6 +47,7 @@ def open_braid(settings: Settings, *, must_own: bool = False, migrate: bool = Fa
     from braid.core.braid import Braid, IndexOptions
 
     log_briefly(debug=settings.log_level == "DEBUG")
+    _require_secret(settings)
     if settings.otlp_endpoint and not spans.on():
         spans.begin(spans.collector(settings.otlp_endpoint))
     braid = Braid(
@@ -74,6 +76,17 @@ def open_braid(settings: Settings, *, must_own: bool = False, migrate: bool = Fa
     return braid
 
 
+def _require_secret(settings: Settings) -> None:
+    """Raise InvalidInputError where several processes have no folder in common for their secret."""
+    in_postgresql = settings.database_url.startswith("postgresql")
+    if settings.files_url and settings.milvus_url and in_postgresql and not settings.secret_key:
+        raise InvalidInputError(
+            "secret_key is empty, and with files_url the processes of a fleet share no folder that has it: set it to "
+            "the same in all of them, such as `openssl rand -hex 32` prints, for example with BRAID_SECRET_KEY",
+            field="secret_key",
+        )
+
+
 def milvus_of(settings: Settings) -> MilvusOptions | None:
     """Return where the indexes are in Milvus; None where they are in the data directory."""
     from braid.core.indexes.milvus.options import MilvusOptions
@@ -90,6 +103,7 @@ def _directory_values(settings: Settings) -> dict[str, Any]:
         "database_url": settings.database_url,
         "database_connections": settings.database_connections,
         "shared_dbs": settings.shared_dbs,
+        "files_url": settings.files_url,
         "embedding_model": settings.embedding_model,
         "embedding_threads": settings.embedding_threads,
         "embedding_options": embedding_options_of(settings),

@@ -15,12 +15,15 @@ from typing import Literal
 from sqlalchemy.exc import SQLAlchemyError
 
 from braid.core.braid import Braid
-from braid.core.errors import BraidError
+from braid.core.errors import BraidError, FilesUnavailableError
+from braid.core.files.bucket import Bucket
 from braid.core.ledger.outages import outage_of
 
-PartName = Literal["ledger", "disk", "registry", "indexes", "owner"]
+PartName = Literal["ledger", "disk", "registry", "indexes", "owner", "files"]
 State = Literal["ok", "impaired", "failed"]
 MEBIBYTE = 1 << 20
+FILES_S = 2.0
+"""How long the store of files has to answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,15 +62,16 @@ class Health:
 
 def health_of(braid: Braid, *, min_free_mb: int = 0) -> Health:
     """Ask every part. The ledger may take as long as the database lets it."""
-    return Health(
-        {
-            "ledger": _ledger(braid),
-            "disk": _written(braid, disk_of(braid, min_free_mb=min_free_mb)),
-            "registry": _registry(braid),
-            "indexes": _indexes(braid),
-            "owner": _owner(braid),
-        }
-    )
+    parts: dict[PartName, Part] = {
+        "ledger": _ledger(braid),
+        "disk": _written(braid, disk_of(braid, min_free_mb=min_free_mb)),
+        "registry": _registry(braid),
+        "indexes": _indexes(braid),
+        "owner": _owner(braid),
+    }
+    if braid.bucket is not None:
+        parts["files"] = _files(braid.bucket)
+    return Health(parts)
 
 
 def without_ledger(braid: Braid, reason: str, *, min_free_mb: int = 0) -> Health:
@@ -118,6 +122,14 @@ def _registry(braid: Braid) -> Part:
     if braid.registry.entries():
         return Part("impaired", "the list of shared datasets has an error; its last valid version is in effect")
     return Part("failed", "the list of shared datasets has an error, and there is no valid version of it")
+
+
+def _files(bucket: Bucket) -> Part:
+    try:
+        bucket.check(seconds=FILES_S)
+    except FilesUnavailableError as error:
+        return Part("impaired", f"the store of files does not answer, or refuses: {error.strerror}")
+    return Part()
 
 
 def _indexes(braid: Braid) -> Part:

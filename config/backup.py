@@ -27,6 +27,7 @@ def sources_of(settings: Settings, *, with_keys: bool = False) -> Sources:
         database_url=settings.database_url,
         texts=texts,
         with_keys=with_keys,
+        files_url=settings.files_url,
     )
 
 

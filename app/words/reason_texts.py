@@ -153,6 +153,7 @@ JOBS = (
     N_("internal error; the log says more under job %(job)s"),
     N_("it was interrupted, because its process ended; start it again"),
     N_("the database does not answer; try again in a moment"),
+    N_("the store of files does not answer; try again in a moment"),
     N_("all connections to the database are in use; try again in a moment"),
     N_("another program keeps the database locked; try again in a moment"),
     N_("the disk of the server is full; tell the administrator"),

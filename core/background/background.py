@@ -13,6 +13,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from braid.core.background.dataset_jobs import UNPACKED_FACTOR, DatasetJobs
 from braid.core.background.retention import Retention, RetentionDays
 from braid.core.background.scan_jobs import SCAN, ScanJobs, ScanRules
+from braid.core.files.bucket import Bucket
 from braid.core.folders.rules import FolderRules
 from braid.core.folders.store import SyncedFolders
 from braid.core.folders.supervisor import FolderSupervisor
@@ -71,7 +72,7 @@ class Background:
         self._braid = braid
         self.retention = Retention(braid, retention or RetentionDays())
         self.store = JobStore(braid.ledger)
-        self.spool = Spool(braid.data_dir / "uploads")
+        self.spool = Spool.of(braid)
         self.originals = Originals(braid)
         self.pages = PagePictures(braid.data_dir / "pages")
         self.folders = SyncedFolders(braid, folder_rules)
@@ -145,6 +146,8 @@ class Background:
         becomes the owner of the indexes.
         """
         self._wanted = True
+        if self._braid.bucket is not None:
+            self._tidying.start()  # also a process that does not work has copies and pictures
         self._braid.when_owner(self._start)
 
     def _start(self) -> None:
@@ -153,7 +156,8 @@ class Background:
         self._tidy()
         self._runner.start()
         self.supervisor.start()
-        self._tidying.start()
+        if self._braid.bucket is None:
+            self._tidying.start()
         self._braid.each_beat(self._take_back)
         self._braid.when_woken("jobs", self._runner.wake)
 
@@ -168,7 +172,7 @@ class Background:
             if is_closed:
                 self._closing.set()
             elif self._wanted:
-                self._braid.when_owner(self._start)
+                self.start()
 
     def add(self, user_id: int, jobs: Sequence[NewJob], *, same: Same | None = None) -> list[Job]:
         """Queue jobs, all or none, and wake the runner; ``same`` as for `JobStore.add`.
@@ -248,6 +252,8 @@ class Background:
         self.spool.remove(job.payload.get("file", ""))
 
     def _tidy(self) -> None:
+        if self._braid.bucket is not None:
+            self._tidy_here(self._braid.bucket)
         if not self._braid.holds(TIDY):
             return
         self.store.prune(self._days)
@@ -256,6 +262,15 @@ class Background:
         self.spool.sweep(self.store.kept_files(), older_than_s=LET_BE_S)
         self.originals.sweep(older_than_s=LET_BE_S)
         self.scans.store.sweep()
+        self.pages.sweep(self.originals.known)
+
+    def _tidy_here(self, bucket: Bucket) -> None:
+        """Tidy what this machine alone has: all files are in the bucket."""
+        kept = self.store.kept_files()
+        if brought := self.spool.bring_in(kept) + self.originals.bring_in():
+            logger.info("event=files_brought_in count=%d to=%s", brought, bucket.url)
+        bucket.tidy()
+        self.spool.sweep_folder(kept, older_than_s=LET_BE_S)
         self.pages.sweep(self.originals.known)
 
     def _tidy_hourly(self) -> None:

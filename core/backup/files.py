@@ -11,6 +11,7 @@ from pathlib import Path
 
 from braid.core.backup.archive import ArchiveWriter, Progress
 from braid.core.backup.manifest import ORIGINALS, SECRET_KEY, SHARED_DBS, UPLOADS
+from braid.core.files.bucket import Bucket
 
 HELD = "backup.tmp"
 """Folder in the data directory with links to the files of the backup that is being made."""
@@ -23,7 +24,8 @@ class HeldFiles:
     deletes it.
     """
 
-    def __init__(self, data_dir: Path, shared_dbs: Path) -> None:
+    def __init__(self, data_dir: Path, shared_dbs: Path, *, bucket: Bucket | None = None) -> None:
+        self._bucket = bucket
         self._spool, self._kept, self._held = data_dir / "uploads", data_dir / "originals", data_dir / HELD
         self._small = {SECRET_KEY: data_dir / SECRET_KEY, SHARED_DBS: shared_dbs}
         self.held_at = 0.0
@@ -34,25 +36,44 @@ class HeldFiles:
         for folder in ("", UPLOADS, ORIGINALS):
             (self._held / folder).mkdir(mode=0o700)
         self._originals: set[str] = set()
+        self._uploads: dict[str, bool] = {}
+        self._in_bucket: list[str] = []
         for path in _files_below(self._kept):
             _link(path, self._held / ORIGINALS / path.name)
 
     def hold(self, waiting: Sequence[str], others: Sequence[str]) -> None:
-        """Hold uploaded files while nobody can write; those that wait are missing where they are not there."""
-        self.held_at, must_be = time.time(), set(waiting)
+        """Hold uploaded files while nobody can write; those that wait are missing where they are not there.
+
+        Those of a bucket are fetched as soon as others can, by `hold_originals`.
+        """
+        self.hold_none((), ())
+        must_be = set(waiting)
         for name in (*waiting, *others):
-            if not _link_or_copy(self._spool / name, self._held / UPLOADS / name) and name in must_be:
+            if _link_or_copy(self._spool / name, self._held / UPLOADS / name):
+                continue
+            if self._bucket is not None:
+                self._uploads[name] = name in must_be
+            elif name in must_be:
                 self.missing.append(name)
+
+    def hold_none(self, _waiting: Sequence[str], _others: Sequence[str]) -> None:
+        """Hold the secret and the list of shared datasets alone."""
+        self.held_at = time.time()
         for name, path in self._small.items():
             with suppress(FileNotFoundError):
                 shutil.copyfile(path, self._held / name)
 
     def hold_originals(self, hashes: Sequence[str]) -> None:
-        """Hold those of the originals that were not there at first."""
+        """Hold those of the originals that were not there at first, and the uploads of a bucket."""
+        for name, must_be in self._uploads.items():
+            if not self._fetch(f"{UPLOADS}{name}", self._held / UPLOADS / name) and must_be:
+                self.missing.append(name)  # or it has been read since
         for name in hashes:
             held = self._held / ORIGINALS / name
             if held.exists() or _link_or_copy(self._kept / name[:2] / name, held):
                 self._originals.add(name)
+            elif self._bucket is not None:
+                self._in_bucket.append(name)
             else:
                 self.missing.append(name)
 
@@ -69,7 +90,28 @@ class HeldFiles:
         for number, name in enumerate(originals, len(uploads)):
             on_progress("copying files", number, total)
             archive.add_original(name, self._held / ORIGINALS / name)
-        return len(originals)
+        return len(originals) + self._write_fetched(archive, on_progress)
+
+    def _write_fetched(self, archive: ArchiveWriter, on_progress: Progress) -> int:
+        """Write the originals of the bucket, one on this disk at a time; return their number."""
+        held = self._held / "fetched"
+        for number, name in enumerate(self._in_bucket):
+            on_progress("fetching files", number, len(self._in_bucket))
+            if self._fetch(f"{ORIGINALS}{name[:2]}/{name}", held):
+                archive.add_original(name, held)
+                held.unlink()
+            else:
+                self.missing.append(name)
+        return sum(name not in self.missing for name in self._in_bucket)
+
+    def _fetch(self, key: str, held: Path) -> bool:
+        assert self._bucket is not None, "only it has what is fetched"
+        try:
+            self._bucket.fetch_to(key, held)
+        except FileNotFoundError:
+            held.unlink(missing_ok=True)
+            return False
+        return True
 
     def close(self) -> None:
         """Let go of the files."""

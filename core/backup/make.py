@@ -20,6 +20,7 @@ from braid.core.backup.files import HeldFiles
 from braid.core.backup.manifest import LEDGER, BackupError, Manifest
 from braid.core.backup.record import LastBackup, note_backup
 from braid.core.backup.snapshot import snapshot_of
+from braid.core.files.bucket import FETCHED, open_bucket
 from braid.core.ledger.database import file_of, make_engine
 from braid.core.ledger.durable import sync_folder
 from braid.core.ledger.live_copy import lacks_newest, take_back
@@ -45,6 +46,10 @@ class Sources:
     texts: Mapping[str, str] = field(default_factory=dict)
     with_keys: bool = False
     """Whether the texts have keys and passwords, for the manifest."""
+    files_url: str = ""
+    """Where uploads and originals are, unless in the data directory."""
+    with_files: bool = True
+    """Whether uploads and originals are backed up."""
 
     @property
     def url(self) -> str:
@@ -81,7 +86,8 @@ def make_backup(
         try:
             with _alone(sources.data_dir), _temporary(sources.data_dir, target.parent) as made:
                 partial = Path(made) / "partial"
-                with closing(HeldFiles(sources.data_dir, sources.shared_dbs)) as files:
+                bucket = open_bucket(sources.files_url, sources.data_dir / FETCHED) if sources.files_url else None
+                with closing(HeldFiles(sources.data_dir, sources.shared_dbs, bucket=bucket)) as files:
                     _require_room(engine, files, target.parent)
                     manifest = _write(sources, engine, files, partial, on_progress)
                 size_bytes = partial.stat().st_size
@@ -179,8 +185,8 @@ def _ledger_files(ledger: Path) -> list[Path]:
 def _write(sources: Sources, engine: Engine, files: HeldFiles, partial: Path, on_progress: Progress) -> Manifest:
     with open(partial, "xb", opener=owner_only) as file:
         archive = ArchiveWriter(file)
-        with snapshot_of(engine, files.hold) as snapshot:
-            files.hold_originals(snapshot.originals)
+        with snapshot_of(engine, files.hold if sources.with_files else files.hold_none) as snapshot:
+            files.hold_originals(snapshot.originals if sources.with_files else ())
             described: dict[str, Any] = snapshot.write(archive, partial.parent, on_progress)
             revision = snapshot.revision
         originals = files.write(archive, on_progress)

@@ -35,12 +35,15 @@ def refusing(_engine: Engine, current: str) -> Iterator[None]:
     )
 
 
-def upgrading(data_dir: Path, shared_dbs: Path, *, migrate: bool = True, copy: bool = True) -> Upgrading:
+def upgrading(
+    data_dir: Path, shared_dbs: Path, *, migrate: bool = True, copy: bool = True, files: bool = True
+) -> Upgrading:
     """Return what surrounds the migrations of a data directory's ledger.
 
     Without ``migrate`` it refuses. Otherwise other processes that open the directory wait, and a backup is written into
-    its folder ``backups`` first, unless ``copy`` is False. Raises NotOwnerError while a process has the indexes open,
-    and BackupError when the ledger cannot be copied; nothing is changed then.
+    its folder ``backups`` first, unless ``copy`` is False; without uploads and originals, which no migration changes,
+    unless ``files``. Raises NotOwnerError while a process has the indexes open, and BackupError when the ledger cannot
+    be copied; nothing is changed then.
     """
     if not migrate:
         return contextmanager(refusing)
@@ -54,7 +57,7 @@ def upgrading(data_dir: Path, shared_dbs: Path, *, migrate: bool = True, copy: b
                 yield
                 return
             with _nobody_at_work(data_dir):
-                made = _copy(engine, data_dir, shared_dbs) if copy else None
+                made = _copy(engine, data_dir, shared_dbs, files=files) if copy else None
                 yield
             logger.warning("event=upgraded from=%s to=%s copy=%s", current, newest_revision(), made or "none")
 
@@ -96,7 +99,7 @@ def _nobody_at_work(data_dir: Path) -> Iterator[None]:
         lock.release()
 
 
-def _copy(engine: Engine, data_dir: Path, shared_dbs: Path) -> Path:
+def _copy(engine: Engine, data_dir: Path, shared_dbs: Path, *, files: bool) -> Path:
     """Write a backup in place of the one that an attempt before made, so that attempts do not fill the disk."""
     folder = data_dir / FOLDER
     folder.mkdir(mode=0o700, exist_ok=True)
@@ -107,7 +110,7 @@ def _copy(engine: Engine, data_dir: Path, shared_dbs: Path) -> Path:
     logger.warning("event=upgrading copy=%s", target)
     try:
         if target not in before:
-            make_backup(Sources(data_dir, shared_dbs, url, texts), target, note=False)
+            make_backup(Sources(data_dir, shared_dbs, url, texts, with_files=files), target, note=False)
     except BackupError as error:
         raise BackupError(
             f"the ledger is not upgraded, since it cannot be copied first: {error}. With a backup of your own, "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import re
 import secrets
@@ -11,12 +12,18 @@ import unicodedata
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Protocol
+from typing import IO, TYPE_CHECKING, Protocol, Self
 
-from braid.core.errors import InvalidInputError, NotFoundError
+from braid.core.errors import FilesUnavailableError, InvalidInputError, NotFoundError
+from braid.core.files.bucket import Bucket
 from braid.core.ingest.plan import source_name
 from braid.core.ledger.durable import sync_folder
+from braid.core.ledger.outages import log_failure
 
+if TYPE_CHECKING:
+    from braid.core.data_directory import DataDirectory
+
+UPLOADS = "uploads"
 MAX_SOURCE_CHARS = 1000
 BLOCK_BYTES = 1 << 20
 _NAME = re.compile(r"[0-9a-f]{32}")
@@ -24,6 +31,8 @@ _PARTIAL = ".part"
 _DRIVE = re.compile(r"[A-Za-z]:")
 _DIRECTIONS = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 """Marks of writing direction, which can make ``exe.pdf`` look like ``fdp.exe``."""
+
+logger = logging.getLogger(__name__)
 
 
 class Readable(Protocol):
@@ -43,11 +52,21 @@ class SpooledFile:
 
 
 class Spool:
-    """A folder of files that jobs have yet to read, or users have yet to download."""
+    """A folder of files that jobs have yet to read, or users have yet to download.
 
-    def __init__(self, folder: Path) -> None:
+    With a bucket they are there, and the folder has only what is being written. What the bucket cannot do now raises
+    FilesUnavailableError.
+    """
+
+    def __init__(self, folder: Path, bucket: Bucket | None = None) -> None:
         self._folder = folder
+        self._bucket = bucket
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+    @classmethod
+    def of(cls, directory: DataDirectory) -> Self:
+        """Return the spool of a data directory."""
+        return cls(directory.data_dir / UPLOADS, directory.bucket)
 
     def save(self, stream: Readable, *, max_bytes: int, called: str = "the file") -> SpooledFile:
         """Store a stream, whole or not at all. Raises InvalidInputError, which names the limit, when it is too long.
@@ -75,8 +94,11 @@ class Spool:
                 file.flush()
                 os.fsync(file.fileno())
                 size = os.fstat(file.fileno()).st_size
-            os.replace(partial, self._folder / name)
-            sync_folder(self._folder)
+            if self._bucket is not None:
+                self._bucket.add(partial, _key(name))
+            else:
+                os.replace(partial, self._folder / name)
+                sync_folder(self._folder)
         except BaseException:
             partial.unlink(missing_ok=True)
             raise
@@ -96,17 +118,48 @@ class Spool:
     def path(self, name: str) -> Path:
         """Return the path of a file. Raises NotFoundError when the file is no longer there."""
         path = self._folder / name
-        if not _NAME.fullmatch(name) or not path.is_file():
-            raise NotFoundError("the file is not there any more; upload it, or export it, again")
-        return path
+        if _NAME.fullmatch(name) and path.is_file():
+            return path
+        if _NAME.fullmatch(name) and self._bucket is not None:
+            with contextlib.suppress(FileNotFoundError):
+                return self._bucket.fetch(_key(name))
+        raise NotFoundError("the file is not there any more; upload it, or export it, again")
 
     def remove(self, name: str) -> None:
-        """Delete a file, if it is there."""
-        if _NAME.fullmatch(name):
-            (self._folder / name).unlink(missing_ok=True)
+        """Delete a file, if it is there; what a bucket cannot delete now, `sweep` deletes later."""
+        if not _NAME.fullmatch(name):
+            return
+        (self._folder / name).unlink(missing_ok=True)
+        if self._bucket is not None:
+            try:
+                self._bucket.remove(_key(name))
+            except FilesUnavailableError as error:
+                log_failure(logger, "deleting a file that no job needs", error)
+
+    def bring_in(self, names: Collection[str]) -> int:
+        """Put files of the folder into the bucket, which it was before there was one; return how many."""
+        if self._bucket is None:
+            return 0
+        paths = [self._folder / name for name in names if _NAME.fullmatch(name)]
+        there = [path for path in paths if path.is_file()]
+        for path in there:
+            self._bucket.add(path, _key(path.name))
+        return len(there)
 
     def sweep(self, keep: Collection[str], *, older_than_s: float = 0.0) -> int:
         """Delete files, whole or partial, that are not in ``keep`` and old enough. Returns how many."""
+        before = time.time() - older_than_s
+        removed = self.sweep_folder(keep, older_than_s=older_than_s)
+        if self._bucket is None:
+            return removed
+        for key, stored in list(self._bucket.below(_key(""))):
+            if key.removeprefix(_key("")) not in keep and stored.at <= before:
+                self._bucket.remove(key)
+                removed += 1
+        return removed
+
+    def sweep_folder(self, keep: Collection[str], *, older_than_s: float = 0.0) -> int:
+        """Delete what is old enough in the folder alone, whose machine no other process of a fleet sees."""
         before = time.time() - older_than_s
         removed = 0
         for path in self._folder.iterdir():
@@ -115,6 +168,10 @@ class Spool:
                     path.unlink()
                     removed += 1
         return removed
+
+
+def _key(name: str) -> str:
+    return f"{UPLOADS}/{name}"
 
 
 def too_large(called: str, max_bytes: int) -> InvalidInputError:

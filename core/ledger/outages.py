@@ -20,10 +20,17 @@ from typing import Final, Literal
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from braid.core.errors import ClosedError
+from braid.core.errors import ClosedError, FilesUnavailableError
 
 Cause = Literal[
-    "database_down", "connections_taken", "database_locked", "disk_full", "read_only", "disk_failing", "closing"
+    "database_down",
+    "connections_taken",
+    "database_locked",
+    "disk_full",
+    "read_only",
+    "disk_failing",
+    "files_down",
+    "closing",
 ]
 TEXT_OF: Final[dict[Cause, str]] = {
     "database_down": "the database does not answer; try again in a moment",
@@ -32,6 +39,7 @@ TEXT_OF: Final[dict[Cause, str]] = {
     "disk_full": "the disk of the server is full; tell the administrator",
     "read_only": "the data of the server can only be read now; tell the administrator",
     "disk_failing": "the disk of the server cannot be used; tell the administrator",
+    "files_down": "the store of files does not answer; try again in a moment",
     "closing": "Braid is being stopped; try again in a moment",
 }
 """What a user is told."""
@@ -175,6 +183,8 @@ def _cause(error: BaseException) -> Cause | None:
         return "closing"
     if isinstance(error, PoolTimeoutError):
         return "connections_taken"
+    if isinstance(error, FilesUnavailableError):
+        return "files_down"
     if isinstance(error, OSError):
         return _OF_ERRNO.get(error.errno or 0)
     if type(error) is ValueError or type(error).__module__ == "chromadb.errors":  # of the indexes

@@ -7,6 +7,7 @@ import os
 import re
 import secrets
 import shutil
+import threading
 import time
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
@@ -15,12 +16,16 @@ from sqlalchemy import delete, func, insert, literal, select
 
 from braid.core.batches import batches
 from braid.core.data_directory import PRIVATE, DataDirectory
+from braid.core.files.bucket import Stored
 from braid.core.folders.store import SyncedFolder, SyncedFolders
 from braid.core.ingest.incoming import Incoming
 from braid.core.ledger.tables import DocumentRow, OriginalRow
 from braid.core.types import Document
 
+ORIGINALS = "originals"
 HASHES_PER_READ = 5_000
+LOCK_PATIENCE = "60s"
+_CHANGING = threading.Lock()
 _NAME = re.compile(r"[0-9a-f]{64}")
 _AS_STORED = (OriginalRow.document_id == DocumentRow.id, OriginalRow.content_hash == DocumentRow.content_hash)
 """A document that was written again from a text keeps the row of its earlier file until it gets another or goes."""
@@ -29,7 +34,8 @@ _AS_STORED = (OriginalRow.document_id == DocumentRow.id, OriginalRow.content_has
 class Originals:
     """Files below ``originals/`` of the data directory, named by the SHA-256 of their bytes.
 
-    The ledger says whose they are: a document that only claims a hash, has no file.
+    The ledger says whose they are: a document that only claims a hash, has no file. With a bucket they are there, and
+    what it cannot do now raises FilesUnavailableError.
 
     >>> originals = Originals(braid)
     >>> originals.count()
@@ -37,7 +43,8 @@ class Originals:
     """
 
     def __init__(self, directory: DataDirectory) -> None:
-        self._folder = directory.data_dir / "originals"
+        self._folder = directory.data_dir / ORIGINALS
+        self._bucket = directory.bucket
         self._database = directory.ledger.database
         self._synced = SyncedFolders(directory)
 
@@ -47,15 +54,25 @@ class Originals:
         Raises OSError, as on a full disk.
         """
         assert incoming.path is not None, "the file is to be on the disk"
-        path = self._path(incoming.content_hash)
+        with self._alone(incoming.content_hash):
+            if self._bucket is not None:
+                self._bucket.add(incoming.path, self._key(incoming.content_hash), keep=True)
+            else:
+                self._place(incoming.path, incoming.content_hash)
+            self._note(document_id, incoming)
+
+    def _place(self, file: Path, content_hash: str) -> None:
+        path = self._path(content_hash)
         path.parent.mkdir(parents=True, exist_ok=True, mode=PRIVATE)
         partial = path.with_name(f".{secrets.token_hex(8)}")
         try:
-            _link_or_copy(incoming.path, partial)
+            _link_or_copy(file, partial)
             os.utime(partial)  # so that `sweep` lets it be until the ledger has it
             os.replace(partial, path)
         finally:
             partial.unlink(missing_ok=True)  # a link to a file that is there already is not replaced but left
+
+    def _note(self, document_id: int, incoming: Incoming) -> None:
         stored = select(DocumentRow.id, DocumentRow.content_hash, literal(incoming.size_bytes)).where(
             DocumentRow.id == document_id, DocumentRow.content_hash == incoming.content_hash
         )
@@ -64,8 +81,26 @@ class Originals:
             columns = ["document_id", "content_hash", "size_bytes"]
             connection.execute(insert(OriginalRow).from_select(columns, stored))
 
+    @contextlib.contextmanager
+    def _alone(self, content_hash: str) -> Iterator[None]:
+        """Keep others from keeping and from sweeping this content in a bucket, where nothing is renamed at once."""
+        if self._bucket is None:
+            yield
+        elif self._database.engine.dialect.name != "postgresql":  # there is one process that does either
+            with _CHANGING:
+                yield
+        else:
+            with self._database.write() as connection:
+                connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{LOCK_PATIENCE}'")
+                number = int.from_bytes(bytes.fromhex(content_hash[:16]), signed=True)
+                connection.exec_driver_sql("SELECT pg_advisory_xact_lock(%s)", (number,))
+                yield
+
     def find(self, document: Document) -> Path | None:
-        """Return the file that the document was read from; None where none was kept, or a synced one has changed."""
+        """Return the file that the document was read from; None where none was kept, or a synced one has changed.
+
+        Of a bucket it is a copy, which stays for ten minutes at least.
+        """
         path = self.place(document)
         return path if path is not None and path.is_file() else None
 
@@ -75,7 +110,7 @@ class Originals:
         with self._database.read() as connection:
             kept = connection.execute(statement).scalar_one_or_none()
         if kept and kept == document.content_hash:
-            return self._path(kept)
+            return self._copy(kept)
         return _in_synced_folder(document, self._synced.all())
 
     def ids_with_file(self, documents: Collection[Document]) -> set[int]:
@@ -110,7 +145,7 @@ class Originals:
     def sweep(self, *, older_than_s: float) -> int:
         """Delete files of this age that no document has, and what an interrupted `keep` left. Returns how many."""
         wanted, before = self._hashes(), time.time() - older_than_s
-        removed = 0
+        removed = self._sweep_bucket(wanted, before)
         for path in self._files():
             with contextlib.suppress(FileNotFoundError):
                 if path.name not in wanted and path.stat().st_mtime <= before:
@@ -122,14 +157,55 @@ class Originals:
         columns = select(OriginalRow.content_hash, OriginalRow.size_bytes).where(*_AS_STORED).distinct()
         with self._database.read() as connection:
             rows = connection.execute(columns.order_by(OriginalRow.content_hash)).all()
+        shard, in_bucket = "", dict[str, Stored]()
         for content_hash, size_bytes in rows:
+            if self._bucket is not None and shard != content_hash[:2]:
+                shard = content_hash[:2]
+                in_bucket = dict(self._bucket.below(f"{ORIGINALS}/{shard}/"))
             try:
-                found = self._path(content_hash).stat().st_size
+                stored = in_bucket.get(self._key(content_hash))
+                found = stored.size_bytes if stored else self._path(content_hash).stat().st_size
             except FileNotFoundError:
                 yield f"the original {content_hash[:12]}… is not there any more"
                 continue
             if found != size_bytes:
                 yield f"the original {content_hash[:12]}… has {found:,} bytes, and had {size_bytes:,}"
+
+    def bring_in(self) -> int:
+        """Put files of the folder into the bucket, which it was before there was one; return how many."""
+        if self._bucket is None:
+            return 0
+        wanted = self._hashes()
+        there = [path for path in self._files() if path.name in wanted]
+        for path in there:
+            self._bucket.add(path, self._key(path.name))
+        return len(there)
+
+    def _sweep_bucket(self, wanted: Collection[str], before: float) -> int:
+        if self._bucket is None:
+            return 0
+        removed = 0
+        for key, stored in self._bucket.below(f"{ORIGINALS}/"):
+            content_hash = key.rpartition("/")[2]
+            if content_hash in wanted or stored.at > before or not _NAME.fullmatch(content_hash):
+                continue
+            with self._alone(content_hash):
+                now = self._bucket.find(key)
+                if now is not None and now.at <= before and not self._is_wanted(content_hash):
+                    self._bucket.remove(key)
+                    removed += 1
+        return removed
+
+    def _copy(self, content_hash: str) -> Path:
+        """Return where the file is, or a copy of it; it may be gone."""
+        path = self._path(content_hash)
+        if self._bucket is not None and not path.is_file():
+            with contextlib.suppress(FileNotFoundError):
+                return self._bucket.fetch(self._key(content_hash))
+        return path
+
+    def _key(self, content_hash: str) -> str:
+        return f"{ORIGINALS}/{content_hash[:2]}/{content_hash}"
 
     def _path(self, content_hash: str) -> Path:
         if not _NAME.fullmatch(content_hash):

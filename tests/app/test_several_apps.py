@@ -7,18 +7,24 @@ import json
 import re
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
+from typing import cast
 
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import Client
 
+from braid.app.first_start import begin
 from braid.app.site import Site
 from braid.config.settings import Settings
 from braid.core.braid import Braid
+from braid.core.data_directory import DataDirectory
 from braid.core.datasets.shared_list import ListInLedger
 from braid.core.doctor import examine
+from tests.fakes import HashEmbeddings
 from tests.model_server import ModelServer, model_server
 from tests.rotating import ALL, rotating
 from tests.web import PASSWORD, add_user, bearer, csrf_token, make_app, post_form, sign_in, site_of
@@ -133,6 +139,11 @@ def test_a_running_answer_is_followed_and_stopped_from_other_processes(
     following.start()
     eventually(lambda: streams.get("followed", "").count("event: text") >= 2)
     assert "event: answer" not in streams["followed"]
+    program = bearer(app, site_of(app).accounts.all()[0])
+    where = f"{API}/conversations/{re.findall(r'[0-9]+', turn['conversation'])[-1]}"
+    for each in apps(app):
+        [_, answer] = Client(each).get(where, headers=program).get_json()["messages"]
+        assert (answer["state"], answer["text"][:5]) == ("running", "word0")
     stopped = three.post(turn["stop"], headers={**headers, "Accept": "application/json"})
     assert stopped.get_json() == {"stopped": True}
     for thread in (asking, following):
@@ -144,6 +155,29 @@ def test_a_running_answer_is_followed_and_stopped_from_other_processes(
     assert "word5" in page
     assert "word399" not in page
     assert not any(site.turns.find(1, 2) for site in sites(app))
+    for each in apps(app):
+        assert Client(each).get(where, headers=program).get_json()["messages"][1]["state"] == "stopped"
+
+
+def test_an_answer_whose_conversation_is_deleted_elsewhere_ends(
+    app: Flask, client: FlaskClient, model: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("braid.core.chat.turns.running.SAVE_EVERY_S", 0.2)
+    model.reply = lambda _: " ".join(f"word{number}" for number in range(2000))
+    model.delay_s = 0.02
+    headers = {"Accept": "text/event-stream", "X-CSRFToken": csrf_token(client)}
+    one, two, _ = (at(each, client) for each in apps(app))
+    answer = one.post("/chat/messages", data={"text": "Is the tray empty?"}, headers=headers)
+    pieces = (piece if isinstance(piece, str) else piece.decode() for piece in answer.response)
+    seen = next(piece for piece in pieces if piece.startswith("event: turn"))
+    turn = json.loads(re.findall(r"event: turn\ndata: (.*)\n", seen)[0])
+    next(piece for piece in pieces if "event: text" in piece)
+    where = f"{API}/conversations/{re.findall(r'[0-9]+', turn['conversation'])[-1]}"
+    program = bearer(app, site_of(app).accounts.all()[0], "write")
+    assert two.delete(where, headers=program).status_code == 204
+    assert "word1999" not in "".join(pieces), "it ended long before the model did"
+    answer_id = int(re.findall(r"[0-9]+", turn["stop"])[-1])
+    eventually(lambda: not any(site.turns.find(1, answer_id) for site in sites(app)))
 
 
 def test_shared_datasets_are_edited_and_closed_for_all(app: Flask, listed: None, client: FlaskClient) -> None:
@@ -168,6 +202,25 @@ def test_shared_datasets_are_edited_and_closed_for_all(app: Flask, listed: None,
     again = client.post("/admin/shared/file", data={**form, "text": "[]"})
     assert again.status_code == 409
     assert "Someone else has changed the list" in again.text
+
+
+def test_of_two_that_start_at_once_one_lists_the_sample_and_adds_the_user(tmp_path: Path) -> None:
+    url, model = f"sqlite:///{tmp_path / 'ledger.db'}", HashEmbeddings()
+    with DataDirectory(tmp_path, database_url=url, embedding_model=model) as first:
+        ListInLedger(first.ledger.database).take_over(tmp_path / "nowhere.json", has_shared=False)
+    ready = threading.Barrier(4)
+
+    def start(number: int) -> None:
+        with DataDirectory(tmp_path / str(number), database_url=url, embedding_model=model) as there:
+            ready.wait()
+            begin(cast("Braid", there))
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(start, range(4)))
+    with DataDirectory(tmp_path, database_url=url, embedding_model=model) as after:
+        assert [entry.id for entry in after.registry.entries()] == [-1]
+        assert [user.name for user in after.ledger.users()] == ["local"]
+        assert [dataset.name for dataset in after.ledger.datasets(1)] == ["My documents"]
 
 
 def test_limits_hold_for_all_processes_together(app: Flask) -> None:

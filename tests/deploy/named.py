@@ -17,21 +17,15 @@ DEPLOY = ROOT / "deploy"
 VERSION = re.compile(r"v?\d+\.\d+(\.\d+)?([-.\w]*)|RELEASE\.\d{4}-\d\d-\d\dT[\d-]+Z")
 
 
-SOON = {"BRAID_FILES_URL"}
-"""Settings that the Kubernetes files have before Braid: take out what Braid knows."""
-
-
 def check_settings(variables: Iterable[str]) -> None:
     """Fail for a variable BRAID_… that is no setting; others are not Braid's."""
-    known = {f"BRAID_{setting.name.upper()}" for setting in fields(Settings)} | SOON
+    known = {f"BRAID_{setting.name.upper()}" for setting in fields(Settings)}
     assert {name for name in variables if name.startswith("BRAID_")} - known == set()
 
 
 def check_values(environment: dict[str, str]) -> None:
     """Fail for values that Braid refuses."""
-    load_settings(
-        {name: value for name, value in environment.items() if name.startswith("BRAID_") and name not in SOON}
-    )
+    load_settings({name: value for name, value in environment.items() if name.startswith("BRAID_")})
 
 
 def check_command(words: Sequence[str]) -> None:

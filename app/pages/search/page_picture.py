@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
@@ -15,10 +16,11 @@ from braid.app.pages.search.cited import cited_passage, document_of, source_addr
 from braid.app.site import site
 from braid.app.web.originals import filename
 from braid.app.words.gaps import gaps
-from braid.core.errors import NotFoundError, UnreadableDocumentError
+from braid.core.errors import FilesUnavailableError, NotFoundError, UnreadableDocumentError
 from braid.core.ingest.formats import PICTURES
 from braid.core.ingest.parse_pool import PagePicture, ParserUnavailableError
 from braid.core.ingest.scans.reading import PageReading
+from braid.core.ledger.outages import log_failure
 from braid.core.metadata.gaps import SCANNED_PAGES
 from braid.core.originals.placing import Box, boxes_of_lines, find_passage, lines_of
 from braid.core.types import Document, Passage
@@ -26,6 +28,8 @@ from braid.core.types import Document, Passage
 WITH_PAGES = frozenset({"pdf", *PICTURES})
 ZOOMS = (100, 150, 200)
 """Percent of the width of the page's column."""
+
+logger = logging.getLogger(__name__)
 
 
 class Line(NamedTuple):
@@ -82,12 +86,18 @@ def draws(document: Document, number: int) -> bool:
         _drawn(document, number, _reading(document, number))
     except (NotFoundError, ParserUnavailableError):
         return False
+    except FilesUnavailableError as error:  # the passage is shown as text
+        log_failure(logger, "drawing a page", error)
+        return False
     return True
 
 
 def has_pages(document: Document) -> bool:
-    """Return whether pages of the document can be shown."""
-    return document.file_type in WITH_PAGES and site().background.originals.find(document) is not None
+    """Return whether pages of the document can be shown, now or when its file can be fetched again."""
+    try:
+        return document.file_type in WITH_PAGES and site().background.originals.find(document) is not None
+    except FilesUnavailableError:
+        return True
 
 
 def _drawn(document: Document, number: int, reading: PageReading | None) -> PagePicture:

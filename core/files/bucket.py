@@ -1,0 +1,222 @@
+"""A bucket of an S3-compatible store, or the part of one below a prefix: files are put there whole, and fetched whole.
+
+A file is never changed once it is there, so that a copy of it in the folder for what is passing stays true.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import secrets
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from braid.core.errors import FilesUnavailableError, InvalidInputError
+from braid.core.extras import require
+from braid.core.forks import tell_of_forks
+
+URL = re.compile(r"s3://([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])((?:/[A-Za-z0-9_.-]+)*)/?")
+FETCHED = "fetched"
+"""Folder of copies in a data directory."""
+CONNECT_S = 5.0
+STALLED_S = 20.0
+"""Time without a byte after which a connection is given up."""
+CALL_S = 20.0
+"""Longest time for a call that carries no file."""
+BYTES_PER_S = 1_000_000
+"""The slowest speed of a file that is waited for, beside `CALL_S`."""
+MOST_BYTES = 5 * 2**30
+"""Largest file whose transfer is waited for."""
+TRIES = 2
+COPIES_S = 3600.0
+"""Age from which a copy that nobody has asked for is deleted."""
+ROOM_S = 600.0
+"""The same where the copies take more than `ROOM_BYTES`."""
+ROOM_BYTES = 2 * 2**30
+PRIVATE = 0o700
+
+
+def open_bucket(url: str, scratch: Path) -> Bucket:
+    """Return the bucket of ``s3://bucket/prefix``, which is not connected yet.
+
+    Keys and address are taken from the environment, as every client of AWS takes them (``AWS_ACCESS_KEY_ID``,
+    ``AWS_SECRET_ACCESS_KEY``, ``AWS_ENDPOINT_URL``, …). ``scratch`` is a folder of this process's machine for copies.
+    Raises InvalidInputError and MissingExtraError.
+    """
+    if not URL.fullmatch(url):
+        raise InvalidInputError(f"files_url is {url!r}; write s3://bucket or s3://bucket/prefix", field="files_url")
+    require("s3", "files_url", "fsspec", "s3fs")
+    return Bucket(url, scratch)
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A file in the bucket. ``at`` is the time at which it was put there, by the store's clock."""
+
+    size_bytes: int
+    at: float
+
+
+class Bucket:
+    """Files by their keys, such as ``originals/ab/ab12…``. Safe to use from any thread.
+
+    What the store cannot do now raises FilesUnavailableError; FileNotFoundError says that it answered, and has no such
+    file.
+    """
+
+    def __init__(self, url: str, scratch: Path) -> None:
+        self.url = url
+        self._root = url.removeprefix("s3://").rstrip("/")
+        self._scratch = scratch
+        self._begin()
+        tell_of_forks(self)
+
+    def _begin(self) -> None:
+        self._opening = threading.Lock()
+        self._opened: Any = None
+
+    def before_fork(self) -> None:
+        """Do nothing: who waits for the store goes on in the parent."""
+
+    def after_fork(self, *, in_child: bool) -> None:
+        """In the child, connect again when somebody asks."""
+        if in_child:
+            self._begin()
+
+    def add(self, path: Path, key: str, *, keep: bool = False) -> None:
+        """Put the file at ``path`` there, whole or not at all. It becomes a copy here, or stays with ``keep``."""
+        size = path.stat().st_size
+        with self._asked():
+            self._run("_put_file", str(path), self._at(key), seconds=_seconds(size))
+        if not keep:
+            self._scratch.mkdir(parents=True, exist_ok=True, mode=PRIVATE)
+            os.replace(path, self._copy(key))
+
+    def fetch(self, key: str) -> Path:
+        """Return this machine's copy of a file, which stays for ten minutes at least. Raises FileNotFoundError."""
+        copy = self._copy(key)
+        with suppress(FileNotFoundError):
+            os.utime(copy)  # so that `tidy` lets it be
+            return copy
+        self._scratch.mkdir(parents=True, exist_ok=True, mode=PRIVATE)
+        partial = copy.with_name(f".{secrets.token_hex(8)}")
+        try:
+            os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            self.fetch_to(key, partial)
+            os.replace(partial, copy)
+        finally:
+            partial.unlink(missing_ok=True)
+        return copy
+
+    def fetch_to(self, key: str, path: Path) -> None:
+        """Write a file to ``path``, past the copies. Raises FileNotFoundError."""
+        with self._asked():
+            self._run("_get_file", self._at(key), str(path), seconds=_seconds(MOST_BYTES))
+
+    def find(self, key: str) -> Stored | None:
+        """Say how large a file is; None where there is none."""
+        return next((stored for name, stored in self.below(key) if name == key), None)
+
+    def below(self, prefix: str) -> Iterator[tuple[str, Stored]]:
+        """Yield the files whose keys begin so: ``originals/``, or a whole key; no more than 1,000 are in memory."""
+        name, _, root = self._root.partition("/")
+        begin = f"{root}/" if root else ""
+        asked: dict[str, object] = {"Bucket": name, "Prefix": begin + prefix}
+        while True:
+            with self._asked():
+                page = self._run("_call_s3", "list_objects_v2", **asked, seconds=CALL_S)
+            for each in page.get("Contents", ()):
+                yield each["Key"].removeprefix(begin), Stored(each["Size"], each["LastModified"].timestamp())
+            if not page.get("IsTruncated"):
+                return
+            asked["ContinuationToken"] = page["NextContinuationToken"]
+
+    def remove(self, key: str) -> None:
+        """Delete a file and this machine's copy; other machines delete theirs within the hour."""
+        with self._asked():
+            self._run("_rm_file", self._at(key), seconds=CALL_S)
+        self._copy(key).unlink(missing_ok=True)
+
+    def check(self, *, seconds: float = CALL_S) -> None:
+        """Raise FilesUnavailableError unless the store answers for this bucket."""
+        name, _, root = self._root.partition("/")
+        with self._asked():
+            self._run("_call_s3", "list_objects_v2", Bucket=name, Prefix=root, MaxKeys=1, seconds=seconds)
+
+    def tidy(self) -> int:
+        """Delete copies that nobody has asked for lately; return how many."""
+        now = time.time()
+        there: list[tuple[float, int, Path]] = []
+        for path in self._scratch.iterdir() if self._scratch.is_dir() else ():
+            with suppress(FileNotFoundError):
+                stat = path.stat()
+                there.append((stat.st_mtime, stat.st_size, path))
+        total, removed = sum(size for _, size, _ in there), 0
+        for at, size, path in sorted(there):
+            if at < now - (ROOM_S if total > ROOM_BYTES else COPIES_S):
+                path.unlink(missing_ok=True)
+                total, removed = total - size, removed + 1
+        return removed
+
+    def _at(self, key: str) -> str:
+        return f"{self._root}/{key}"
+
+    def _copy(self, key: str) -> Path:
+        return self._scratch / key.replace("/", "-")
+
+    def _run(self, name: str, *args: object, seconds: float, **options: Any) -> Any:
+        from fsspec.asyn import sync
+
+        files = self._files()
+        return sync(files.loop, getattr(files, name), *args, timeout=seconds, **options)
+
+    def _files(self) -> Any:
+        with self._opening:
+            if self._opened is None:
+                import s3fs
+
+                patience = {"connect_timeout": CONNECT_S, "read_timeout": STALLED_S, "retries": {"max_attempts": 1}}
+                self._opened = s3fs.S3FileSystem(
+                    config_kwargs=patience, skip_instance_cache=True, use_listings_cache=False
+                )
+                self._opened.retries = TRIES
+            return self._opened
+
+    @contextmanager
+    def _asked(self) -> Iterator[None]:
+        """Tell a store that does not answer, or refuses, from one that has no such file, and from a full disk here."""
+        try:
+            yield
+        except FileNotFoundError as error:
+            if _code(error) == "NoSuchBucket":
+                raise _unavailable(error) from None
+            raise
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
+                raise
+            raise _unavailable(error) from None
+        except Exception as error:
+            if not type(error).__module__.startswith(("botocore", "aiobotocore", "aiohttp", "fsspec", "asyncio")):
+                raise
+            raise _unavailable(error) from None
+
+
+def _unavailable(error: BaseException) -> FilesUnavailableError:
+    """Return the error without its message, which may name an address with a key in it."""
+    return FilesUnavailableError(_code(error) or type(error).__name__)
+
+
+def _code(error: BaseException) -> str:
+    """Return the store's own word for what is wrong, such as NoSuchBucket; empty where it did not answer."""
+    response = getattr(error.__cause__, "response", None) or getattr(error, "response", None)
+    return str(response.get("Error", {}).get("Code", "")) if isinstance(response, dict) else ""
+
+
+def _seconds(size_bytes: int) -> float:
+    return CALL_S + size_bytes / BYTES_PER_S
