@@ -60,6 +60,10 @@ def measure(folder: Path, passages: int, queries: int) -> Costs:
             if not braid.indexer.wait(INDEXED_S):
                 raise SystemExit(f"the passages were not indexed within {INDEXED_S:g} s")
             flush(milvus.url)
+            with braid.ledger.database.engine.connect() as connection:  # or it would do so during the searches
+                settled = connection.execution_options(isolation_level="AUTOCOMMIT")
+                for statement in ("VACUUM ANALYZE", "CHECKPOINT"):
+                    settled.exec_driver_sql(statement)
             for text in asked[:WARM]:
                 braid.search(text, user_id=user, dataset_ids=[dataset])
             web, database = time.process_time(), _processor_s(server.get_pid())
