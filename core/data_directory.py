@@ -104,11 +104,13 @@ class DataDirectory:
         in_ledger = ListInLedger(self.ledger.database)
         if self.is_member:
             in_ledger.take_over(path, has_shared=bool(self.ledger.shared_ids()))
+        is_of_fleet = in_ledger.is_there  # each member sees to that
+        self.ledger.database.serves_fleet &= is_of_fleet
         return Registry(
             path,
             retired_ids=self.ledger.retired_shared_ids,
             used_ids=self.ledger.shared_ids,
-            kept_in=in_ledger if in_ledger.is_there else None,
+            kept_in=in_ledger if is_of_fleet else None,
         )
 
     def model_of(self, collection: str) -> EmbeddingModel:

@@ -17,6 +17,7 @@ from braid.core.extras import require
 from braid.core.indexes.opened import Indexes
 from braid.core.models.chat import ChatModels
 from braid.core.models.prompts import Prompts
+from braid.core.models.rerank import Rerankers
 from braid.core.search.context import SearchContext, SearchModels
 from braid.core.search.exact import ExactResult, ExactSearch
 from braid.core.search.explain import explain
@@ -98,11 +99,6 @@ class RetrieverManager:
         self.__dict__.pop("_reference", None)
 
     @property
-    def search_models(self) -> SearchModels:
-        """The models of searches that bring none."""
-        return replace(self._context.models, chat=self.models)
-
-    @property
     def models(self) -> ChatModels:
         """The chat models of searches that bring none."""
         chosen, opened_with = self._chosen(), self._context.models.chat
@@ -118,6 +114,11 @@ class RetrieverManager:
     def prompts(self) -> Prompts:
         """The prompts of searches that bring none."""
         return self._context.models.prompts
+
+    @property
+    def rerankers(self) -> Rerankers:
+        """The rerankers of searches that bring none."""
+        return self._context.models.rerankers
 
     def search(
         self,
@@ -260,7 +261,13 @@ class RetrieverManager:
         if options.engine == "reference" and strategy != "basic":
             message = f"engine 'reference' knows strategy 'basic' only, not {strategy!r}"
             raise InvalidInputError(message, field="strategy")
-        return SearchRequest(scope, strategy, options, models or self.search_models)
+        return SearchRequest(scope, strategy, options, models or self._models_for(strategy, options))
+
+    def _models_for(self, strategy: str, options: SearchOptions) -> SearchModels:
+        """Return the models of a search that brings none; only for one that may ask a chat model is the choice read."""
+        models = self._context.models
+        asks = strategy_named(strategy).costs and options.generator != "feedback"
+        return replace(models, chat=self.models) if asks else models
 
     def _parameters(self, strategy: str, options: SearchOptions) -> Mapping[str, float]:
         return parameter_values(strategy, self._context.configured, options.parameters)

@@ -79,7 +79,7 @@ def _opened_again(braid: Braid) -> Braid:
         index_options=braid._options,
         models=braid.manager._context.models.chat,
         prompts=braid.manager.prompts,
-        rerankers=braid.manager.search_models.rerankers,
+        rerankers=braid.manager.rerankers,
         strategies=braid._configured,
     )
 

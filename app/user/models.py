@@ -163,7 +163,8 @@ class ModelShelf:
 
     def search_models(self, chosen: ChosenModels) -> SearchModels:
         """Return the models of this choice for a search, with the site's prompts and rerankers."""
-        return replace(self._braid.manager.search_models, chat=self.models(chosen))
+        manager = self._braid.manager
+        return SearchModels(self.models(chosen), manager.prompts, manager.rerankers)
 
     def _model(self, chosen: ChosenModel | None) -> ChatModel | None:
         if chosen is None:

@@ -100,9 +100,7 @@ class Conversation:
         self._manager = braid.manager
         self._models = self._manager.models if models is None else models
         self._prompts = self._manager.prompts if prompts is None else prompts
-        self._search_models = SearchModels(
-            self._models, self._prompts, rerankers or self._manager.search_models.rerankers
-        )
+        self._search_models = SearchModels(self._models, self._prompts, rerankers or self._manager.rerankers)
         self._answerer = Answerer(self._models.summary, prompt_tokens)
         self._graph = self._build_graph()
 

@@ -6,7 +6,7 @@ import logging
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -61,6 +61,7 @@ CHANNEL = "braid"
 """PostgreSQL's channel by which processes of a fleet wake each other, see `braid.core.ledger.listener`."""
 News = Literal["changes", "jobs"]
 """What is new: something for the indexes, or jobs."""
+NOTIFY = f"SELECT pg_notify('{CHANNEL}', %(news)s)"
 NEWS = "braid_news"
 """What `tell` was given in the running transaction of a connection, in its ``info``."""
 NUMBERS_PER_ROW = 16
@@ -91,6 +92,8 @@ class Database:
         self._owned = False
         self.process_name: Callable[[], str] = lambda: ""
         """Returns the name of this process in a fleet, see `braid.core.ledger.member`; nothing outside of one."""
+        self.serves_fleet = self.engine.dialect.name == "postgresql"
+        """Whether there may be processes of a fleet, which `notify` wakes."""
         if self.lacks_newest:
             logger.warning("event=copied_ledger %s", LACKS_NEWEST % self._file)
         try:
@@ -133,11 +136,13 @@ class Database:
         is_sqlite = self.engine.dialect.name == "sqlite"
         turn = self._turns.turn(SQLITE_BUSY_TIMEOUT_S) if is_sqlite else nullcontext()
         news: set[News] = set()
-        with self._use, turn, self._writer.begin() as connection:
-            connection.info[NEWS] = news
-            yield connection
-        for each in sorted(news):
-            self.notify(each)
+        with self._use, turn, self._writer.connect() as connection:
+            with connection.begin():
+                connection.info[NEWS] = news
+                yield connection
+            if news and self.serves_fleet:  # by the same connection: all others may be in use
+                with suppress(SQLAlchemyError, self.engine.dialect.loaded_dbapi.Error):
+                    _notify(connection.connection, news)
 
     def rows(self, statement: str, **parameters: Value) -> list[Any]:
         """Return the rows of one statement of `braid.core.ledger.prepared`, as tuples, of one state of the database.
@@ -229,12 +234,12 @@ class Database:
         """Wake the processes of a fleet that work: there is something new, which is committed already. They look anyway
         soon, so that nothing fails with the message.
 
-        In the transaction itself, it would have those of all processes commit one after another. Without PostgreSQL
-        there is no fleet, and nothing to do.
+        In the transaction itself, it would have those of all processes commit one after another. Nothing is sent where
+        there is no fleet.
         """
-        if self.engine.dialect.name == "postgresql":
+        if self.serves_fleet:
             with suppress(SQLAlchemyError):
-                self._rows(f"SELECT pg_notify('{CHANNEL}', '{news}')", {})
+                self._rows(NOTIFY, {"news": news})
 
     def _connect_watcher(self) -> sqlite3.Connection:
         """Open the file that the engine opens, also where the URL names it in SQLite's own way."""
@@ -356,6 +361,12 @@ def _make_engine(url: str, connections: int = CONNECTIONS) -> Engine:
     event.listen(engine, "connect", _configure_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
     return engine
+
+
+def _notify(pooled: PoolProxiedConnection, news: Collection[News]) -> None:
+    with spans.statement(NOTIFY), _autocommit(pooled):
+        for each in sorted(news):
+            pooled.cursor().execute(NOTIFY, {"news": each})
 
 
 @contextmanager

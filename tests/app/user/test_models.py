@@ -18,6 +18,7 @@ from braid.core.chat.types import ChatRequest
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.tables import ProviderKeyRow
+from braid.core.models.chat import ChatModels
 from tests.model_server import ModelServer, model_server
 from tests.web import add_user, make_app, site_of
 
@@ -116,6 +117,25 @@ def test_searches_and_conversations_ask_the_chosen_model(app: Flask, ben: Accoun
     braid.manager.search("what", user_id=ben.id, dataset_ids=[dataset.id], strategy="multi_query", models=models)
     model_shelf().conversation(choose_models(ben, "openai:other")).ask(ChatRequest(ben.id, "what is that?"))
     assert [call.model for call in server.calls] == ["other", "other"]
+
+
+def test_the_sites_choice_is_not_read_for_a_search_that_asks_no_model_or_brings_its_own(
+    app: Flask, ben: Account
+) -> None:
+    manager, reads = site_of(app).braid.manager, []
+
+    def chosen() -> ChatModels:
+        reads.append(1)
+        return ChatModels()
+
+    manager.use_models(chosen)
+    own = model_shelf().search_models(choose_models(ben))
+    manager.search("what", user_id=ben.id)
+    manager.search("what", user_id=ben.id, strategy="multi_query", generator="feedback")
+    manager.search("what", user_id=ben.id, strategy="multi_query", models=own)
+    assert not reads
+    manager.search("what", user_id=ben.id, strategy="multi_query")
+    assert len(reads) == 1
 
 
 def test_a_key_is_encrypted_for_its_user_and_provider(ledger: Ledger) -> None:

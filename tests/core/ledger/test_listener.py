@@ -6,10 +6,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from sqlalchemy import event
 
+from braid.core.data_directory import DataDirectory
+from braid.core.datasets.shared_list import ListInLedger
+from braid.core.ledger import database as ledger_database
 from braid.core.ledger import listener
-from braid.core.ledger.database import Database
+from braid.core.ledger.database import Database, tell
 from braid.core.ledger.listener import Listener
+from tests.fakes import HashEmbeddings
 from tests.worlds import eventually
 
 LISTENING = "SELECT pid FROM pg_stat_activity WHERE query = 'LISTEN braid' AND application_name = 'listens'"
@@ -43,6 +48,37 @@ def test_it_hears_what_is_said_and_connects_again_and_never_has_two_connections(
     listening.stop()
     assert not listening.is_connected
     eventually(lambda: not database.rows(LISTENING))
+
+
+def test_a_transaction_tells_by_its_own_connection_after_its_commit_and_nothing_where_there_is_no_fleet(
+    database: Database, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    heard: list[str] = []
+    listening = Listener(database.engine, heard.append)
+    listening.start()
+    eventually(lambda: heard == [""])
+    taken: list[object] = []
+    event.listen(database.engine, "checkout", lambda *given: taken.append(given))
+    with database.write() as connection:
+        tell(connection, "jobs")
+    assert len(taken) == 1
+    eventually(lambda: heard == ["", "jobs"])
+    url = database.engine.url.render_as_string(hide_password=False)
+    with DataDirectory(tmp_path / "local", database_url=url, embedding_model=HashEmbeddings()) as local:
+        assert not local.ledger.database.serves_fleet
+        with local.ledger.database.write() as connection:
+            tell(connection, "jobs")
+        local.wake()
+        ListInLedger(database).take_over(tmp_path / "nowhere.json", has_shared=False)
+    with DataDirectory(tmp_path / "local", database_url=url, embedding_model=HashEmbeddings()) as beside:
+        beside.wake()
+    eventually(lambda: heard == ["", "jobs", "changes"])
+    listening.stop()
+    monkeypatch.setattr(ledger_database, "NOTIFY", "SELECT no_such_function(%(news)s)")
+    for _ in range(2):  # what was stored is stored, and the next connection is whole
+        with database.write() as connection:
+            tell(connection, "jobs")
+        assert database.rows("SELECT 1") == [(1,)]
 
 
 def test_an_outage_is_outlived_and_named(

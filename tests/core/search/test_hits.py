@@ -11,6 +11,8 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import event
 
+from braid.config.models import SiteModels
+from braid.config.settings import Settings
 from braid.core.braid import Braid
 from braid.core.ledger.queries import PassageRow
 from braid.core.search.hits import HitReader, build_hits
@@ -63,6 +65,7 @@ def test_a_search_reads_the_ledger_once(braid: Braid) -> None:
     braid.ledger.put_document(own, document("a.md", "the pump", "the pump of the tank"))
     braid.ledger.put_document(guide, document("b.md", "the pump of the guide"))
     assert braid.indexer.wait(60, ["bm25"])
+    braid.manager.use_models(SiteModels(Settings(), braid.ledger, b"s" * 32).chat_models)
     statements: list[str] = []
 
     def note(statement: str) -> None:
