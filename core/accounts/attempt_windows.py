@@ -35,10 +35,16 @@ class AttemptWindows:
             if taken:
                 packed = _packed([*attempts, *[now] * amount])
                 connection.execute(update(AttemptWindowRow).where(row).values(attempts=packed, ends_at=now + window_s))
-            self._taken += 1
-            if self._taken % SWEEP_EVERY == 0:
-                connection.execute(delete(AttemptWindowRow).where(AttemptWindowRow.ends_at < now))
+        self._taken += 1
+        if self._taken % SWEEP_EVERY == 0:
+            self._sweep(now)
         return taken
+
+    def _sweep(self, now: float) -> None:
+        """Delete windows that are over, but for those that somebody counts in just now, for whom it does not wait."""
+        over = select(AttemptWindowRow.key).where(AttemptWindowRow.ends_at < now).with_for_update(skip_locked=True)
+        with self._database.write() as connection:
+            connection.execute(delete(AttemptWindowRow).where(AttemptWindowRow.key.in_(over)))
 
     def read(self, key: str, *, window_s: float) -> tuple[float, int]:
         """Return how many seconds ago the oldest attempt of the window was, and how many there are."""

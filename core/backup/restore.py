@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import sqlite3
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from braid.core.ledger.database import make_engine
 from braid.core.ledger.durable import sync_folder
 from braid.core.ledger.outages import words_of
 from braid.core.ledger.schema import create_tables, require_known
+from braid.core.ledger.tables import OF_PROCESSES
 
 UNPACKING = ".restoring"
 """Folder in the new data directory that has the files until all are checked."""
@@ -55,6 +57,7 @@ def restore_backup(
             with ExitStack() as committing:
                 if manifest.database == "sqlite":
                     check_ledger(unpacking / LEDGER, manifest)
+                    _forget_processes(unpacking / LEDGER)
                 else:
                     _fill(archive, database_url, committing, on_progress)
                 _move(unpacking, data_dir)
@@ -122,6 +125,14 @@ def place_of(name: str) -> str:
     return name if content_hash == name else f"{ORIGINALS}{content_hash[:2]}/{content_hash}"
 
 
+def _forget_processes(ledger: Path) -> None:
+    """Empty the tables of what processes did when the backup was made."""
+    with closing(sqlite3.connect(ledger)) as database, database:
+        for table in OF_PROCESSES:
+            if database.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (table,)).fetchone():
+                database.execute(f"DELETE FROM {table}")
+
+
 def _move(unpacking: Path, data_dir: Path) -> None:
     """Put the files where they belong, the ledger last: without it, a directory is no data directory."""
     for path in sorted(unpacking.iterdir(), key=lambda path: path.name == LEDGER):
@@ -166,6 +177,9 @@ def _fill_tables(archive: ArchiveReader, connection: Connection, on_progress: Pr
                 _send(archive, table, copy.write)
             found[table] = connection.exec_driver_sql(f'SELECT count(*) FROM "{table}"').scalar_one()
     require_rows(manifest, found)
+    for table in OF_PROCESSES:
+        if table in tables:
+            connection.exec_driver_sql(f"DELETE FROM {table}")
     for name, last in manifest.sequences.items():
         connection.exec_driver_sql("SELECT setval(format('%%I', %s::text)::regclass, %s)", (name, last))
     on_progress("filling the tables", len(tables), len(tables))

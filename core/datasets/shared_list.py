@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Protocol
 
 from filelock import FileLock, Timeout
+from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
 
 from braid.core.datasets.entry import MAX_FILE_BYTES
 from braid.core.errors import RegistryError
@@ -21,6 +23,11 @@ from braid.core.ledger.database import Database, execute, storable
 from braid.core.ledger.durable import sync_folder
 
 LOCK_TIMEOUT_S = 10.0
+LOCK_NOT_AVAILABLE = "55P03"
+"""PostgreSQL's code of the error of who has waited so long."""
+EMPTY = "[]\n"
+MADE_EMPTY = 0
+"""Version of an empty list that was made where there was no file, and that nobody has edited."""
 SETTLED_NS = 2_000_000_000
 """Age from which a later write shows in the file's times, however coarse the file system's clock."""
 
@@ -89,9 +96,7 @@ class ListFile:
             target.parent.mkdir(parents=True, exist_ok=True)
             held = lock.acquire(poll_interval=0.01)
         except Timeout as error:
-            raise RegistryError(
-                f"{target.name} has been locked by another process for {LOCK_TIMEOUT_S:g} s; try again"
-            ) from error
+            raise RegistryError(_locked(target.name)) from error
         except OSError as error:
             raise self._unwritable(error) from error
         with held:
@@ -126,13 +131,20 @@ class ListInLedger:
         return bool(self._database.rows(prepared.SHARED_LIST_VERSION))
 
     def take_over(self, path: Path, *, has_shared: bool) -> None:
-        """Have the ledger keep the list, that of the file if there is one, unless it keeps one already."""
-        if self.is_there:
+        """Have the ledger keep the list, that of the file if there is one, unless it keeps one already.
+
+        An empty one that was made where there was no file gives way to the first file: other machines may have one.
+        """
+        [kept] = self._rows() or [("", MADE_EMPTY)]
+        if kept[1] != MADE_EMPTY:
+            _warn_of_another(path, kept[0])
             return
         content = ListFile(path).read()
-        text = "[]\n" if content is None else _text(content)
+        text, version = (EMPTY, MADE_EMPTY) if content is None else (_text(content), 1)
         with self._database.write() as connection:
-            made = execute(connection, prepared.ADD_SHARED_LIST, text=text).rowcount
+            made = execute(
+                connection, prepared.ADD_SHARED_LIST, text=text, version=version, made_empty=MADE_EMPTY
+            ).rowcount
         if made and content is not None:
             logger.warning(
                 "event=list_imported the list of shared datasets is in the ledger from now on; %s is read no more", path
@@ -160,16 +172,36 @@ class ListInLedger:
         """Hold the row in a transaction, which ends with what was written."""
         with self._database.write() as connection:
             if connection.dialect.name == "postgresql":
-                connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT_S:g}s'")
-                execute(connection, prepared.LOCK_SHARED_LIST)
+                self._lock(connection)
 
             def write(content: bytes) -> None:
                 execute(connection, prepared.SET_SHARED_LIST, text=_text(content))
 
             yield write
 
+    def _lock(self, connection: Connection) -> None:
+        connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT_S:g}s'")
+        try:
+            execute(connection, prepared.LOCK_SHARED_LIST)
+        except DBAPIError as error:
+            if getattr(error.orig, "sqlstate", "") != LOCK_NOT_AVAILABLE:
+                raise
+            raise RegistryError(_locked(self.name)) from error
+
     def _rows(self) -> list[tuple[str, int]]:
         return self._database.rows(prepared.SHARED_LIST)
+
+
+def _warn_of_another(path: Path, kept: str) -> None:
+    """Say that a file is there that has another list, which whoever edits it may take for the one in effect."""
+    with contextlib.suppress(RegistryError):
+        content = ListFile(path).read()
+        if content is not None and _text(content).split() != kept.split():
+            logger.warning(
+                "event=list_ignored the list of shared datasets is in the ledger, and %s, which has another one, is "
+                "not read: `python -m app shared-db import FILE` puts it in effect; if it is out of date, delete it",
+                path,
+            )
 
 
 def fingerprint(content: bytes) -> str:
@@ -180,6 +212,10 @@ def fingerprint(content: bytes) -> str:
 def _text(content: bytes) -> str:
     """Return the content as a text that a database can store: an invalid one stays invalid."""
     return storable(content.decode("utf-8", "replace"))
+
+
+def _locked(name: str) -> str:
+    return f"{name} has been locked by another process for {LOCK_TIMEOUT_S:g} s; try again"
 
 
 def _unreadable(error: OSError) -> RegistryError:

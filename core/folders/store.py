@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import Row, Select, delete, insert, select
+from sqlalchemy import Row, Select, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from braid.core.data_directory import DataDirectory
@@ -15,11 +16,15 @@ from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.folders.rules import FolderRules
 from braid.core.ingest.plan import IngestOptions, source_name
 from braid.core.ingest.walk import find_files
-from braid.core.ledger.tables import DatasetRow, SyncedFolderRow
+from braid.core.ledger.database import execute
+from braid.core.ledger.prepared import ADD_SHARED_WORK
+from braid.core.ledger.tables import DatasetRow, SharedWorkRow, SyncedFolderRow
 
 MAX_FOLDER_CHARS = 1000
 MAX_PREFIX_CHARS = 200
 MAX_PATTERNS = 100
+PROBLEMS = "folders"
+"""Name of the shared work that is watching the folders; its state is their problems."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +127,21 @@ class SyncedFolders:
         with self._database.write() as connection:
             connection.execute(delete(SyncedFolderRow).where(SyncedFolderRow.id == folder_id))
         return folder
+
+    def problems(self) -> dict[int, str]:
+        """Return why folders are not watched, by id, as the process that watches them has said last."""
+        with self._database.read() as connection:
+            found = connection.execute(select(SharedWorkRow.state).where(SharedWorkRow.name == PROBLEMS)).scalar()
+        return {int(folder_id): problem for folder_id, problem in (found or {}).items()}
+
+    def note_problems(self, problems: Mapping[int, str]) -> None:
+        """Have all processes know the problems of all folders; the ledger is written to when they are others."""
+        if problems == self.problems():
+            return
+        state = {str(folder_id): problem for folder_id, problem in problems.items()}
+        with self._database.write() as connection:
+            execute(connection, ADD_SHARED_WORK, name=PROBLEMS)
+            connection.execute(update(SharedWorkRow).where(SharedWorkRow.name == PROBLEMS).values(state=state))
 
 
 def _select() -> Select[int, int, str, Any, str, int, float]:

@@ -65,9 +65,9 @@ class FolderSupervisor:
         return folder
 
     def problem(self, folder_id: int) -> str:
-        """Return the reason why a folder is not watched now; empty when it is."""
+        """Return the reason why a folder is not watched now, here or by another process; empty when it is."""
         watcher = self._watchers.get(folder_id)
-        return watcher.problem if watcher else ""
+        return watcher.problem if watcher else self._folders.problems().get(folder_id, "")
 
     def close(self) -> None:
         """Stop watching. A running sync job is ended by the job runner."""
@@ -93,14 +93,19 @@ class FolderSupervisor:
             self._wake.wait(LIST_POLL_S)
 
     def _follow_list(self) -> None:
-        """Stop the watchers of removed folders, and start one for each new folder."""
-        listed = {folder.id: folder for folder in self._folders.all()} if self._is_mine() else {}
+        """Stop the watchers of removed folders, start one for each new folder, and note the problems for others."""
+        is_mine = self._is_mine()
+        listed = {folder.id: folder for folder in self._folders.all()} if is_mine else {}
         for folder_id in self._watchers.keys() - listed.keys():
             self._watchers.pop(folder_id).stop()
         for folder_id in listed.keys() - self._watchers.keys():
             watcher = _Watcher(listed[folder_id], self._jobs, self._retry_s)
             self._watchers[folder_id] = watcher
             watcher.start()
+        if is_mine:
+            self._folders.note_problems(
+                {folder_id: watcher.problem for folder_id, watcher in self._watchers.items() if watcher.problem}
+            )
 
 
 class _Watcher(threading.Thread):

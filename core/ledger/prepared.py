@@ -37,7 +37,10 @@ SET_APP_SETTING = """
 SHARED_LIST_VERSION = "SELECT version FROM shared_list"
 SHARED_LIST = "SELECT text, version FROM shared_list"
 LOCK_SHARED_LIST = f"{SHARED_LIST_VERSION} FOR UPDATE"
-ADD_SHARED_LIST = "INSERT INTO shared_list (id, text, version) VALUES (1, :text, 1) ON CONFLICT (id) DO NOTHING"
+ADD_SHARED_LIST = """
+    INSERT INTO shared_list (id, text, version) VALUES (1, :text, :version)
+    ON CONFLICT (id) DO UPDATE SET text = excluded.text, version = excluded.version
+    WHERE shared_list.version = :made_empty AND excluded.version <> :made_empty"""
 SET_SHARED_LIST = """
     INSERT INTO shared_list (id, text, version) VALUES (1, :text, 1)
     ON CONFLICT (id) DO UPDATE SET text = excluded.text, version = shared_list.version + 1"""

@@ -510,3 +510,8 @@ class JobRow(Base):
     finished_at: Mapped[float | None]
     process: Mapped[str] = mapped_column(default="", server_default="")
     """The process of a fleet that started it last."""
+
+
+OF_PROCESSES = tuple(each.__tablename__ for each in (ClaimRow, ProcessRow, SharedWorkRow, AttemptWindowRow))
+"""Tables of what processes do just now, with which a ledger that is restored or moved has nothing to do: it begins with
+none of it. In an order in which they may be emptied."""

@@ -19,7 +19,7 @@ from braid.core.ledger.schema import (
     current_revision,
     newest_revision,
 )
-from braid.core.ledger.tables import DocumentRow, ProcessRow, UserRow
+from braid.core.ledger.tables import OF_PROCESSES, DocumentRow, ProcessRow, UserRow
 from braid.core.moving.places import MoveError, require_no_member
 
 NOTES = Table("moving", MetaData(), Column("name", Text, primary_key=True), Column("value", Text, nullable=False))
@@ -69,7 +69,9 @@ def begin(target: Engine, move: Move) -> bool:
 
 
 def end(connection: Connection) -> None:
-    """Delete the notes, and let the database be opened."""
+    """Delete the notes, and what processes did at the source, and let the database be opened."""
+    for table in OF_PROCESSES:
+        connection.exec_driver_sql(f"DELETE FROM {table}")
     NOTES.drop(connection)
     _set_revision(connection, newest_revision())
 

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from limits import parse
 from limits.strategies import MovingWindowRateLimiter
-from sqlalchemy import select
+from sqlalchemy import func, select
 
 from braid.app import rate_windows as windows
 from braid.app.rate_windows import SharedWindows, Windows
@@ -104,6 +104,21 @@ def test_processes_take_together_what_there_is_for_one(ledger: Ledger) -> None:
     with ThreadPoolExecutor(4) as pool:
         assert sum(pool.map(take, processes)) == 2 * 30
     assert [processes[0].get_window_stats(limit, "user", str(each)).remaining for each in range(2)] == [0, 0]
+
+
+@pytest.mark.parametrize("shared_ledger", ["postgresql"], indirect=True)
+def test_a_sweep_neither_waits_for_who_counts_nor_takes_their_window_away(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attempts = AttemptWindows(ledger)
+    for key in ("over", "counted in"):
+        attempts.take(key, limit=1, window_s=-1)
+    monkeypatch.setattr(attempt_windows, "SWEEP_EVERY", 1)
+    with ThreadPoolExecutor(1) as other_process, ledger.database.write() as connection:
+        counted_in = select(AttemptWindowRow).where(AttemptWindowRow.key == attempt_windows._hashed("counted in"))
+        connection.execute(counted_in.with_for_update()).one()
+        assert other_process.submit(attempts.take, "new", limit=1, window_s=60).result(20)
+        assert connection.execute(select(func.count()).select_from(AttemptWindowRow)).scalar_one() == 2
 
 
 def test_the_ledger_keeps_no_names_and_forgets_windows_that_are_over(

@@ -151,7 +151,10 @@ def test_an_unmounted_disk_loses_nothing_and_is_followed_when_it_is_back(
     assert background.supervisor.problem(followed.id) == ""
 
 
-def test_a_folder_that_is_missing_at_the_start_is_tried_again(braid: Braid, dataset: int, folder: Path) -> None:
+def test_a_folder_that_is_missing_at_the_start_is_tried_again_and_all_processes_know(
+    braid: Braid, dataset: int, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("braid.core.folders.supervisor.LIST_POLL_S", 0.1)
     background = Background(braid)  # whose own supervisor is not started
     background._runner.start()
     supervisor = FolderSupervisor(background.folders, background.sync_jobs, retry_s=0.2)
@@ -159,9 +162,11 @@ def test_a_folder_that_is_missing_at_the_start_is_tried_again(braid: Braid, data
     hidden = folder.rename(folder.with_name("hidden"))
     supervisor.start()
     eventually(lambda: "there is no folder" in supervisor.problem(followed.id))
+    eventually(lambda: "there is no folder" in background.supervisor.problem(followed.id))
     assert background.sync_jobs.find_last(followed) is None
     hidden.rename(folder)
     eventually(lambda: sources(braid, dataset) == {"a.md", "b.md"})
+    eventually(lambda: background.supervisor.problem(followed.id) == "")
     supervisor.close()
     background.close()
 

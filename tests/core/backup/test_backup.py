@@ -19,7 +19,9 @@ import pytest
 from filelock import FileLock
 from sqlalchemy import text
 
+from braid.core.accounts.attempt_windows import AttemptWindows
 from braid.core.accounts.secret_key import secret_key
+from braid.core.background.backups import Backups, BackupState
 from braid.core.backup.files import HELD, HeldFiles
 from braid.core.backup.make import LOCK, Sources, make_backup
 from braid.core.backup.manifest import BackupError, Manifest
@@ -117,6 +119,9 @@ def test_a_backup_under_writes_has_all_that_was_acknowledged_before(
 ) -> None:
     gone = directory.ledger.add_dataset(1, "removed since")
     directory.ledger.remove_dataset(gone.id)
+    pages = Backups(directory, lambda: sources(directory))
+    assert pages._work.begin(done=0)
+    AttemptWindows(directory.ledger).take("ann", limit=5, window_s=3600)
     target, meanwhile = tmp_path / "backup.zip", []
     with Writing(directory) as writing:
         before = writing.more(10)
@@ -127,6 +132,7 @@ def test_a_backup_under_writes_has_all_that_was_acknowledged_before(
 
         manifest = make_backup(sources(directory), target, on_progress=watch)
         after = writing.more(1)
+    pages._work.end()
     assert before < meanwhile[0] <= after
     assert before <= manifest.documents < meanwhile[0], "the state is that of the beginning"
     assert verify_backup(target) == manifest
@@ -140,6 +146,10 @@ def test_a_backup_under_writes_has_all_that_was_acknowledged_before(
         assert there.ledger.dataset(1).documents == manifest.documents
         assert [user.name for user in there.ledger.users()] == ["ann"]
         assert secret_key(there.data_dir) == secret_key(directory.data_dir)
+        assert Backups(there, lambda: sources(there)).state == BackupState(), (
+            "the one that runs elsewhere is not its own"
+        )
+        assert AttemptWindows(there.ledger).read("ann", window_s=3600)[1] == 0
         assert [entry.name for entry in there.registry.entries()] == ["Handbook"]
         assert there.ledger.add_dataset(1, "new").id == gone.id + 1, "ids are never given again"
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
+from braid.core.datasets import shared_list
 from braid.core.datasets.registry import Registry
 from braid.core.datasets.scope import resolve_scope
 from braid.core.datasets.shared_list import ListInLedger
@@ -43,6 +44,12 @@ def test_a_file_is_taken_over_once(ledger: Ledger, tmp_path: Path, caplog: pytes
     another = tmp_path / "of-another-machine.json"
     another.write_text('[{"id": -2, "name": "Other", "collection_name": "shared_other"}]')
     ListInLedger(ledger.database).take_over(another, has_shared=True)
+    assert f"{another}, which has another one, is not read: `python -m app shared-db import FILE`" in caplog.text
+    caplog.clear()
+    for same in (HANDBOOK.strip(), None):
+        another.write_text(same) if same else another.unlink()
+        ListInLedger(ledger.database).take_over(another, has_shared=True)
+    assert not caplog.records
     assert names(other) == ["Handbook"]
     assert one.text()[0] == HANDBOOK
 
@@ -54,6 +61,35 @@ def test_without_a_file_it_is_empty_and_a_ledger_with_shared_datasets_says_so(
     assert "nobody can read them until `python -m app shared-db import FILE`" in caplog.text
     registry = registry_of(ledger, tmp_path / "nowhere.json")
     assert (names(registry), registry.problem()) == ([], None)
+
+
+def test_an_empty_list_that_nobody_has_edited_gives_way_to_the_first_file(
+    ledger: Ledger, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    without, path = tmp_path / "nowhere.json", tmp_path / "shared_dbs.json"
+    one, other = taken_over(ledger, without)
+    path.write_text(HANDBOOK)
+    assert names(one) == []
+    for _ in range(2):
+        taken_over(ledger, path)
+        taken_over(ledger, without)
+    assert names(one) == names(other) == ["Handbook"]
+    assert "is not read" not in caplog.text
+    one.remove(-1)
+    taken_over(ledger, path)
+    assert names(other) == [], "administrators have emptied it"
+
+
+@pytest.mark.parametrize("shared_ledger", ["postgresql"], indirect=True)
+def test_a_list_that_another_process_holds_is_said_to_be_locked(
+    ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, _ = taken_over(ledger, tmp_path / "none")
+    monkeypatch.setattr(shared_list, "LOCK_TIMEOUT_S", 0.05)
+    locked = pytest.raises(RegistryError, match=r"shared datasets has been locked by another process for 0\.05 s")
+    with ListInLedger(ledger.database).alone(), locked:
+        one.add("Handbook", "shared_main")
+    assert one.add("Handbook", "shared_main").id == -1
 
 
 def test_what_one_changes_the_other_has_at_once(ledger: Ledger, tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ from braid.core.ledger import database
 from braid.core.ledger.ledger import Ledger
 from braid.core.ledger.member import Member
 from braid.core.ledger.owner import OwnerLock
+from braid.core.ledger.tables import OF_PROCESSES
 from braid.core.moving import tables
 from braid.core.moving.move import Moved, move
 from braid.core.moving.places import Destination, MoveError, destination_of
@@ -158,7 +159,8 @@ def test_it_is_moved_to_postgresql_and_back_although_it_is_killed(
     in_postgres = Sources(tmp_path / "files", tmp_path / "files" / "shared_dbs.json", there.url)
     back = destination_of(str(tmp_path / "back"))
     down = moved_with_a_kill(in_postgres, back, after=40)
-    assert {**down.tables, "shared_list": up.tables["shared_list"]} == up.tables
+    assert {**down.tables, **{name: up.tables[name] for name in ("shared_list", *OF_PROCESSES)}} == up.tables
+    assert [(up.tables[name].rows, down.tables[name].rows) for name in OF_PROCESSES] == [(2, 0)] * len(OF_PROCESSES)
     assert (down.tables["shared_list"].rows, down.files) == (1, up.files - 1)
     assert SHARED in (tmp_path / "back" / "shared_dbs.json").read_text(), "administrators edit the file there"
     for path, url in ((tmp_path / "files", there.url), (tmp_path / "back", "")):
