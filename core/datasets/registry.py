@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from braid.core.datasets.entry import SharedDataset, as_plain, decode, parse, render, require_size, validate
-from braid.core.datasets.shared_list import ListFile, SharedList, State, fingerprint
+from braid.core.datasets.shared_list import ListFile, SharedList, State, fingerprint, has_another
 from braid.core.errors import NotFoundError, RegistryConflictError, RegistryError
 from braid.core.forks import tell_of_forks
 
@@ -78,6 +78,10 @@ class Registry:
     def is_file(self) -> bool:
         """Whether the list is the file at `path`."""
         return isinstance(self._list, ListFile)
+
+    def ignores_file(self) -> bool:
+        """Return whether there is a file at `path` that has another list than the ledger, which has it instead."""
+        return not self.is_file and has_another(self.path, self.text()[0])
 
     @property
     def version(self) -> int:

@@ -137,7 +137,12 @@ class ListInLedger:
         """
         [kept] = self._rows() or [("", MADE_EMPTY)]
         if kept[1] != MADE_EMPTY:
-            _warn_of_another(path, kept[0])
+            if has_another(path, kept[0]):
+                logger.warning(
+                    "event=list_ignored the list of shared datasets is in the ledger, and %s, which has another one, "
+                    "is not read: `python -m app shared-db import FILE` puts it in effect; delete it if it is old",
+                    path,
+                )
             return
         content = ListFile(path).read()
         text, version = (EMPTY, MADE_EMPTY) if content is None else (_text(content), 1)
@@ -192,16 +197,14 @@ class ListInLedger:
         return self._database.rows(prepared.SHARED_LIST)
 
 
-def _warn_of_another(path: Path, kept: str) -> None:
-    """Say that a file is there that has another list, which whoever edits it may take for the one in effect."""
+def has_another(path: Path, kept: str) -> bool:
+    """Return whether a file is there that has another list than is kept in the ledger, white space aside: who edits it
+    may take it for the one in effect.
+    """
     with contextlib.suppress(RegistryError):
         content = ListFile(path).read()
-        if content is not None and _text(content).split() != kept.split():
-            logger.warning(
-                "event=list_ignored the list of shared datasets is in the ledger, and %s, which has another one, is "
-                "not read: `python -m app shared-db import FILE` puts it in effect; if it is out of date, delete it",
-                path,
-            )
+        return content is not None and _text(content).split() != kept.split()
+    return False
 
 
 def fingerprint(content: bytes) -> str:

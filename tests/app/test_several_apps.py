@@ -189,6 +189,11 @@ def test_shared_datasets_are_edited_and_closed_for_all(app: Flask, listed: None,
     for _ in range(3):
         assert caller.get(where, headers=headers).get_json()["name"] == "Pay"
         assert not caller.post(f"{API}/search", json=asked, headers=headers).get_json()["unresolved_dataset_ids"]
+    for other in ("[]", None):
+        file = site_of(app).braid.registry.path
+        file.write_text(other) if other else file.unlink()
+        told = f"run python -m app shared-db import {file};" in client.get("/admin/shared").text
+        assert told == bool(other), "who edits the file finds out that it is not read"
     page = client.get("/admin/shared/file").text
     assert "List of shared datasets" in page
     form = {name: re.findall(rf'name="{name}" value="([^"]+)"', page)[0] for name in ("csrf_token", "fingerprint")}

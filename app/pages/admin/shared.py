@@ -120,6 +120,7 @@ def _list_page(*, problem: str = "") -> str:
         typed={name: _typed_text(name) for name in FIELDS},
         problem=problem,
         registry_problem=braid.registry.problem(),
+        ignored_file=braid.registry.path if braid.registry.ignores_file() else None,
         collections=sorted({entry.collection_name for entry in entries}),
         groups=known_groups(),
     )
