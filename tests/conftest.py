@@ -30,6 +30,7 @@ MAKE_ENGINE = database._make_engine
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--through", choices=PROXIES, help="let clients of the app come through this proxy, below a path")
     parser.addoption("--apps", type=int, default=1, help="let clients of the app ask so many, one after the other")
+    parser.addoption("--fleet", action="store_true", help="let what is opened be fleets over PostgreSQL and Milvus")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -38,6 +39,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for mark in item.iter_markers("in_process"):
             if kind in mark.kwargs.get("of", PROXIES):
                 item.add_marker(pytest.mark.skip(reason=f"not through a proxy: {mark.args[0]}"))
+    for item in items if config.getoption("--fleet") else ():
+        # a connection that a thread had while its pool was closed is closed when it is collected
+        item.add_marker(pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"))
+        if item.get_closest_marker("one_machine"):
+            item.add_marker(pytest.mark.skip(reason="there is no such thing in a fleet"))
     for item in items if config.getoption("--apps") > 1 else ():
         if item.get_closest_marker("one_app"):
             item.add_marker(pytest.mark.skip(reason="it reaches into the app that its client asks"))
@@ -89,6 +95,18 @@ def one_of_several_apps(request: pytest.FixtureRequest) -> Iterator[None]:
     from tests.rotating import rotating  # which loads the app
 
     with rotating(number):
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def in_fleets(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """With the option, every data directory is."""
+    if not request.config.getoption("--fleet"):
+        yield
+        return
+    from tests.fleets import in_fleets  # which loads Milvus's client
+
+    with in_fleets(request.getfixturevalue("postgres_server"), tmp_path_factory.mktemp("fleets")):
         yield
 
 

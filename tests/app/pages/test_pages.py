@@ -257,6 +257,7 @@ def test_dataset_of_another_user_is_left_out_and_listed(own_client: FlaskClient,
     assert "secret" not in page
 
 
+@pytest.mark.one_machine
 def test_broken_registry_is_reported(own_client: FlaskClient, library: Braid) -> None:
     (library.data_dir / "shared_dbs.json").write_text("[")
     page = text_of(own_client.get("/search").text)
@@ -624,6 +625,7 @@ def test_query_is_not_logged(client: FlaskClient, caplog: pytest.LogCaptureFixtu
     assert "unmentionable" not in caplog.text
 
 
+@pytest.mark.one_machine
 def test_without_an_open_directory_the_app_opens_that_of_the_settings(braid: Braid) -> None:
     app = create_app(Settings(data_dir=braid.data_dir))
     here: Site = app.extensions[EXTENSION]
@@ -699,6 +701,7 @@ def test_first_page_of_a_new_directory_offers_examples(braid: Braid) -> None:
     assert '<a href="/datasets">Add files</a>' in page
 
 
+@pytest.mark.one_machine
 def test_sample_goes_into_the_dataset_that_is_listed_for_it(braid: Braid) -> None:
     listed = (ROOT / "shared_dbs.json").read_text(encoding="utf-8")
     braid.registry.replace_text(listed)
