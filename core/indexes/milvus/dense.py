@@ -32,11 +32,15 @@ FEW_S = 10.0
 """The same for a sample of fewer chunks."""
 
 
+LINKS = 64
+"""Links of a vector in the graph. With 16, some of the default model's vectors are reached from no other: one question
+in 50 of a small collection missed its answer. With 64 each finds what an exact search finds.
+"""
 _INDEX = {
     "field_name": "vector",
     "index_type": "HNSW",
     "metric_type": "COSINE",
-    "params": {"M": 16, "efConstruction": 200},
+    "params": {"M": LINKS, "efConstruction": 400},
 }
 LEAST_EF, EF_PER_HIT = 512, 4
 """Candidates that a search keeps while it walks the graph: at least, and for each hit. With Milvus's own 64, 3 to 13 of
