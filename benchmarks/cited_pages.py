@@ -101,7 +101,7 @@ def _long(scratch: Path, pages: int) -> list[object]:
     started = time.perf_counter()
     document = pool.parse(Incoming.from_file(path, path.name), IngestOptions())
     read_ms, pictures = (time.perf_counter() - started) * 1000, PagePictures(scratch / "long")
-    some = {1, *range(pages // 20, pages + 1, max(1, pages // 20))}
+    some = {1, *range(max(1, pages // 20), pages + 1, max(1, pages // 20))}
     worst_ms = max(_draw(pool, pictures, path, document.content_hash, number)[1] for number in some)
     pool.close()
     most_mb = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
