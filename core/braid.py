@@ -312,7 +312,6 @@ class Braid(DataDirectory):
             models=self._search_models,
             configured=self._configured,
             priority=self.priority,
-            shared_statistics=self._options.milvus is not None,
         )
         self._manager = RetrieverManager(context, self.registry, of=self)
 

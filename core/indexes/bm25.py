@@ -47,6 +47,11 @@ UNUSED_S = 120.0
 _Found = tuple[float, tantivy.DocAddress]
 
 
+def bm25_idf(documents: int, containing: int) -> float:
+    """Return ln(1 + (N − n + 0.5) / (n + 0.5)), the variant of Lucene and tantivy."""
+    return math.log(1 + (documents - containing + 0.5) / (containing + 0.5))
+
+
 @dataclass(frozen=True, slots=True)
 class _Open:
     index: tantivy.Index

@@ -92,5 +92,3 @@ class SearchContext:
     answers: RecentAnswers = field(default_factory=RecentAnswers)
     """Recent replies of search models, for `braid.core.search.explain`."""
     priority: SearchPriority = field(default_factory=SearchPriority)
-    shared_statistics: bool = False
-    """Whether the keyword indexes of all collections have BM25's statistics in common, so that scores compare."""

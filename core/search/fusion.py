@@ -5,12 +5,11 @@ A ranking is a list of hits, best first, each chunk once; higher is better.
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 
 from braid.core.indexes.answers import Bm25Statistics
-from braid.core.indexes.bm25 import K1, B
+from braid.core.indexes.bm25 import K1, B, bm25_idf
 from braid.core.types import ScoredChunk
 
 RRF_C = 60
@@ -116,11 +115,6 @@ def by_score_then_appearance(fused: Mapping[str, float]) -> list[ScoredChunk]:
     """Return the fused ranking in the order of LangChain's EnsembleRetriever, whose sort is stable."""
     ordered = sorted(fused.items(), key=lambda item: item[1], reverse=True)
     return [ScoredChunk(chunk_id, score) for chunk_id, score in ordered]
-
-
-def bm25_idf(documents: int, containing: int) -> float:
-    """Return ln(1 + (N − n + 0.5) / (n + 0.5)), the variant of Lucene and tantivy."""
-    return math.log(1 + (documents - containing + 0.5) / (containing + 0.5))
 
 
 def pooled_bm25_boosts(

@@ -46,8 +46,6 @@ class TermWeigher:
 
     def count(self, collection: str, terms: Collection[str]) -> Bm25Statistics:
         """Return the counts of the collection. Raises IndexUnavailableError for an index that lost what was in it."""
-        if self.context.shared_statistics:  # nothing to make comparable
-            return Bm25Statistics(0, 0.0, {})
         counted = self.plans[collection].counted_ids
         found = self.context.bm25.statistics(collection, terms, dataset_ids=counted)
         if not found.documents and not self.context.indexer.leg_progress("bm25", collection).pending:
@@ -67,8 +65,6 @@ class TermWeigher:
 
     def weigh(self, terms: Mapping[str, float], found: Mapping[str, Bm25Statistics]) -> dict[str, WeighedTerms]:
         """Return the terms for each collection that was counted, by the counts of all."""
-        if self.context.shared_statistics:
-            return {name: WeighedTerms(_heaviest(terms), 1.0) for name in found}
         pools = [{name: local} for name, local in found.items()] if self.pooling == "none" else [found]
         boosts = {name: boost for pool in pools for name, boost in fusion.pooled_bm25_boosts(pool, terms).items()}
         return {name: WeighedTerms(_heaviest(weights), factor) for name, (weights, factor) in boosts.items()}

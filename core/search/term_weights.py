@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from braid.core.errors import IndexUnavailableError
 from braid.core.indexes.answers import Bm25Statistics
 from braid.core.indexes.base import KeywordIndex
+from braid.core.indexes.bm25 import bm25_idf
 from braid.core.ledger.ledger import Ledger
 from braid.core.search.filter_plan import counted_datasets
-from braid.core.search.fusion import bm25_idf
 from braid.core.text.analyzer import Analyzer
 from braid.core.types import CollectionScope, Scope
 

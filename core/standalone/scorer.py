@@ -9,8 +9,7 @@ from typing import Protocol
 from langchain_core.documents import Document
 
 from braid.core.errors import ValidationError
-from braid.core.indexes.bm25 import K1, B
-from braid.core.search import fusion
+from braid.core.indexes.bm25 import K1, B, bm25_idf
 from braid.core.text.analyzer import Analyzer
 
 Chunk = str | Document | Mapping[str, object]
@@ -50,7 +49,7 @@ class Bm25Scorer:
         scores: dict[int, float] = {}
         for term, weight in Counter(self._analyzer.tokens(query)).items():
             containing = self._frequencies.get(term, {})
-            idf = weight * fusion.bm25_idf(len(self._lengths), len(containing))
+            idf = weight * bm25_idf(len(self._lengths), len(containing))
             for index, frequency in containing.items():
                 saturated = frequency + K1 * (1 - B + B * self._lengths[index] / self._average)
                 scores[index] = scores.get(index, 0.0) + idf * frequency * (K1 + 1) / saturated

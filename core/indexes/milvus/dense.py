@@ -131,7 +131,7 @@ class MilvusVectorIndex(MilvusIndex):
             query = vector.tolist()
             options = {"metric_type": "COSINE", "params": {"ef": max(LEAST_EF, EF_PER_HIT * k)}}
             for hit in store.search(query, expression, k, field="vector", parameters=options, timeout_s=left_s):
-                found[hit.collection].append(ScoredChunk(hit.chunk_id, round(hit.distance, DECIMALS)))
+                found[hit.row["collection"]].append(ScoredChunk(hit.chunk_id, round(hit.distance, DECIMALS)))
         answers: dict[str, list[ScoredChunk] | BraidError] = {}
         for name, hits in found.items():
             answers[name] = sorted(hits, key=lambda hit: (-hit.score, hit.chunk_id))[:k]

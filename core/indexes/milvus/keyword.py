@@ -6,17 +6,18 @@ import re
 import time
 from base64 import b32encode
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
 from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import Any
 
 from numpy.typing import NDArray
 
 from braid.core.indexes.answers import Bm25Counts, Bm25Statistics
 from braid.core.indexes.bm25 import K1, B
 from braid.core.indexes.milvus.index import MilvusIndex
-from braid.core.indexes.milvus.server import TIMEOUT_S, MilvusServer, Row, Shape, Store, within
+from braid.core.indexes.milvus.server import TIMEOUT_S, MilvusServer, Shape, Store, within
+from braid.core.indexes.milvus.word_sample import Words, WordSample, words_of
 from braid.core.ledger.change_log import ChangeLog, IndexedChunk, StateName
 from braid.core.lru import LeastRecentlyUsed
 from braid.core.text.analyzer import Analyzer
@@ -24,18 +25,22 @@ from braid.core.types import Leg, ScoredChunk
 
 MAX_TOKENS_BYTES = 65_000
 """Bytes of a passage's words that are indexed; Milvus takes 65,535. A passage of 5,900 bigrams has as many."""
+THINNER = 0.9
+"""Share of a longer passage's words that are kept, again and again until they fit."""
 SAMPLE = 1_000
 """Passages whose words tell how frequent a word is."""
-SAMPLES = 16
-MAX_COUNTED = 24
-"""Words that are not in the sample and are counted one by one."""
+SAMPLES = 64
+"""Samples that are kept, of 1 MB at most."""
+SAMPLE_S, FEW_S = 600.0, 10.0
+"""Time after which a sample is read again; of a collection that is no larger, where something was written since."""
+LEAST_CANDIDATES, CANDIDATES_PER_HIT = 200, 4
 MAX_REPEATS = 100
 _MARK = "zz"
 _PLAIN = re.compile(f"(?!{_MARK})[a-z0-9]{{1,40}}")
 
 
 class MilvusKeywordIndex(MilvusIndex):
-    """Keyword indexes on a server. All collections share BM25's statistics, so that their scores compare."""
+    """Keyword indexes on a server. Milvus finds passages; Braid scores them by what their collection alone has."""
 
     name: StateName = "milvus_bm25"
     leg: Leg = "bm25"
@@ -43,15 +48,15 @@ class MilvusKeywordIndex(MilvusIndex):
     def __init__(self, server: MilvusServer, changes: ChangeLog, analyzer: Analyzer) -> None:
         super().__init__(server, changes, "keyword")
         self._analyzer = analyzer
-        self.version = f"{analyzer.version}:milvus:2"
+        self.version = f"{analyzer.version}:milvus:3"
         self._shape = Shape("keyword", self.version, _add_fields, _INDEX)
-        self._samples = LeastRecentlyUsed[object, _Sample](SAMPLES)
+        self._samples = LeastRecentlyUsed[object, WordSample](SAMPLES)
 
     def _store(self, collection: str) -> Store:
         return self._server.store(collection, self._shape)
 
     def _row(self, chunk: IndexedChunk) -> Mapping[str, Any]:
-        return {"tokens": _joined(self._analyzer.tokens(chunk.text))}
+        return _row_of(self._analyzer.tokens(chunk.text))
 
     def search(
         self,
@@ -65,19 +70,26 @@ class MilvusKeywordIndex(MilvusIndex):
     ) -> list[ScoredChunk]:
         """Return the ``k`` best chunks with at least one of the terms, by BM25, within the given ids.
 
-        A term of weight 2 counts as if it were there twice; weights are rounded so that the lightest counts once.
+        Milvus, which counts the words of all collections of a store, chooses four times as many, at least 200. They are
+        scored by what the collection itself has. To Milvus a term of weight 2 counts as if it were there twice; weights
+        are rounded so that the lightest counts once.
         """
         question = _joined(_repeated(terms))
         if not question or k < 1:
             return []
-        store, found, deadline = self._store(collection), dict[str, float](), time.monotonic() + TIMEOUT_S
+        store, found, deadline = self._store(collection), dict[str, Words](), time.monotonic() + TIMEOUT_S
+        sample, head = self._sample(collection, None)
+        wanted = max(LEAST_CANDIDATES, CANDIDATES_PER_HIT * k)
         for part in within({collection: (dataset_ids, document_ids)}):
             left_s = deadline - time.monotonic()
-            hits = store.search(question, part, k, field="bm25", parameters={"metric_type": "BM25"}, timeout_s=left_s)
-            found.update((hit.chunk_id, abs(hit.distance)) for hit in hits)  # Milvus Lite has them negative
+            hits = store.search(
+                question, part, wanted, field="bm25", parameters=_BY_BM25, timeout_s=left_s, fields=_WORDS
+            )
+            found.update((hit.chunk_id, words_of(hit.row["tokens"], hit.row["times"])) for hit in hits)
         if not found:
             self._require_some(collection, partial(self._changes.chunk_count, collection))
-        ranked = [ScoredChunk(chunk_id, score) for chunk_id, score in found.items()]
+        weights = sample.idf_weights({_word(term): weight for term, weight in terms.items()}, head)
+        ranked = [ScoredChunk(chunk_id, sample.score(weights, words)) for chunk_id, words in found.items()]
         return sorted(ranked, key=lambda hit: (-hit.score, hit.chunk_id))[:k]
 
     def containing(
@@ -88,9 +100,7 @@ class MilvusKeywordIndex(MilvusIndex):
         if not tokens:
             return [], 0
         expression = f"{having} and {within({collection: (dataset_ids, None)})[0]}"
-        hits = store.search(
-            _joined(tokens), expression, n, field="bm25", parameters={"metric_type": "BM25"}, timeout_s=TIMEOUT_S
-        )
+        hits = store.search(_joined(tokens), expression, n, field="bm25", parameters=_BY_BM25, timeout_s=TIMEOUT_S)
         if not hits:
             self._require_some(collection, partial(self._changes.chunk_count, collection))
         return [hit.chunk_id for hit in hits], max(len(hits), store.count(expression) if len(hits) == n else 0)
@@ -100,28 +110,37 @@ class MilvusKeywordIndex(MilvusIndex):
     ) -> Bm25Statistics:
         """Return how many chunks have each term, also within some datasets.
 
-        Milvus does not tell: words of a sample of 1,000 chunks are scaled up, and up to 24 others are counted.
+        Milvus does not tell: what a sample of 1,000 chunks has is scaled up; a smaller collection is looked at whole.
         """
-        expression = within({collection: (dataset_ids, None)})[0]
-        store = self._store(collection)
-        documents = store.count(expression)
-        key = (collection, frozenset(dataset_ids or ()), dataset_ids is None, documents)
-        sample = self._samples.get(key) or self._samples.put(
-            key, _sample(store.rows(expression, ["tokens"], limit=SAMPLE))
+        sample, head = self._sample(collection, None)
+        counts = {term: sample.documents_with(_word(term), head) for term in terms}
+        readable: Bm25Counts | None = None
+        if dataset_ids is not None:
+            part, head = self._sample(collection, frozenset(dataset_ids))
+            readable = Bm25Counts(part.documents, {term: part.documents_with(_word(term), head) for term in terms})
+        return Bm25Statistics(sample.documents, sample.average_length, counts, readable)
+
+    def _sample(self, collection: str, dataset_ids: frozenset[int] | None) -> tuple[WordSample, int]:
+        """Return the sample of a collection, or of its datasets, and the end of the change log."""
+        key, head = (collection, dataset_ids), self._changes.heads([collection]).get(collection, 0)
+        kept = self._samples.get(key)
+        if kept is not None and (kept.head == head or time.monotonic() < kept.until):
+            return kept, head
+        store, expression = self._store(collection), within({collection: (dataset_ids, None)})[0]
+        is_applied = self.count(collection) == self._changes.chunk_count(collection)
+        passages = [words_of(row["tokens"], row["times"]) for row in store.rows(expression, _WORDS, limit=SAMPLE)]
+        is_whole = len(passages) < SAMPLE
+        sample = WordSample.of(
+            passages,
+            documents=len(passages) if is_whole else store.count(expression),
+            head=head if is_whole and is_applied else None,
+            until=time.monotonic() + (FEW_S if is_whole else SAMPLE_S),
         )
-        having, to_count = dict[str, int](), list[str]()
-        for term in terms:
-            if seen := sample.having[_word(term)]:
-                having[term] = max(1, round(seen * documents / sample.size))
-            elif sample.size < documents:
-                to_count.append(term)
-        for term in to_count[:MAX_COUNTED]:
-            having[term] = store.count(f"{_has(term)} and {expression}")
-        having.update(dict.fromkeys(to_count[MAX_COUNTED:], 1))
-        counts = Bm25Counts(documents, {term: having.get(term, 0) for term in terms})
-        return Bm25Statistics(documents, 0.0, counts.document_frequency)
+        return self._samples.put(key, sample), head
 
 
+_WORDS = ("tokens", "times")
+_BY_BM25 = {"metric_type": "BM25"}
 _INDEX = {
     "field_name": "bm25",
     "index_type": "SPARSE_INVERTED_INDEX",
@@ -135,31 +154,41 @@ def _add_fields(schema: Any) -> None:
 
     words = {"enable_analyzer": True, "enable_match": True, "analyzer_params": {"tokenizer": "standard"}}
     schema.add_field("tokens", DataType.VARCHAR, max_length=65_535, **words)
+    schema.add_field("times", DataType.VARCHAR, max_length=65_535)
     schema.add_field("bm25", DataType.SPARSE_FLOAT_VECTOR)
     kind = {"function_type": FunctionType.BM25, "input_field_names": ["tokens"], "output_field_names": ["bm25"]}
     schema.add_function(Function(name="bm25", **kind))
-
-
-class _Sample(NamedTuple):
-    size: int
-    having: Counter[str]
-
-
-def _sample(rows: Iterable[Row]) -> _Sample:
-    having, size = Counter[str](), 0
-    for row in rows:
-        having.update(set(str(row["tokens"]).split(" ")))
-        size += 1
-    return _Sample(size, having)
 
 
 def _has(term: str) -> str:
     return f'TEXT_MATCH(tokens, "{_word(term)}")'
 
 
+def _row_of(tokens: Sequence[str]) -> dict[str, str]:
+    """Return the words of a passage, of a long one fewer times, and then how often it has each of them."""
+    if sum(len(_word(token)) + 1 for token in tokens) <= MAX_TOKENS_BYTES:
+        return {"tokens": _joined(tokens), "times": ""}
+    counts, share = Counter(map(_word, tokens)), 1.0
+    while share * max(counts.values()) >= 1 and _bytes_of(counts, share) > MAX_TOKENS_BYTES:
+        share *= THINNER
+    text = _cut(" ".join(word for word, n in counts.items() for _ in range(_times(n, share))))
+    return {"tokens": text, "times": " ".join(str(counts[word]) for word in dict.fromkeys(text.split(" ")))}
+
+
+def _bytes_of(counts: Mapping[str, int], share: float) -> int:
+    return sum(_times(n, share) * (len(word) + 1) for word, n in counts.items())
+
+
+def _times(count: int, share: float) -> int:
+    return max(1, round(count * share))
+
+
 def _joined(tokens: Iterable[str]) -> str:
-    """Return the tokens as words, cut before Milvus's limit."""
-    text = " ".join(map(_word, tokens))
+    return _cut(" ".join(map(_word, tokens)))
+
+
+def _cut(text: str) -> str:
+    """Return the words that fit into Milvus's limit."""
     return text if len(text) <= MAX_TOKENS_BYTES else text[: text.rindex(" ", 0, MAX_TOKENS_BYTES)]
 
 

@@ -46,7 +46,7 @@ class Hit(NamedTuple):
 
     chunk_id: str
     distance: float
-    collection: str
+    row: Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,9 +207,17 @@ class Store:
                 client.upsert(self.name, data=list(part), timeout=TIMEOUT_S)
 
     def search(
-        self, what: Any, expression: str, k: int, *, field: str, parameters: Mapping[str, Any], timeout_s: float
+        self,
+        what: Any,
+        expression: str,
+        k: int,
+        *,
+        field: str,
+        parameters: Mapping[str, Any],
+        timeout_s: float,
+        fields: Sequence[str] = ("collection",),
     ) -> list[Hit]:
-        """Return up to ``k`` hits of one query, best first; none of a store that is not there."""
+        """Return up to ``k`` hits of one query with these fields, best first; none of a store that is not there."""
         if not self.server.is_there(self.name, max(0.1, timeout_s)):
             return []
         with self.server.answering("search") as client:
@@ -220,10 +228,10 @@ class Store:
                 filter=expression,
                 limit=min(k, MOST_HITS),
                 search_params=dict(parameters),
-                output_fields=["collection"],
+                output_fields=list(fields),
                 timeout=max(0.1, timeout_s),
             )
-        return [Hit(_chunk_id(hit["id"]), hit["distance"], hit["entity"]["collection"]) for hit in found[0]]
+        return [Hit(_chunk_id(hit["id"]), hit["distance"], hit["entity"]) for hit in found[0]]
 
     def count(self, expression: str) -> int:
         """Count the rows that the expression selects."""

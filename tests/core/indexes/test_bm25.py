@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 
 from braid.core.errors import IndexUnavailableError
-from braid.core.indexes.bm25 import Bm25Index
+from braid.core.indexes.bm25 import Bm25Index, bm25_idf
 from braid.core.ledger.change_log import IndexedChunk
-from braid.core.search.fusion import bm25_idf, pooled_bm25_boosts
+from braid.core.search.fusion import pooled_bm25_boosts
 from braid.core.text.analyzer import Analyzer
 
 ANALYZER = Analyzer()

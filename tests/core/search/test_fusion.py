@@ -12,10 +12,10 @@ from langchain_core.documents import Document
 from langchain_core.runnables import RunnableLambda
 
 from braid.core.indexes.answers import Bm25Statistics
+from braid.core.indexes.bm25 import bm25_idf
 from braid.core.langchain import EnsembleRetriever
 from braid.core.search.fusion import (
     add_contributions,
-    bm25_idf,
     by_score_then_appearance,
     by_score_then_id,
     min_max_contributions,

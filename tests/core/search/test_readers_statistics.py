@@ -10,8 +10,8 @@ import pytest
 
 from braid.core.braid import Braid
 from braid.core.datasets.scope import resolve_scope
+from braid.core.indexes.bm25 import bm25_idf
 from braid.core.search.filter_plan import filter_plans
-from braid.core.search.fusion import bm25_idf
 from braid.core.search.term_weights import TermWeights
 from braid.core.types import ChunkInput, DocumentInput, Filters
 from tests.fakes import HashEmbeddings
