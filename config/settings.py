@@ -127,6 +127,7 @@ class Settings:
         Form(
             r"|s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9_.-]+)*/?",
             "empty or s3://bucket/prefix",
+            secret="url",
         ),
         "S3-compatible store of uploads and of the files of documents, with keys and address from AWS's own variables; "
         "empty means `data_dir`",

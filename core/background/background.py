@@ -153,11 +153,11 @@ class Background:
     def _start(self) -> None:
         if self._closing.is_set():
             return
-        self._tidy()
+        if self._braid.bucket is None:
+            self._try_to_tidy()
+            self._tidying.start()
         self._runner.start()
         self.supervisor.start()
-        if self._braid.bucket is None:
-            self._tidying.start()
         self._braid.each_beat(self._take_back)
         self._braid.when_woken("jobs", self._runner.wake)
 
@@ -217,6 +217,8 @@ class Background:
         self.supervisor.close()
         self._runner.close(timeout_s)
         self._pool.close()
+        if self._tidying.is_alive():
+            self._tidying.join(timeout_s)
 
     def _stopping(self, run: Handler) -> Handler:
         """The handler, whose process that parses is killed when the job is cancelled, or gone with its user."""
@@ -274,8 +276,13 @@ class Background:
         self.pages.sweep(self.originals.known)
 
     def _tidy_hourly(self) -> None:
+        if self._braid.bucket is not None:  # which may be down, or take long: the start does not wait for it
+            self._try_to_tidy()
         while not self._closing.wait(TIDY_EVERY_S):
-            try:
-                self._tidy()
-            except Exception as error:  # the edge of a thread: it must outlive an outage of the database
-                log_failure(logger, "tidying", error)
+            self._try_to_tidy()
+
+    def _try_to_tidy(self) -> None:
+        try:
+            self._tidy()
+        except Exception as error:  # the edge of a thread: it must outlive an outage of the database or the bucket
+            log_failure(logger, "tidying", error)

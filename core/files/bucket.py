@@ -50,7 +50,10 @@ def open_bucket(url: str, scratch: Path) -> Bucket:
     Raises InvalidInputError and MissingExtraError.
     """
     if not URL.fullmatch(url):
-        raise InvalidInputError(f"files_url is {url!r}; write s3://bucket or s3://bucket/prefix", field="files_url")
+        raise InvalidInputError(
+            "files_url is no bucket; write s3://bucket or s3://bucket/prefix, and the key into the environment",
+            field="files_url",
+        )
     require("s3", "files_url", "fsspec", "s3fs")
     return Bucket(url, scratch)
 

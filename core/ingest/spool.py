@@ -137,14 +137,21 @@ class Spool:
                 log_failure(logger, "deleting a file that no job needs", error)
 
     def bring_in(self, names: Collection[str]) -> int:
-        """Put files of the folder into the bucket, which it was before there was one; return how many."""
-        if self._bucket is None:
-            return 0
+        """Put files of the folder into the bucket, which it was before there was one; return how many.
+
+        They stay in the folder, too, until they are removed: a job may be reading them.
+        """
         paths = [self._folder / name for name in names if _NAME.fullmatch(name)]
         there = [path for path in paths if path.is_file()]
+        if self._bucket is None or not there:
+            return 0
+        known, brought = {key for key, _ in self._bucket.below(_key(""))}, 0
         for path in there:
-            self._bucket.add(path, _key(path.name))
-        return len(there)
+            if _key(path.name) not in known:
+                with contextlib.suppress(FileNotFoundError):  # its job has just ended
+                    self._bucket.add(path, _key(path.name), keep=True)
+                    brought += 1
+        return brought
 
     def sweep(self, keep: Collection[str], *, older_than_s: float = 0.0) -> int:
         """Delete files, whole or partial, that are not in ``keep`` and old enough. Returns how many."""

@@ -19,6 +19,7 @@ from braid.core.data_directory import PRIVATE, DataDirectory
 from braid.core.files.bucket import Stored
 from braid.core.folders.store import SyncedFolder, SyncedFolders
 from braid.core.ingest.incoming import Incoming
+from braid.core.ledger.database import take_time
 from braid.core.ledger.tables import DocumentRow, OriginalRow
 from braid.core.types import Document
 
@@ -91,6 +92,7 @@ class Originals:
                 yield
         else:
             with self._database.write() as connection:
+                take_time(connection)  # while a file is on its way to the bucket: the lock must hold until it is noted
                 connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{LOCK_PATIENCE}'")
                 number = int.from_bytes(bytes.fromhex(content_hash[:16]), signed=True)
                 connection.exec_driver_sql("SELECT pg_advisory_xact_lock(%s)", (number,))
@@ -177,9 +179,12 @@ class Originals:
             return 0
         wanted = self._hashes()
         there = [path for path in self._files() if path.name in wanted]
+        brought = 0
         for path in there:
-            self._bucket.add(path, self._key(path.name))
-        return len(there)
+            with contextlib.suppress(FileNotFoundError):  # another process has moved it
+                self._bucket.add(path, self._key(path.name))
+                brought += 1
+        return brought
 
     def _sweep_bucket(self, wanted: Collection[str], before: float) -> int:
         if self._bucket is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import threading
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,7 @@ from flask.testing import FlaskClient
 
 from braid.config.settings import Settings
 from braid.core.braid import Braid
+from braid.core.errors import FilesUnavailableError
 from braid.core.files.bucket import Bucket
 from braid.core.ledger.outages import times_met
 from tests.fakes import HashEmbeddings
@@ -100,3 +102,22 @@ def test_files_are_in_the_bucket_and_an_outage_of_it_is_named(
     caller.delete(where, headers=headers)
     here.background.originals.sweep(older_than_s=-1)
     assert not list(bucket.below("originals/"))
+
+
+def test_the_start_waits_for_no_bucket(tmp_path: Path, files_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    started, is_down = threading.Event(), threading.Event()
+
+    def hang(_: Bucket) -> int:
+        is_down.set()
+        in_time = started.wait(10)
+        raise FilesUnavailableError("EndpointConnectionError" if in_time else "the start waited for the bucket")
+
+    monkeypatch.setattr(Bucket, "tidy", hang)
+    met = times_met()["files_down"]
+    with Braid(tmp_path, embedding_model=HashEmbeddings(), files_url=files_url) as braid:
+        app = make_app(braid, Settings(), jobs=True)
+        assert is_down.wait(10)
+        assert app.test_client().get("/healthz").status_code == 200
+        started.set()
+        eventually(lambda: times_met()["files_down"] > met)
+        site_of(app).close()

@@ -237,6 +237,7 @@ def test_passwords_are_masked(url: str) -> None:
 def test_passwords_are_masked_in_messages(tmp_path: Path) -> None:
     assert "hunter2" not in message(env={"BRAID_DATABASE_URL": "ada:hunter2@db"})
     assert "hunter2" not in message(env={"BRAID_CHROMA_URL": "ftp://ada:hunter2@db"})
+    assert "hunter2" not in message(env={"BRAID_FILES_URL": "s3://ada:hunter2@files"})
     write_toml(tmp_path / "braid.toml", 'database_url = ["postgresql://ada:hunter2@db"]')
     assert "hunter2" not in message(env={})
 

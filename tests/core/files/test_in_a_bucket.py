@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import io
+import time
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +20,8 @@ from braid.core.ingest.incoming import Incoming
 from braid.core.ingest.ingest import ingest_bytes
 from braid.core.ingest.spool import Spool
 from braid.core.jobs.store import JobStore, NewJob
+from braid.core.ledger import database
+from braid.core.ledger.database import Database
 from braid.core.originals.store import Originals
 from braid.core.types import Document
 from tests.fakes import HashEmbeddings
@@ -30,10 +33,10 @@ TANK = b"The tank holds 40 litres."
 class Machine:
     """A process on a machine of its own: its data directory is its own, ledger and bucket are those of all."""
 
-    def __init__(self, folder: Path, name: str, files_url: str) -> None:
+    def __init__(self, folder: Path, name: str, files_url: str, database_url: str = "") -> None:
         self.directory = DataDirectory(
             folder / name,
-            database_url=f"sqlite:///{folder / 'ledger.db'}",
+            database_url=database_url or f"sqlite:///{folder / 'ledger.db'}",
             files_url=files_url,
             embedding_model=HashEmbeddings(),
         )
@@ -170,13 +173,66 @@ def test_files_of_before_there_was_a_bucket_are_brought_in(tmp_path: Path, files
     with one.spool.temporary(b"being read") as path:
         assert (one.spool.bring_in({waiting}), one.originals.bring_in()) == (1, 1)
         assert path.read_bytes() == b"being read"
-    assert one.files() == []
+    assert one.files() == [waiting], "a job may be reading it"
+    assert one.spool.bring_in({waiting}) == 0, "it is there already"
     for machine in (one, other):
         assert machine.spool.path(waiting).read_bytes() == TANK
         kept = machine.originals.find(pump)
         assert kept is not None
         assert kept.read_bytes() == PUMP
+    one.spool.remove(waiting)
+    assert one.files() == []
+    for machine in (one, other):
         machine.directory.close()
+
+
+def test_a_file_that_another_process_moves_meanwhile_is_passed_over(
+    machines: tuple[Machine, Machine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, _ = machines
+    document = one.store("pump.txt", PUMP)
+    left = one.directory.data_dir / "originals" / document.content_hash[:2] / document.content_hash
+    left.parent.mkdir(parents=True)
+    left.write_bytes(PUMP)
+    waiting = "a" * 32
+    (one.directory.data_dir / "uploads" / waiting).write_bytes(TANK)
+    add = Bucket.add
+
+    def add_moved(bucket: Bucket, path: Path, key: str, *, keep: bool = False) -> None:
+        path.unlink()
+        add(bucket, path, key, keep=keep)
+
+    monkeypatch.setattr(Bucket, "add", add_moved)
+    assert (one.spool.bring_in({waiting}), one.originals.bring_in()) == (0, 0)
+    assert one.files() == []
+
+
+def test_a_slow_transfer_keeps_its_lock(
+    tmp_path: Path, files_url: str, new_postgres_url: Callable[[], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = new_postgres_url()
+    Database(url).close()  # makes the tables, which takes longer
+    monkeypatch.setattr(database, "IDLE_IN_TRANSACTION_S", 0.5)
+    machine = Machine(tmp_path, "one", files_url, url)
+    with machine.directory:
+        ann = machine.directory.ledger.add_user("ann")
+        machine.directory.ledger.add_dataset(ann.id, "notes")
+        for name in ("add", "remove"):
+            monkeypatch.setattr(Bucket, name, slowly(getattr(Bucket, name)))
+        machine.store("pump.txt", PUMP)
+        assert machine.originals.count() == (1, len(PUMP))
+        machine.directory.ledger.remove_document(1, "pump.txt")
+        assert machine.originals.sweep(older_than_s=-1) == 1
+
+
+def slowly(act: Callable[..., None]) -> Callable[..., None]:
+    """The method of a bucket that takes longer than PostgreSQL lets a transaction be idle."""
+
+    def act_slowly(*args: object, **options: object) -> None:
+        act(*args, **options)
+        time.sleep(0.8)
+
+    return act_slowly
 
 
 def test_a_backup_has_them_and_a_restored_directory_gives_them_back(
