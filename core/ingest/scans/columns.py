@@ -24,6 +24,8 @@ _EDGE = 0.15
 _MIN_LINES = 3
 _FILLED, _MIN_FILLED = 0.6, 0.6
 """A line fills its column when it goes over this share of its width; so much of the length of all lines is of such."""
+_MAX_STRIPS = 20
+"""That are looked at for one gutter, from the tallest on."""
 _HALF_LINE = 12
 """Pixels that are looked at."""
 _ROOM = 12
@@ -87,7 +89,11 @@ def _trimmed(ink: Ink, box: Box) -> Box | None:
 
 
 def _gutter(ink: Ink, least: int) -> Box | None:
-    """Return the tallest strip without ink, as wide as ``least``, that has columns on both sides."""
+    """Return the tallest strip without ink, as wide as ``least``, that has columns on both sides.
+
+    What is taller may be white between two pictures above or below the columns; in the rows of a strip that has none
+    on its sides no other is looked for, or some rows of a table would be columns.
+    """
     height, width = ink.shape
     edge = max(int(width * _EDGE), 1)
     if height < _MIN_HEIGHT or width <= 2 * edge + least:
@@ -100,7 +106,8 @@ def _gutter(ink: Ink, least: int) -> Box | None:
         run = np.where(is_white[row], run + 1, 0)
         ends = np.where(run > tallest, row + 1, ends)
         tallest = np.maximum(tallest, run)
-    for at in np.argsort(-tallest, kind="stable"):
+    for _ in range(_MAX_STRIPS):
+        at = int(np.argmax(tallest))
         if tallest[at] < _MIN_HEIGHT:
             return None
         same = np.flatnonzero((tallest == tallest[at]) & (ends == ends[at]))
@@ -108,7 +115,8 @@ def _gutter(ink: Ink, least: int) -> Box | None:
         beside = ink[strip.top : strip.bottom, : strip.left], ink[strip.top : strip.bottom, strip.right :]
         if all(_is_text(side) for side in beside):
             return _between_lines(ink, strip)
-        tallest[same] = 0
+        shared = np.minimum(ends, strip.bottom) - np.maximum(ends - tallest, strip.top)
+        tallest[2 * shared > tallest] = 0
     return None
 
 

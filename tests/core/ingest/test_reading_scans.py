@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import random
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image, ImageDraw, ImageFont
+from reportlab.lib.utils import ImageReader  # type: ignore[import-untyped]
+from reportlab.pdfgen.canvas import Canvas  # type: ignore[import-untyped]
 
 from braid.core.ingest.readers.paged.page_picture import page_for_reading
 from braid.core.ingest.readers.paged.picture import readable
@@ -40,6 +44,21 @@ def test_columns_whose_lines_stand_at_different_heights_are_read_one_after_the_o
 def test_columns_of_short_and_long_lines_are_columns() -> None:
     lines = ["Each of the contracts ends after three years.", "It may be renewed once."] * 16
     assert len(columns_of(scans.page(lines, columns=2))) == 2
+
+
+def test_columns_below_pictures_that_are_taller_than_they_are_columns() -> None:
+    page = scans.page([])
+    draw = ImageDraw.Draw(page)
+    for left, right in ((300, 800), (1000, 2180)):
+        for x in range(left, right, 24):
+            draw.rectangle((x, 300, x + 7, 1899), fill=0)
+    for left, right in ((300, 1180), (1300, 2180)):
+        for line in range(24):
+            draw.rectangle((left, 1960 + 50 * line, right - 40 * (line % 3), 1984 + 50 * line), fill=0)
+    pictures, left_column, right_column = columns_of(page)
+    assert pictures.bottom < min(left_column.top, right_column.top) + 60
+    assert left_column.right < 1250 + 12
+    assert right_column.left > 1250 - 12
 
 
 def table() -> Image.Image:
@@ -80,6 +99,62 @@ def test_a_coarse_scan_in_a_pdf_is_drawn_as_coarse_as_it_is_and_its_noise_taken_
 
 def test_a_page_of_letters_alone_is_drawn_finely() -> None:
     assert 3400 < max(page_for_reading(scans.pdf([TEXT[:3]]), 1).size) < 3600
+
+
+STRIPES = 72 / 300 * 2
+"""Points: as wide as two dots of a fine scan."""
+
+
+def within_a_form(canvas: Canvas) -> None:
+    stripes = np.tile(np.array([0, 0, 255, 255], dtype=np.uint8), (1200, 300))
+    canvas.beginForm("scan", 0, 0, 1200, 1200)
+    canvas.drawImage(ImageReader(Image.fromarray(stripes).convert("RGB")), 0, 0, 1200, 1200)
+    canvas.endForm()
+    canvas.scale(0.24, 0.24)
+    canvas.doForm("scan")
+
+
+def photo(canvas: Canvas, height: float = 288) -> None:
+    canvas.drawImage(ImageReader(Image.new("RGB", (100, 100), "white")), 0, 0, 288, height)
+
+
+def bars(canvas: Canvas, count: int) -> None:
+    for number in range(count):
+        canvas.rect(144 + 2 * STRIPES * number, 144, STRIPES, 100, stroke=0, fill=1)
+
+
+def letters_over_a_photo(canvas: Canvas) -> None:
+    photo(canvas)
+    bars(canvas, 30)
+
+
+def photo_beside_letters(canvas: Canvas) -> None:
+    photo(canvas, height=100)
+    bars(canvas, 15)
+
+
+def scan_with_marks(canvas: Canvas) -> None:
+    photo(canvas)
+    bars(canvas, 15)
+    text = canvas.beginText(20, 20)
+    text.setTextRenderMode(3)
+    for number in range(20):
+        text.textLine(f"Line {number} that a machine has read")
+    canvas.drawText(text)
+
+
+@pytest.mark.parametrize(
+    ("draw", "is_fine"),
+    [(within_a_form, True), (letters_over_a_photo, True), (photo_beside_letters, True), (scan_with_marks, False)],
+)
+def test_coarse_is_a_page_that_a_coarse_image_is_most_of(draw: Callable[[Canvas], None], is_fine: bool) -> None:
+    stream = io.BytesIO()
+    canvas = Canvas(stream, pagesize=(288, 288))
+    draw(canvas)
+    canvas.showPage()
+    canvas.save()
+    drawn = np.asarray(page_for_reading(stream.getvalue(), 1))
+    assert (drawn[300:500, 604:654].std() > 110) == is_fine, drawn[300:500, 604:654].std()
 
 
 def test_syllables_are_joined_to_the_words_that_tesseract_wrote(

@@ -32,8 +32,12 @@ PER_POINT = 10
 """Units of a box per point, 1/72 inch."""
 POINTS_PER_INCH = 72
 LEAST_DPI = 100
-LARGE_SHARE = 0.05
-"""Of the page, that an image of a scan has: some have one for the paper and a finer one for the letters."""
+LARGE_SHARE, SCAN_SHARE = 0.05, 0.5
+"""Of the page, that an image of a scan has, as some have one for the paper and a finer one for the letters; and that
+all such images have together.
+"""
+MAX_DRAWN, DRAWN_TEXT = 100, 20
+"""Segments of paths on a page that is a scan: a frame has five, a letter some twenty; and as how many a text counts."""
 MAX_CHARACTERS = 100_000
 
 
@@ -75,18 +79,36 @@ def page_for_reading(content: bytes, number: int) -> Image.Image:
 
 
 def _resolution(page: pypdfium2.PdfPage) -> float:
-    """Return the dots per inch of the finest large image on a page, from `LEAST_DPI` to `READ_DPI`; the latter without
-    one.
+    """Return the dots per inch of the finest large image on a page that is a scan, from `LEAST_DPI` to `READ_DPI`; the
+    latter for other pages: where letters may be drawn, and where there is a form, as PDFium tells the bounds of what is
+    in it in the form's own coordinates.
     """
     width, height = page.get_size()
-    found = []
-    for image in page.get_objects(filter=[raw.FPDF_PAGEOBJ_IMAGE], max_depth=3):
-        left, bottom, right, top = image.get_bounds()
+    covered, finest, drawn = 0.0, 0.0, 0
+    for found in page.get_objects(max_depth=1):
+        drawn += _drawn(found)
+        if found.type == raw.FPDF_PAGEOBJ_FORM or drawn > MAX_DRAWN:
+            return READ_DPI
+        if found.type != raw.FPDF_PAGEOBJ_IMAGE:
+            continue
+        left, bottom, right, top = found.get_bounds()
         area = (right - left) * (top - bottom)
         if area >= LARGE_SHARE * width * height > 0:
-            across, down = image.get_px_size()
-            found.append(math.sqrt(across * down / area) * POINTS_PER_INCH)
-    return min(max(*found, LEAST_DPI), READ_DPI) if found else READ_DPI
+            across, down = found.get_px_size()
+            covered += area
+            finest = max(finest, math.sqrt(across * down / area) * POINTS_PER_INCH)
+    is_scan = covered > SCAN_SHARE * width * height
+    return min(max(finest, LEAST_DPI), READ_DPI) if is_scan else READ_DPI
+
+
+def _drawn(found: pypdfium2.PdfObject) -> int:
+    """Return how many segments an object of a page draws; a text that nobody sees draws none."""
+    if found.type == raw.FPDF_PAGEOBJ_PATH:
+        return max(int(raw.FPDFPath_CountSegments(found)), 0)
+    if found.type == raw.FPDF_PAGEOBJ_TEXT:
+        is_seen = raw.FPDFTextObj_GetTextRenderMode(found) != raw.FPDF_TEXTRENDERMODE_INVISIBLE
+        return DRAWN_TEXT if is_seen else 0
+    return 0
 
 
 def _is_pdf(content: bytes) -> bool:
