@@ -56,9 +56,10 @@ def _sample_entry(braid: Braid) -> SharedDataset | None:
     """Return the sample's entry, or None if there are other shared datasets only. Adds it if there are none at all."""
     entries = braid.registry.entries()
     if not entries and not braid.registry.problem() and not braid.ledger.shared_ids():
-        _, nothing = braid.registry.text()
+        text, version = braid.registry.text()
         sample = SharedDataset(-1, SAMPLE_NAME, SAMPLE_COLLECTION, description=SAMPLE_DESCRIPTION)
-        with suppress(RegistryConflictError):  # here, too
-            braid.registry.replace_text(render([sample]), of=nothing)
+        if "".join(text.split()) in ("", "[]"):  # others may have listed something since the entries were read
+            with suppress(RegistryConflictError):  # here, too
+                braid.registry.replace_text(render([sample]), of=version)
         entries = braid.registry.entries()
     return next((entry for entry in entries if entry.name == SAMPLE_NAME), None)

@@ -73,9 +73,9 @@ def _read(connection: Connection, key: str, *, window_s: float, lock: bool = Fal
     found = connection.execute(statement.with_for_update() if lock else statement).first()
     if found is None and not lock:
         return [], 0.0
-    if found is None:
+    while found is None:  # also where another process sweeps the row of a third one between
         execute(connection, ADD_ATTEMPT_WINDOW, key=_hashed(key), attempts=b"")
-        found = connection.execute(statement.with_for_update()).one()
+        found = connection.execute(statement.with_for_update()).first()
     packed, now = found
     return [at for at in _unpacked(packed) if at >= now - window_s], now
 

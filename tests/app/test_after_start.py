@@ -11,6 +11,7 @@ import pytest
 from braid.app import first_start
 from braid.app.after_start import AfterStart
 from braid.core.braid import Braid
+from braid.core.datasets.registry import SharedDataset
 from braid.core.types import ChunkInput, DocumentInput, Mode
 from tests.fakes import HashEmbeddings
 
@@ -30,6 +31,22 @@ def stored(tmp_path: Path) -> Path:
 
 def open_again(folder: Path) -> Braid:
     return Braid(folder, embedding_model=HashEmbeddings())
+
+
+def test_a_list_that_another_process_writes_meanwhile_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    theirs = '[{"id": -1, "name": "Manuals", "collection_name": "shared_manuals"}]'
+    with open_again(tmp_path) as braid:
+        now, changes = braid.registry.entries, iter([theirs])
+
+        def entries_before_theirs() -> tuple[SharedDataset, ...]:
+            found = now()
+            for text in changes:
+                braid.registry.replace_text(text)
+            return found
+
+        monkeypatch.setattr(braid.registry, "entries", entries_before_theirs)
+        first_start.begin(braid)
+        assert [entry.name for entry in now()] == ["Manuals"]
 
 
 @pytest.mark.parametrize("mode", ["keyword", "semantic", "hybrid"])

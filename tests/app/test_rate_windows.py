@@ -11,13 +11,14 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from limits import parse
 from limits.strategies import MovingWindowRateLimiter
-from sqlalchemy import func, select
+from sqlalchemy import Connection, delete, func, select
 
 from braid.app import rate_windows as windows
 from braid.app.rate_windows import SharedWindows, Windows
 from braid.core.accounts import attempt_windows
 from braid.core.accounts.attempt_windows import AttemptWindows
 from braid.core.ledger.ledger import Ledger
+from braid.core.ledger.prepared import Value
 from braid.core.ledger.tables import AttemptWindowRow
 
 THREADS = 32
@@ -119,6 +120,26 @@ def test_a_sweep_neither_waits_for_who_counts_nor_takes_their_window_away(
         connection.execute(counted_in.with_for_update()).one()
         assert other_process.submit(attempts.take, "new", limit=1, window_s=60).result(20)
         assert connection.execute(select(func.count()).select_from(AttemptWindowRow)).scalar_one() == 2
+
+
+@pytest.mark.parametrize("shared_ledger", ["postgresql"], indirect=True)
+def test_a_window_that_is_swept_at_the_same_time_is_counted_anew(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attempts, add = AttemptWindows(ledger), attempt_windows.execute
+
+    def add_between(connection: Connection, statement: str, **parameters: Value) -> None:
+        """Meet the row of another process at the first time, which a sweep deletes at once."""
+        monkeypatch.setattr(attempt_windows, "execute", add)
+        with ledger.database.write() as other:
+            add(other, statement, **parameters)
+        add(connection, statement, **parameters)
+        with ledger.database.write() as other:
+            assert other.execute(delete(AttemptWindowRow)).rowcount == 1
+
+    monkeypatch.setattr(attempt_windows, "execute", add_between)
+    assert attempts.take("key", limit=1, window_s=60)
+    assert not attempts.take("key", limit=1, window_s=60)
 
 
 def test_the_ledger_keeps_no_names_and_forgets_windows_that_are_over(
