@@ -14,6 +14,7 @@ from reportlab.pdfgen.canvas import Canvas  # type: ignore[import-untyped]
 from braid.core.chat.tables.rebuild import Piece, tables_of
 from braid.core.ingest.chunking import chunk_sections
 from braid.core.ingest.readers import ParsedDocument, read_document
+from braid.core.ingest.readers.paged import ruled
 from braid.core.ingest.readers.paged.page_picture import draw_page
 from braid.core.originals.placing import find_passage
 
@@ -203,3 +204,47 @@ def hatched(canvas: Canvas) -> None:
 @pytest.mark.parametrize("draw", [bar_chart, framed, underlined, hatched])
 def test_drawings_and_frames_are_no_tables(draw: Draw) -> None:
     assert all(" | " not in section.text for section in parsed(pdf(draw)).sections)
+
+
+def nested_frames(canvas: Canvas) -> None:
+    for n in range(25):
+        left, right, bottom, top = 10 + 8 * n, 585 - 8 * n, 10 + 8 * n, 832 - 8 * n
+        canvas.grid([left, left + 4, right], [top, top - 4, bottom])
+    canvas.setFont("Helvetica", 4)
+    for n in range(60):
+        canvas.drawString(215, 620 - 6 * n, f"Sentence {n} is within all of the frames, and there are many of these.")
+
+
+def test_of_nested_frames_few_characters_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts: list[int] = []
+    loose_boxes = ruled.loose_boxes
+
+    def counted(found: object, start: int, count: int) -> object:
+        counts.append(count)
+        return loose_boxes(found, start, count)
+
+    monkeypatch.setattr(ruled, "loose_boxes", counted)
+    [section] = parsed(pdf(nested_frames)).sections
+    assert section.text.count("Sentence") == 60
+    assert 20 * 1_500 < sum(counts) < 20 * 1_600
+
+
+@pytest.mark.parametrize("top", [0, 1])
+@pytest.mark.parametrize(("lines", "is_repeated"), [(2, True), (14, False)])
+def test_a_long_merged_cell_of_many_rows_is_told_once(lines: int, is_repeated: bool, top: int) -> None:
+    def draw(canvas: Canvas) -> None:
+        canvas.lines([(x, 700, x, 250) for x in (60, 460, 560)] + [(60, y, 560, y) for y in (700, 250)])
+        canvas.lines([(460 - 400 * (n == top), 700 - 15 * n, 560, 700 - 15 * n) for n in range(1, 30)])
+        for n in range(30):
+            canvas.drawString(464, 690 - 15 * n, f"Row {n:02}")
+        for n in range(lines):
+            canvas.drawString(
+                64, 690 - 15 * (n + top), f"Terms {n:02} of the contract that holds for all of these rows."
+            )
+        canvas.drawString(64, 690, "Condition" * top)
+
+    sections = parsed(pdf(draw)).sections
+    text = "\n".join(section.text for section in sections)
+    assert all(f"Row {n:02}" in text + sections[0].header for n in range(30))
+    assert text.count("Terms 00") == (text.count("Terms 01") if is_repeated else 1)
+    assert (text.count("Terms 00") > 20) == is_repeated

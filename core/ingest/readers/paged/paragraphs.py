@@ -8,6 +8,7 @@ within words by some programs and between them by others: the words of the docum
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, pairwise
 from statistics import median
@@ -37,6 +38,8 @@ _APART = 1.3
 """Least distance of two paragraphs, in the usual distance of lines."""
 _RAGGED, _SHORT, _MIN_RAGGED = 0.9, 6.0, 0.25
 """A line is short by more than a letter and less than a word, in its heights; so many of the lines are."""
+_MAX_REPEATED = 20_000
+"""Characters of a merged cell in all of its places."""
 _PARTICLE = re.compile(
     r"(?:[은는이가을를의에로과와도만서]|에서|에게|으로|까지|부터|처럼|보다|마다|라고|이라|이며|이고|이다|입니다|하는|하고|하여|한다|했다|된다|되는)"
     r"(?![가-힣])"
@@ -70,7 +73,7 @@ def page_parts(text: str, layout: Layout, left_out: set[Row], words: Words) -> l
     found: list[Part] = []
     for is_table, blocks in groupby(_blocks(layout, left_out), key=lambda block: block.table is not None):
         if is_table:
-            found += [_cells(text, block.table, words) for block in blocks if block.table]
+            found += [part for block in blocks if block.table for part in _table_parts(text, block.table, words)]
         elif paragraphs := _paragraphs(text, list(blocks), words):
             found.append(paragraphs)
     return found
@@ -84,11 +87,16 @@ def _blocks(layout: Layout, left_out: set[Row]) -> list[Block]:
     return [*head, *layout.body, *foot]
 
 
-def _cells(text: str, table: Table, words: Words) -> Grid:
-    """Return the texts of a table's cells, those of merged cells in each of their places."""
+def _table_parts(text: str, table: Table, words: Words) -> list[Part]:
+    """Return the texts of a table's cells, those of merged cells in each of their places; those for which that would be
+    too much are paragraphs below the table instead.
+    """
     texts = {number: _cell(text, pieces, words) for number, pieces in table.cells.items()}
+    places = Counter(number for row in table.grid for number in row)
+    below = [texts.pop(number) for number in table.cells if places[number] * len(texts[number]) > _MAX_REPEATED]
     rows = [[texts.get(number, "") for number in row] for row in table.grid]
-    return [row[:1] if len(set(numbers)) == 1 else row for row, numbers in zip(rows, table.grid, strict=True)]
+    grid = [row[:1] if len(set(numbers)) == 1 else row for row, numbers in zip(rows, table.grid, strict=True)]
+    return [grid, *below]
 
 
 def _cell(text: str, pieces: Sequence[Piece], words: Words) -> str:

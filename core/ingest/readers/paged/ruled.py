@@ -7,10 +7,10 @@ line between two cells is missing they are one. A page without drawn lines costs
 from __future__ import annotations
 
 import ctypes
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, islice
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +24,8 @@ from braid.core.ingest.readers.paged.layout import Layout, Table, layout_of
 MAX_OBJECTS, MAX_SEGMENTS = 20_000, 5_000
 """Of a page on which tables are looked for."""
 MAX_RULES, MAX_COLUMNS, MAX_ROWS = 1_000, 60, 300
+MAX_GRIDS = 20
+"""Of a page, from its top: PDFium is asked for the characters in each, also where one is within another."""
 _STRAIGHT, _MIN_LENGTH, _NEAR = 0.5, 6.0, 3.0
 """Points: a line may be askew by; is at least as long as; lines are one, and cross, when they are as near as."""
 _MIN_FILLED = 0.4
@@ -57,7 +59,7 @@ def page_layout(page: pypdfium2.PdfPage, found: pypdfium2.PdfTextPage, text: str
     characters = _Characters(found, text, Turn(page))
     pieces = pieces_of(page, found, text)
     tables: list[Table] = []
-    for grid in _grids(*_rules(page, characters.turn)):
+    for grid in islice(_grids(*_rules(page, characters.turn)), MAX_GRIDS):
         table, pieces = _table(grid, pieces, characters)
         tables += [table] if table else []
     return layout_of(pieces, page.get_height(), tables)
@@ -220,16 +222,18 @@ def _table(grid: _Grid, pieces: list[Piece], characters: _Characters) -> tuple[T
     """Return the table of a grid, and the pieces that are not in it; None where the grid is none."""
     cells: dict[int, list[Piece]] = defaultdict(list)
     others: list[Piece] = []
+    letters = Counter[int]()
     for piece in pieces:
         for owner, part in _parts(piece, grid, characters) if grid.covers(piece) else [(-1, piece)]:
             (others if owner < 0 else cells[owner]).append(part)
+            letters[owner] += (part.end - part.start) * (owner >= 0)
+            if letters[owner] > _MAX_CHARACTERS:
+                return None, pieces
     filled = np.isin(grid.owners, list(cells))
-    letters = max((sum(part.end - part.start for part in parts) for parts in cells.values()), default=0)
     is_table = (
         filled.any(axis=0).sum() >= 2
         and filled.any(axis=1).sum() >= 2
         and len(cells) >= _MIN_FILLED * len(np.unique(grid.owners))
-        and letters <= _MAX_CHARACTERS
     )
     if not is_table:
         return None, pieces
