@@ -222,7 +222,7 @@ class Settings:
     milvus_apart: Annotated[
         tuple[Annotated[str, Form(r"\S+", "names of collections, or patterns such as hr_*")], ...],
         BeforeValidator(_as_tuple),
-        "Collections that Milvus keeps apart, so that their words do not count in the scores of others",
+        "Collections that Milvus keeps apart, so that their words decide nothing in searches of others",
     ] = ()
     work: Annotated[bool, "Index and run jobs; false, in a fleet alone, for a process that only serves"] = True
     leg_timeout_s: Annotated[Seconds, "Time limit per leg in seconds; after it the other leg answers alone"] = 5.0
