@@ -22,7 +22,7 @@ class MilvusOptions:
     database: str = ""
     """Milvus's database; empty means its default one."""
     apart: Sequence[str] = ()
-    """Collections of Braid's, names or patterns such as ``hr_*``, whose words do not count in the scores of others."""
+    """Collections of Braid's, names or patterns such as ``hr_*``, whose words decide nothing in searches of others."""
 
     def __post_init__(self) -> None:
         if "://" not in self.url:
