@@ -95,7 +95,7 @@ def test_from_the_first_start_to_a_second_user(visit: Callable[..., Page], fresh
             {"name": "empty.pdf", "mimeType": "application/pdf", "buffer": b""},
         ]
     )
-    expect(ana.locator("body")).to_contain_text("安全の手引き")
+    expect(ana.locator("body")).to_contain_text("安全の手引き", timeout=30_000)  # three readers start
     expect(ana.get_by_text("still indexing")).to_have_count(0, timeout=30_000)
     assert fresh.braid.indexer.wait(30)
 
