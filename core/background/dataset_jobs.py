@@ -9,6 +9,7 @@ import io
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import IO, TYPE_CHECKING, Any
 
 from braid.core.errors import InvalidInputError, UnreadableDocumentError
@@ -192,11 +193,13 @@ class DatasetJobs:
     def export_to_spool(self, job: Job, progress: Progress) -> dict[str, Any]:
         """Write a dataset to a file in the spool."""
         dataset = self.directory.dataset(job.dataset_id)
-        originals = self.originals.place if job.payload.get("originals", True) else lambda document: None
+        with_originals = job.payload.get("originals", True)
         manifests: list[Manifest] = []
 
         def write(file: IO[bytes]) -> None:
-            manifests.append(export_dataset(self.directory, dataset.id, file, originals=originals, progress=progress))
+            with self.spool.temporary(b"") as copy:
+                place = partial(self.originals.place, to=copy) if with_originals else lambda document: None
+                manifests.append(export_dataset(self.directory, dataset.id, file, originals=place, progress=progress))
 
         file = self.spool.write(write)
         told = {name: getattr(manifests[0], name) for name in ("documents", "chunks", "originals", "lost_originals")}

@@ -83,6 +83,7 @@ class Bucket:
     def _begin(self) -> None:
         self._opening = threading.Lock()
         self._opened: Any = None
+        self._fetched_bytes = 0  # since copies were last tidied for them
 
     def before_fork(self) -> None:
         """Do nothing: who waits for the store goes on in the parent."""
@@ -112,9 +113,13 @@ class Bucket:
         try:
             os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
             self.fetch_to(key, partial)
+            self._fetched_bytes += partial.stat().st_size
             os.replace(partial, copy)
         finally:
             partial.unlink(missing_ok=True)
+        if self._fetched_bytes > ROOM_BYTES:  # many are asked for at once, as for an archive
+            self._fetched_bytes = 0
+            self.tidy()
         return copy
 
     def fetch_to(self, key: str, path: Path) -> None:

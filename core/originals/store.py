@@ -106,13 +106,16 @@ class Originals:
         path = self.place(document)
         return path if path is not None and path.is_file() else None
 
-    def place(self, document: Document) -> Path | None:
-        """Return where the document's file should be; a kept one may be gone, by other hands. None as by `find`."""
+    def place(self, document: Document, *, to: Path | None = None) -> Path | None:
+        """Return where the document's file should be; a kept one may be gone, by other hands. None as by `find`.
+
+        With ``to``, one of a bucket is written there, and no copy stays: for who reads many, each once.
+        """
         statement = select(OriginalRow.content_hash).where(OriginalRow.document_id == document.id)
         with self._database.read() as connection:
             kept = connection.execute(statement).scalar_one_or_none()
         if kept and kept == document.content_hash:
-            return self._copy(kept)
+            return self._copy(kept, to)
         return _in_synced_folder(document, self._synced.all())
 
     def ids_with_file(self, documents: Collection[Document]) -> set[int]:
@@ -201,12 +204,15 @@ class Originals:
                     removed += 1
         return removed
 
-    def _copy(self, content_hash: str) -> Path:
+    def _copy(self, content_hash: str, to: Path | None) -> Path:
         """Return where the file is, or a copy of it; it may be gone."""
         path = self._path(content_hash)
         if self._bucket is not None and not path.is_file():
             with contextlib.suppress(FileNotFoundError):
-                return self._bucket.fetch(self._key(content_hash))
+                if to is None:
+                    return self._bucket.fetch(self._key(content_hash))
+                self._bucket.fetch_to(self._key(content_hash), to)
+                return to
         return path
 
     def _key(self, content_hash: str) -> str:

@@ -73,15 +73,21 @@ def test_files_are_in_the_bucket_and_an_outage_of_it_is_named(
     part = caller.get(original, headers={**headers, "Range": "bytes=2-5"}, buffered=True)
     assert (part.status_code, part.data) == (206, b"Pump")
 
+    fetched = here.braid.data_dir / "fetched"
+    for path in fetched.iterdir():
+        path.unlink()
     exported = caller.post(f"{where}/exports", headers=headers).get_json()
     done(caller, headers, exported["id"])
+    assert not [path.name for path in fetched.iterdir() if path.name.startswith("originals")], (
+        "an export keeps no copies"
+    )
     download = f"{where}/exports/{exported['id']}"
     with zipfile.ZipFile(io.BytesIO(caller.get(download, headers=headers, buffered=True).data)) as archive:
         assert archive.read(f"originals/{hashlib.sha256(PUMP).hexdigest()}") == PUMP
     assert not [path for name in ("uploads", "originals") for path in here.braid.data_dir.glob(f"{name}/**/*.*")]
 
     bucket.tidy()
-    for path in here.braid.data_dir.joinpath("fetched").iterdir():
+    for path in fetched.iterdir():
         path.unlink()
     met = times_met()["files_down"]
     with monkeypatch.context() as patch:

@@ -72,6 +72,21 @@ def test_copies_are_used_again_and_go_when_nobody_asks_for_them(files_url: str, 
     assert bucket.fetch("uploads/1").exists()
 
 
+def test_who_fetches_many_does_not_fill_the_disk(
+    files_url: str, tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bucket = open_bucket(files_url, tmp_path / "copies")
+    for name in "abc":
+        bucket.add(file, name, keep=True)
+    monkeypatch.setattr(bucket_module, "ROOM_BYTES", 24)
+    before = bucket.fetch("a")
+    long_ago = time.time() - bucket_module.ROOM_S - 1
+    os.utime(before, (long_ago, long_ago))
+    assert bucket.fetch("b").exists()
+    assert not before.exists()
+    assert bucket.fetch("c").exists()
+
+
 def test_a_store_that_is_not_there_or_refuses_is_an_outage(
     s3_bucket: str, tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -118,6 +118,20 @@ def test_files_of_documents_are_kept_once_and_go_with_the_last(machines: tuple[M
     assert [machine.files() for machine in machines] == [[], []]
 
 
+def test_who_reads_many_files_leaves_no_copies(machines: tuple[Machine, Machine], tmp_path: Path) -> None:
+    one, other = machines
+    for source, content in (("pump.txt", PUMP), ("tank.txt", TANK)):
+        document = one.store(source, content)
+        place = other.originals.place(document, to=tmp_path / "copy")
+        assert place == tmp_path / "copy"
+        assert place.read_bytes() == content
+    assert not list(other.directory.data_dir.glob("fetched/*"))
+    one.bucket.remove(f"originals/{document.content_hash[:2]}/{document.content_hash}")
+    gone = other.originals.place(document, to=tmp_path / "copy")
+    assert gone is not None
+    assert not gone.exists()
+
+
 def test_what_is_gone_or_damaged_there_is_said(machines: tuple[Machine, Machine]) -> None:
     one, other = machines
     for source, content in (("pump.txt", PUMP), ("tank.txt", TANK)):
