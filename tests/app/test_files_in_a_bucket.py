@@ -86,6 +86,7 @@ def test_files_are_in_the_bucket_and_an_outage_of_it_is_named(
         assert archive.read(f"originals/{hashlib.sha256(PUMP).hexdigest()}") == PUMP
     assert not [path for name in ("uploads", "originals") for path in here.braid.data_dir.glob(f"{name}/**/*.*")]
 
+    assert here.braid.indexer.wait(30)
     bucket.tidy()
     for path in fetched.iterdir():
         path.unlink()

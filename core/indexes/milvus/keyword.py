@@ -134,7 +134,7 @@ class MilvusKeywordIndex(MilvusIndex):
             passages,
             documents=len(passages) if is_whole else store.count(expression),
             head=head if is_whole and is_applied else None,
-            until=time.monotonic() + (FEW_S if is_whole else SAMPLE_S),
+            until=time.monotonic() + (SAMPLE_S if not is_whole else FEW_S if passages else 0.0),
         )
         return self._samples.put(key, sample), head
 
