@@ -33,7 +33,8 @@ class Bm25Counts:
     """How many documents there are, and how many have each term."""
 
     documents: int
-    document_frequency: Mapping[str, int]
+    document_frequency: Mapping[str, float]
+    """A whole number where words are counted, and not estimated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class Bm25Statistics:
     documents: int
     average_length: float
     """Tokens per document."""
-    document_frequency: Mapping[str, int]
+    document_frequency: Mapping[str, float]
     readable: Bm25Counts | None = None
     """Counts of some datasets only, without deleted documents; None where all of the collection counts."""
 

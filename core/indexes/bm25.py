@@ -47,7 +47,7 @@ UNUSED_S = 120.0
 _Found = tuple[float, tantivy.DocAddress]
 
 
-def bm25_idf(documents: int, containing: int) -> float:
+def bm25_idf(documents: int, containing: float) -> float:
     """Return ln(1 + (N − n + 0.5) / (n + 0.5)), the variant of Lucene and tantivy."""
     return math.log(1 + (documents - containing + 0.5) / (containing + 0.5))
 

@@ -44,7 +44,7 @@ class TermWeights:
         """Return the idf of the terms that occur in a passage; empty when no keyword index answers."""
         return _idf(*self._count(terms))
 
-    def _count(self, terms: Collection[str]) -> tuple[int, dict[str, int]]:
+    def _count(self, terms: Collection[str]) -> tuple[int, dict[str, float]]:
         """Return the number of passages, and per term the number of passages that have it."""
         stored: dict[str, list[int]] = {}
         for dataset in self.ledger.datasets_in([c.collection for c in self.scope.collections]):
@@ -66,5 +66,5 @@ class TermWeights:
             return None
 
 
-def _idf(documents: int, having: Mapping[str, int]) -> dict[str, float]:
+def _idf(documents: int, having: Mapping[str, float]) -> dict[str, float]:
     return {term: bm25_idf(documents, n) for term, n in having.items() if n}

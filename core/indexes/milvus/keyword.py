@@ -32,7 +32,7 @@ SAMPLE = 1_000
 SAMPLES = 64
 """Samples that are kept, of 1 MB at most."""
 SAMPLE_S, FEW_S = 600.0, 10.0
-"""Time after which a sample is read again; of a collection that is no larger, where something was written since."""
+"""Time after which a sample is read again, the second for a collection that is no larger."""
 LEAST_CANDIDATES, CANDIDATES_PER_HIT = 200, 4
 MAX_REPEATS = 100
 _MARK = "zz"
@@ -78,7 +78,7 @@ class MilvusKeywordIndex(MilvusIndex):
         if not question or k < 1:
             return []
         store, found, deadline = self._store(collection), dict[str, Words](), time.monotonic() + TIMEOUT_S
-        sample, head = self._sample(collection, None)
+        sample = self._sample(collection, None)
         wanted = max(LEAST_CANDIDATES, CANDIDATES_PER_HIT * k)
         for part in within({collection: (dataset_ids, document_ids)}):
             left_s = deadline - time.monotonic()
@@ -88,7 +88,7 @@ class MilvusKeywordIndex(MilvusIndex):
             found.update((hit.chunk_id, words_of(hit.row["tokens"], hit.row["times"])) for hit in hits)
         if not found:
             self._require_some(collection, partial(self._changes.chunk_count, collection))
-        weights = sample.idf_weights({_word(term): weight for term, weight in terms.items()}, head)
+        weights = sample.idf_weights({_word(term): weight for term, weight in terms.items()})
         ranked = [ScoredChunk(chunk_id, sample.score(weights, words)) for chunk_id, words in found.items()]
         return sorted(ranked, key=lambda hit: (-hit.score, hit.chunk_id))[:k]
 
@@ -112,31 +112,28 @@ class MilvusKeywordIndex(MilvusIndex):
 
         Milvus does not tell: what a sample of 1,000 chunks has is scaled up; a smaller collection is looked at whole.
         """
-        sample, head = self._sample(collection, None)
-        counts = {term: sample.documents_with(_word(term), head) for term in terms}
+        sample = self._sample(collection, None)
+        counts = {term: sample.documents_with(_word(term)) for term in terms}
         readable: Bm25Counts | None = None
         if dataset_ids is not None:
-            part, head = self._sample(collection, frozenset(dataset_ids))
-            readable = Bm25Counts(part.documents, {term: part.documents_with(_word(term), head) for term in terms})
+            part = self._sample(collection, frozenset(dataset_ids))
+            readable = Bm25Counts(part.documents, {term: part.documents_with(_word(term)) for term in terms})
         return Bm25Statistics(sample.documents, sample.average_length, counts, readable)
 
-    def _sample(self, collection: str, dataset_ids: frozenset[int] | None) -> tuple[WordSample, int]:
-        """Return the sample of a collection, or of its datasets, and the end of the change log."""
-        key, head = (collection, dataset_ids), self._changes.heads([collection]).get(collection, 0)
-        kept = self._samples.get(key)
-        if kept is not None and (kept.head == head or time.monotonic() < kept.until):
-            return kept, head
+    def _sample(self, collection: str, dataset_ids: frozenset[int] | None) -> WordSample:
+        """Return the sample of a collection, or of its datasets."""
+        kept = self._samples.get((collection, dataset_ids))
+        if kept is not None and time.monotonic() < kept.until:
+            return kept
         store, expression = self._store(collection), within({collection: (dataset_ids, None)})[0]
-        is_applied = self.count(collection) == self._changes.chunk_count(collection)
         passages = [words_of(row["tokens"], row["times"]) for row in store.rows(expression, _WORDS, limit=SAMPLE)]
         is_whole = len(passages) < SAMPLE
         sample = WordSample.of(
             passages,
             documents=len(passages) if is_whole else store.count(expression),
-            head=head if is_whole and is_applied else None,
             until=time.monotonic() + (SAMPLE_S if not is_whole else FEW_S if passages else 0.0),
         )
-        return self._samples.put(key, sample), head
+        return self._samples.put((collection, dataset_ids), sample)
 
 
 _WORDS = ("tokens", "times")

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from braid.core.indexes.bm25 import K1, B, bm25_idf
 
+UNSEEN = 0.2
+"""Passages, of a collection, that are taken to have a word which its sample lacks."""
 Words = Counter[str]
 """How often a passage has each of its words."""
 
@@ -29,30 +31,27 @@ class WordSample:
     words: int
     having: Mapping[str, int]
     """How many of the sample have each word."""
-    head: int | None
-    """The end of the change log when all passages were looked at, and all changes were applied; else None."""
     until: float
-    """When it is to be read again, by the monotonic clock, unless the change log still ends at ``head``."""
+    """When it is to be read again, by the monotonic clock."""
 
     @classmethod
-    def of(cls, passages: Iterable[Words], *, documents: int, head: int | None, until: float) -> WordSample:
+    def of(cls, passages: Iterable[Words], *, documents: int, until: float) -> WordSample:
         """Count the words of passages."""
         having, size, words = Counter[str](), 0, 0
         for passage in passages:
             having.update(passage.keys())
             size, words = size + 1, words + passage.total()
-        return cls(size, max(documents, size), words, having, head, until)
+        return cls(size, max(documents, size), words, having, until)
 
     @property
     def average_length(self) -> float:
         """Words per passage."""
         return self.words / self.size if self.size else 0.0
 
-    def documents_with(self, word: str, head: int) -> int:
-        """Return how many passages have the word, or about as many. None that is certain is 0, others at least 1."""
-        if seen := self.having.get(word, 0):
-            return max(1, round(seen * self.documents / self.size))
-        return 0 if self.head == head or not self.documents else 1
+    def documents_with(self, word: str) -> float:
+        """Return about how many passages have the word: never 0, since one may have come since."""
+        seen = self.having.get(word, 0)
+        return max(1, round(seen * self.documents / self.size)) if seen else UNSEEN
 
     def score(self, weights: Mapping[str, float], counts: Words) -> float:
         """Return BM25 of a passage; ``weights`` have the words' idf in them, see `idf_weights`."""
@@ -61,8 +60,6 @@ class WordSample:
             weight * (K1 + 1) * counts[word] / (counts[word] + norm) for word, weight in weights.items() if counts[word]
         )
 
-    def idf_weights(self, weights: Mapping[str, float], head: int) -> dict[str, float]:
+    def idf_weights(self, weights: Mapping[str, float]) -> dict[str, float]:
         """Return each word's weight times its idf among the passages."""
-        return {
-            word: weight * bm25_idf(self.documents, self.documents_with(word, head)) for word, weight in weights.items()
-        }
+        return {word: weight * bm25_idf(self.documents, self.documents_with(word)) for word, weight in weights.items()}

@@ -31,7 +31,7 @@ from braid.core.indexes.document_progress import document_progress
 from braid.core.indexes.milvus import keyword
 from braid.core.indexes.milvus.options import MilvusOptions
 from braid.core.indexes.milvus.server import MAX_DOCUMENTS, within
-from braid.core.indexes.milvus.word_sample import words_of
+from braid.core.indexes.milvus.word_sample import UNSEEN, words_of
 from braid.core.indexes.vector_block import EVERYTHING
 from braid.core.types import Filters, Mode
 from tests.core.evaluation.test_evaluation import write_set
@@ -184,10 +184,9 @@ def test_words_are_counted(shelf: Shelf, sample: int, monkeypatch: pytest.Monkey
     assert shelf.braid.indexer.wait(WAIT_S)
     counts = shelf.braid.bm25.statistics("user_1", ["cat", "two", "unheard"]).counts
     assert counts.documents == shelf.log.chunk_count("user_1")
-    assert counts.document_frequency["unheard"] == (0 if sample > counts.documents else 1), "it may be in the rest"
-    assert counts.document_frequency["two"] >= 1
+    assert min(counts.document_frequency.values()) > 0, "what a sample lacks may be in the rest"
     if sample > counts.documents:
-        assert counts.document_frequency == {"cat": 4, "two": 1, "unheard": 0}
+        assert counts.document_frequency == {"cat": 4, "two": 1, "unheard": UNSEEN}
 
 
 def test_scores_are_those_of_an_index_of_its_own(shelf: Shelf) -> None:
