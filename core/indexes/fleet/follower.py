@@ -65,11 +65,10 @@ class FleetFollower(IndexFollower):
                     self.suspect(collection)
             except ClaimLostError:
                 self._give_up(collection)
+                continue
             except BraidError as error:  # a model that cannot be made
                 self._fail(collection, error)
-                self._claimed.heard(self.name, collection, wanted)
-            else:
-                self._claimed.heard(self.name, collection, wanted)
+            self._claimed.heard(self.name, collection, wanted)
 
     def _drop(self, collection: str) -> None:
         """Delete the collection's index. Other members use the store: it is never abandoned as a whole."""
