@@ -59,7 +59,7 @@ class Chaos:
         self.fleet = Fleet(folder, postgres, milvus, model, [*self.names, "reader", "limited"], SETTINGS)
         stack.callback(self.fleet.close)
         self.figures, self.dice = FleetFigures(), random.Random(seed)
-        self.outages = Outages(self.fleet, lambda kind: self.warden.is_whole(kind))
+        self.outages = Outages(self.fleet, lambda: self.warden.is_whole())
         persons = self.fleet.persons
         admin, reader = self._caller(ADMIN, "handbook"), self._caller("reader", "handbook")
         self.warden = Warden(admin, reader, administrator=persons[ADMIN], person=persons["reader"])

@@ -44,7 +44,7 @@ class Outage:
 class Outages:
     """Makes them, and tells which requests they excuse. ``is_whole`` says whether the fleet answers as before one."""
 
-    def __init__(self, fleet: Fleet, is_whole: Callable[[Kind], bool]) -> None:
+    def __init__(self, fleet: Fleet, is_whole: Callable[[], bool]) -> None:
         self.all: list[Outage] = []
         self.pretended = False
         """Whether outages are only noted, and nothing is stopped: what answers then is a fault that must be found."""
@@ -68,7 +68,7 @@ class Outages:
         with self._stopped(outage):
             time.sleep(seconds)
         while time.monotonic() < outage.up + LONGEST_S:
-            if self._is_whole(kind):
+            if self._is_whole():
                 outage.whole = time.monotonic()
                 break
             time.sleep(LOOK_S)

@@ -13,7 +13,6 @@ from tests.chaos.checks import FILLER
 from tests.chaos.fleet.caller import Caller, FleetFigures
 from tests.chaos.fleet.clients import form_token
 from tests.chaos.fleet.machines import Person, Process
-from tests.chaos.fleet.outages import Kind
 from tests.chaos.server import PASSWORD
 from tests.worlds import eventually
 
@@ -45,9 +44,9 @@ class Warden:
         self._set_groups(self._administrator.id, [READERS])
         document = {"source": "handbook.txt", "text": f"handbookw1 {FILLER}"}
         self._admin.ask("put", "PUT", f"{API}/datasets/{self.handbook}/documents", json=document)
-        eventually(lambda: self.is_whole("milvus"), FOUND_S, pause_s=0.5)
+        eventually(self.is_whole, FOUND_S, pause_s=0.5)
 
-    def is_whole(self, _kind: Kind) -> bool:
+    def is_whole(self) -> bool:
         """Whether each web process finds the document by both legs, and names nothing as missing."""
         return all(self._finds(web) for web in self._admin.fleet.webs)
 
@@ -82,6 +81,9 @@ class Warden:
                 act()
             except httpx.HTTPError:
                 time.sleep(PAUSE_S)  # counted; what is granted now is not known, and set again by the next
+            except (AssertionError, KeyError, ValueError) as error:
+                self._admin.figures.add("hanging", f"the warden ended with {type(error).__name__} {error}")
+                raise
 
     def group(self) -> None:
         """A group, and with it the shared dataset."""
