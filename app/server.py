@@ -218,7 +218,7 @@ class _OneLine(logging.Formatter):
 
 
 def set_up_logging(level: str) -> None:
-    """Log one line an event to stderr."""
+    """Log one line per event to stderr."""
     handler = logging.StreamHandler()
     handler.setFormatter(_OneLine("time=%(asctime)s level=%(levelname)s logger=%(name)s %(message)s"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler])

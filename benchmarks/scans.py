@@ -1,7 +1,7 @@
 """How well scanned pages are read: the share of characters that are wrong, on pages drawn from known text.
 
 Pages in three languages, of 150 and 300 dots per inch, clean, askew, dirty, both, turned, and in two columns whose
-lines stand at different heights. The character error rate is the edit distance to the true text, without spaces in
+lines are at different heights. The character error rate is the edit distance to the true text, without spaces in
 Japanese, divided by the length of the true text.
 """
 

@@ -27,7 +27,7 @@ class Report:
     chapters: tuple[str, ...]
     sentences: tuple[str, ...]
     fact: str
-    """Stands on page `FACT_PAGE` alone, within a paragraph."""
+    """A sentence on page `FACT_PAGE` alone, within a paragraph."""
     columns: tuple[str, str, str]
     row: tuple[str, str, str]
     table: str

@@ -51,7 +51,7 @@ def page(
     columns: int = 1,
 ) -> Image.Image:
     """Draw an A4 page in grey. ``skew`` and ``turn`` are degrees clockwise; ``noise`` is its share of specks and of
-    light. Lines of columns do not stand at the same height.
+    light. Lines of columns are not at the same height.
     """
     width, height = (round(side * dpi) for side in A4_INCHES)
     picture = Image.new("L", (width, height), 255)

@@ -24,7 +24,7 @@ class Rate(NamedTuple):
         return int(stats.remaining), max(1, math.ceil(stats.reset_time - time.time()))
 
     def take(self, here: Site) -> None:
-        """Count one request. Raises TooManyRequests, whose ``retry_after`` is the second one of `left`."""
+        """Count one request. Raises TooManyRequests, whose ``retry_after`` is the seconds that `left` returns."""
         if not here.limiter.hit(self.limit, *self.key):
             _, seconds = self.left(here)
             raise TooManyRequests(f"at most {self.limit} are answered; try again in {seconds} s", retry_after=seconds)

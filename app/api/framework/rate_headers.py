@@ -24,9 +24,9 @@ def count_request() -> None:
 
 
 def add_headers(response: Response) -> Response:
-    """Add how many requests are left, and when there will be more; nothing while the database is out that counts them.
+    """Add how many requests are left and when there will be more; without them while the database is out.
 
-    What has been done is answered so then, too.
+    The response of a request that succeeded is sent all the same.
     """
     if "braid_rate" not in g:
         return response
