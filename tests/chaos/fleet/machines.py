@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -24,6 +23,7 @@ from tests.chaos.child import HANG
 from tests.chaos.server import ADMIN, PASSWORD, ROOT
 from tests.milvus_server import MilvusLite
 from tests.model_server import ModelServer
+from tests.proxies import free_port
 
 WEBS, WORKERS = 3, 2
 LOOK_S = 0.2
@@ -289,10 +289,3 @@ class Fleet:
             command, cwd=ROOT, env=self._environment(), capture_output=True, text=True, timeout=READY_S, check=False
         )
         return "" if done.returncode == 0 else done.stdout + done.stderr
-
-
-def free_port() -> int:
-    """A port that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
