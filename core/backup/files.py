@@ -46,7 +46,10 @@ class HeldFiles:
 
         Those of a bucket are fetched as soon as others can, by `hold_originals`.
         """
-        self.hold_none((), ())
+        self.held_at = time.time()
+        for name, path in self._small.items():
+            with suppress(FileNotFoundError):
+                shutil.copyfile(path, self._held / name)
         must_be = set(waiting)
         for name in (*waiting, *others):
             if _link_or_copy(self._spool / name, self._held / UPLOADS / name):
@@ -55,13 +58,6 @@ class HeldFiles:
                 self._uploads[name] = name in must_be
             elif name in must_be:
                 self.missing.append(name)
-
-    def hold_none(self, _waiting: Sequence[str], _others: Sequence[str]) -> None:
-        """Hold the secret and the list of shared datasets alone."""
-        self.held_at = time.time()
-        for name, path in self._small.items():
-            with suppress(FileNotFoundError):
-                shutil.copyfile(path, self._held / name)
 
     def hold_originals(self, hashes: Sequence[str]) -> None:
         """Hold those of the originals that were not there at first, and the uploads of a bucket."""
@@ -94,15 +90,16 @@ class HeldFiles:
 
     def _write_fetched(self, archive: ArchiveWriter, on_progress: Progress) -> int:
         """Write the originals of the bucket, one on this disk at a time; return their number."""
-        held = self._held / "fetched"
+        held, written = self._held / "fetched", 0
         for number, name in enumerate(self._in_bucket):
             on_progress("fetching files", number, len(self._in_bucket))
             if self._fetch(f"{ORIGINALS}{name[:2]}/{name}", held):
                 archive.add_original(name, held)
                 held.unlink()
+                written += 1
             else:
                 self.missing.append(name)
-        return sum(name not in self.missing for name in self._in_bucket)
+        return written
 
     def _fetch(self, key: str, held: Path) -> bool:
         assert self._bucket is not None, "only it has what is fetched"

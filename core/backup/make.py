@@ -185,7 +185,8 @@ def _ledger_files(ledger: Path) -> list[Path]:
 def _write(sources: Sources, engine: Engine, files: HeldFiles, partial: Path, on_progress: Progress) -> Manifest:
     with open(partial, "xb", opener=owner_only) as file:
         archive = ArchiveWriter(file)
-        with snapshot_of(engine, files.hold if sources.with_files else files.hold_none) as snapshot:
+        hold = files.hold if sources.with_files else lambda *_names: files.hold((), ())
+        with snapshot_of(engine, hold) as snapshot:
             files.hold_originals(snapshot.originals if sources.with_files else ())
             described: dict[str, Any] = snapshot.write(archive, partial.parent, on_progress)
             revision = snapshot.revision
