@@ -8,23 +8,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import Row, Select, delete, insert, select, update
+from sqlalchemy import Row, Select, delete, insert, select
 from sqlalchemy.exc import IntegrityError
 
+from braid.core.accounts.app_settings import AppSettings
 from braid.core.data_directory import DataDirectory
 from braid.core.errors import InvalidInputError, NotFoundError
 from braid.core.folders.rules import FolderRules
 from braid.core.ingest.plan import IngestOptions, source_name
 from braid.core.ingest.walk import find_files
-from braid.core.ledger.database import execute
-from braid.core.ledger.prepared import ADD_SHARED_WORK
-from braid.core.ledger.tables import DatasetRow, SharedWorkRow, SyncedFolderRow
+from braid.core.ledger.tables import DatasetRow, SyncedFolderRow
 
 MAX_FOLDER_CHARS = 1000
 MAX_PREFIX_CHARS = 200
 MAX_PATTERNS = 100
-PROBLEMS = "folders"
-"""Name of the shared work that is watching the folders; its state is their problems."""
+PROBLEMS = "folder_problems"
+"""Name of the problems in the ledger's values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +63,7 @@ class SyncedFolders:
         self.rules = rules or FolderRules(directory.data_dir)
         self._directory = directory
         self._database = directory.ledger.database
+        self._settings = AppSettings(directory.ledger)
 
     def all(self) -> list[SyncedFolder]:
         """Return all folders whose dataset exists, by id."""
@@ -130,18 +130,12 @@ class SyncedFolders:
 
     def problems(self) -> dict[int, str]:
         """Return why folders are not watched, by id, as the process that watches them has said last."""
-        with self._database.read() as connection:
-            found = connection.execute(select(SharedWorkRow.state).where(SharedWorkRow.name == PROBLEMS)).scalar()
-        return {int(folder_id): problem for folder_id, problem in (found or {}).items()}
+        return {int(folder_id): problem for folder_id, problem in self._settings.get(PROBLEMS, {}).items()}
 
     def note_problems(self, problems: Mapping[int, str]) -> None:
         """Have all processes know the problems of all folders; the ledger is written to when they are others."""
-        if problems == self.problems():
-            return
-        state = {str(folder_id): problem for folder_id, problem in problems.items()}
-        with self._database.write() as connection:
-            execute(connection, ADD_SHARED_WORK, name=PROBLEMS)
-            connection.execute(update(SharedWorkRow).where(SharedWorkRow.name == PROBLEMS).values(state=state))
+        if problems != self.problems():
+            self._settings.set(PROBLEMS, {str(folder_id): problem for folder_id, problem in problems.items()})
 
 
 def _select() -> Select[int, int, str, Any, str, int, float]:
