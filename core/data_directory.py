@@ -153,9 +153,8 @@ class DataDirectory:
     def mirror_registry(self) -> int:
         """Update the ledger's mirror of the shared datasets from shared_dbs.json; return the file's version."""
         version = self.registry.version  # before the entries: a change in between is mirrored next time
-        entries = self.registry.entries()
         if version != self._registered_version:
-            for entry in entries:
+            for entry in self.registry.entries():
                 self.ledger.register_shared(entry.id, entry.name, entry.collection_name)
             self._registered_version = version
         return version
