@@ -244,6 +244,7 @@ def test_a_mistake_is_named_with_its_line(admin: FlaskClient, text: str, told: s
         assert told in answer.text
 
 
+@pytest.mark.one_machine
 def test_a_broken_file_is_shown_and_can_be_mended_here(admin: FlaskClient, braid: Braid) -> None:
     braid.registry.path.write_text("[{broken", encoding="utf-8")
     for path in ("/admin/", "/admin/shared", "/admin/shared/file"):
@@ -259,6 +260,7 @@ def test_a_broken_file_is_shown_and_can_be_mended_here(admin: FlaskClient, braid
     assert braid.registry.entries()[0].name == "Mended"
 
 
+@pytest.mark.one_machine
 def test_changes_in_a_broken_file_are_refused_with_the_reason(admin: FlaskClient, braid: Braid) -> None:
     braid.registry.add("Handbook", "shared_lab")
     admin.get("/admin/shared")

@@ -92,6 +92,7 @@ def test_a_test_is_streamed_to_scripts(admin: FlaskClient, server: ModelServer) 
     assert KEY not in failed
 
 
+@pytest.mark.one_machine
 def test_the_chosen_models_serve_api_mcp_owner_and_the_next_start(
     app: Flask, admin: FlaskClient, server: ModelServer, braid: Braid
 ) -> None:
